@@ -1,0 +1,129 @@
+"""A call and what comes back, as values that every layer, face and source shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.tools import Tool
+
+Era: TypeAlias = Literal["legacy", "modern"]
+"""`modern` is MCP 2026-07-28 and later: no handshake, no session. Everything older is `legacy`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: what a face, a permission and a log line may depend on."""
+
+    principal: str = "local"
+    era: Era = "modern"
+    session: str | None = None
+    client: str | None = None
+    client_version: str | None = None
+    face: str | None = None
+
+
+LOCAL = Caller()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How the result should come back: which fields, how much, in what form."""
+
+    include_fields: tuple[str, ...] = ()
+    select: str | None = None
+    raw: bool = False
+    max_tokens: int | None = None
+
+
+WHOLE = Shape()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of one tool on its way through the layers.
+
+    `params` are the protocol's own extras of the request (`_meta`, `inputResponses`, `requestState`,
+    `task`), passed on as they came; `request` is the transport's context, opaque to all but sources.
+    """
+
+    tool: Tool
+    arguments: JsonObject
+    id: str = ""
+    shape: Shape = WHOLE
+    caller: Caller = LOCAL
+    via: str | None = None
+    params: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    request: object | None = None
+
+
+class CallResult:
+    """A `tools/call` result as it travels: the wire object, with its parts by name.
+
+    Keeping the object whole keeps what we do not know about: result `_meta`, content kinds of later
+    protocol versions, `input_required` and task results.
+    """
+
+    __slots__ = ("wire",)
+
+    def __init__(self, wire: JsonObject) -> None:
+        self.wire = wire
+
+    @classmethod
+    def text(cls, text: str, *, structured: Json = None, is_error: bool = False) -> CallResult:
+        """A result of one text block."""
+        wire: JsonObject = {"content": [{"type": "text", "text": text}]}
+        if structured is not None:
+            wire["structuredContent"] = structured
+        if is_error:
+            wire["isError"] = True
+        return cls(wire)
+
+    @classmethod
+    def json(cls, value: Json, *, structured: bool = True) -> CallResult:
+        """A JSON value as compact text and, unless told otherwise, as structured content."""
+        return cls.text(compact(value), structured=value if structured else None)
+
+    @property
+    def content(self) -> list[JsonObject]:
+        return self.wire.get("content") or []
+
+    @property
+    def structured(self) -> Json:
+        return self.wire.get("structuredContent")
+
+    @property
+    def is_error(self) -> bool:
+        return bool(self.wire.get("isError"))
+
+    @property
+    def is_complete(self) -> bool:
+        """False for `input_required` and task results, which no layer may touch."""
+        return self.wire.get("resultType", "complete") == "complete" and "content" in self.wire
+
+    @property
+    def meta(self) -> JsonObject:
+        return self.wire.get("_meta") or {}
+
+    @property
+    def output(self) -> Json:
+        """The value for a Python caller: structured content if any, else the text."""
+        if self.structured is not None:
+            return self.structured
+        return "\n".join(b["text"] for b in self.content if b.get("type") == "text")
+
+    def __repr__(self) -> str:
+        return f"CallResult({compact(self.wire)[:200]})"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one call of a fan-out: a result, or an error of its own."""
+
+    name: str
+    ok: bool
+    result: CallResult | None = None
+    error: JsonObject | None = None
+    duration_ms: float = 0.0

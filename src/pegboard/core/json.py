@@ -1,0 +1,49 @@
+"""JSON values: the one alias for them, and their compact and canonical texts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, TypeAlias
+
+import rfc8785
+
+Json: TypeAlias = Any
+"""A JSON value. `Any` appears in this codebase only through this alias and where JSON is meant."""
+
+JsonObject: TypeAlias = dict[str, Any]
+
+_LARGEST_EXACT_INTEGER = 2**53 - 1
+
+
+def compact(value: Json) -> str:
+    """The shortest ordinary text of a value; what token figures are counted on."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def canonical(value: Json) -> bytes:
+    """RFC 8785 text: equal values give equal bytes whatever their key order."""
+    try:
+        return rfc8785.dumps(value)
+    except (rfc8785.CanonicalizationError, RecursionError):
+        return rfc8785.dumps(_within_canonical_range(value))
+
+
+def digest(value: Json) -> str:
+    """Sha-256 of the canonical text, in hexadecimal."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def _within_canonical_range(value: Json) -> Json:
+    """RFC 8785 numbers are IEEE doubles; schemas in the wild carry 64-bit bounds and even NaN."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= _LARGEST_EXACT_INTEGER else str(value)
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else str(value)
+    if isinstance(value, dict):
+        return {str(k): _within_canonical_range(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_within_canonical_range(v) for v in value]
+    return str(value)

@@ -1,0 +1,242 @@
+"""The records of the catalogue: `Tool`, `Category`, `Example`, and the immutable `Catalog`.
+
+A `Tool` is light until its schemas are asked for: it holds a `definition` that yields them, which for a
+decorated function runs type inspection and for a kept catalogue parses JSON. Everything that needs
+schemas (`input_schema`, `signature`, `digest`, ...) is therefore computed on access, and listing a large
+catalogue by name costs only its names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias
+
+from pegboard.core.json import Json, JsonObject, digest
+from pegboard.core.schemas import output_fields, signature, unwrap_root
+from pegboard.errors import ConfigError
+
+Risk: TypeAlias = Literal["read", "write", "destructive"]
+RISKS: tuple[Risk, ...] = ("read", "write", "destructive")
+
+SUMMARY_LIMIT = 80
+
+
+class Schemas(NamedTuple):
+    """What a tool takes and what it gives back."""
+
+    input: JsonObject
+    output: JsonObject | None = None
+
+
+Definition: TypeAlias = Callable[[], Schemas]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One valid call of a tool, shown to whoever asks for its description."""
+
+    description: str
+    invocation: Mapping[str, Json]
+    expected_output: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A named group of tools, with how many of them are enabled."""
+
+    name: str
+    description: str = ""
+    tool_count: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Tool:
+    """One callable thing. Equal when id and definition digest are equal.
+
+    `id` is unique in a catalogue and never changes; `name` is what a client calls. They differ only
+    where two sources have tools of one name.
+    """
+
+    name: str
+    definition: Definition
+    id: str = ""
+    server: str | None = None
+    category: str | None = None
+    summary: str = ""
+    description: str = ""
+    title: str | None = None
+    examples: tuple[Example, ...] = ()
+    related: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    enabled: bool = True
+    deprecated: str | None = None
+    annotations: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    icons: tuple[JsonObject, ...] = ()
+    meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    risk: Risk = "write"
+    projection_root: str | None = None
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.id:
+            object.__setattr__(self, "id", f"{self.server}.{self.name}" if self.server else self.name)
+
+    @property
+    def input_schema(self) -> JsonObject:
+        return self.definition().input
+
+    @property
+    def output_schema(self) -> JsonObject | None:
+        return self.definition().output
+
+    @cached_property
+    def signature(self) -> str:
+        """How to call it, on one line: `create_issue(title: str, priority?: "low"|"high")`."""
+        return signature(self.name, self.input_schema)
+
+    @cached_property
+    def output_fields(self) -> tuple[str, ...]:
+        """The dotted paths that `include_fields` may name; empty when no output schema is known."""
+        return tuple(output_fields(self.output_schema)) if self.output_schema else ()
+
+    @cached_property
+    def digest(self) -> str:
+        """Sha-256 of what a client would be shown; changes exactly when the definition does."""
+        return digest(self.wire())
+
+    def wire(self) -> JsonObject:
+        """The full `tools/list` entry, key order fixed so that prompt caches hold."""
+        schemas = self.definition()
+        entry: JsonObject = {"name": self.name}
+        if self.title:
+            entry["title"] = self.title
+        if self.description:
+            entry["description"] = self.description
+        entry["inputSchema"] = schemas.input
+        if schemas.output is not None:
+            entry["outputSchema"] = schemas.output
+        if self.annotations:
+            entry["annotations"] = dict(self.annotations)
+        if self.icons:
+            entry["icons"] = list(self.icons)
+        if self.meta:
+            entry["_meta"] = dict(self.meta)
+        return entry
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tool) and self.id == other.id and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+
+def constant(input_schema: JsonObject, output_schema: JsonObject | None = None) -> Definition:
+    """A definition that is already there."""
+    schemas = Schemas(input_schema, output_schema)
+    return lambda: schemas
+
+
+def risk_of(annotations: Mapping[str, Json]) -> Risk | None:
+    """The risk that MCP annotations state; `None` when they state nothing."""
+    if annotations.get("readOnlyHint") is True:
+        return "read"
+    if annotations.get("destructiveHint") is True:
+        return "destructive"
+    if annotations.get("destructiveHint") is False or annotations.get("readOnlyHint") is False:
+        return "write"
+    return None
+
+
+def check_summary(summary: str, tool: str) -> str:
+    """A person's own summary, or an error that says how long it is."""
+    text = " ".join(summary.split())
+    if len(text) > SUMMARY_LIMIT:
+        raise ConfigError(
+            f"The summary of {tool!r} has {len(text)} characters; at most {SUMMARY_LIMIT} fit a "
+            f"listing. Shorten it and keep the rest in the description.",
+            tool=tool,
+        )
+    return text
+
+
+def derive_summary(description: str) -> str:
+    """The first sentence of a description, cut at a word where it is too long."""
+    text = " ".join(description.split())
+    for stop in (". ", "! ", "? ", ": "):
+        head, found, _ = text.partition(stop)
+        if found and 8 <= len(head) < len(text):
+            text = head
+    text = text.rstrip(".:")
+    if len(text) <= SUMMARY_LIMIT:
+        return text
+    return text[: SUMMARY_LIMIT - 1].rsplit(" ", 1)[0].rstrip(",;:-( ") + "…"
+
+
+class Catalog:
+    """An immutable snapshot of tools, ordered by category then name, with a content hash."""
+
+    def __init__(self, tools: Iterable[Tool], categories: Iterable[Category] = ()) -> None:
+        ordered = sorted(tools, key=lambda t: (t.server or "", t.category or "", t.name, t.id))
+        self._by_id: dict[str, Tool] = {}
+        for tool in ordered:
+            if tool.id in self._by_id:
+                raise ConfigError(f"Two tools have the id {tool.id!r}.", tool=tool.id)
+            self._by_id[tool.id] = tool
+        self.tools: tuple[Tool, ...] = tuple(ordered)
+        self._described = {c.name: c.description for c in categories}
+
+    def __len__(self) -> int:
+        return len(self.tools)
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self.tools)
+
+    def get(self, tool_id: str) -> Tool | None:
+        """The tool of that id."""
+        return self._by_id.get(tool_id)
+
+    @cached_property
+    def hash(self) -> str:
+        """Sha-256 over the ids and digests of the tools: equal catalogues have equal hashes."""
+        return digest([[t.id, t.digest, t.enabled, t.category] for t in self.tools])
+
+    @cached_property
+    def categories(self) -> tuple[Category, ...]:
+        """All categories with the number of enabled tools in each, by name."""
+        counts: dict[str, int] = dict.fromkeys(self._described, 0)
+        for tool in self.tools:
+            if tool.category:
+                counts[tool.category] = counts.get(tool.category, 0) + tool.enabled
+        return tuple(
+            Category(name, self._described.get(name, ""), counts[name]) for name in sorted(counts)
+        )
+
+    @cached_property
+    def enabled(self) -> tuple[Tool, ...]:
+        return tuple(t for t in self.tools if t.enabled)
+
+    def only(self, keep: Callable[[Tool], bool]) -> Catalog:
+        """The catalogue as somebody sees it who may see only these tools."""
+        kept = [t for t in self.tools if keep(t)]
+        if len(kept) == len(self.tools):
+            return self
+        present = {t.category for t in kept}
+        return Catalog(kept, [c for c in self.categories if c.name in present])
+
+
+def with_enabled(tool: Tool, enabled: bool) -> Tool:
+    """The same tool, switched on or off."""
+    return tool if tool.enabled == enabled else replace(tool, enabled=enabled)
+
+
+def root_object(schema: Json) -> JsonObject:
+    """The schema as MCP wants it, an object at the root, or an error that says what it is."""
+    if isinstance(schema, dict) and unwrap_root(schema).get("type", "object") == "object":
+        return schema
+    raise ConfigError(
+        "An input schema must be a JSON Schema object with type 'object'; "
+        f"got {type(schema).__name__ if not isinstance(schema, dict) else schema.get('type')!r}."
+    )
