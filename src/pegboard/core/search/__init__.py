@@ -1,0 +1,13 @@
+"""Finding tools: words, meaning, and how much to believe each.
+
+    tool  -> fields -> postings (bm25) --+
+                    -> vectors (dense) --+-> fusion -> ranked matches
+    query -> terms, vector --------------+
+
+Everything here is computation on values. Models and files are outside; they come in as arrays and
+as a function from a query to its vector.
+"""
+
+from pegboard.core.search.index import Match, SearchIndex
+
+__all__ = ["Match", "SearchIndex"]

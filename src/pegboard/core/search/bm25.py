@@ -1,0 +1,204 @@
+"""Fielded BM25 over array postings.
+
+The weight of a term in a tool is computed from that tool alone: field lengths are compared with
+fixed typical lengths, not with the catalogue's averages. So a tool that stays keeps its postings
+when others come and go, and only the rarity of terms follows the catalogue.
+
+A weight lies in [0, 1): occurrences in all fields are summed by field weight, each field's count
+capped, then saturated. A score is the rarity-weighted mean of the weights over the query's terms,
+so it lies in [0, 1) too and means the same in every catalogue.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pegboard.core.search.fields import Fields
+from pegboard.core.search.text import terms
+
+SATURATION = 1.2
+LENGTH = 0.75
+REPEATS = 4  # occurrences of a term in one field that count: more is stuffing
+TERMS_PER_FIELD = 400
+
+
+class Field(NamedTuple):
+    """How much an occurrence in this field counts, its usual length in terms, and its mark."""
+
+    weight: float
+    length: float
+    place: int
+
+
+NAME, ALIAS, SERVER, DESCRIPTION, PARAMETER, CATEGORY = 1, 2, 4, 8, 16, 32
+FIELDS: dict[str, Field] = {
+    "name": Field(2.0, 3.0, NAME),
+    "aliases": Field(1.5, 3.0, ALIAS),
+    "server": Field(1.0, 2.5, SERVER),
+    "category": Field(0.4, 2.0, CATEGORY),
+    "description": Field(1.0, 18.0, DESCRIPTION),
+    "parameters": Field(0.5, 6.0, PARAMETER),
+    "parameter_text": Field(0.5, 24.0, PARAMETER),
+}
+
+TermWeights: TypeAlias = dict[str, tuple[float, int]]
+"""What one tool contributes: for each term its weight and the places it was found in."""
+
+
+def weigh(fields: Fields) -> TermWeights:
+    """The saturated weight and the places of every term of a tool."""
+    sums: dict[str, float] = {}
+    places: dict[str, int] = {}
+    for name, (weight, usual, place) in FIELDS.items():
+        found = terms(getattr(fields, name))[:TERMS_PER_FIELD]
+        if not found:
+            continue
+        each = weight / (1 - LENGTH + LENGTH * len(found) / usual)
+        counts: dict[str, int] = {}
+        for term in found:
+            counts[term] = counts.get(term, 0) + 1
+        for term, count in counts.items():
+            sums[term] = sums.get(term, 0.0) + each * min(count, REPEATS)
+            places[term] = places.get(term, 0) | place
+    return {t: (s / (SATURATION + s), places[t]) for t, s in sums.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """How well the words of a query fit each tool, and how much of it the catalogue knows."""
+
+    scores: NDArray[np.float32]
+    known: float
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """For each term the tools that have it, in ascending order, with weights and places."""
+
+    vocabulary: Mapping[str, int]
+    starts: NDArray[np.int64]
+    tools: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    places: NDArray[np.uint8]
+    size: int
+
+    @classmethod
+    def build(cls, contents: Iterable[TermWeights]) -> Postings:
+        """Postings of tools numbered in the order given."""
+        rows = _Rows()
+        size = 0
+        for content in contents:
+            rows.add(size, content)
+            size += 1
+        return rows.sorted(size)
+
+    def changed(
+        self, moved: NDArray[np.int32], added: Sequence[tuple[int, TermWeights]], size: int
+    ) -> Postings:
+        """Postings after a change of the catalogue.
+
+        Args:
+            moved: the new number of each tool, ascending among those that stay; -1 for gone ones.
+            added: numbers and contents of new tools.
+            size: how many tools there are afterwards.
+        """
+        rows = _Rows(dict(self.vocabulary))
+        for number, content in added:
+            rows.add(number, content)
+        of_term = np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
+        tools = moved[self.tools]
+        stay = tools >= 0
+        return rows.sorted(
+            size,
+            _Columns(of_term[stay], tools[stay], self.weights[stay], self.places[stay]),
+        )
+
+    def rarity(self, term: str) -> float:
+        """How much a term tells apart: high when few tools have it."""
+        number = self.vocabulary.get(term)
+        count = 0 if number is None else int(self.starts[number + 1] - self.starts[number])
+        return float(np.log1p((self.size - count + 0.5) / (count + 0.5)))
+
+    def score(self, query: Mapping[str, float]) -> Lexical:
+        """The mean weight of the query's terms in each tool, each by its importance and rarity."""
+        scores = np.zeros(self.size, np.float32)
+        total = known = 0.0
+        for term, importance in query.items():
+            share = importance * self.rarity(term)
+            total += share
+            number = self.vocabulary.get(term)
+            if number is None:
+                continue
+            span = slice(self.starts[number], self.starts[number + 1])
+            if span.start == span.stop:
+                continue
+            known += share
+            scores[self.tools[span]] += np.float32(share) * self.weights[span]
+        if total > 0:
+            scores /= np.float32(total)
+        return Lexical(scores, known / total if total > 0 else 0.0)
+
+    def places_of(self, term: str, tool: int) -> int:
+        """Where in a tool a term stands, as a union of field marks; 0 when nowhere."""
+        number = self.vocabulary.get(term)
+        if number is None:
+            return 0
+        first, last = int(self.starts[number]), int(self.starts[number + 1])
+        at = first + int(np.searchsorted(self.tools[first:last], tool))
+        return int(self.places[at]) if at < last and self.tools[at] == tool else 0
+
+
+class _Columns(NamedTuple):
+    terms: NDArray[np.int32]
+    tools: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    places: NDArray[np.uint8]
+
+
+class _Rows:
+    """Postings while they are gathered, tool by tool, in flat arrays without Python objects."""
+
+    def __init__(self, vocabulary: dict[str, int] | None = None) -> None:
+        self.vocabulary: dict[str, int] = {} if vocabulary is None else vocabulary
+        self._terms, self._tools = array("i"), array("i")
+        self._weights, self._places = array("f"), array("B")
+
+    def add(self, tool: int, content: TermWeights) -> None:
+        vocabulary = self.vocabulary
+        self._terms.extend([vocabulary.setdefault(t, len(vocabulary)) for t in content])
+        self._tools.extend([tool] * len(content))
+        self._weights.extend([weight for weight, _ in content.values()])
+        self._places.extend([place for _, place in content.values()])
+
+    def sorted(self, size: int, earlier: _Columns | None = None) -> Postings:
+        columns = _Columns(
+            np.array(self._terms, np.int32),
+            np.array(self._tools, np.int32),
+            np.array(self._weights, np.float32),
+            np.array(self._places, np.uint8),
+        )
+        if earlier is not None:
+            columns = _Columns(
+                np.concatenate((earlier.terms, columns.terms)),
+                np.concatenate((earlier.tools, columns.tools)),
+                np.concatenate((earlier.weights, columns.weights)),
+                np.concatenate((earlier.places, columns.places)),
+            )
+        keys = columns.terms.astype(np.int64) * (size + 1) + columns.tools
+        order = np.argsort(keys, kind="stable")  # two sorted runs are merged in linear time
+        counts = np.bincount(columns.terms, minlength=len(self.vocabulary))
+        starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        return Postings(
+            self.vocabulary,
+            starts,
+            columns.tools[order],
+            columns.weights[order],
+            columns.places[order],
+            size,
+        )

@@ -1,0 +1,51 @@
+"""Queries that ask for a group: "everything about milestones", "all github tools"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from pegboard.core.search.text import clean, split, terms
+from pegboard.core.search.vocabulary import GROUP_FILLERS, GROUP_WORDS
+from pegboard.core.tools import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A category or a server, by its name in the catalogue."""
+
+    kind: Literal["category", "server"]
+    name: str
+
+    def holds(self, tool: Tool) -> bool:
+        """Whether the tool belongs to it."""
+        return (tool.category if self.kind == "category" else tool.server) == self.name
+
+
+class Groups:
+    """The groups of a catalogue, by the words of their names."""
+
+    def __init__(self, tools: Iterable[Tool]) -> None:
+        seen: dict[Group, None] = {}
+        for tool in tools:
+            if tool.category:
+                seen[Group("category", tool.category)] = None
+            if tool.server:
+                seen[Group("server", tool.server)] = None
+        self._named: dict[frozenset[str], Group] = {}
+        for group in sorted(seen, key=lambda g: (g.kind, g.name)):
+            if words := _words(group.name):
+                self._named.setdefault(words, group)
+
+    def asked(self, query: str) -> Group | None:
+        """The group that a query asks for as a whole; `None` for a query about some tool."""
+        words = split(clean(query, 200))
+        if not GROUP_WORDS.intersection(words):
+            return None
+        rest = " ".join(w for w in words if w not in GROUP_WORDS and w not in GROUP_FILLERS)
+        return self._named.get(_words(rest)) or self._named.get(_words(clean(query, 200)))
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(terms(clean(name, 200)))

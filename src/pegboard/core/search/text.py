@@ -1,0 +1,120 @@
+"""Text to terms: hidden characters out, identifiers split, words stemmed.
+
+`createIssue`, `create_issue` and "creating issues" give the same terms. Scripts written without
+spaces give overlapping pairs of characters, which is what a word index can do for them.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from functools import lru_cache
+from typing import Protocol, cast
+
+import Stemmer
+
+from pegboard.core.search.vocabulary import ABBREVIATIONS, STOP_WORDS
+
+WORD = re.compile(r"[^\W_]+")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+|[^\x00-\x7f]+")
+_ASCII_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_LATIN_MARKS = re.compile("[\u0300-\u036f]")
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0002fa1f]+"
+)
+_HIDDEN = frozenset({"Cf", "Co", "Cs", "Cn"})
+_LONGEST_WORD = 64
+
+
+def clean(text: str, limit: int = 20_000) -> str:
+    """The text as a person would see it: no control, bidirectional, zero-width or tag characters.
+
+    Compatibility forms (full-width letters, ligatures, styled alphabets) become plain ones, so that
+    a description cannot match by characters that nobody reads.
+    """
+    text = text[:limit]
+    if text.isascii():
+        return _ASCII_CONTROL.sub(" ", text)
+    return unicodedata.normalize("NFKC", "".join(map(_visible, text)))
+
+
+@lru_cache(maxsize=8192)
+def _visible(char: str) -> str:
+    category = unicodedata.category(char)
+    if category in _HIDDEN or 0xFE00 <= ord(char) <= 0xFE0F:
+        return ""
+    return " " if category == "Cc" else char
+
+
+def split(identifier: str) -> list[str]:
+    """The words of an identifier, in lower case: `getHTTPResponse2` -> get, http, response2."""
+    return [
+        part.lower() for word in WORD.findall(identifier) for part in _PARTS.findall(word) or [word]
+    ]
+
+
+def spoken(identifier: str) -> str:
+    """An identifier as a phrase."""
+    return " ".join(split(clean(identifier)))
+
+
+def squeezed(name: str) -> str:
+    """A name without case and separators: `Create-Issue` and `createIssue` are one."""
+    return "".join(WORD.findall(clean(name))).casefold()
+
+
+def terms(text: str) -> list[str]:
+    """The stemmed terms of a cleaned text, in order, stop words left out."""
+    found: list[str] = []
+    for word in WORD.findall(text):
+        found.extend(word_terms(word))
+    return found
+
+
+@lru_cache(maxsize=100_000)
+def word_terms(word: str) -> tuple[str, ...]:
+    """The terms of one word as written: its parts and, where it is a compound, the whole too."""
+    word = word[:_LONGEST_WORD]
+    if not word.isascii():
+        return _other_terms(word)
+    parts = [p.lower() for p in _PARTS.findall(word)]
+    if len(parts) > 1:
+        parts.append(word.lower())  # people write "github" for GitHub
+    return tuple(stem for part in parts for stem in _stems(part))
+
+
+def _other_terms(word: str) -> tuple[str, ...]:
+    folded = _LATIN_MARKS.sub("", unicodedata.normalize("NFD", word.casefold()))
+    folded = unicodedata.normalize("NFC", folded)
+    if folded.isascii():
+        return _stems(folded)
+    found: list[str] = []
+    for run in _UNSPACED.findall(folded):
+        found.extend(run[i : i + 2] for i in range(max(1, len(run) - 1)))
+    found.extend(w for w in _UNSPACED.sub(" ", folded).split())
+    return tuple(found)
+
+
+def _stems(word: str) -> tuple[str, ...]:
+    if word in STOP_WORDS:
+        return ()
+    stem = _stemmer().stemWord(word)
+    long_form = ABBREVIATIONS.get(word)
+    return (stem,) if long_form is None else (stem, *(_stemmer().stemWord(w) for w in long_form))
+
+
+class _Stemmer(Protocol):
+    def stemWord(self, word: str, /) -> str: ...
+
+
+_local = threading.local()
+
+
+def _stemmer() -> _Stemmer:
+    """One stemmer per thread: they are not safe to share, and making one is cheap but not free."""
+    stemmer: _Stemmer | None = getattr(_local, "stemmer", None)
+    if stemmer is None:
+        stemmer = _local.stemmer = cast(_Stemmer, Stemmer.Stemmer("english"))
+    return stemmer

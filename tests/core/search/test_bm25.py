@@ -1,0 +1,84 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pegboard.core.search.bm25 import (
+    CATEGORY,
+    DESCRIPTION,
+    NAME,
+    Postings,
+    TermWeights,
+    weigh,
+)
+from pegboard.core.search.fields import Fields
+
+EMPTY = Fields("", "", "", "", "", "", "")
+
+contents = st.dictionaries(
+    st.sampled_from("abcdefgh"),
+    st.tuples(st.floats(0.125, 0.875, width=32), st.integers(1, 63)),
+    max_size=6,
+)
+
+
+def described(text: str) -> Fields:
+    return Fields("thing", "", "", "", text, "", "")
+
+
+def test_a_term_weighs_more_in_the_name_than_in_the_description_than_in_the_category() -> None:
+    name = weigh(Fields("invoice", "", "", "", "", "", ""))["invoic"][0]
+    description = weigh(Fields("", "", "", "", "invoice", "", ""))["invoic"][0]
+    category = weigh(Fields("", "", "", "invoice", "", "", ""))["invoic"][0]
+    assert name > description > category
+
+
+def test_places_say_where_a_term_stands() -> None:
+    found = weigh(Fields("send_mail", "", "", "mail", "Sends a letter", "", ""))
+    assert found["mail"][1] == NAME | CATEGORY
+    assert found["letter"][1] == DESCRIPTION
+
+
+def test_repeating_a_word_does_not_pay() -> None:
+    honest = weigh(described("Deletes a file from the disk of the machine"))["file"][0]
+    stuffed = weigh(described("Deletes a file " + "file " * 400))["file"][0]
+    assert stuffed < honest
+
+
+def test_weights_stay_below_one() -> None:
+    for weight, _ in weigh(Fields(*["file"] * 7)).values():
+        assert 0 < weight < 1
+
+
+def test_no_terms_score_nothing() -> None:
+    lexical = Postings.build([weigh(EMPTY), weigh(described("file"))]).score({})
+    assert lexical.scores.tolist() == [0, 0]
+    assert lexical.known == 0
+
+
+def test_a_rare_term_counts_more_than_a_common_one() -> None:
+    postings = Postings.build(
+        [weigh(described("get")) for _ in range(9)] + [weigh(described("invoice"))]
+    )
+    scores = postings.score({"get": 1.0, "invoic": 1.0}).scores
+    assert scores[9] > scores[0]
+
+
+@given(st.lists(contents, max_size=8), st.lists(contents, max_size=4), st.data())
+def test_changed_postings_equal_postings_built_anew(
+    before: list[TermWeights], added: list[TermWeights], data: st.DataObject
+) -> None:
+    stays = data.draw(st.lists(st.booleans(), min_size=len(before), max_size=len(before)))
+    kept = [c for c, stay in zip(before, stays, strict=True) if stay]
+    after = kept + added
+    moved = np.array(
+        [sum(stays[:i]) if stay else -1 for i, stay in enumerate(stays)], dtype=np.int32
+    )
+    news = [(len(kept) + i, content) for i, content in enumerate(added)]
+    changed = Postings.build(before).changed(moved, news, len(after))
+    fresh = Postings.build(after)
+    for term in "abcdefgh":
+        np.testing.assert_array_equal(
+            changed.score({term: 1.0}).scores, fresh.score({term: 1.0}).scores
+        )
+        for tool in range(len(after)):
+            assert changed.places_of(term, tool) == fresh.places_of(term, tool)
