@@ -1,0 +1,85 @@
+"""Pegboard: a catalogue of MCP tools that costs what is used, not what exists.
+
+Importing this is cheap: the SDK, numpy and the web parts are imported when they are first needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pegboard.board import Pegboard
+from pegboard.core.calls import Call, Caller, CallResult, Outcome
+from pegboard.core.tools import Catalog, Category, Example, Tool
+from pegboard.errors import (
+    AmbiguousName,
+    Busy,
+    CircuitOpen,
+    ConfigError,
+    InvalidArguments,
+    InvalidField,
+    NotPermitted,
+    PegboardError,
+    StoreError,
+    ToolDisabled,
+    ToolError,
+    ToolNotFound,
+    UpstreamError,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
+
+if TYPE_CHECKING:
+    from pegboard.core.projection import project, validate_fields
+    from pegboard.core.search import Match
+    from pegboard.server.attach import attach
+    from pegboard.tokens import count_tokens
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AmbiguousName",
+    "Busy",
+    "Call",
+    "CallResult",
+    "Caller",
+    "Catalog",
+    "Category",
+    "CircuitOpen",
+    "ConfigError",
+    "Example",
+    "InvalidArguments",
+    "InvalidField",
+    "Match",
+    "NotPermitted",
+    "Outcome",
+    "Pegboard",
+    "PegboardError",
+    "StoreError",
+    "Tool",
+    "ToolDisabled",
+    "ToolError",
+    "ToolNotFound",
+    "UpstreamError",
+    "UpstreamTimeout",
+    "UpstreamUnavailable",
+    "attach",
+    "count_tokens",
+    "project",
+    "validate_fields",
+]
+
+_LATER = {
+    "Match": "pegboard.core.search",
+    "attach": "pegboard.server.attach",
+    "count_tokens": "pegboard.tokens",
+    "project": "pegboard.core.projection",
+    "validate_fields": "pegboard.core.projection",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        from importlib import import_module
+
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module 'pegboard' has no attribute {name!r}")

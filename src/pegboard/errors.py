@@ -20,6 +20,7 @@ __all__ = [
     "PegboardError",
     "StoreError",
     "ToolDisabled",
+    "ToolError",
     "ToolNotFound",
     "UpstreamError",
     "UpstreamTimeout",
@@ -69,6 +70,12 @@ class AmbiguousName(PegboardError):
         )
         self.name = name
         self.candidates = tuple(candidates)
+
+
+class ToolError(PegboardError):
+    """Raise it in a tool of your own for a failure that the model should read and act on."""
+
+    kind = "tool_error"
 
 
 class InvalidArguments(PegboardError):

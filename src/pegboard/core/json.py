@@ -6,8 +6,6 @@ import hashlib
 import json
 from typing import Any, TypeAlias
 
-import rfc8785
-
 Json: TypeAlias = Any
 """A JSON value. `Any` appears in this codebase only through this alias and where JSON is meant."""
 
@@ -23,6 +21,8 @@ def compact(value: Json) -> str:
 
 def canonical(value: Json) -> bytes:
     """RFC 8785 text: equal values give equal bytes whatever their key order."""
+    import rfc8785  # here, because most uses of this module never need it
+
     try:
         return rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, RecursionError):

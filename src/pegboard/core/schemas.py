@@ -20,3 +20,19 @@ def signature(name: str, schema: JsonObject) -> str:
 def output_fields(schema: JsonObject) -> Iterator[str]:
     """The dotted paths of a result."""
     yield from schema.get("properties", {})
+
+
+def parameters_text(schema: JsonObject) -> tuple[str, bool]:
+    return "", False
+
+
+def parameter_table(schema: JsonObject) -> JsonObject:
+    return schema.get("properties", {})
+
+
+def repaired(schema: JsonObject) -> JsonObject:
+    return schema
+
+
+def relaxed_output(schema: JsonObject) -> JsonObject:
+    return schema

@@ -133,6 +133,11 @@ class Tool:
         return hash(self.id)
 
 
+def group_of(tool: Tool) -> str:
+    """The one group a tool is shown under where tools are shown by group."""
+    return tool.category or tool.server or "general"
+
+
 def constant(input_schema: JsonObject, output_schema: JsonObject | None = None) -> Definition:
     """A definition that is already there."""
     schemas = Schemas(input_schema, output_schema)
@@ -187,6 +192,8 @@ class Catalog:
             self._by_id[tool.id] = tool
         self.tools: tuple[Tool, ...] = tuple(ordered)
         self._described = {c.name: c.description for c in categories}
+        self.memo: dict[object, Json] = {}
+        """What was worked out from this catalogue and holds as long as it does: listings, indexes."""
 
     def __len__(self) -> int:
         return len(self.tools)
@@ -197,6 +204,30 @@ class Catalog:
     def get(self, tool_id: str) -> Tool | None:
         """The tool of that id."""
         return self._by_id.get(tool_id)
+
+    def named(self, name: str) -> tuple[Tool, ...]:
+        """All tools of that bare name."""
+        return self._by_name.get(name, ())
+
+    def address(self, tool: Tool) -> str:
+        """The shortest name that finds this tool and no other; what clients are shown."""
+        same = self.named(tool.name)
+        if len(same) <= 1:
+            return tool.name
+        for group, groups in (
+            (tool.server, [t.server for t in same]),
+            (tool.category, [t.category for t in same]),
+        ):
+            if group and groups.count(group) == 1:
+                return f"{group}.{tool.name}"
+        return tool.id
+
+    @cached_property
+    def _by_name(self) -> dict[str, tuple[Tool, ...]]:
+        names: dict[str, tuple[Tool, ...]] = {}
+        for tool in self.tools:
+            names[tool.name] = (*names.get(tool.name, ()), tool)
+        return names
 
     @cached_property
     def hash(self) -> str:
@@ -213,6 +244,19 @@ class Catalog:
         return tuple(
             Category(name, self._described.get(name, ""), counts[name]) for name in sorted(counts)
         )
+
+    @cached_property
+    def groups(self) -> tuple[Category, ...]:
+        """Every enabled tool in exactly one group: its category, else its server, else `general`."""
+        known = {c.name: c.description for c in self.categories}
+        counts = dict.fromkeys(known, 0)
+        for tool in self.enabled:
+            counts[group_of(tool)] = counts.get(group_of(tool), 0) + 1
+        return tuple(Category(n, known.get(n, ""), counts[n]) for n in sorted(counts))
+
+    def group(self, name: str) -> tuple[Tool, ...]:
+        """The tools of one group, switched off or not."""
+        return tuple(t for t in self.tools if group_of(t) == name)
 
     @cached_property
     def enabled(self) -> tuple[Tool, ...]:

@@ -1,0 +1,1 @@
+"""Other people's shapes of tools, made ours: Python functions, servers, OpenAPI documents."""

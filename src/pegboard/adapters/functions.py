@@ -1,0 +1,214 @@
+"""Python functions as tools: schemas from type hints and docstring, calls with conversion and checks.
+
+The SDK's own `Tool.from_function` does the work, so that a function means the same here as on an
+`MCPServer`: pydantic models, `Annotated[..., Field(...)]`, a `Context` parameter, resolvers. It is
+imported on first use, because the SDK takes a second to import and a board may never be called.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pegboard.core.calls import Call, CallResult
+from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.schema_cache import SchemaCache
+from pegboard.core.tools import (
+    Example,
+    Schemas,
+    Tool,
+    check_summary,
+    derive_summary,
+    risk_of,
+    root_object,
+)
+from pegboard.errors import ConfigError, InvalidArguments, PegboardError, ToolError, UpstreamError
+
+if TYPE_CHECKING:
+    from mcp.server.mcpserver.tools.base import Tool as SdkTool
+
+logger = logging.getLogger(__name__)
+
+Function: TypeAlias = Callable[..., Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Registration:
+    """What `@board.tool(...)` says about a function; what is left out comes from the function."""
+
+    name: str | None = None
+    category: str | None = None
+    summary: str | None = None
+    description: str | None = None
+    title: str | None = None
+    examples: Sequence[Example | Mapping[str, Json]] = ()
+    related: Sequence[str] = ()
+    aliases: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    enabled: bool = True
+    deprecated: str | bool | None = None
+    annotations: Mapping[str, Json] | None = None
+    icons: Sequence[JsonObject] = ()
+    meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    projection_root: str | None = None
+    timeout: float | None = None
+
+
+class FunctionTools:
+    """The functions registered on one board: makes a `Tool` of each and runs its calls."""
+
+    def __init__(self, schemas: SchemaCache) -> None:
+        self._schemas = schemas
+        self._functions: dict[str, _Function] = {}
+
+    def make(self, fn: Function, given: Registration) -> Tool:
+        """The `Tool` of a function; its schemas are generated when they are first asked for."""
+        name = given.name or getattr(fn, "__name__", "")
+        if not name or name == "<lambda>":
+            raise ConfigError("A lambda has no name of its own: give one with name=...")
+        doc = _Docstring.of(fn)
+        description = given.description or doc.text
+        annotations = dict(given.annotations or {})
+        tool_id = f"{given.category}.{name}" if given.category else name
+        function = _Function(fn, name, description, doc.parameters)
+        self._functions[tool_id] = function
+        return Tool(
+            name=name,
+            definition=lambda: self._schemas.get(tool_id, lambda: function.schemas),
+            id=tool_id,
+            category=given.category,
+            summary=check_summary(given.summary, name)
+            if given.summary is not None
+            else derive_summary(description or name.replace("_", " ")),
+            description=description,
+            title=given.title,
+            examples=tuple(_example(e) for e in given.examples),
+            related=tuple(given.related),
+            aliases=tuple(given.aliases),
+            tags=tuple(given.tags),
+            enabled=given.enabled,
+            deprecated=_deprecation(given.deprecated, name),
+            annotations=annotations,
+            icons=tuple(given.icons),
+            meta=dict(given.meta),
+            risk=risk_of(annotations) or "write",
+            projection_root=given.projection_root,
+            timeout=given.timeout,
+        )
+
+    def __contains__(self, tool_id: str) -> bool:
+        return tool_id in self._functions
+
+    async def call(self, call: Call) -> CallResult:
+        """Run the function behind a call."""
+        return await self._functions[call.tool.id].run(call)
+
+
+@dataclass(eq=False)
+class _Function:
+    fn: Function
+    name: str
+    description: str
+    parameters: Mapping[str, str]
+
+    @cached_property
+    def sdk_tool(self) -> SdkTool:
+        from mcp.server.mcpserver.tools.base import Tool as SdkTool
+
+        try:
+            return SdkTool.from_function(self.fn, name=self.name, description=self.description)
+        except Exception as exc:  # pydantic and the SDK raise many kinds for a bad signature
+            raise ConfigError(
+                f"No schema can be made of the type hints of {self.name!r}: {exc}", tool=self.name
+            ) from exc
+
+    @property
+    def schemas(self) -> Schemas:
+        tool = self.sdk_tool
+        schema = root_object({k: v for k, v in tool.parameters.items() if k != "title"})
+        properties: JsonObject = {
+            name: self._described(name, prop) for name, prop in schema.get("properties", {}).items()
+        }
+        return Schemas({**schema, "properties": properties}, tool.output_schema)
+
+    def _described(self, name: str, schema: JsonObject) -> JsonObject:
+        # pydantic titles every parameter with its own name, which tells a model nothing.
+        plain = {k: v for k, v in schema.items() if k != "title"}
+        if name in self.parameters and "description" not in plain:
+            plain["description"] = self.parameters[name]
+        return plain
+
+    async def run(self, call: Call) -> CallResult:
+        from mcp.server.mcpserver.context import Context
+        from mcp.server.mcpserver.exceptions import ToolError as SdkToolError
+        from mcp_types import InputResponseRequestParams
+
+        inputs = {k: call.params[k] for k in ("inputResponses", "requestState") if k in call.params}
+        context: Context[Any, Any] = Context(
+            request_context=call.request,  # pyright: ignore[reportArgumentType] opaque outside the server room
+            input_params=InputResponseRequestParams.model_validate(inputs) if inputs else None,
+        )
+        try:
+            result = await self.sdk_tool.run(call.arguments, context, convert_result=True)
+        except SdkToolError as exc:
+            raise self._failure(exc) from exc
+        return CallResult(result.model_dump(by_alias=True, mode="json", exclude_none=True))
+
+    def _failure(self, exc: Exception) -> PegboardError:
+        """What a model may read of a failure: the text of an anticipated one, never of a crash."""
+        cause = exc.__cause__
+        if isinstance(cause, PegboardError):
+            return cause
+        if type(cause).__name__ == "ValidationError":
+            return InvalidArguments(str(exc), tool=self.name)
+        if cause is None or isinstance(cause, ValueError) or type(cause).__name__ == "ToolError":
+            return ToolError(str(cause or exc), tool=self.name)
+        logger.error("tool %s failed", self.name, exc_info=cause)
+        return UpstreamError(
+            f"{self.name} failed inside ({type(cause).__name__}); the server's log has the details.",
+            tool=self.name,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Docstring:
+    """A docstring without its sections, and what its `Args:` say."""
+
+    text: str
+    parameters: Mapping[str, str]
+
+    @classmethod
+    def of(cls, fn: Function) -> _Docstring:
+        doc = inspect.getdoc(fn)
+        if not doc:
+            return cls("", {})
+        if ":" not in doc and "---" not in doc:  # no sections: spare the parser
+            return cls(doc, {})
+        from docstring_parser import parse
+
+        parsed = parse(doc)
+        parts = [parsed.short_description, parsed.long_description]
+        text = "\n\n".join(part for part in parts if part)
+        return cls(text, {p.arg_name: " ".join((p.description or "").split()) for p in parsed.params})
+
+
+def _example(given: Example | Mapping[str, Json]) -> Example:
+    if isinstance(given, Example):
+        return given
+    try:
+        return Example(**given)
+    except TypeError as exc:
+        raise ConfigError(
+            "An example has description, invocation and perhaps expected_output; "
+            f"got {compact(dict(given))}."
+        ) from exc
+
+
+def _deprecation(given: str | bool | None, name: str) -> str | None:
+    if given is True:
+        return f"{name} is deprecated."
+    return given or None

@@ -1,0 +1,402 @@
+"""`Pegboard`: the board that people write tools on.
+
+It joins the registry (what there is), the index (how it is found) and dispatch (how it is called), and
+hands each request a `View` of them. Heavy parts are imported when they are first needed, so that a module
+which only decorates functions imports in milliseconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pegboard.adapters.functions import Function, FunctionTools, Registration
+from pegboard.core.calls import LOCAL, Call, Caller, CallResult, Outcome, Shape
+from pegboard.core.json import Json, JsonObject
+from pegboard.core.names import nearest, resolve
+from pegboard.core.options import Options
+from pegboard.core.registry import Registry
+from pegboard.core.schema_cache import SchemaCache
+from pegboard.core.tools import Catalog, Category, Risk, Tool, risk_of
+from pegboard.errors import ConfigError, PegboardError, ToolNotFound, UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from pegboard.core.search import Match, SearchIndex
+    from pegboard.faces.face import SessionDoor, View
+    from pegboard.ports import Handler
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Pegboard:
+    """A catalogue of tools that clients see through a face.
+
+    Args:
+        name: What the server is called.
+        face: `eager`, `stub`, `index`, `hierarchy`, `proxy`, `dynamic`, or `auto` to let it choose.
+        pins: Names of tools that every face lists as themselves.
+        risk: `split` gives one call tool per risk, `single` one for all, `auto` splits when any tool
+            is annotated.
+        instructions: What the server tells a model about itself.
+        version: The version that the server reports.
+        options: Any further field of `Options`.
+    """
+
+    def __init__(
+        self,
+        name: str = "pegboard",
+        *,
+        face: str = "auto",
+        pins: Sequence[str] = (),
+        risk: str = "auto",
+        instructions: str | None = None,
+        version: str = "",
+        **options: Any,
+    ) -> None:
+        self.name = name
+        self.instructions = instructions
+        self.version = version
+        self.options = make_options(face=face, pins=tuple(pins), risk=risk, **options)
+        self.schema_cache = SchemaCache(time.monotonic)
+        self._registry = Registry(time.monotonic)
+        self._functions = FunctionTools(self.schema_cache)
+        self._dispatch: Handler | None = None
+        self._index: SearchIndex | None = None
+
+    # Registering -------------------------------------------------------------------------------
+
+    def tool(
+        self, name: str | Function | None = None, **given: Any
+    ) -> Callable[[F], F] | Function:
+        """Register the decorated function as a tool; see `Registration` for what can be said of it.
+
+        Works bare (`@board.tool`) and called (`@board.tool(category="issues")`). The function itself
+        is left as it is.
+        """
+        if callable(name):
+            self._register(name, Registration())
+            return name
+        registration = make_registration(name=name, **given)
+
+        def decorate(fn: F) -> F:
+            self._register(fn, registration)
+            return fn
+
+        return decorate
+
+    def category(self, name: str, *, description: str = "") -> CategoryHandle:
+        """Make a category known; the handle registers tools in it: `issues = board.category("issues")`."""
+        self._registry.describe_category(name, description)
+        return CategoryHandle(self, name)
+
+    def load(
+        self, category: str, loader: Callable[[], Iterable[Tool | Function]], *, description: str = ""
+    ) -> None:
+        """Register a loader for a category: it gives tools or functions, and runs once, on first use."""
+
+        def run() -> list[Tool]:
+            return [self._as_tool(item, category) for item in loader()]
+
+        self._registry.add_loader(category, run, description)
+
+    def add(self, tool: Tool) -> Tool:
+        """Register a ready-made tool; it must come from a source that can call it."""
+        return self._registry.add(self._with_risk(tool))
+
+    def enable(self, name: str) -> None:
+        """Switch a tool, or every tool of a category, on."""
+        self._registry.switch(name, True)
+
+    def disable(self, name: str) -> None:
+        """Switch a tool, or every tool of a category, off: not listed, not found, not callable."""
+        self._registry.switch(name, False)
+
+    def is_loaded(self, category: str) -> bool:
+        """Whether a category's tools are there already."""
+        return self._registry.is_loaded(category)
+
+    # Reading -----------------------------------------------------------------------------------
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalogue as it is now; runs loaders that have not run."""
+        self._registry.load_all()
+        return self._registry.snapshot()
+
+    @property
+    def known_catalog(self) -> Catalog:
+        """The catalogue as far as it is loaded."""
+        return self._registry.snapshot()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every loader has run."""
+        return not self._registry.unloaded
+
+    def tools(self, category: str | None = None, include_disabled: bool = False) -> list[Tool]:
+        """All tools, or those of one category."""
+        if category is None:
+            self._registry.load_all()
+        else:
+            self.is_loaded(category)  # an unknown category is an error that lists the nearest
+            self._registry.load(category)
+        return [
+            t
+            for t in self._registry.snapshot()
+            if (t.enabled or include_disabled) and category in (None, t.category)
+        ]
+
+    def categories(self) -> list[Category]:
+        """All categories, with how many enabled tools each has."""
+        return list(self.catalog.categories)
+
+    def describe(self, *names: str) -> list[Tool]:
+        """The tools of these names, in order.
+
+        Raises:
+            ToolNotFound: One is unknown; `.nearest` lists what was perhaps meant.
+            AmbiguousName: One names several tools.
+        """
+        return [self.find(name) for name in names]
+
+    def find(self, name: str) -> Tool:
+        """The tool of one name; runs loaders only when no loaded tool has it."""
+        try:
+            return resolve(self._registry.snapshot(), name)
+        except ToolNotFound:
+            if not self._registry.unloaded:
+                raise
+        return resolve(self.catalog, name)
+
+    def search(
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        category: str | None = None,
+        server: str | None = None,
+        risk: Risk | None = None,
+        include_disabled: bool = False,
+    ) -> list[Match]:
+        """The tools that fit a task in words, best first; empty when none does."""
+        return self.index.search(
+            query,
+            limit,
+            category=category,
+            server=server,
+            risk=risk,
+            include_disabled=include_disabled,
+        )
+
+    @property
+    def index(self) -> SearchIndex:
+        """The search index of the catalogue as it is now."""
+        from pegboard.core.search import SearchIndex
+
+        catalog = self.catalog
+        if self._index is None:
+            self._index = SearchIndex.build(catalog)
+        elif self._index.catalog is not catalog:
+            self._index = self._index.updated(catalog)
+        return self._index
+
+    def check(self) -> None:
+        """Look over the whole board: related tools, pins, examples.
+
+        Raises:
+            ConfigError: Something names a tool that does not exist, or an example is not a valid call.
+        """
+        from pegboard.core.validation import check_examples
+
+        self._registry.check()
+        for name in self.options.pins:
+            try:
+                self.find(name)
+            except PegboardError as exc:
+                raise ConfigError(f"A pin names no tool: {exc.message}") from exc
+        for tool in self._registry.snapshot():
+            check_examples(tool)
+
+    # Calling -----------------------------------------------------------------------------------
+
+    async def call(
+        self,
+        name: str,
+        arguments: JsonObject | str | None = None,
+        include_fields: Sequence[str] | None = None,
+        *,
+        select: str | None = None,
+        caller: Caller = LOCAL,
+    ) -> CallResult:
+        """Call a tool as a client would: checked, governed, and with the fields asked for.
+
+        Raises:
+            PegboardError: The call could not be made; an error inside the tool is a result with `is_error`.
+        """
+        shape = Shape(include_fields=tuple(include_fields or ()), select=select)
+        return await self.dispatch(self._call(name, arguments, shape, caller))
+
+    async def call_many(
+        self, calls: Sequence[Call], *, max_concurrency: int = 8
+    ) -> list[Outcome]:
+        """Make several calls side by side: outcomes in order, each with its own error."""
+        from pegboard.dispatch.fanout import call_many
+
+        return await call_many(self.dispatch, calls, max_concurrency=max_concurrency)
+
+    @property
+    def dispatch(self) -> Handler:
+        """Carries out a call through every layer."""
+        if self._dispatch is None:
+            from pegboard.wiring import pipeline
+
+            self._dispatch = pipeline(self.options, self.run_call)
+        return self._dispatch
+
+    async def run_call(self, call: Call) -> CallResult:
+        """The innermost handler: hand the call to where its tool comes from."""
+        if call.tool.id in self._functions:
+            return await self._functions.call(call)
+        raise UpstreamUnavailable(
+            f"{call.tool.name} is only described here, in a catalogue file: nothing can carry out a call.",
+            tool=call.tool.name,
+        )
+
+    async def view(
+        self,
+        caller: Caller = LOCAL,
+        *,
+        session: SessionDoor | None = None,
+        structured: bool = False,
+        params: Mapping[str, Json] | None = None,
+        request: object | None = None,
+        whole: bool = True,
+    ) -> View:
+        """The board as one caller sees it on one request; `whole` runs loaders that have not run."""
+        from anyio import to_thread
+
+        from pegboard.faces.face import View
+
+        notes: tuple[str, ...] = ()
+        if whole and self._registry.unloaded:
+            notes = tuple((await to_thread.run_sync(self._registry.load_all)).values())
+        return View(
+            catalog=self._registry.snapshot(),
+            options=self.options,
+            index=lambda: self.index,
+            dispatch=self.dispatch,
+            session=session,
+            caller=caller,
+            is_complete=self.is_complete,
+            notes=notes,
+            structured=structured or self.options.structured,
+            params=params or {},
+            request=request,
+        )
+
+    # Serving -----------------------------------------------------------------------------------
+
+    def run(self, *, http: str | None = None) -> None:
+        """Serve until stopped: on standard input and output, or on `http="127.0.0.1:8000"`."""
+        from pegboard.server.serve import run
+
+        run(self, http=http)
+
+    async def serve_stdio(self) -> None:
+        """Serve one client on standard input and output."""
+        from pegboard.server.serve import serve_stdio
+
+        await serve_stdio(self)
+
+    def asgi(self) -> Starlette:
+        """An ASGI application with `/mcp` and `/mcp/<face>`."""
+        from pegboard.server.serve import http_app
+
+        return http_app(self)
+
+    @classmethod
+    def from_catalog(cls, path: str | Path, **options: Any) -> Pegboard:
+        """A board of the tools in a file: they can be listed, searched and described, not called."""
+        from pegboard.adapters.catalog_file import read_catalog
+
+        board = cls(options.pop("name", None) or Path(path).stem, **options)
+        for tool in read_catalog(path):
+            board.add(tool)
+        return board
+
+    # Inside ------------------------------------------------------------------------------------
+
+    def _register(self, fn: Function, registration: Registration) -> Tool:
+        return self.add(self._functions.make(fn, registration))
+
+    def _as_tool(self, item: Tool | Function, category: str) -> Tool:
+        if isinstance(item, Tool):
+            return self._with_risk(replace(item, category=item.category or category))
+        return self._with_risk(self._functions.make(item, Registration(category=category)))
+
+    def _with_risk(self, tool: Tool) -> Tool:
+        """Annotations say a tool's risk; where they say nothing, the rules of the configuration do."""
+        if risk_of(tool.annotations) is not None:
+            return tool
+        for pattern, risk in self.options.risk_rules.items():
+            if fnmatchcase(tool.id, pattern) or fnmatchcase(tool.name, pattern):
+                return replace(tool, risk=risk)
+        return tool
+
+    def _call(
+        self, name: str, arguments: JsonObject | str | None, shape: Shape, caller: Caller
+    ) -> Call:
+        given: Any = {} if arguments is None else arguments
+        return Call(self.find(name), given, shape=shape, caller=caller)
+
+
+class CategoryHandle:
+    """A category of a board; registers tools in it."""
+
+    def __init__(self, board: Pegboard, name: str) -> None:
+        self._board = board
+        self.name = name
+
+    def tool(
+        self, name: str | Function | None = None, **given: Any
+    ) -> Callable[[F], F] | Function:
+        """Like `Pegboard.tool`, in this category."""
+        if callable(name):
+            return self._board.tool(category=self.name)(name)
+        return self._board.tool(name, category=self.name, **given)
+
+
+def make_options(**given: Any) -> Options:
+    """Options out of keyword arguments, or an error that names the nearest known one."""
+    from pegboard.faces.auto import checked_face
+
+    _refuse_unknown(given, Options, "option")
+    for key, allowed in (
+        ("risk", ("auto", "split", "single")),
+        ("dispatch_risk", ("allow", "refuse", "read-only")),
+    ):
+        if given.get(key) is not None and given[key] not in allowed:
+            raise ConfigError(f"{key} is {given[key]!r}; it must be one of {', '.join(allowed)}.")
+    checked_face(given.get("face", "auto"))
+    return Options(**given)
+
+
+def make_registration(**given: Any) -> Registration:
+    """What a decorator says, or an error that names the nearest known keyword."""
+    _refuse_unknown(given, Registration, "keyword")
+    return Registration(**given)
+
+
+def _refuse_unknown(given: Mapping[str, Any], record: type, what: str) -> None:
+    known = list(getattr(record, "__dataclass_fields__"))  # noqa: B009 not on the static type
+    for key in given:
+        if key not in known:
+            meant = nearest(key, known, limit=1)
+            hint = f" Did you mean {meant[0]!r}?" if meant else f" Known: {', '.join(known)}."
+            raise ConfigError(f"Unknown {what} {key!r}.{hint}", nearest=meant)

@@ -1,0 +1,7 @@
+"""`pegboard demo`."""
+
+from __future__ import annotations
+
+
+def demo() -> None:
+    """Show what Pegboard does."""

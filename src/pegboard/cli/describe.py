@@ -1,0 +1,29 @@
+"""`pegboard describe`: all that is known of some tools."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pegboard.cli.boards import CatalogOption, JsonOption, open_board
+from pegboard.cli.output import out, print_json
+
+
+def describe(
+    names: Annotated[list[str], typer.Argument(help="Names of tools.")],
+    catalog: CatalogOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show tools whole: description, parameters, result fields."""
+    tools = open_board(catalog).describe(*names)
+    if as_json:
+        print_json({"tools": [t.wire() for t in tools]})
+        return
+    for tool in tools:
+        out.print(tool.signature, style="bold", highlight=False)
+        out.print(tool.description or tool.summary, highlight=False)
+        if tool.output_fields:
+            out.print("result: " + ", ".join(tool.output_fields), style="dim", highlight=False)
+        out.print(f"{tool.risk}, category {tool.category or '-'}", style="dim", highlight=False)
+        out.print()

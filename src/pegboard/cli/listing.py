@@ -1,0 +1,54 @@
+"""`pegboard list`: what a client would be shown."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import anyio
+import typer
+from rich.table import Table
+
+from pegboard.cli.boards import CatalogOption, FaceOption, JsonOption, open_board
+from pegboard.cli.output import out, print_json
+from pegboard.core.calls import Caller, Era
+from pegboard.core.json import JsonObject
+from pegboard.tokens import count_tokens
+
+
+def list_tools(
+    catalog: CatalogOption = None,
+    face: FaceOption = "auto",
+    era: Annotated[str, typer.Option(help="Protocol era of the client: modern or legacy.")] = "modern",
+    as_json: JsonOption = False,
+) -> None:
+    """Show the tools/list result that a client would get, and what it costs."""
+    if era not in ("modern", "legacy"):
+        raise typer.BadParameter("--era is modern or legacy")
+    result = anyio.run(_listed, open_board(catalog, face=face), era)
+    if as_json:
+        print_json(result)
+        return
+    _show(result)
+
+
+async def _listed(board: object, era: Era) -> JsonObject:
+    from pegboard.board import Pegboard
+    from pegboard.server.answers import Answers, Request
+
+    assert isinstance(board, Pegboard)
+    answer = await Answers(board).answer(Request("tools/list", {}, Caller(era=era)))
+    assert answer is not None
+    return {**answer, "resultType": "complete"} if era == "modern" else answer
+
+
+def _show(result: JsonObject) -> None:
+    table = Table("tool", "description", "tokens", box=None, header_style="bold")
+    table.columns[2].justify = "right"
+    total = 0
+    for entry in result["tools"]:
+        tokens = count_tokens({k: entry.get(k) for k in ("name", "description", "inputSchema")})
+        total += tokens
+        first_line = (entry.get("description") or "").split("\n")[0]
+        table.add_row(entry["name"], first_line[:100], f"{tokens:,}")
+    out.print(table)
+    out.print(f"{len(result['tools'])} tools, {total:,} tokens (o200k_base)", style="bold")

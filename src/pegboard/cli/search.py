@@ -1,0 +1,51 @@
+"""`pegboard search`: which tools a task would find."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from pegboard.cli.boards import CatalogOption, JsonOption, open_board
+from pegboard.cli.output import EXIT_FAILED, out, print_json
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="A task in your own words.")],
+    catalog: CatalogOption = None,
+    limit: Annotated[int, typer.Option(min=1, max=50, help="At most so many.")] = 10,
+    category: Annotated[str | None, typer.Option(help="Only tools of this category.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find tools by what you want to do."""
+    board = open_board(catalog)
+    matches = board.search(query, limit, category=category)
+    if as_json:
+        print_json(
+            {
+                "matches": [
+                    {
+                        "id": m.tool.id,
+                        "name": m.tool.name,
+                        "category": m.tool.category,
+                        "server": m.tool.server,
+                        "signature": m.tool.signature,
+                        "summary": m.tool.summary,
+                        "score": m.score,
+                        "risk": m.tool.risk,
+                        "why": list(m.why),
+                    }
+                    for m in matches
+                ],
+                "total": len(matches),
+            }
+        )
+        return
+    if not matches:
+        out.print("No tool fits this.")
+        raise typer.Exit(EXIT_FAILED)
+    table = Table("tool", "score", "summary", "why", box=None, header_style="bold")
+    for m in matches:
+        table.add_row(m.tool.id, f"{m.score:.2f}", m.tool.summary, "; ".join(m.why))
+    out.print(table)

@@ -1,0 +1,76 @@
+"""Addresses of tools: how a name finds its tool, and what was perhaps meant when it does not.
+
+    create_issue            bare, when only one tool has that name
+    issues.create_issue     category (or server) and tool
+    issues/create_issue     the same
+    ("issues", "create")    the pair, as some faces pass it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pegboard.core.tools import Catalog, Tool
+from pegboard.errors import AmbiguousName, ToolNotFound
+
+NEAREST_LIMIT = 5
+_LEAST_LIKENESS = 60.0
+_SEPARATORS = "./"
+
+
+def resolve(catalog: Catalog, name: str, category: str | None = None) -> Tool:
+    """The one tool that `name` addresses, switched off or not.
+
+    Raises:
+        AmbiguousName: Several tools fit; the error lists an address for each.
+        ToolNotFound: None fits; the error lists the nearest.
+    """
+    if category is None and (tool := catalog.get(name)):
+        return tool
+    found = _candidates(catalog, name, category)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise AmbiguousName(name, [catalog.address(t) for t in found])
+    raise ToolNotFound(name, nearest_tools(catalog, name, category))
+
+
+def nearest_tools(catalog: Catalog, name: str, category: str | None = None) -> list[str]:
+    """Addresses of the enabled tools whose names are most like `name`, best first."""
+    pool = [t for t in catalog.enabled if category is None or category in (t.category, t.server)]
+    return nearest(name, {catalog.address(t): t.name for t in pool or catalog.enabled})
+
+
+def nearest(name: str, known: Iterable[str] | dict[str, str], limit: int = NEAREST_LIMIT) -> list[str]:
+    """The known words most like `name`; with a dict, its values are compared and its keys returned."""
+    # Imported here: it is only needed when something was misspelt, and costs a third of our import.
+    from rapidfuzz import fuzz, process
+    from rapidfuzz.utils import default_process
+
+    choices = known if isinstance(known, dict) else {word: word for word in known}
+    found = process.extract(
+        name.replace("_", " "),
+        {key: word.replace("_", " ") for key, word in choices.items()},
+        scorer=fuzz.WRatio,
+        processor=default_process,
+        limit=limit,
+        score_cutoff=_LEAST_LIKENESS,
+    )
+    return [key for _, _, key in found]
+
+
+def _candidates(catalog: Catalog, name: str, category: str | None) -> list[Tool]:
+    if category is not None:
+        return [t for t in catalog.named(name) if category in (t.category, t.server)]
+    bare = catalog.named(name)
+    if bare:
+        return list(bare)
+    qualified = {t.id: t for group, tail in _splits(name) for t in _candidates(catalog, tail, group)}
+    return list(qualified.values())
+
+
+def _splits(name: str) -> Iterator[tuple[str, str]]:
+    """Every way to read a name as group and tool, since both may contain separators."""
+    for at, character in enumerate(name):
+        if character in _SEPARATORS and 0 < at < len(name) - 1:
+            yield name[:at], name[at + 1 :]

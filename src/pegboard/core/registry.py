@@ -1,0 +1,176 @@
+"""What a board holds while it is built and run: tools by category, loaders, switches.
+
+Everything that reads goes through `snapshot()`, which gives the same immutable `Catalog` until
+something changes. Loaders run on first use, once, also when many threads ask at the same time; one that
+fails is reported, leaves the rest alone, and is tried again after a pause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import TypeAlias
+
+from pegboard.core.names import nearest, resolve
+from pegboard.core.tools import Catalog, Category, Tool, with_enabled
+from pegboard.errors import ConfigError, PegboardError, ToolNotFound
+
+Loader: TypeAlias = Callable[[], Iterable[Tool]]
+
+RETRY_AFTER = 10.0
+"""Seconds before a loader that failed is tried again."""
+
+
+@dataclass(eq=False, slots=True)
+class _Pending:
+    """A loader and how far it got."""
+
+    loader: Loader
+    lock: RLock = field(default_factory=RLock)
+    loaded: bool = False
+    failed_at: float | None = None
+    error: str | None = None
+
+
+class Registry:
+    """Tools, categories and loaders of one board."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = RLock()
+        self._tools: dict[str, Tool] = {}
+        self._categories: dict[str, str] = {}
+        self._pending: dict[str, _Pending] = {}
+        self._catalog: Catalog | None = None
+
+    def describe_category(self, name: str, description: str = "") -> None:
+        """Make a category known, or give a known one its description."""
+        if not name or name != name.strip():
+            raise ConfigError(f"A category needs a name without outer spaces; got {name!r}.")
+        with self._lock:
+            if description or name not in self._categories:
+                self._categories[name] = description
+            self._catalog = None
+
+    def add(self, tool: Tool) -> Tool:
+        """Register one tool; its id must be new."""
+        with self._lock:
+            if tool.id in self._tools:
+                raise ConfigError(
+                    f"A tool {tool.id!r} is registered already. Give one of them another name or category.",
+                    tool=tool.id,
+                )
+            self._tools[tool.id] = tool
+            if tool.category:
+                self._categories.setdefault(tool.category, "")
+            self._catalog = None
+        return tool
+
+    def add_loader(self, category: str, loader: Loader, description: str = "") -> None:
+        """Register a loader for a category; it runs when the category is first used."""
+        with self._lock:
+            if category in self._pending:
+                raise ConfigError(f"The category {category!r} has a loader already.")
+            self.describe_category(category, description)
+            self._pending[category] = _Pending(loader)
+
+    def is_loaded(self, category: str) -> bool:
+        """Whether the tools of a category are there; a category without a loader always is."""
+        if category not in self._categories:
+            raise ToolNotFound(category, nearest(category, self._categories), what="category")
+        pending = self._pending.get(category)
+        return pending is None or pending.loaded
+
+    @property
+    def unloaded(self) -> tuple[str, ...]:
+        """The categories whose loaders have not run or failed, by name."""
+        return tuple(sorted(name for name, p in self._pending.items() if not p.loaded))
+
+    def load(self, category: str) -> None:
+        """Run a category's loader if it has not run.
+
+        Raises:
+            ConfigError: The loader failed, now or a moment ago.
+        """
+        pending = self._pending.get(category)
+        if pending is None or pending.loaded:
+            return
+        with pending.lock:
+            if pending.loaded:  # pyright: ignore[reportUnnecessaryComparison] another thread ran it
+                return
+            if pending.failed_at is not None and self._clock() - pending.failed_at < RETRY_AFTER:
+                raise ConfigError(self._failure(category, pending.error))
+            self._run(category, pending)
+
+    def load_all(self) -> dict[str, str]:
+        """Run every loader that has not run; says which failed and why."""
+        failures: dict[str, str] = {}
+        for category in self.unloaded:
+            try:
+                self.load(category)
+            except PegboardError as exc:
+                failures[category] = exc.message
+        return failures
+
+    def snapshot(self) -> Catalog:
+        """The catalogue as it is now, without running loaders."""
+        with self._lock:
+            if self._catalog is None:
+                categories = [Category(n, d) for n, d in self._categories.items()]
+                self._catalog = Catalog(self._tools.values(), categories)
+            return self._catalog
+
+    def switch(self, name: str, enabled: bool) -> None:
+        """Switch a tool, or all tools of a category, on or off."""
+        with self._lock:
+            catalog = self.snapshot()
+            if name in self._categories and not catalog.named(name):
+                chosen: Sequence[Tool] = [t for t in catalog if t.category == name]
+            else:
+                chosen = [resolve(catalog, name)]
+            for tool in chosen:
+                self._tools[tool.id] = with_enabled(tool, enabled)
+            self._catalog = None
+
+    def check(self) -> None:
+        """Look over what can only be judged when everything is registered.
+
+        Raises:
+            ConfigError: A tool names a related tool that does not exist.
+        """
+        catalog = self.snapshot()
+        for tool in catalog:
+            for other in tool.related:
+                try:
+                    resolve(catalog, other)
+                except PegboardError as exc:
+                    if self.unloaded:  # it may be in a category that has not been loaded
+                        continue
+                    raise ConfigError(
+                        f"{tool.id!r} names a related tool that does not exist: {exc.message}",
+                        tool=tool.id,
+                    ) from exc
+
+    def _run(self, category: str, pending: _Pending) -> None:
+        try:
+            tools = list(pending.loader())
+            with self._lock:
+                before = dict(self._tools)
+                try:
+                    for tool in tools:
+                        self.add(tool)
+                except ConfigError:
+                    self._tools = before  # all of a category or none of it
+                    raise
+        except Exception as exc:  # a loader is somebody else's code
+            pending.failed_at = self._clock()
+            pending.error = f"{type(exc).__name__}: {exc}"
+            raise ConfigError(self._failure(category, pending.error)) from exc
+        pending.loaded, pending.failed_at, pending.error = True, None, None
+
+    def _failure(self, category: str, error: str | None) -> str:
+        return (
+            f"The tools of category {category!r} could not be loaded ({error}). "
+            f"The other categories work; this one is tried again after {RETRY_AFTER:.0f} s."
+        )

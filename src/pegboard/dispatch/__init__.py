@@ -1,0 +1,1 @@
+"""A call's way: short layers around a source, each one concern."""

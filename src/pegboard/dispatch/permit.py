@@ -1,0 +1,30 @@
+"""Whether a tool may be called at all: switched on, and with a word of warning when it is deprecated."""
+
+from __future__ import annotations
+
+from pegboard.core.calls import Call, CallResult
+from pegboard.errors import ToolDisabled
+from pegboard.ports import Handler
+
+WARNING_KEY = "io.github.pegboard/warning"
+
+
+def permit(handler: Handler) -> Handler:
+    """Refuse a disabled tool; add a warning to the result of a deprecated one."""
+
+    async def handle(call: Call) -> CallResult:
+        tool = call.tool
+        if not tool.enabled:
+            raise ToolDisabled(f"{tool.name} is switched off.", tool=tool.name)
+        result = await handler(call)
+        if tool.deprecated and result.is_complete:
+            return _warned(result, f"{tool.name} is deprecated: {tool.deprecated}")
+        return result
+
+    return handle
+
+
+def _warned(result: CallResult, warning: str) -> CallResult:
+    block = {"type": "text", "text": f"Warning: {warning}"}
+    meta = {**result.meta, WARNING_KEY: warning}
+    return CallResult({**result.wire, "content": [*result.content, block], "_meta": meta})

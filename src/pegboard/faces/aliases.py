@@ -1,0 +1,51 @@
+"""Meta-tools that are callable in every face although no face lists them.
+
+They carry the names of other systems, so that instructions written for those keep working.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pegboard.core.calls import CallResult
+from pegboard.core.json import JsonObject
+from pegboard.faces.calling import tool_arguments
+from pegboard.faces.face import MetaTool, View, by_name, find, parameters
+from pegboard.faces.fanning import text_of
+from pegboard.faces.hierarchy import dispatch, list_categories, schema_shape
+
+_NAME: JsonObject = {"toolName": {"type": "string"}}
+
+
+def everywhere() -> Mapping[str, MetaTool]:
+    """The meta-tools of other systems, by name."""
+    return by_name(
+        [
+            MetaTool("list_tool_categories", "", parameters({}), list_categories),
+            MetaTool("get_tool_schema", "", parameters(_NAME, ["toolName"]), _get_schema),
+            MetaTool(
+                "invoke_tool",
+                "",
+                parameters({**_NAME, "args": {"type": "object"}}, ["toolName"]),
+                _invoke,
+            ),
+            MetaTool(
+                "tools_dispatch_parallel",
+                "",
+                parameters({"calls": {"type": "array", "items": {"type": "object"}}}, ["calls"]),
+                dispatch,
+            ),
+        ]
+    )
+
+
+async def _get_schema(view: View, arguments: JsonObject) -> CallResult:
+    tool = find(view, text_of(arguments, "toolName"))
+    return view.reply_json({"schema": schema_shape(view, tool)})
+
+
+async def _invoke(view: View, arguments: JsonObject) -> CallResult:
+    tool = find(view, text_of(arguments, "toolName"))
+    given = {"arguments": arguments.get("args") or {}}
+    call = view.call(tool, tool_arguments(tool, given), via="invoke_tool")
+    return await view.dispatch(call)

@@ -1,0 +1,101 @@
+"""`auto`: which face suits this client and this catalogue.
+
+    small catalogue             eager      listing it costs less than one search would
+    client defers tools itself  eager      (session era: by its name; modern: the installer sets the face)
+    everything else             proxy      a constant list that every client understands
+
+`dynamic` is chosen for a client that follows `list_changed` only where configuration asks for it. In the
+modern era a client's name must not change behaviour (MCP 2026-07-28), so there only configuration and size count.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from pegboard.core.calls import Caller
+from pegboard.core.json import compact
+from pegboard.core.names import nearest
+from pegboard.core.options import FACES, FaceName, Options
+from pegboard.core.tools import Catalog, Tool
+from pegboard.errors import ConfigError
+
+CHARACTERS_PER_TOKEN = 4.0
+"""For deciding only; figures that people see are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """What is known of an MCP client."""
+
+    name: str
+    follows_list_changed: bool
+    defers_tools: bool
+    source: str
+
+
+@cache
+def known_clients() -> dict[str, Client]:
+    """The table of clients, by the name that they give."""
+    text = files("pegboard.faces").joinpath("clients.toml").read_text("utf-8")
+    return {row["name"]: Client(**row) for row in tomllib.loads(text)["client"]}
+
+
+def checked_face(name: str) -> str:
+    """A face's name, or an error that lists them."""
+    if name == "auto" or name in FACES:
+        return name
+    meant = nearest(name, FACES, limit=1)
+    hint = f" Did you mean {meant[0]!r}?" if meant else ""
+    raise ConfigError(f"Unknown face {name!r}.{hint} Faces: auto, {', '.join(FACES)}.", nearest=meant)
+
+
+def choose(
+    asked: str, caller: Caller, catalog: Catalog, options: Options, *, complete: bool = True
+) -> FaceName:
+    """The face for one request.
+
+    Args:
+        asked: What configuration, URL, header or environment say, or `auto`.
+        caller: Era and, in the session era, the client.
+        catalog: What would be listed.
+        options: Budgets and rules per client.
+        complete: False while there are loaders that have not run, so that the size is not known.
+    """
+    if asked == "auto" and caller.era == "legacy" and caller.client:
+        asked = _by_client(caller.client, options)
+    if asked == "auto":
+        asked = "eager" if complete and fits(catalog, options.eager_budget) else "proxy"
+    if asked == "dynamic" and caller.era == "modern":
+        asked = "proxy"
+    return checked_face(asked)  # pyright: ignore[reportReturnType] not `auto` any more
+
+
+def fits(catalog: Catalog, budget: int) -> bool:
+    """Whether listing everything stays within a token budget; stops reading when it does not."""
+    key = ("fits", budget)
+    if key not in catalog.memo:
+        catalog.memo[key] = _fits(catalog, budget)
+    return catalog.memo[key]
+
+
+def _fits(catalog: Catalog, budget: int) -> bool:
+    room = budget * CHARACTERS_PER_TOKEN
+    for tool in catalog.enabled:
+        room -= _size(tool)
+        if room < 0:
+            return False
+    return True
+
+
+def _size(tool: Tool) -> int:
+    return len(tool.name) + len(tool.description) + len(compact(tool.input_schema))
+
+
+def _by_client(name: str, options: Options) -> str:
+    if name in options.client_faces:
+        return checked_face(options.client_faces[name])
+    client = known_clients().get(name)
+    return "eager" if client and client.defers_tools else "auto"

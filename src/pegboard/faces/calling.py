@@ -1,0 +1,122 @@
+"""Meta-tools that call: one per risk, since clients approve by name; and what they make of arguments."""
+
+from __future__ import annotations
+
+from pegboard.core.calls import CallResult, Shape
+from pegboard.core.json import JsonObject
+from pegboard.core.tools import RISKS, Catalog, Risk, Tool
+from pegboard.errors import InvalidArguments, NotPermitted
+from pegboard.faces.face import MetaTool, View, find, parameters
+
+CALL_TOOL_OF: dict[Risk, str] = {
+    "read": "call_tool",
+    "write": "call_write_tool",
+    "destructive": "call_destructive_tool",
+}
+_TEXTS: dict[Risk, str] = {
+    "read": "Call a read-only tool",
+    "write": "Call a [write] tool",
+    "destructive": "Call a [destructive] tool",
+}
+_ANNOTATIONS: dict[Risk, JsonObject] = {
+    "read": {"readOnlyHint": True},
+    "write": {"readOnlyHint": False, "destructiveHint": False},
+    "destructive": {"readOnlyHint": False, "destructiveHint": True},
+}
+_CALL_PROPERTIES: JsonObject = {
+    "name": {"type": "string"},
+    "arguments": {"type": "object"},
+    "include_fields": {"type": "array", "items": {"type": "string"}},
+}
+
+
+def splits_risk(view: View) -> bool:
+    """Whether calls are split by risk: by setting, else when any tool says what its risk is."""
+    if view.options.risk == "auto":
+        return _any_annotated(view.catalog)
+    return view.options.risk == "split"
+
+
+def call_tools(view: View) -> list[MetaTool]:
+    """The call meta-tools for this catalogue: one for every risk that occurs, or a single one."""
+    if not splits_risk(view):
+        return [_call_tool("call_tool", "Call a tool", "destructive", view)]
+    present = {tool.risk for tool in view.catalog.enabled}
+    return [
+        _call_tool(CALL_TOOL_OF[risk], _TEXTS[risk], risk, view)
+        for risk in RISKS
+        if risk in present
+    ]
+
+
+def single_call_tool(view: View) -> MetaTool:
+    """`call_tool` for any risk, annotated as the worst that it may do."""
+    return _call_tool("call_tool", "Call a tool", "destructive", view)
+
+
+def requested_shape(arguments: JsonObject) -> Shape:
+    """How the caller wants the result, from a call meta-tool's arguments."""
+    return Shape(
+        include_fields=tuple(arguments.get("include_fields") or ()),
+        select=arguments.get("select"),
+        raw=bool(arguments.get("raw")),
+        max_tokens=arguments.get("max_tokens"),
+    )
+
+
+def tool_arguments(tool: Tool, given: JsonObject) -> JsonObject:
+    """The tool's own arguments out of a call meta-tool's.
+
+    Weak models put them beside `name` instead of inside `arguments`; where that is unmistakable it is
+    understood, and otherwise the error says where they belong.
+    """
+    inner = given.get("arguments")
+    stray = {k: v for k, v in given.items() if k not in _KNOWN}
+    if not stray:
+        return inner if inner is not None else {}
+    own = tool.input_schema.get("properties", {})
+    if not inner and all(key in own for key in stray):
+        return stray
+    names = ", ".join(sorted(stray))
+    raise InvalidArguments(
+        f"Unknown: {names}. Put the parameters of {tool.name} inside `arguments`.",
+        tool=tool.name,
+        field=names,
+        signature=tool.signature,
+    )
+
+
+_KNOWN = {*_CALL_PROPERTIES, "select", "raw", "max_tokens", "category"}
+
+
+def _call_tool(name: str, text: str, risk: Risk, view: View) -> MetaTool:
+    async def answer(view: View, arguments: JsonObject) -> CallResult:
+        tool = find(view, arguments["name"])
+        require_risk(tool, risk, name)
+        call = view.call(
+            tool, tool_arguments(tool, arguments), via=name, shape=requested_shape(arguments)
+        )
+        return await view.dispatch(call)
+
+    schema = parameters(_CALL_PROPERTIES, ["name"])
+    return MetaTool(name, text, schema, answer, _ANNOTATIONS[risk])
+
+
+def require_risk(tool: Tool, allowed: Risk, via: str) -> None:
+    """Refuse a tool whose risk is above what its call tool was approved for."""
+    if RISKS.index(tool.risk) > RISKS.index(allowed):
+        right = CALL_TOOL_OF[tool.risk]
+        raise NotPermitted(
+            f"{tool.name} is {tool.risk}: call it with {right}, not {via}.",
+            tool=tool.name,
+            expected=right,
+        )
+
+
+def _any_annotated(catalog: Catalog) -> bool:
+    key = "any_annotated"
+    if key not in catalog.memo:
+        catalog.memo[key] = any(
+            "readOnlyHint" in t.annotations or "destructiveHint" in t.annotations for t in catalog
+        )
+    return catalog.memo[key]

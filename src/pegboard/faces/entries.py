@@ -1,0 +1,67 @@
+"""`tools/list` entries of real tools: full, stub, bare."""
+
+from __future__ import annotations
+
+from pegboard.core.json import JsonObject
+from pegboard.core.schemas import relaxed_output, repaired
+from pegboard.core.tools import Catalog, Tool
+from pegboard.faces.face import View
+
+_ANY_OBJECT: JsonObject = {"type": "object"}
+_INCLUDE_FIELDS: JsonObject = {"type": "array", "items": {"type": "string"}}
+
+
+def full(catalog: Catalog, tool: Tool, *, with_fields: bool = False) -> JsonObject:
+    """Everything about a tool, as any client may read it.
+
+    The output schema is relaxed to what a projected result still satisfies, because clients check
+    results against what was advertised. `with_fields` also tells the model about `include_fields`.
+    """
+    entry = tool.wire()
+    entry["name"] = catalog.address(tool)
+    if tool.deprecated:
+        entry["description"] = f"[deprecated: {tool.deprecated}] {tool.description}".rstrip()
+    entry["inputSchema"] = repaired(entry["inputSchema"])
+    if "outputSchema" in entry:
+        entry["outputSchema"] = relaxed_output(entry["outputSchema"])
+        if with_fields:
+            entry["inputSchema"] = _with_fields(entry["inputSchema"])
+    return entry
+
+
+def stub(catalog: Catalog, tool: Tool, *, bare: bool = False) -> JsonObject:
+    """Name and summary; SDK clients need an `inputSchema` too, unless a raw one asks for none."""
+    text = f"[deprecated] {tool.summary}" if tool.deprecated else tool.summary
+    entry: JsonObject = {"name": catalog.address(tool), "description": text}
+    return entry if bare else {**entry, "inputSchema": _ANY_OBJECT}
+
+
+def every_full(view: View) -> list[JsonObject]:
+    """All enabled tools whole; worked out once per catalogue."""
+    return _kept(view.catalog, "full", lambda t: full(view.catalog, t))
+
+
+def every_stub(view: View, *, bare: bool = False) -> list[JsonObject]:
+    """All enabled tools as stubs."""
+    key = "bare" if bare else "stub"
+    return _kept(view.catalog, key, lambda t: stub(view.catalog, t, bare=bare))
+
+
+def pinned(view: View) -> list[JsonObject]:
+    """The pins as themselves."""
+    return [full(view.catalog, tool, with_fields=True) for tool in view.pins]
+
+
+def _kept(catalog: Catalog, key: str, make: object) -> list[JsonObject]:
+    assert callable(make)
+    if ("entries", key) not in catalog.memo:
+        catalog.memo["entries", key] = [make(t) for t in catalog.enabled]
+    return list(catalog.memo["entries", key])
+
+
+def _with_fields(schema: JsonObject) -> JsonObject:
+    properties = schema.get("properties", {})
+    if "include_fields" in properties:
+        return schema
+    return {**schema, "properties": {**properties, "include_fields": _INCLUDE_FIELDS}}
+

@@ -1,0 +1,179 @@
+"""What a face is, and what it is given to work with.
+
+    tools/list  ->  face.entries(view)                 the tools that a client is shown
+    tools/call  ->  face.meta_tools[name].answer(...)  if the name is one of its meta-tools
+
+A face holds no state and does no I/O of its own: the `View` carries the catalogue as this caller sees it
+and the doors to search, dispatch and the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pegboard.core.calls import LOCAL, WHOLE, Call, Caller, CallResult, Outcome, Shape
+from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.names import resolve
+from pegboard.core.options import Options
+from pegboard.core.search import Match, SearchIndex
+from pegboard.core.tools import Catalog, Tool
+from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
+from pegboard.ports import Handler
+
+META_PREFIX = "io.github.pegboard/"
+
+RESERVED = frozenset(
+    {
+        "search_tools", "describe_tools", "call_tool", "call_write_tool", "call_destructive_tool",
+        "call_tools", "read_result", "list_available_tools", "get_tool_description",
+        "tools_list_categories", "tools_list_tools", "tools_get_schema", "tools_dispatch",
+        "tools_dispatch_parallel", "list_tool_categories", "invoke_tool", "get_tool_schema",
+    }
+)  # fmt: skip
+"""The names of all meta-tools of all faces, held complete by a test."""
+
+
+class SessionDoor(Protocol):
+    """The enabled tools of one legacy session."""
+
+    async def enabled(self) -> Collection[str]: ...
+
+    async def enable(self, tool_ids: Sequence[str]) -> None:
+        """Add tools and tell the client, once, that its list changed."""
+        ...
+
+    async def used(self, tool_id: str) -> None:
+        """Note that an enabled tool was called, so that it is not the next to make room."""
+        ...
+
+
+FanOut = Callable[[Sequence[Call]], Awaitable[list[Outcome]]]
+ResultReader = Callable[[JsonObject, Caller], Awaitable[CallResult]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class View:
+    """The catalogue as one caller sees it during one request, and what may be done with it."""
+
+    catalog: Catalog
+    options: Options
+    index: Callable[[], SearchIndex]
+    dispatch: Handler
+    fan_out: FanOut | None = None
+    read_result: ResultReader | None = None
+    session: SessionDoor | None = None
+    caller: Caller = LOCAL
+    is_complete: bool = True
+    """False while there are loaders that have not run."""
+    notes: tuple[str, ...] = ()
+    """What the model should know about this catalogue, such as a category that cannot be loaded."""
+    structured: bool = False
+    params: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    request: object | None = None
+
+    @property
+    def pins(self) -> tuple[Tool, ...]:
+        """The pinned tools that this caller can see, in the configured order."""
+        found: dict[str, Tool] = {}
+        for name in self.options.pins:
+            try:
+                tool = resolve(self.catalog, name)
+            except PegboardError:
+                continue  # reported when the board starts; here it may just be hidden from the caller
+            if tool.enabled:
+                found[tool.id] = tool
+        return tuple(found.values())
+
+    def search(self, query: str, *, limit: int, category: str | None = None) -> list[Match]:
+        """The tools that fit, of those that this caller can see; `category` may name a server too."""
+        kinds = ("category", "server") if category else ()
+        kind = next((k for k in kinds if any(getattr(t, k) == category for t in self.catalog)), None)
+        within = {kind: category} if kind else {}
+        seen = self.catalog
+        is_seen = None if seen is self.index().catalog else lambda t: seen.get(t.id) is not None
+        return self.index().search(query, limit, allowed=is_seen, **within)
+
+    def call(
+        self, tool: Tool, arguments: JsonObject, *, via: str | None = None, shape: Shape = WHOLE
+    ) -> Call:
+        """A call of `tool` on behalf of this caller."""
+        return Call(
+            tool=tool,
+            arguments=arguments,
+            shape=shape,
+            caller=self.caller,
+            via=via,
+            params=self.params,
+            request=self.request,
+        )
+
+    def reply(self, text: str, structured: Json) -> CallResult:
+        """A meta-tool's answer: text alone, unless the caller asked for structured content too."""
+        return CallResult.text(text, structured=structured if self.structured else None)
+
+    def reply_json(self, value: Json) -> CallResult:
+        """A meta-tool's answer whose text is the compact JSON of its shape."""
+        return self.reply(compact(value), value)
+
+
+@dataclass(frozen=True, slots=True)
+class MetaTool:
+    """A tool that a face adds: its entry in the list, and how it answers."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+    answer: Callable[[View, JsonObject], Awaitable[CallResult]]
+    annotations: JsonObject = field(default_factory=dict[str, Json])
+
+    def entry(self) -> JsonObject:
+        """Its `tools/list` entry. `alwaysLoad` keeps clients that defer tools from hiding it."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": self.parameters,
+            "annotations": self.annotations,
+            "_meta": {"anthropic/alwaysLoad": True},
+        }
+
+
+class Face(Protocol):
+    """One way to show a catalogue."""
+
+    name: str
+
+    async def entries(self, view: View) -> list[JsonObject]:
+        """The `tools/list` entries, in a fixed order."""
+        ...
+
+    def meta_tools(self, view: View) -> Mapping[str, MetaTool]:
+        """The meta-tools of this face, by name."""
+        ...
+
+
+def parameters(properties: JsonObject, required: Sequence[str] = ()) -> JsonObject:
+    """The input schema of a meta-tool."""
+    schema: JsonObject = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = list(required)
+    return schema
+
+
+def by_name(tools: Sequence[MetaTool]) -> dict[str, MetaTool]:
+    return {tool.name: tool for tool in tools}
+
+
+def find(view: View, name: str, category: str | None = None) -> Tool:
+    """The enabled or disabled tool of that name, with a word about meta-tools where one was meant."""
+    try:
+        return resolve(view.catalog, name, category)
+    except ToolNotFound as exc:
+        if name in RESERVED:
+            raise InvalidArguments(
+                f"{name} is a meta-tool: call it directly, not through another one.", tool=name
+            ) from exc
+        raise
+
+

@@ -1,0 +1,123 @@
+"""Meta-tools of larger work: several calls in one request, and reading on in a large result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pegboard.core.calls import Call, CallResult, Outcome
+from pegboard.core.json import Json, JsonObject, compact
+from pegboard.errors import InvalidArguments, PegboardError
+from pegboard.faces.calling import (
+    require_risk,
+    requested_shape,
+    single_call_tool,
+    splits_risk,
+    tool_arguments,
+)
+from pegboard.faces.face import MetaTool, View, find, parameters
+
+LARGEST_FAN_OUT = 100
+
+
+def call_tools(view: View) -> MetaTool:
+    """`call_tools`: read-only calls side by side; any calls where risk is not split."""
+    risk_split = splits_risk(view)
+    text = "Call read-only tools in parallel" if risk_split else "Call tools in parallel"
+    schema = parameters({"calls": {"type": "array", "items": {"type": "object"}}}, ["calls"])
+    annotations: JsonObject = (
+        {"readOnlyHint": True} if risk_split else single_call_tool(view).annotations
+    )
+
+    async def answer(view: View, arguments: JsonObject) -> CallResult:
+        allowed = "read" if risk_split else "destructive"
+
+        def prepare(one: JsonObject) -> Call:
+            tool = find(view, text_of(one, "name", "tool"), one.get("category"))
+            require_risk(tool, allowed, "call_tools")
+            return view.call(
+                tool, tool_arguments(tool, one), via="call_tools", shape=requested_shape(one)
+            )
+
+        return await fan_out(view, arguments["calls"], prepare)
+
+    return MetaTool("call_tools", text, schema, answer, annotations)
+
+
+def read_result() -> MetaTool:
+    """`read_result`: goes on reading a result that was too large to send whole."""
+    schema = parameters(
+        {
+            "handle": {"type": "string"},
+            "path": {"type": "string"},
+            "offset": {"type": "integer"},
+            "limit": {"type": "integer"},
+            "grep": {"type": "string"},
+            "select": {"type": "string"},
+        },
+        ["handle"],
+    )
+
+    async def answer(view: View, arguments: JsonObject) -> CallResult:
+        if view.read_result is None:
+            raise InvalidArguments("No results are kept here.")
+        return await view.read_result(arguments, view.caller)
+
+    text = "Read on in a large result"
+    return MetaTool("read_result", text, schema, answer, {"readOnlyHint": True})
+
+
+async def fan_out(view: View, given: Json, prepare: object) -> CallResult:
+    """Run several calls; each has its own outcome, in the order in which they were asked for."""
+    assert callable(prepare)
+    if not isinstance(given, list) or not given:
+        raise InvalidArguments("`calls` must be a list of one or more calls.", field="calls")
+    if len(given) > LARGEST_FAN_OUT:
+        raise InvalidArguments(
+            f"{len(given)} calls at once are too many: at most {LARGEST_FAN_OUT}.", field="calls"
+        )
+    if view.fan_out is None:
+        raise InvalidArguments("Parallel calls are switched off here: make them one by one.")
+    prepared: list[Call | Outcome] = []
+    for one in given:
+        name = str(one.get("name") or one.get("tool") or "") if isinstance(one, dict) else ""
+        try:
+            if not isinstance(one, dict):
+                raise InvalidArguments("Each call is an object with name and arguments.")
+            prepared.append(prepare(one))
+        except PegboardError as exc:
+            prepared.append(Outcome(name, ok=False, error=error_shape(exc)))
+    ran = iter(await view.fan_out([c for c in prepared if isinstance(c, Call)]))
+    outcomes = [p if isinstance(p, Outcome) else next(ran) for p in prepared]
+    return view.reply_json({"results": [outcome_shape(o) for o in outcomes]})
+
+
+def outcome_shape(outcome: Outcome) -> JsonObject:
+    """One outcome of a fan-out, as the contract has it."""
+    shape: JsonObject = {"name": outcome.name, "ok": outcome.ok}
+    if outcome.ok and outcome.result is not None:
+        shape["result"] = _result_value(outcome.result)
+    else:
+        shape["error"] = outcome.error
+    return {**shape, "duration_ms": round(outcome.duration_ms, 1)}
+
+
+def error_shape(exc: PegboardError) -> JsonObject:
+    """An error as a model reads it: its kind, its message, and what helps to mend it."""
+    return {"kind": exc.kind, "message": exc.message, **exc.details}
+
+
+def text_of(arguments: JsonObject, *keys: str) -> str:
+    """The first of these parameters that is there, which must be text."""
+    for key in keys:
+        if isinstance(value := arguments.get(key), str) and value:
+            return value
+    raise InvalidArguments(f"{keys[0]!r} is missing: {compact(arguments)[:120]}", field=keys[0])
+
+
+def _result_value(result: CallResult) -> Json:
+    if result.structured is not None:
+        return result.structured
+    texts: Sequence[str] = [b["text"] for b in result.content if b.get("type") == "text"]
+    if len(texts) == len(result.content):
+        return "\n".join(texts)
+    return result.content

@@ -1,0 +1,162 @@
+"""`hierarchy`: four meta-tools whatever the size of the catalogue: categories, tools, schema, dispatch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pegboard.core.calls import Call, CallResult
+from pegboard.core.json import JsonObject
+from pegboard.core.tools import Tool, group_of
+from pegboard.errors import InvalidArguments, NotPermitted
+from pegboard.faces.calling import requested_shape
+from pegboard.faces.entries import pinned
+from pegboard.faces.face import MetaTool, View, by_name, find, parameters
+from pegboard.faces.fanning import fan_out, text_of
+from pegboard.faces.searching import category_list, checked_category, contents
+
+_READ_ONLY: JsonObject = {"readOnlyHint": True}
+_TEXT: JsonObject = {"type": "string"}
+
+
+class HierarchyFace:
+    """Walks down from categories to one schema, then dispatches."""
+
+    name = "hierarchy"
+
+    async def entries(self, view: View) -> list[JsonObject]:
+        return [t.entry() for t in self.meta_tools(view).values()] + pinned(view)
+
+    def meta_tools(self, view: View) -> Mapping[str, MetaTool]:
+        pair = {"category": _TEXT, "tool": _TEXT}
+        return by_name(
+            [
+                MetaTool(
+                    "tools_list_categories",
+                    f"List tool categories. {contents(view.catalog)}",
+                    parameters({}),
+                    list_categories,
+                    _READ_ONLY,
+                ),
+                MetaTool(
+                    "tools_list_tools",
+                    "List a category's tools",
+                    parameters({"category": _TEXT}, ["category"]),
+                    _list_tools,
+                    _READ_ONLY,
+                ),
+                MetaTool(
+                    "tools_get_schema",
+                    "A tool's schema",
+                    parameters(pair, ["category", "tool"]),
+                    _get_schema,
+                    _READ_ONLY,
+                ),
+                MetaTool(
+                    "tools_dispatch",
+                    "Call a tool with params, or several in parallel: calls=[{category, tool, params}]",
+                    parameters(
+                        {
+                            **pair,
+                            "params": {"type": "object"},
+                            "calls": {"type": "array", "items": {"type": "object"}},
+                            "include_fields": {"type": "array", "items": _TEXT},
+                        }
+                    ),
+                    dispatch,
+                    {"readOnlyHint": False, "destructiveHint": view.options.dispatch_risk == "allow"},
+                ),
+            ]
+        )
+
+
+async def list_categories(view: View, arguments: JsonObject) -> CallResult:
+    shape: JsonObject = {"categories": category_list(view.catalog.groups)}
+    if view.notes:
+        shape["note"] = " ".join(view.notes)
+    return view.reply_json(shape)
+
+
+async def _list_tools(view: View, arguments: JsonObject) -> CallResult:
+    category = checked_category(view.catalog, text_of(arguments, "category"))
+    tools = [t for t in view.catalog.enabled if category in (group_of(t), t.server)]
+    rows = [
+        {
+            "name": _name_in(view, tool, category),
+            "summary": f"[deprecated] {tool.summary}" if tool.deprecated else tool.summary,
+        }
+        for tool in tools
+    ]
+    return view.reply_json({"category": category, "tools": rows})
+
+
+def _name_in(view: View, tool: Tool, category: str | None) -> str:
+    """The bare name where it is unique in its category, since the pair is what addresses it."""
+    same = [t for t in view.catalog.named(tool.name) if category in (group_of(t), t.server)]
+    return tool.name if len(same) == 1 else view.catalog.address(tool)
+
+
+async def _get_schema(view: View, arguments: JsonObject) -> CallResult:
+    tool = _addressed(view, arguments)
+    return view.reply_json({"schema": schema_shape(view, tool)})
+
+
+def schema_shape(view: View, tool: Tool) -> JsonObject:
+    """One tool's schema as the contract has it."""
+    shape: JsonObject = {
+        "name": tool.name,
+        "category": group_of(tool),
+        "description": tool.description or tool.summary,
+        "inputSchema": tool.input_schema,
+    }
+    if tool.output_schema is not None:
+        shape["outputSchema"] = tool.output_schema
+    if tool.examples:
+        shape["examples"] = [
+            {"description": e.description, "invocation": dict(e.invocation)} for e in tool.examples
+        ]
+    if tool.deprecated:
+        shape["deprecated"] = tool.deprecated
+    return shape
+
+
+async def dispatch(view: View, arguments: JsonObject) -> CallResult:
+    """One call, or a fan-out when `calls` is given."""
+    if arguments.get("calls"):
+        return await fan_out(view, arguments["calls"], lambda one: _prepared(view, one))
+    return await view.dispatch(_prepared(view, arguments))
+
+
+def _prepared(view: View, arguments: JsonObject) -> Call:
+    tool = _addressed(view, arguments)
+    _permit(view, tool)
+    params = arguments.get("params", arguments.get("arguments"))
+    if params is None:
+        params = {}
+    return view.call(tool, params, via="tools_dispatch", shape=requested_shape(arguments))
+
+
+def _addressed(view: View, arguments: JsonObject) -> Tool:
+    name = text_of(arguments, "tool", "name")
+    category = arguments.get("category")
+    if category is not None and not isinstance(category, str):
+        raise InvalidArguments("`category` must be text.", field="category")
+    if category == "general":  # the group of tools that have no category
+        category = None
+    checked_category(view.catalog, category)
+    return find(view, name, category or None)
+
+
+def _permit(view: View, tool: Tool) -> None:
+    policy = view.options.dispatch_risk
+    if policy == "refuse" and tool.risk == "destructive":
+        raise NotPermitted(
+            f"{tool.name} is destructive, and tools_dispatch does not call such tools here: "
+            "call it directly by its name.",
+            tool=tool.name,
+        )
+    if policy == "read-only" and tool.risk != "read":
+        raise NotPermitted(
+            f"{tool.name} is not annotated read-only, and tools_dispatch calls only such tools "
+            "here: call it directly by its name.",
+            tool=tool.name,
+        )

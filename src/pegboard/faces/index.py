@@ -1,0 +1,171 @@
+"""`index`: two meta-tools, a listing of names and summaries and a description of one tool.
+
+The tools themselves are then called directly by name. A listing that would cost more than its budget
+comes in pages, category by category: `next` is the `category` to ask for next, with `#2` for a further page
+of one that is large itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pegboard.core.calls import CallResult
+from pegboard.core.json import JsonObject, compact
+from pegboard.core.schemas import parameter_table
+from pegboard.core.tools import Catalog, Tool, group_of
+from pegboard.errors import InvalidArguments
+from pegboard.faces.entries import pinned
+from pegboard.faces.face import MetaTool, View, by_name, find, parameters
+from pegboard.faces.searching import checked_category, contents
+
+_CHARACTERS_PER_TOKEN = 3.5
+"""A cautious estimate: pages only need to be about right."""
+
+
+class IndexFace:
+    """Names and summaries first, one description at a time after."""
+
+    name = "index"
+
+    async def entries(self, view: View) -> list[JsonObject]:
+        return [t.entry() for t in self.meta_tools(view).values()] + pinned(view)
+
+    def meta_tools(self, view: View) -> Mapping[str, MetaTool]:
+        return by_name([_list_available_tools(view), _get_tool_description()])
+
+
+def _list_available_tools(view: View) -> MetaTool:
+    text = f"List callable tools by name. {contents(view.catalog)}"
+    schema = parameters(
+        {"category": {"type": "string"}, "include_disabled": {"type": "boolean"}},
+    )
+    return MetaTool("list_available_tools", text, schema, _list, {"readOnlyHint": True})
+
+
+def _get_tool_description() -> MetaTool:
+    text = "Parameters and examples of a tool; then call it by its name."
+    schema = parameters(
+        {"tool_name": {"type": "string"}, "include_examples": {"type": "boolean"}}, ["tool_name"]
+    )
+    return MetaTool("get_tool_description", text, schema, _describe, {"readOnlyHint": True})
+
+
+async def _list(view: View, arguments: JsonObject) -> CallResult:
+    asked, page = _page_of(arguments.get("category") or "")
+    include_disabled = bool(arguments.get("include_disabled"))
+    category = checked_category(view.catalog, asked) if asked else None
+    tools = [
+        t
+        for t in view.catalog
+        if (t.enabled or include_disabled) and category in (None, t.category, t.server, group_of(t))
+    ]
+    shown, following = _paged(view, tools, page, category)
+    shape: JsonObject = {
+        "tools": [_row(view.catalog, t) for t in shown],
+        "total": len(tools),
+        "categories": [c.name for c in view.catalog.groups],
+    }
+    if following:
+        shape["next"] = following
+    if view.notes:
+        shape["note"] = " ".join(view.notes)
+    return view.reply_json(shape)
+
+
+def _paged(
+    view: View, tools: Sequence[Tool], page: int, category: str | None
+) -> tuple[Sequence[Tool], str | None]:
+    """The tools of one page and the `category` to ask for next."""
+    room = view.options.page_tokens * _CHARACTERS_PER_TOKEN
+    if category is None and page == 1:
+        whole, rest = _whole_groups(view.catalog, tools, room)
+        if not rest:
+            return whole, None
+        if whole:
+            return whole, group_of(rest[0])
+        return _slice(view.catalog, [t for t in tools if group_of(t) == group_of(tools[0])], 1, room,
+                      group_of(tools[0]))  # fmt: skip
+    return _slice(view.catalog, tools, page, room, category or "")
+
+
+def _whole_groups(
+    catalog: Catalog, tools: Sequence[Tool], room: float
+) -> tuple[list[Tool], list[Tool]]:
+    """As many whole groups as fit, in order, and the tools that are left."""
+    by_group: dict[str, list[Tool]] = {}
+    for tool in sorted(tools, key=lambda t: (group_of(t), t.name)):
+        by_group.setdefault(group_of(tool), []).append(tool)
+    shown: list[Tool] = []
+    for position, group in enumerate(by_group.values()):
+        room -= sum(_size(catalog, t) for t in group)
+        if room < 0:
+            return shown, [t for later in list(by_group.values())[position:] for t in later]
+        shown += group
+    return shown, []
+
+
+def _slice(
+    catalog: Catalog, tools: Sequence[Tool], page: int, room: float, category: str
+) -> tuple[Sequence[Tool], str | None]:
+    pages: list[list[Tool]] = [[]]
+    left = room
+    for tool in tools:
+        left -= _size(catalog, tool)
+        if left < 0 and pages[-1]:
+            pages.append([])
+            left = room - _size(catalog, tool)
+        pages[-1].append(tool)
+    if page > len(pages):
+        raise InvalidArguments(
+            f"There is no page {page} of {category!r}: it has {len(pages)}.", field="category"
+        )
+    following = f"{category}#{page + 1}" if page < len(pages) else None
+    return pages[page - 1], following
+
+
+def _page_of(asked: str) -> tuple[str, int]:
+    name, mark, number = asked.rpartition("#")
+    return (name, int(number)) if mark and number.isdigit() and int(number) else (asked, 1)
+
+
+def _row(catalog: Catalog, tool: Tool) -> JsonObject:
+    return {
+        "name": catalog.address(tool),
+        "summary": f"[deprecated] {tool.summary}" if tool.deprecated else tool.summary,
+        "category": group_of(tool),
+        "enabled": tool.enabled,
+    }
+
+
+def _size(catalog: Catalog, tool: Tool) -> int:
+    return len(compact(_row(catalog, tool)))
+
+
+async def _describe(view: View, arguments: JsonObject) -> CallResult:
+    tool = find(view, arguments["tool_name"])
+    shape: JsonObject = {
+        "name": view.catalog.address(tool),
+        "description": tool.description or tool.summary,
+        "parameters": parameter_table(tool.input_schema),
+    }
+    if arguments.get("include_examples", True):
+        shape["examples"] = [_example(e) for e in tool.examples]
+    shape["related_tools"] = list(tool.related)
+    if tool.output_fields:
+        shape["output_fields"] = list(tool.output_fields)
+    if tool.deprecated:
+        shape["deprecated"] = tool.deprecated
+    return view.reply_json(shape)
+
+
+def _example(example: object) -> JsonObject:
+    from pegboard.core.tools import Example
+
+    assert isinstance(example, Example)
+    shape: JsonObject = {
+        "description": example.description,
+        "invocation": dict(example.invocation),
+    }
+    if example.expected_output is not None:
+        shape["expected_output"] = example.expected_output
+    return shape

@@ -1,0 +1,220 @@
+"""`search_tools` and `describe_tools`: from a task in words to what a call needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from pegboard.core.calls import CallResult
+from pegboard.core.json import JsonObject, compact
+from pegboard.core.names import nearest
+from pegboard.core.schemas import parameters_text
+from pegboard.core.search import Match
+from pegboard.core.tools import Catalog, Category, Tool
+from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
+from pegboard.faces.calling import splits_risk
+from pegboard.faces.face import MetaTool, View, find, parameters
+
+Detail: TypeAlias = Literal["name", "summary", "signature", "full"]
+DETAILS: tuple[Detail, ...] = ("name", "summary", "signature", "full")
+
+DEFAULT_LIMIT = 10
+LARGEST_LIMIT = 50
+_READ_ONLY: JsonObject = {"readOnlyHint": True}
+_CONTENTS_TOKENS = 40
+"""What the list of categories may take, by estimate, of a meta-tool's description."""
+_PIECES = re.compile(r"[A-Za-z]+|\d+|\S")
+
+
+def search_tools(view: View) -> MetaTool:
+    """Finds tools; its description says what there is, since nobody searches for what is not known."""
+    text = f"Find tools by task. {contents(view.catalog)}"
+    schema = parameters(
+        {
+            "query": {"type": "string"},
+            "limit": {"type": "integer"},
+            "category": {"type": "string"},
+            "detail": {"enum": list(DETAILS)},
+        },
+        ["query"],
+    )
+    return MetaTool("search_tools", text, schema, _search, _READ_ONLY)
+
+
+def describe_tools() -> MetaTool:
+    """Gives all that is known about tools whose signature was not enough."""
+    schema = parameters({"names": {"type": "array", "items": {"type": "string"}}}, ["names"])
+    text = "All about tools, when a signature has …"
+    return MetaTool("describe_tools", text, schema, _describe, _READ_ONLY)
+
+
+def contents(catalog: Catalog) -> str:
+    """What is in the catalogue, in a line of bounded length: `470 tools: issues 42, documents 30, …`."""
+    total = len(catalog.enabled)
+    groups = sorted(catalog.groups, key=lambda c: (-c.tool_count, c.name))
+    shown: list[str] = []
+    room = _CONTENTS_TOKENS
+    for group in groups:
+        # A category with a loader that has not run has no count yet, but must be known to exist.
+        part = f"{group.name} {group.tool_count}" if group.tool_count else group.name
+        room -= _estimate(part) + 1
+        if room < 0:
+            shown.append("…")
+            break
+        shown.append(part)
+    return f"{total} tools: {', '.join(shown)}" if shown else f"{total} tools"
+
+
+def _estimate(text: str) -> int:
+    """About how many tokens; the tokenizer itself is too heavy to load for a list of names."""
+    return sum(1 + (len(piece) - 1) // 6 for piece in _PIECES.findall(text))
+
+
+def search(view: View, arguments: JsonObject) -> tuple[list[Match], int]:
+    """The matches of a search, and how many there would be without its limit."""
+    limit = min(max(int(arguments.get("limit") or DEFAULT_LIMIT), 1), LARGEST_LIMIT)
+    category = checked_category(view.catalog, arguments.get("category"))
+    matches = view.search(arguments["query"], limit=LARGEST_LIMIT, category=category)
+    return matches[:limit], len(matches)
+
+
+def answer_text(view: View, matches: Sequence[Match], total: int, detail: Detail) -> str:
+    """Matches as a model reads them: one line each, and a word where there is more or nothing."""
+    if not matches:
+        return " ".join([nothing_relevant(view.catalog), *view.notes])
+    lines = [_line(view, match.tool, detail) for match in matches]
+    if total > len(matches):
+        lines.append(f"({total - len(matches)} more: raise limit or narrow the query)")
+    return "\n".join([*lines, *view.notes])
+
+
+def answer_shape(view: View, matches: Sequence[Match], total: int, detail: Detail) -> JsonObject:
+    """Matches in the shape of the contract."""
+    shape: JsonObject = {
+        "matches": [_match(view, match, detail) for match in matches],
+        "total": total,
+    }
+    notes = list(view.notes) if matches else [nothing_relevant(view.catalog), *view.notes]
+    if notes:
+        shape["note"] = " ".join(notes)
+    return shape
+
+
+def nothing_relevant(catalog: Catalog) -> str:
+    names = ", ".join(c.name for c in catalog.groups[:30])
+    return f"No tool fits this. Categories: {names}." if names else "There are no tools."
+
+
+def checked_category(catalog: Catalog, name: str | None) -> str | None:
+    """A category or server name that exists, or an error that lists what does."""
+    if not name:
+        return None
+    known = {c.name for c in catalog.groups} | {t.server for t in catalog if t.server}
+    if name in known:
+        return name
+    raise ToolNotFound(name, nearest(name, known) or sorted(known)[:10], what="category")
+
+
+async def _search(view: View, arguments: JsonObject) -> CallResult:
+    detail: Detail = arguments.get("detail") or "signature"
+    matches, total = search(view, arguments)
+    return view.reply(
+        answer_text(view, matches, total, detail), answer_shape(view, matches, total, detail)
+    )
+
+
+async def _describe(view: View, arguments: JsonObject) -> CallResult:
+    names: list[str] = arguments["names"]
+    if not names:
+        raise InvalidArguments("`names` is empty: give the names of one or more tools.")
+    found: list[Tool] = []
+    missing: list[JsonObject] = []
+    for name in dict.fromkeys(names):
+        try:
+            found.append(find(view, name))
+        except PegboardError as exc:
+            missing.append({"name": name, "nearest": exc.details.get("nearest", [])})
+    parts = [described(view, tool) for tool in found]
+    parts += [
+        f"{m['name']}: unknown." + (f" Nearest: {', '.join(m['nearest'])}." if m["nearest"] else "")
+        for m in missing
+    ]
+    shape = {"tools": [described_shape(view, t) for t in found], "missing": missing}
+    return view.reply("\n\n".join(parts), shape)
+
+
+def described(view: View, tool: Tool) -> str:
+    """All that a caller needs to know of a tool, in fewer tokens than its JSON."""
+    lines = [f"{view.catalog.address(tool)}{_marks(view, tool)}"]
+    if tool.description:
+        lines.append(tool.description)
+    text, is_lossless = parameters_text(tool.input_schema)
+    lines.append(text if is_lossless else f"inputSchema: {compact(tool.input_schema)}")
+    if tool.output_fields:
+        lines.append(f"Result fields: {', '.join(tool.output_fields)}")
+    lines += [f"Example: {e.description}: {compact(dict(e.invocation))}" for e in tool.examples]
+    if tool.related:
+        lines.append(f"Related: {', '.join(tool.related)}")
+    return "\n".join(line for line in lines if line)
+
+
+def described_shape(view: View, tool: Tool) -> JsonObject:
+    """The full definition under the name that a call would use."""
+    shape = {**tool.wire(), "name": view.catalog.address(tool), "risk": tool.risk}
+    if tool.category:
+        shape["category"] = tool.category
+    if tool.examples:
+        shape["examples"] = [
+            {"description": e.description, "invocation": dict(e.invocation)} for e in tool.examples
+        ]
+    if tool.deprecated:
+        shape["deprecated"] = tool.deprecated
+    return shape
+
+
+def address_signature(catalog: Catalog, tool: Tool) -> str:
+    """The signature under the name that a call would use."""
+    return catalog.address(tool) + tool.signature[len(tool.name) :]
+
+
+def _line(view: View, tool: Tool, detail: Detail) -> str:
+    if detail == "full":
+        return described(view, tool)
+    address = view.catalog.address(tool)
+    head = address_signature(view.catalog, tool) if detail == "signature" else address
+    tail = "" if detail == "name" or not tool.summary else f" - {tool.summary}"
+    return f"{head}{_marks(view, tool)}{tail}"
+
+
+def _marks(view: View, tool: Tool) -> str:
+    marks = [tool.risk] if splits_risk(view) and tool.risk != "read" else []
+    if tool.deprecated:
+        marks.append("deprecated")
+    if not tool.enabled:
+        marks.append("disabled")
+    return f" [{', '.join(marks)}]" if marks else ""
+
+
+def _match(view: View, match: Match, detail: Detail) -> JsonObject:
+    tool = match.tool
+    shape: JsonObject = {
+        "name": view.catalog.address(tool),
+        "category": tool.category,
+        "server": tool.server,
+        "signature": address_signature(view.catalog, tool),
+        "summary": tool.summary,
+        "score": round(match.score, 4),
+        "risk": tool.risk,
+    }
+    if detail == "full":
+        shape["inputSchema"] = tool.input_schema
+    keep = {"name": ("name", "score"), "summary": ("name", "summary", "category", "server", "score")}
+    return {k: shape[k] for k in keep[detail]} if detail in keep else shape
+
+
+def category_list(categories: Sequence[Category]) -> list[JsonObject]:
+    return [
+        {"name": c.name, "description": c.description, "tool_count": c.tool_count}
+        for c in categories
+    ]

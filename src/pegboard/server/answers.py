@@ -1,0 +1,220 @@
+"""What each request of the protocol is answered with; knows boards and faces, but no SDK.
+
+    tools/list           -> the face's entries
+    tools/call           -> a meta-tool of the face, a tool by its name, or a name of another system
+    tools/describe ...   -> the extension's methods, in `methods`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from pegboard.core.calls import Call, Caller, CallResult, Shape
+from pegboard.core.json import Json, JsonObject
+from pegboard.core.options import Options
+from pegboard.core.tools import Tool
+from pegboard.errors import AmbiguousName, InvalidArguments, PegboardError, ToolNotFound
+from pegboard.faces import entries
+from pegboard.faces.aliases import everywhere
+from pegboard.faces.auto import choose
+from pegboard.faces.checking import checked_arguments
+from pegboard.faces.face import META_PREFIX, Face, MetaTool, SessionDoor, View, find
+from pegboard.faces.registry import BY_NAME
+from pegboard.server import methods
+from pegboard.server.replies import Misuse, failure, misuse
+
+EXTENSION_ID = f"{META_PREFIX}lazy-tools"
+LAZY_KEY = f"{META_PREFIX}lazy"
+STRUCTURED_KEY = f"{META_PREFIX}structured"
+
+_WHOLE_FACES = ("eager", "stub")
+"""Faces that list every tool, for which loaders must have run."""
+
+_PROTOCOL_PARAMS = ("_meta", "inputResponses", "requestState", "task")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as the protocol brought it, with who asks and what is known of the connection."""
+
+    method: str
+    params: Mapping[str, Json]
+    caller: Caller
+    session: SessionDoor | None = None
+    context: object | None = None
+
+    @property
+    def meta(self) -> JsonObject:
+        meta = self.params.get("_meta")
+        return meta if isinstance(meta, dict) else {}
+
+
+class Shown(Protocol):
+    """What can be shown: a board of one's own, or what another server lists."""
+
+    options: Options
+
+    async def view(
+        self,
+        caller: Caller,
+        *,
+        session: SessionDoor | None,
+        structured: bool,
+        params: Mapping[str, Json],
+        request: object | None,
+        whole: bool,
+    ) -> View: ...
+
+
+class Answers:
+    """Answers the requests of one board."""
+
+    def __init__(self, board: Shown) -> None:
+        self.board = board
+
+    async def answer(self, request: Request) -> JsonObject | None:
+        """The result of a request, or `None` when it is not one of ours.
+
+        Raises:
+            Misuse: The request itself is wrong.
+        """
+        match request.method:
+            case "tools/list":
+                return await self._list(request)
+            case "tools/call":
+                return (await self._call(request)).wire
+            case "tools/describe" | "tools/describe_batch" | "tools/manifest":
+                view = await self._view(request)
+                return methods.ANSWERS[request.method](view, request.params)
+            case _:
+                return None
+
+    def _face(self, view: View) -> Face:
+        """The face that this caller gets: what configuration says, else what the request asks for."""
+        asked = self.board.options.face
+        if asked == "auto":
+            asked = view.caller.face or "auto"
+        name = choose(asked, view.caller, view.catalog, view.options, complete=view.is_complete)
+        return BY_NAME[name]
+
+    async def _view(self, request: Request, *, whole: bool = True) -> View:
+        return await self.board.view(
+            request.caller,
+            session=request.session,
+            structured=request.meta.get(STRUCTURED_KEY) is True,
+            params={k: request.params[k] for k in _PROTOCOL_PARAMS if k in request.params},
+            request=request.context,
+            whole=whole,
+        )
+
+    # tools/list --------------------------------------------------------------------------------
+
+    async def _list(self, request: Request) -> JsonObject:
+        lazy = request.params.get("lazy", request.meta.get(LAZY_KEY))
+        view = await self._view(request, whole=False)
+        face = self._face(view) if lazy is None else _lazy_face(lazy)
+        if face.name in _WHOLE_FACES and not view.is_complete:
+            view = await self._view(request)
+        if lazy == "bare":
+            shown = entries.every_stub(view, bare=True)
+        else:
+            shown = await face.entries(view)
+        return self._listed(request, shown, face.name, is_default=lazy is None)
+
+    def _listed(
+        self, request: Request, shown: list[JsonObject], face: str, *, is_default: bool
+    ) -> JsonObject:
+        page, following = _page(shown, request.params.get("cursor"), self.board.options.page_size)
+        result: JsonObject = {"tools": page}
+        if following is not None:
+            result["nextCursor"] = following
+        if face == "stub":
+            result["_meta"] = {LAZY_KEY: True}
+        if request.caller.era == "modern":
+            # A client caches by method alone, so an answer that is not the default must not be kept.
+            result["ttlMs"] = int(self.board.options.list_ttl * 1000) if is_default else 0
+            result["cacheScope"] = "public" if request.caller.principal == "local" else "private"
+        return result
+
+    # tools/call --------------------------------------------------------------------------------
+
+    async def _call(self, request: Request) -> CallResult:
+        name = request.params.get("name")
+        if not isinstance(name, str) or not name:
+            raise Misuse("tools/call needs the `name` of a tool.")
+        arguments = request.params.get("arguments")
+        view = await self._view(request, whole=False)
+        face = self._face(view)
+        view = replace(view, caller=replace(view.caller, face=face.name))
+        meta_tool = _meta_tool(face, view, name)
+        try:
+            if meta_tool is not None:
+                if not view.is_complete:
+                    view = await self._view(request)
+                return await meta_tool.answer(view, checked_arguments(meta_tool, arguments))
+            tool = await self._addressed(request, view, name)
+            if view.session is not None:
+                await view.session.used(tool.id)
+            return await view.dispatch(_direct(view, tool, arguments))
+        except PegboardError as exc:
+            if isinstance(exc, Misuse):
+                raise
+            return failure(exc)
+
+    async def _addressed(self, request: Request, view: View, name: str) -> Tool:
+        """The tool that a direct call names; loaders run only when no loaded tool has the name."""
+        try:
+            return find(view, name)
+        except (ToolNotFound, InvalidArguments):
+            view = await self._view(request)
+        except AmbiguousName as exc:
+            raise misuse(exc) from exc
+        try:
+            return find(view, name)
+        except PegboardError as exc:
+            raise misuse(exc) from exc
+
+
+def _meta_tool(face: Face, view: View, name: str) -> MetaTool | None:
+    """The meta-tool of that name, if the name means one here: a real tool of a lazy face's name loses."""
+    own = face.meta_tools(view).get(name)
+    if own is not None or view.catalog.named(name):
+        return own
+    return everywhere().get(name)
+
+
+def _direct(view: View, tool: Tool, arguments: Json) -> Call:
+    given = {} if arguments is None else arguments
+    fields: tuple[str, ...] = ()
+    if isinstance(given, dict) and "include_fields" in given and not _takes_fields(tool):
+        fields = tuple(given["include_fields"] or ())
+        given = {k: v for k, v in given.items() if k != "include_fields"}
+    return view.call(tool, given, shape=Shape(include_fields=fields))
+
+
+def _takes_fields(tool: Tool) -> bool:
+    return "include_fields" in tool.input_schema.get("properties", {})
+
+
+def _lazy_face(lazy: Json) -> Face:
+    if lazy is True or lazy == "bare":
+        return BY_NAME["stub"]
+    if lazy is False:
+        return BY_NAME["eager"]
+    raise Misuse('`lazy` is true, false or "bare".', {"lazy": lazy})
+
+
+def _page(
+    shown: list[JsonObject], cursor: Json, size: int | None
+) -> tuple[list[JsonObject], str | None]:
+    start = 0
+    if cursor is not None:
+        if not isinstance(cursor, str) or not cursor.isdigit() or int(cursor) > len(shown):
+            raise Misuse("Unknown cursor: start again without one.", {"cursor": cursor})
+        start = int(cursor)
+    if size is None:
+        return shown[start:], None
+    end = start + size
+    return shown[start:end], str(end) if end < len(shown) else None

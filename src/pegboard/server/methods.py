@@ -1,0 +1,124 @@
+"""The extension's methods: `tools/describe`, `tools/describe_batch`, `tools/manifest`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.names import nearest_tools
+from pegboard.core.tools import Tool
+from pegboard.errors import PegboardError
+from pegboard.faces import entries
+from pegboard.faces.face import View, find
+from pegboard.server.replies import Misuse
+
+MOST_NAMES = 200
+MANIFEST_PAGE = 500
+
+
+def describe(view: View, params: Mapping[str, Json]) -> JsonObject:
+    """Full definitions by name: `name`, `names`, or the earlier systems' `tool_name`."""
+    if "tool_name" in params:
+        name = _one_name(params["tool_name"], "tool_name")
+        tool = _known(view, [name])[0]
+        return {"tool_name": name, "schema": _schema(view, tool)}
+    if "name" in params:
+        return {"tool": _entry(view, _known(view, [_one_name(params["name"], "name")])[0])}
+    names = _names(params, "names")
+    if params.get("partial") is True:
+        found, missing = _partly(view, names)
+        return {"tools": [_entry(view, t) for _, t in found], "missing": missing}
+    return {"tools": [_entry(view, t) for t in _known(view, names)]}
+
+
+def describe_batch(view: View, params: Mapping[str, Json]) -> JsonObject:
+    """What can be described, in order, and what is missing; never fails as a whole."""
+    names = _names(params, "tool_names" if "tool_names" in params else "names")
+    found, missing = _partly(view, names)
+    return {
+        "tools": [{"tool_name": name, "schema": _schema(view, tool)} for name, tool in found],
+        "missing": missing,
+    }
+
+
+def manifest(view: View, params: Mapping[str, Json]) -> JsonObject:
+    """Name, digest and size of every tool, so that a client can tell what has changed."""
+    cursor = params.get("cursor") or "0"
+    if not isinstance(cursor, str) or not cursor.isdigit():
+        raise Misuse("Unknown cursor: start again without one.", {"cursor": cursor})
+    start = int(cursor)
+    tools = view.catalog.enabled[start : start + MANIFEST_PAGE]
+    result: JsonObject = {"entries": [_manifest_entry(view, t) for t in tools]}
+    if start + MANIFEST_PAGE < len(view.catalog.enabled):
+        result["nextCursor"] = str(start + MANIFEST_PAGE)
+    return result
+
+
+ANSWERS: dict[str, Callable[[View, Mapping[str, Json]], JsonObject]] = {
+    "tools/describe": describe,
+    "tools/describe_batch": describe_batch,
+    "tools/manifest": manifest,
+}
+
+
+def _known(view: View, names: list[str]) -> list[Tool]:
+    found, missing = _partly(view, names)
+    if missing:
+        raise Misuse(
+            f"Unknown tools: {', '.join(m['name'] for m in missing)}.",
+            {
+                "unknownNames": [m["name"] for m in missing],
+                "nearest": {m["name"]: m["nearest"] for m in missing},
+            },
+        )
+    return [tool for _, tool in found]
+
+
+def _partly(view: View, names: list[str]) -> tuple[list[tuple[str, Tool]], list[JsonObject]]:
+    found: list[tuple[str, Tool]] = []
+    missing: list[JsonObject] = []
+    for name in names:
+        try:
+            found.append((name, find(view, name)))
+        except PegboardError as exc:
+            near = exc.details.get("nearest") or nearest_tools(view.catalog, name)
+            missing.append({"name": name, "nearest": near})
+    return found, missing
+
+
+def _entry(view: View, tool: Tool) -> JsonObject:
+    return entries.full(view.catalog, tool)
+
+
+def _schema(view: View, tool: Tool) -> JsonObject:
+    entry = _entry(view, tool)
+    return {
+        "name": entry["name"],
+        "description": tool.description or tool.summary,
+        "inputSchema": entry["inputSchema"],
+        "outputSchema": entry.get("outputSchema"),
+    }
+
+
+def _manifest_entry(view: View, tool: Tool) -> JsonObject:
+    return {
+        "name": view.catalog.address(tool),
+        "digest": tool.digest,
+        "size": len(compact(tool.wire()).encode()),
+        "annotations": dict(tool.annotations),
+    }
+
+
+def _one_name(given: Json, key: str) -> str:
+    if isinstance(given, str) and given:
+        return given
+    raise Misuse(f"`{key}` must be the name of a tool.")
+
+
+def _names(params: Mapping[str, Json], key: str) -> list[str]:
+    given = params.get(key)
+    if not isinstance(given, list) or not given or not all(isinstance(n, str) for n in given):
+        raise Misuse(f"`{key}` must be a list of one or more tool names.")
+    if len(given) > MOST_NAMES:
+        raise Misuse(f"At most {MOST_NAMES} names at once.", {"maxNames": MOST_NAMES})
+    return given

@@ -1,0 +1,121 @@
+"""The one middleware: every request of a server passes here, in both eras, on every kind of server.
+
+    client -> SDK -> middleware -> Answers (ours)         tools/list, tools/call, tools/describe, ...
+                               \\-> the server's own       everything else
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.lowlevel.server import Server
+
+from pegboard.core.calls import Caller
+from pegboard.core.json import Json
+from pegboard.core.sessions import Session, SessionPolicy
+from pegboard.errors import ConfigError
+from pegboard.faces.auto import checked_face
+from pegboard.ports import Store
+from pegboard.server import sdk
+from pegboard.server.answers import Answers, Request, Shown
+from pegboard.server.replies import Misuse
+
+OURS = frozenset(
+    {"tools/list", "tools/call", "tools/describe", "tools/describe_batch", "tools/manifest"}
+)
+
+
+class PegboardMiddleware:
+    """Answers the tool methods of one server from a board."""
+
+    def __init__(
+        self, board: Shown, server: Server[Any], store: Store, *, default_face: str | None = None
+    ) -> None:
+        self.board = board
+        self.answers = Answers(board)
+        self._server = server
+        self._store = store
+        self._default_face = default_face
+
+    async def __call__(self, ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method not in OURS or ctx.request_id is None or not sdk.is_open(ctx):
+            return await call_next(ctx)
+        return await self.answered(ctx)
+
+    async def answered(self, ctx: sdk.Context) -> HandlerResult:
+        """The answer to one of our methods, with what the era requires."""
+        try:
+            result = await self.answers.answer(self._request(ctx))
+        except Misuse as exc:
+            raise sdk.invalid_params(exc.message, exc.data) from exc
+        except ConfigError as exc:
+            raise sdk.invalid_params(exc.message, exc.details or None) from exc
+        assert result is not None, ctx.method
+        return sdk.stamped(self._server, ctx, result)
+
+    def _request(self, ctx: sdk.Context) -> Request:
+        caller = self._caller(ctx)
+        cap = self.board.options.session_cap
+        door = _Door(self._store, ctx, caller.session, cap) if caller.session else None
+        return Request(ctx.method, ctx.params or {}, caller, door, ctx)
+
+    def _caller(self, ctx: sdk.Context) -> Caller:
+        client, version = sdk.client_of(ctx)
+        return Caller(
+            era=sdk.era_of(ctx),
+            session=sdk.session_of(ctx),
+            client=client,
+            client_version=version,
+            face=_asked_face(ctx.request) or self._default_face,
+        )
+
+
+SESSION_TTL = 24 * 3600.0
+"""Seconds after its last search for which a session's enabled tools are kept."""
+
+
+class _Door:
+    """The enabled tools of a legacy session, kept in the store."""
+
+    def __init__(self, store: Store, ctx: sdk.Context, session: str, cap: int) -> None:
+        self._store = store
+        self._ctx = ctx
+        self._key = f"session/{session}"
+        self._policy = SessionPolicy(cap=cap)
+
+    async def enabled(self) -> Collection[str]:
+        return Session.from_json(await self._store.get(self._key)).enabled
+
+    async def enable(self, tool_ids: Sequence[str]) -> None:
+        before = set(await self.enabled())
+        now = time.time()
+
+        def change(kept: Json) -> Json:
+            return Session.from_json(kept).enable(tool_ids, self._policy, now).to_json()
+
+        after = await self._store.update(self._key, change, ttl=SESSION_TTL)
+        if set(Session.from_json(after).enabled) != before:
+            # Before the result returns, so that a client that re-lists on it sees the tools at once.
+            await self._ctx.session.send_tool_list_changed()
+
+    async def used(self, tool_id: str) -> None:
+        if tool_id not in await self.enabled():
+            return
+        now = time.time()
+
+        def change(kept: Json) -> Json:
+            return Session.from_json(kept).used(tool_id, now).to_json()
+
+        await self._store.update(self._key, change, ttl=SESSION_TTL)
+
+
+def _asked_face(request: Any) -> str | None:
+    """The face that an HTTP request asks for: by path, by query, or by header, in this order."""
+    if request is None:
+        return None
+    path: Mapping[str, str] = request.path_params
+    face = path.get("face") or request.query_params.get("face") or request.headers.get("pegboard-face")
+    return checked_face(face) if face else None

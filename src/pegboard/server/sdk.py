@@ -1,0 +1,111 @@
+"""Every place where the server side touches names of the SDK that are private or provisional.
+
+Each has a contract test, so that a new SDK release that moves one of them fails there and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+from uuid import uuid4
+
+from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from pegboard.core.calls import Era
+from pegboard.core.json import Json, JsonObject
+from pegboard.errors import ConfigError
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+
+_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+_SESSION_KEY = "pegboard/session"
+
+
+def lowlevel(server: object) -> Server[Any]:
+    """The low-level server inside a `Server`, an `MCPServer` or a FastMCP server."""
+    if isinstance(server, Server):
+        return server
+    for attribute in ("_lowlevel_server", "_mcp_server"):
+        inner = getattr(server, attribute, None)
+        if isinstance(inner, Server):
+            return inner
+    raise ConfigError(
+        f"Cannot attach to {type(server).__name__}: give a low-level `mcp` Server, an MCPServer or a "
+        "FastMCP 4 server."
+    )
+
+
+def advertise(
+    server: Server[Any], extension_id: str, settings: JsonObject, *, tools_changed: bool
+) -> None:
+    """Make an extension known in both eras, and `tools.listChanged` where the list may change.
+
+    A legacy `initialize` result has no `extensions`, so there it is `experimental`.
+    """
+    server.extensions[extension_id] = settings
+    make = server.create_initialization_options
+
+    def create(
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, JsonObject] | None = None,
+        extensions: dict[str, JsonObject] | None = None,
+    ) -> Any:
+        made = make(
+            notification_options,
+            {extension_id: settings, **(experimental_capabilities or {})},
+            extensions,
+        )
+        if tools_changed and made.capabilities.tools is not None:
+            made.capabilities.tools.list_changed = True
+        return made
+
+    server.create_initialization_options = create  # pyright: ignore[reportAttributeAccessIssue] per instance
+
+
+def era_of(ctx: Context) -> Era:
+    return "modern" if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else "legacy"
+
+
+def connection_of(ctx: Context) -> Connection:
+    return ctx.session._connection  # pyright: ignore[reportPrivateUsage] the only way to per-connection state
+
+
+def is_open(ctx: Context) -> bool:
+    """Whether the connection may be served: after the handshake, or without one in the modern era."""
+    return connection_of(ctx).initialize_accepted
+
+
+def session_of(ctx: Context) -> str | None:
+    """What names this legacy session: its HTTP session id, or a random one kept on the connection."""
+    if era_of(ctx) == "modern":
+        return None
+    connection = connection_of(ctx)
+    return connection.session_id or connection.state.setdefault(_SESSION_KEY, uuid4().hex)
+
+
+def client_of(ctx: Context) -> tuple[str | None, str | None]:
+    """Name and version that the client gives itself."""
+    params = ctx.session.client_params
+    return (params.client_info.name, params.client_info.version) if params else (None, None)
+
+
+def stamped(server: Server[Any], ctx: Context, result: JsonObject) -> JsonObject:
+    """A result that did not come from the SDK's handlers, with what the modern era requires of one."""
+    if era_of(ctx) == "legacy":
+        return result
+    meta: Mapping[str, Json] = result.get("_meta") or {}
+    return {
+        **result,
+        "resultType": result.get("resultType", "complete"),
+        "_meta": {**meta, _SERVER_INFO: meta.get(_SERVER_INFO) or server.server_info_stamp},
+    }
+
+
+def invalid_params(message: str, data: Json = None) -> MCPError:
+    """JSON-RPC -32602."""
+    return MCPError(INVALID_PARAMS, message, data)

@@ -1,0 +1,135 @@
+"""Serving a board of one's own: a low-level server with our middleware, on stdio or HTTP."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import anyio
+from mcp.server.lowlevel.server import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+
+from pegboard.core.options import FACES
+from pegboard.errors import ConfigError
+from pegboard.faces.auto import checked_face
+from pegboard.ports import Store
+from pegboard.server import sdk
+from pegboard.server.answers import EXTENSION_ID, Shown
+from pegboard.server.middleware import OURS, PegboardMiddleware
+from pegboard.store.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from pegboard.board import Pegboard
+
+
+def build_server(
+    board: Pegboard, *, store: Store | None = None, environ: Mapping[str, str] = os.environ
+) -> Server[Any]:
+    """A low-level server that shows this board."""
+    board.options = replace(board.options, pins=pins_from(environ, board.options.pins))
+    board.check()
+    server: Server[Any] = Server(
+        board.name,
+        version=board.version,
+        instructions=board.instructions,
+        on_list_tools=_never,
+        on_call_tool=_never,
+        on_subscriptions_listen=ListenHandler(InMemorySubscriptionBus()),
+        get_tool_input_schema=lambda name: _input_schema(board, name),
+    )
+    install(board, server, store or MemoryStore(), environ)
+    return server
+
+
+def install(
+    board: Shown,
+    server: Server[Any],
+    store: Store,
+    environ: Mapping[str, str],
+    *,
+    kind: type[PegboardMiddleware] = PegboardMiddleware,
+) -> PegboardMiddleware:
+    """Put the middleware on a server and advertise what it adds."""
+    middleware = kind(board, server, store, default_face=environ.get("PEGBOARD_FACE") or None)
+    server.middleware.append(middleware)
+    settings = {"methods": sorted(m for m in OURS if m not in ("tools/list", "tools/call")),
+                "faces": list(FACES)}  # fmt: skip
+    sdk.advertise(server, EXTENSION_ID, settings, tools_changed=True)
+    return middleware
+
+
+def pins_from(environ: Mapping[str, str], pins: Sequence[str]) -> tuple[str, ...]:
+    """The configured pins and those that the environment names."""
+    named = [n.strip() for n in environ.get("ALWAYS_AVAILABLE_TOOLS", "").split(",")]
+    return tuple(dict.fromkeys([*pins, *(n for n in named if n)]))
+
+
+def run(board: Pegboard, *, http: str | None = None) -> None:
+    """Serve until stopped."""
+    if http is None:
+        anyio.run(serve_stdio, board)
+        return
+    import uvicorn
+
+    host, port = host_and_port(http)
+    uvicorn.run(http_app(board, host=host), host=host, port=port, log_level="warning")
+
+
+async def serve_stdio(board: Pegboard) -> None:
+    """Serve one client on standard input and output."""
+    server = build_server(board)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+def http_app(
+    board: Pegboard, *, host: str = "127.0.0.1", store: Store | None = None
+) -> Starlette:
+    """An ASGI application with `/mcp` and `/mcp/<face>`."""
+    from starlette.routing import Route
+
+    app = build_server(board, store=store).streamable_http_app(host=host)
+    endpoint = next(r for r in app.routes if isinstance(r, Route) and r.path == "/mcp").endpoint
+    app.router.routes.append(Route("/mcp/{face}", _FaceEndpoint(endpoint)))
+    return app
+
+
+class _FaceEndpoint:
+    """`/mcp/<face>`: the same endpoint as `/mcp`, for the faces that exist."""
+
+    def __init__(self, endpoint: Any) -> None:
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        from starlette.responses import JSONResponse
+
+        face = scope["path_params"]["face"]
+        try:
+            checked_face(face)
+        except ConfigError as exc:
+            await JSONResponse({"error": exc.message}, status_code=404)(scope, receive, send)
+        else:
+            await self._endpoint(scope, receive, send)
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """`127.0.0.1:8000`, `[::1]:8000` or `:8000` (loopback) in two parts."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit() or not 0 <= int(port) < 65536:
+        raise ConfigError(f"{address!r} is not HOST:PORT, such as 127.0.0.1:8000.")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+async def _never(ctx: Any, params: Any) -> NoReturn:
+    raise AssertionError("the middleware answers this method")
+
+
+def _input_schema(board: Pegboard, name: str) -> Mapping[str, Any] | None:
+    """The schema by which the SDK checks `Mcp-Param` headers; nothing for a name that is not a tool."""
+    found = board.known_catalog.named(name)
+    return found[0].input_schema if len(found) == 1 else None

@@ -1,0 +1,1 @@
+"""State that outlives a request: in this process, or shared by all replicas."""

@@ -1,0 +1,137 @@
+"""A store in this process: bounded, with expiry; safe for tasks and threads."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple
+
+from pegboard.core.json import Json
+from pegboard.errors import StoreError
+from pegboard.ports import Change
+from pegboard.store.encoding import check_ttl, decode, encode
+from pegboard.store.topics import Topics
+
+_FOREVER = float("inf")
+
+
+class _Entry(NamedTuple):
+    data: bytes
+    expires_at: float
+
+
+class MemoryStore:
+    """Keeps values as bytes, so that nobody holds a reference into the store.
+
+    When it is full, what has expired goes first, then what was read or written longest ago.
+    A message reaches the subscribers on the event loop that publishes it.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_entries: int = 100_000,
+        max_bytes: int = 256 * 1024 * 1024,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._expiries: list[tuple[float, str]] = []
+        self._bytes = 0
+        self._topics = Topics()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def used_bytes(self) -> int:
+        """The size of all keys and values, as stored."""
+        return self._bytes
+
+    async def get(self, key: str) -> Json:
+        """The value, or `None`."""
+        if key not in self._entries:  # most reads find nothing: no breaker is open
+            return None
+        with self._lock:
+            entry = self._live(key)
+        return None if entry is None else decode(entry.data)
+
+    async def update(self, key: str, change: Change, *, ttl: float | None = None) -> Json:
+        """Apply a pure change atomically and return the new value."""
+        check_ttl(ttl)
+        with self._lock:
+            entry = self._live(key)
+            value = change(None if entry is None else decode(entry.data))
+            if value is None:
+                self._remove(key)
+                return None
+            data = encode(value)
+            self._put(key, _Entry(data, _FOREVER if ttl is None else self._clock() + ttl))
+        return decode(data)
+
+    async def publish(self, topic: str, message: Json) -> None:
+        """Tell every subscriber of the topic."""
+        self._topics.publish(topic, message)
+
+    def subscribe(self, topic: str) -> AbstractAsyncContextManager[AsyncIterator[Json]]:
+        """The topic's messages from the moment the block is entered."""
+        return self._topics.subscribe(topic)
+
+    def _live(self, key: str) -> _Entry | None:
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        if entry.expires_at <= self._clock():
+            self._remove(key)
+            return None
+        self._entries.move_to_end(key)
+        return entry
+
+    def _put(self, key: str, entry: _Entry) -> None:
+        size = _size(key, entry)
+        if size > self._max_bytes:
+            raise StoreError(
+                f"The value of {key!r} has {size:,} bytes; this store holds {self._max_bytes:,}. "
+                "Raise its bound or keep less.",
+                key=key,
+            )
+        self._remove(key)
+        self._make_room(size)
+        self._entries[key] = entry
+        self._bytes += size
+        if entry.expires_at < _FOREVER:
+            heapq.heappush(self._expiries, (entry.expires_at, key))
+
+    def _remove(self, key: str) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._bytes -= _size(key, entry)
+
+    def _make_room(self, size: int) -> None:
+        self._drop_expired()
+        while self._entries and (
+            len(self._entries) >= self._max_entries or self._bytes + size > self._max_bytes
+        ):
+            self._remove(next(iter(self._entries)))
+
+    def _drop_expired(self) -> None:
+        now = self._clock()
+        while self._expiries and self._expiries[0][0] <= now:
+            at, key = heapq.heappop(self._expiries)
+            entry = self._entries.get(key)
+            if entry is not None and entry.expires_at == at:
+                self._remove(key)
+        if len(self._expiries) > 2 * len(self._entries) + 64:  # entries rewritten many times
+            live = ((e.expires_at, k) for k, e in self._entries.items())
+            self._expiries = sorted(pair for pair in live if pair[0] < _FOREVER)
+
+
+def _size(key: str, entry: _Entry) -> int:
+    return len(key) + len(entry.data)
