@@ -1,0 +1,52 @@
+# Everything runs in a local virtual environment that these targets make themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+NODE_READY := tests/typescript/node_modules/.package-lock.json
+
+.PHONY: help demo test check lint bench bench-smoke docs lock clean
+
+help:  ## Show what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: $(READY)  ## See in one screen what Pegboard does
+	@$(BIN)/pegboard demo
+
+test: $(READY) $(NODE_READY)  ## Run all tests that this machine has the parts for
+	@$(BIN)/python -m pytest
+
+check: lint test  ## Run every check and all tests
+
+lint: $(READY)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/pyright
+	@$(BIN)/lint-imports
+
+bench: $(READY)  ## Measure everything and write BENCHMARKS.md
+	@$(BIN)/python -m benchmarks
+
+lock: $(READY)  ## Choose newer versions of the dependencies
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --group dev --extra all \
+		--python-version 3.11 --exclude-newer "$$(date -u -d '7 days ago' +%Y-%m-%dT00:00:00Z)" \
+		pyproject.toml -o requirements.lock
+
+clean:  ## Remove what was made
+	@rm -rf $(VENV) dist build site .pytest_cache .ruff_cache .hypothesis tests/typescript/node_modules
+
+$(READY): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Pegboard needs Python 3.11 or later; try make PYTHON=python3.12")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9"
+	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --require-hashes -r requirements.lock
+	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+# The TypeScript clients are real parts of the tests; a machine without npm runs the rest.
+$(NODE_READY): tests/typescript/package.json tests/typescript/package-lock.json
+	@if command -v npm >/dev/null 2>&1; then \
+		echo "Installing the TypeScript clients ..."; \
+		cd tests/typescript && npm ci --silent --no-audit --no-fund; \
+	fi

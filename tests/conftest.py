@@ -1,0 +1,40 @@
+"""What all tests share: the async backend, real parts, and a closing line about what was skipped."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import NoReturn
+
+import pytest
+
+REQUIRE_REAL_PARTS = os.environ.get("PEGBOARD_REQUIRE_REAL_PARTS") == "1"
+
+_skipped: Counter[str] = Counter()
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def missing_part(reason: str) -> NoReturn:
+    """Skip a test whose real part is not on this machine; where all are required, fail it."""
+    if REQUIRE_REAL_PARTS:
+        pytest.fail(f"a required part is missing: {reason}")
+    pytest.skip(reason)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped and isinstance(report.longrepr, tuple):
+        _skipped[report.longrepr[2].removeprefix("Skipped: ")] += 1
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if config.getoption("collectonly"):
+        return
+    if _skipped:
+        reasons = "; ".join(f"{count} ({reason})" for reason, count in _skipped.items())
+        print(f"Skipped: {reasons}")  # noqa: T201
+    else:
+        print("Skipped: nothing; every part was there.")  # noqa: T201
