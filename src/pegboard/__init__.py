@@ -29,9 +29,9 @@ from pegboard.errors import (
 )
 
 if TYPE_CHECKING:
+    from pegboard.attached import attach
     from pegboard.core.projection import project, validate_fields
     from pegboard.core.search import Match
-    from pegboard.server.attach import attach
     from pegboard.tokens import count_tokens
 
 __version__ = "0.1.0"
@@ -70,7 +70,7 @@ __all__ = [
 
 _LATER = {
     "Match": "pegboard.core.search",
-    "attach": "pegboard.server.attach",
+    "attach": "pegboard.attached",
     "count_tokens": "pegboard.tokens",
     "project": "pegboard.core.projection",
     "validate_fields": "pegboard.core.projection",

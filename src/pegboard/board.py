@@ -1,8 +1,8 @@
 """`Pegboard`: the board that people write tools on.
 
-It joins the registry (what there is), the index (how it is found) and dispatch (how it is called), and
-hands each request a `View` of them. Heavy parts are imported when they are first needed, so that a module
-which only decorates functions imports in milliseconds.
+It joins the registry (what there is), the index (how it is found) and dispatch (how it is called),
+and hands each request a `View` of them. Heavy parts are imported when they are first needed, so
+that a module which only decorates functions imports in milliseconds.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pegboard.adapters.functions import Function, FunctionTools, Registration
 from pegboard.core.calls import LOCAL, Call, Caller, CallResult, Outcome, Shape
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.names import nearest, resolve
-from pegboard.core.options import Options
+from pegboard.core.names import resolve
+from pegboard.core.options import make_options, refuse_unknown
 from pegboard.core.registry import Registry
 from pegboard.core.schema_cache import SchemaCache
 from pegboard.core.tools import Catalog, Category, Risk, Tool, risk_of
@@ -41,7 +41,8 @@ class Pegboard:
         name: What the server is called.
         face: `eager`, `stub`, `index`, `hierarchy`, `proxy`, `dynamic`, or `auto` to let it choose.
         pins: Names of tools that every face lists as themselves.
-        risk: `split` gives one call tool per risk, `single` one for all, `auto` splits when any tool
+        risk: `split` gives one call tool per risk, `single` one for all, `auto` splits when any
+            tool
             is annotated.
         instructions: What the server tells a model about itself.
         version: The version that the server reports.
@@ -71,9 +72,7 @@ class Pegboard:
 
     # Registering -------------------------------------------------------------------------------
 
-    def tool(
-        self, name: str | Function | None = None, **given: Any
-    ) -> Callable[[F], F] | Function:
+    def tool(self, name: str | Function | None = None, **given: Any) -> Callable[[F], F] | Function:
         """Register the decorated function as a tool; see `Registration` for what can be said of it.
 
         Works bare (`@board.tool`) and called (`@board.tool(category="issues")`). The function itself
@@ -91,14 +90,18 @@ class Pegboard:
         return decorate
 
     def category(self, name: str, *, description: str = "") -> CategoryHandle:
-        """Make a category known; the handle registers tools in it: `issues = board.category("issues")`."""
+        """Make a category known, and get a handle that registers tools in it."""
         self._registry.describe_category(name, description)
         return CategoryHandle(self, name)
 
     def load(
-        self, category: str, loader: Callable[[], Iterable[Tool | Function]], *, description: str = ""
+        self,
+        category: str,
+        loader: Callable[[], Iterable[Tool | Function]],
+        *,
+        description: str = "",
     ) -> None:
-        """Register a loader for a category: it gives tools or functions, and runs once, on first use."""
+        """Register a loader of tools or functions for a category: run once, on first use."""
 
         def run() -> list[Tool]:
             return [self._as_tool(item, category) for item in loader()]
@@ -210,7 +213,7 @@ class Pegboard:
         """Look over the whole board: related tools, pins, examples.
 
         Raises:
-            ConfigError: Something names a tool that does not exist, or an example is not a valid call.
+            ConfigError: A name of no tool, or an example that is not a valid call.
         """
         from pegboard.core.validation import check_examples
 
@@ -237,14 +240,12 @@ class Pegboard:
         """Call a tool as a client would: checked, governed, and with the fields asked for.
 
         Raises:
-            PegboardError: The call could not be made; an error inside the tool is a result with `is_error`.
+            PegboardError: The call could not be made, or failed.
         """
         shape = Shape(include_fields=tuple(include_fields or ()), select=select)
         return await self.dispatch(self._call(name, arguments, shape, caller))
 
-    async def call_many(
-        self, calls: Sequence[Call], *, max_concurrency: int = 8
-    ) -> list[Outcome]:
+    async def call_many(self, calls: Sequence[Call], *, max_concurrency: int = 8) -> list[Outcome]:
         """Make several calls side by side: outcomes in order, each with its own error."""
         from pegboard.dispatch.fanout import call_many
 
@@ -264,7 +265,7 @@ class Pegboard:
         if call.tool.id in self._functions:
             return await self._functions.call(call)
         raise UpstreamUnavailable(
-            f"{call.tool.name} is only described here, in a catalogue file: nothing can carry out a call.",
+            f"{call.tool.name} is only described here, by a catalogue file: it cannot be called.",
             tool=call.tool.name,
         )
 
@@ -278,7 +279,7 @@ class Pegboard:
         request: object | None = None,
         whole: bool = True,
     ) -> View:
-        """The board as one caller sees it on one request; `whole` runs loaders that have not run."""
+        """The board as one caller sees it on one request; `whole` runs pending loaders."""
         from anyio import to_thread
 
         from pegboard.faces.face import View
@@ -322,7 +323,7 @@ class Pegboard:
 
     @classmethod
     def from_catalog(cls, path: str | Path, **options: Any) -> Pegboard:
-        """A board of the tools in a file: they can be listed, searched and described, not called."""
+        """A board of the tools in a file: listed, searched and described, not called."""
         from pegboard.adapters.catalog_file import read_catalog
 
         board = cls(options.pop("name", None) or Path(path).stem, **options)
@@ -341,7 +342,7 @@ class Pegboard:
         return self._with_risk(self._functions.make(item, Registration(category=category)))
 
     def _with_risk(self, tool: Tool) -> Tool:
-        """Annotations say a tool's risk; where they say nothing, the rules of the configuration do."""
+        """The risk comes from annotations; where they say nothing, from configured rules."""
         if risk_of(tool.annotations) is not None:
             return tool
         for pattern, risk in self.options.risk_rules.items():
@@ -363,40 +364,14 @@ class CategoryHandle:
         self._board = board
         self.name = name
 
-    def tool(
-        self, name: str | Function | None = None, **given: Any
-    ) -> Callable[[F], F] | Function:
+    def tool(self, name: str | Function | None = None, **given: Any) -> Callable[[F], F] | Function:
         """Like `Pegboard.tool`, in this category."""
         if callable(name):
             return self._board.tool(category=self.name)(name)
         return self._board.tool(name, category=self.name, **given)
 
 
-def make_options(**given: Any) -> Options:
-    """Options out of keyword arguments, or an error that names the nearest known one."""
-    from pegboard.faces.auto import checked_face
-
-    _refuse_unknown(given, Options, "option")
-    for key, allowed in (
-        ("risk", ("auto", "split", "single")),
-        ("dispatch_risk", ("allow", "refuse", "read-only")),
-    ):
-        if given.get(key) is not None and given[key] not in allowed:
-            raise ConfigError(f"{key} is {given[key]!r}; it must be one of {', '.join(allowed)}.")
-    checked_face(given.get("face", "auto"))
-    return Options(**given)
-
-
 def make_registration(**given: Any) -> Registration:
     """What a decorator says, or an error that names the nearest known keyword."""
-    _refuse_unknown(given, Registration, "keyword")
+    refuse_unknown(given, Registration, "keyword")
     return Registration(**given)
-
-
-def _refuse_unknown(given: Mapping[str, Any], record: type, what: str) -> None:
-    known = list(getattr(record, "__dataclass_fields__"))  # noqa: B009 not on the static type
-    for key in given:
-        if key not in known:
-            meant = nearest(key, known, limit=1)
-            hint = f" Did you mean {meant[0]!r}?" if meant else f" Known: {', '.join(known)}."
-            raise ConfigError(f"Unknown {what} {key!r}.{hint}", nearest=meant)

@@ -33,7 +33,9 @@ def read_catalog(path: str | Path) -> list[Tool]:
         except ConfigError as exc:
             raise ConfigError(f"{place}: {exc.message}.") from exc
         if tool.id in tools:
-            raise ConfigError(f"{place}: a tool {tool.id!r} is there already; give one its own `id`.")
+            raise ConfigError(
+                f"{place}: a tool {tool.id!r} is there already; give one its own `id`."
+            )
         tools[tool.id] = tool
     return list(tools.values())
 
@@ -50,7 +52,7 @@ def _entries(text: str, path: str) -> Iterator[tuple[str, Json]]:
         whole = [whole]
     if not isinstance(whole, list):
         raise ConfigError(
-            f"{path} holds no list of tools: expected a tools/list result, a JSON list or JSON lines."
+            f"{path} holds no tools: expected a tools/list result, a JSON list or JSON lines."
         )
     for number, entry in enumerate(whole, 1):
         yield f"{path}, tool {number}", entry

@@ -1,4 +1,4 @@
-"""Python functions as tools: schemas from type hints and docstring, calls with conversion and checks.
+"""Python functions as tools: schemas from type hints and docstring.
 
 The SDK's own `Tool.from_function` does the work, so that a function means the same here as on an
 `MCPServer`: pydantic models, `Annotated[..., Field(...)]`, a `Context` parameter, resolvers. It is
@@ -169,7 +169,7 @@ class _Function:
             return ToolError(str(cause or exc), tool=self.name)
         logger.error("tool %s failed", self.name, exc_info=cause)
         return UpstreamError(
-            f"{self.name} failed inside ({type(cause).__name__}); the server's log has the details.",
+            f"{self.name} failed inside ({type(cause).__name__}); see the server's log.",
             tool=self.name,
         )
 
@@ -193,7 +193,9 @@ class _Docstring:
         parsed = parse(doc)
         parts = [parsed.short_description, parsed.long_description]
         text = "\n\n".join(part for part in parts if part)
-        return cls(text, {p.arg_name: " ".join((p.description or "").split()) for p in parsed.params})
+        return cls(
+            text, {p.arg_name: " ".join((p.description or "").split()) for p in parsed.params}
+        )
 
 
 def _example(given: Example | Mapping[str, Json]) -> Example:

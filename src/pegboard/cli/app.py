@@ -29,15 +29,13 @@ app.command("describe")(describe.describe)
 
 @app.callback()
 def _options(
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error.")
-    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Set what holds for every command; `run` reads it from the command line itself."""
 
 
 def run() -> None:
-    """Parse the command line, run the command, and turn our errors into a sentence and an exit code."""
+    """Run the command line; our errors become a sentence and an exit code."""
     debug = "--debug" in sys.argv[1:]
     try:
         app(standalone_mode=False)

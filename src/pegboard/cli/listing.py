@@ -18,7 +18,9 @@ from pegboard.tokens import count_tokens
 def list_tools(
     catalog: CatalogOption = None,
     face: FaceOption = "auto",
-    era: Annotated[str, typer.Option(help="Protocol era of the client: modern or legacy.")] = "modern",
+    era: Annotated[
+        str, typer.Option(help="Protocol era of the client: modern or legacy.")
+    ] = "modern",
     as_json: JsonOption = False,
 ) -> None:
     """Show the tools/list result that a client would get, and what it costs."""

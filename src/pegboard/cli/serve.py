@@ -13,7 +13,8 @@ def serve(
     catalog: CatalogOption = None,
     face: FaceOption = "auto",
     http: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Serve streamable HTTP instead of stdio.")
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Serve streamable HTTP instead of stdio."),
     ] = None,
 ) -> None:
     """Serve tools to MCP clients."""

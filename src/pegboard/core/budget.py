@@ -20,8 +20,8 @@ def utf8_size(text: str) -> int:
 def within(text: str, budget: int, count: Count, *, longest: int = LONGEST_TOKEN) -> bool:
     """Whether the text has at most `budget` tokens.
 
-    A byte-level tokenizer makes at most one token of each byte, and none longer than `longest`: most
-    results are so small, and floods so large, that the bytes alone give the answer.
+    A byte-level tokenizer makes at most one token of each byte, and none longer than `longest`:
+    most results are so small, and floods so large, that the bytes alone give the answer.
     """
     size = utf8_size(text)
     if size <= budget:

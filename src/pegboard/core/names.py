@@ -1,9 +1,9 @@
 """Addresses of tools: how a name finds its tool, and what was perhaps meant when it does not.
 
-    create_issue            bare, when only one tool has that name
-    issues.create_issue     category (or server) and tool
-    issues/create_issue     the same
-    ("issues", "create")    the pair, as some faces pass it
+create_issue            bare, when only one tool has that name
+issues.create_issue     category (or server) and tool
+issues/create_issue     the same
+("issues", "create")    the pair, as some faces pass it
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ def nearest_tools(catalog: Catalog, name: str, category: str | None = None) -> l
     return nearest(name, {catalog.address(t): t.name for t in pool or catalog.enabled})
 
 
-def nearest(name: str, known: Iterable[str] | dict[str, str], limit: int = NEAREST_LIMIT) -> list[str]:
-    """The known words most like `name`; with a dict, its values are compared and its keys returned."""
+def nearest(
+    name: str, known: Iterable[str] | dict[str, str], limit: int = NEAREST_LIMIT
+) -> list[str]:
+    """The known words most like `name`; of a dict, values are compared, keys returned."""
     # Imported here: it is only needed when something was misspelt, and costs a third of our import.
     from rapidfuzz import fuzz, process
     from rapidfuzz.utils import default_process
@@ -65,7 +67,9 @@ def _candidates(catalog: Catalog, name: str, category: str | None) -> list[Tool]
     bare = catalog.named(name)
     if bare:
         return list(bare)
-    qualified = {t.id: t for group, tail in _splits(name) for t in _candidates(catalog, tail, group)}
+    qualified = {
+        t.id: t for group, tail in _splits(name) for t in _candidates(catalog, tail, group)
+    }
     return list(qualified.values())
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeAlias
 
-from pegboard.core.tools import Risk
+from pegboard.core.names import nearest
+from pegboard.core.tools import RISKS, Risk
+from pegboard.errors import ConfigError
 
 FaceName: TypeAlias = Literal["eager", "stub", "index", "hierarchy", "proxy", "dynamic"]
 FACES: tuple[FaceName, ...] = ("eager", "stub", "index", "hierarchy", "proxy", "dynamic")
@@ -36,6 +38,58 @@ class Options:
     session_cap: int = 40
     """Enabled tools of one `dynamic` session, beyond its pins."""
     dispatch_risk: Literal["allow", "refuse", "read-only"] = "allow"
-    """What `tools_dispatch` may call: all, all but destructive, or only annotated read-only tools."""
+    """What `tools_dispatch` may call: all, all but destructive, or only read-only tools."""
     max_parallel: int = 8
     """Calls of one fan-out that run at the same time."""
+
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "risk": ("auto", "split", "single"),
+    "dispatch_risk": ("allow", "refuse", "read-only"),
+}
+_AT_LEAST_ONE = ("page_size", "page_tokens", "session_cap", "max_parallel")
+
+
+def make_options(**given: Any) -> Options:
+    """Options out of keyword arguments.
+
+    Raises:
+        ConfigError: One is unknown or has a value it cannot have; says what would be right.
+    """
+    refuse_unknown(given, Options, "option")
+    checked_face(given.get("face", "auto"))
+    for name in given.get("client_faces", {}).values():
+        checked_face(name)
+    for key, allowed in _CHOICES.items():
+        if key in given and given[key] not in allowed:
+            raise ConfigError(f"{key} is {given[key]!r}; it must be one of {', '.join(allowed)}.")
+    for pattern, risk in given.get("risk_rules", {}).items():
+        if risk not in RISKS:
+            raise ConfigError(
+                f"The risk of {pattern!r} is {risk!r}, not one of {', '.join(RISKS)}."
+            )
+    for key in _AT_LEAST_ONE:
+        if given.get(key) is not None and given[key] < 1:
+            raise ConfigError(f"{key} is {given[key]}; it must be at least 1.")
+    return Options(**given)
+
+
+def checked_face(name: str) -> str:
+    """A face's name, or an error that lists them."""
+    if name == "auto" or name in FACES:
+        return name
+    meant = nearest(name, FACES, limit=1)
+    hint = f" Did you mean {meant[0]!r}?" if meant else ""
+    raise ConfigError(
+        f"Unknown face {name!r}.{hint} Faces: auto, {', '.join(FACES)}.", nearest=meant
+    )
+
+
+def refuse_unknown(given: Mapping[str, Any], record: type, what: str) -> None:
+    """Refuse keywords that a record has no field for, naming the nearest that it has."""
+    known = [field.name for field in fields(record)]
+    for key in given:
+        if key not in known:
+            meant = nearest(key, known, limit=1)
+            hint = f" Did you mean {meant[0]!r}?" if meant else f" Known: {', '.join(known)}."
+            raise ConfigError(f"Unknown {what} {key!r}.{hint}", nearest=meant)

@@ -1,8 +1,8 @@
 """What a board holds while it is built and run: tools by category, loaders, switches.
 
 Everything that reads goes through `snapshot()`, which gives the same immutable `Catalog` until
-something changes. Loaders run on first use, once, also when many threads ask at the same time; one that
-fails is reported, leaves the rest alone, and is tried again after a pause.
+something changes. Loaders run on first use, once, also when many threads ask at the same time; one
+that fails is reported, leaves the rest alone, and is tried again after a pause.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Registry:
         with self._lock:
             if tool.id in self._tools:
                 raise ConfigError(
-                    f"A tool {tool.id!r} is registered already. Give one of them another name or category.",
+                    f"A tool {tool.id!r} is registered already: give one another name or category.",
                     tool=tool.id,
                 )
             self._tools[tool.id] = tool

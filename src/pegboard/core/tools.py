@@ -1,9 +1,9 @@
 """The records of the catalogue: `Tool`, `Category`, `Example`, and the immutable `Catalog`.
 
-A `Tool` is light until its schemas are asked for: it holds a `definition` that yields them, which for a
-decorated function runs type inspection and for a kept catalogue parses JSON. Everything that needs
-schemas (`input_schema`, `signature`, `digest`, ...) is therefore computed on access, and listing a large
-catalogue by name costs only its names.
+A `Tool` is light until its schemas are asked for: it holds a `definition` that yields them, which
+for a decorated function runs type inspection and for a kept catalogue parses JSON. Everything that
+needs schemas (`input_schema`, `signature`, `digest`, ...) is therefore computed on access, and
+listing a large catalogue by name costs only its names.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ class Tool:
 
     def __post_init__(self) -> None:
         if not self.id:
-            object.__setattr__(self, "id", f"{self.server}.{self.name}" if self.server else self.name)
+            object.__setattr__(
+                self, "id", f"{self.server}.{self.name}" if self.server else self.name
+            )
 
     @property
     def input_schema(self) -> JsonObject:
@@ -193,7 +195,7 @@ class Catalog:
         self.tools: tuple[Tool, ...] = tuple(ordered)
         self._described = {c.name: c.description for c in categories}
         self.memo: dict[object, Json] = {}
-        """What was worked out from this catalogue and holds as long as it does: listings, indexes."""
+        """What was worked out from this catalogue, such as listings."""
 
     def __len__(self) -> int:
         return len(self.tools)
@@ -247,7 +249,7 @@ class Catalog:
 
     @cached_property
     def groups(self) -> tuple[Category, ...]:
-        """Every enabled tool in exactly one group: its category, else its server, else `general`."""
+        """Every enabled tool in one group: its category, else its server, else `general`."""
         known = {c.name: c.description for c in self.categories}
         counts = dict.fromkeys(known, 0)
         for tool in self.enabled:

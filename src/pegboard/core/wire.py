@@ -12,15 +12,18 @@ CATEGORY_KEY = "io.github.pegboard/category"
 
 
 def tool_from_wire(
-    entry: Json, *, tool_id: str | None = None, server: str | None = None, category: str | None = None
+    entry: Json,
+    *,
+    tool_id: str | None = None,
+    server: str | None = None,
+    category: str | None = None,
 ) -> Tool:
     """The tool that an entry defines.
 
     Args:
-        entry: A `tools/list` entry; our own keys `id`, `server`, `category`, `summary` are read too.
-        tool_id: Its id, where the entry gives none.
-        server: The server it belongs to, where the entry gives none.
-        category: Its category, where the entry gives none.
+        entry: A `tools/list` entry; our own keys `id`, `server`, `category`, `summary` are read
+            too. tool_id: Its id, where the entry gives none. server: The server it belongs to,
+            where the entry gives none. category: Its category, where the entry gives none.
 
     Raises:
         ConfigError: The entry is not a tool; says what is wrong with it.
@@ -40,7 +43,9 @@ def tool_from_wire(
         id=_text(entry, "id") or tool_id or "",
         server=_text(entry, "server") or server,
         category=_text(entry, "category") or _category(meta) or category,
-        summary=derive_summary(_text(entry, "summary") or description or _text(entry, "title") or ""),
+        summary=derive_summary(
+            _text(entry, "summary") or description or _text(entry, "title") or ""
+        ),
         description=description,
         title=_text(entry, "title"),
         annotations=annotations,

@@ -1,4 +1,4 @@
-"""Whether a tool may be called at all: switched on, and with a word of warning when it is deprecated."""
+"""Whether a tool may be called: switched on, with a warning when it is deprecated."""
 
 from __future__ import annotations
 

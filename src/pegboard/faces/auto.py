@@ -1,11 +1,12 @@
 """`auto`: which face suits this client and this catalogue.
 
     small catalogue             eager      listing it costs less than one search would
-    client defers tools itself  eager      (session era: by its name; modern: the installer sets the face)
+    client defers tools itself  eager      session era: by its name
     everything else             proxy      a constant list that every client understands
 
-`dynamic` is chosen for a client that follows `list_changed` only where configuration asks for it. In the
-modern era a client's name must not change behaviour (MCP 2026-07-28), so there only configuration and size count.
+`dynamic` is chosen for a client that follows `list_changed` only where configuration asks for it.
+In the modern era a client's name must not change behaviour (MCP 2026-07-28), so there only
+configuration and size count.
 """
 
 from __future__ import annotations
@@ -17,10 +18,8 @@ from importlib.resources import files
 
 from pegboard.core.calls import Caller
 from pegboard.core.json import compact
-from pegboard.core.names import nearest
-from pegboard.core.options import FACES, FaceName, Options
+from pegboard.core.options import FaceName, Options, checked_face
 from pegboard.core.tools import Catalog, Tool
-from pegboard.errors import ConfigError
 
 CHARACTERS_PER_TOKEN = 4.0
 """For deciding only; figures that people see are counted."""
@@ -41,15 +40,6 @@ def known_clients() -> dict[str, Client]:
     """The table of clients, by the name that they give."""
     text = files("pegboard.faces").joinpath("clients.toml").read_text("utf-8")
     return {row["name"]: Client(**row) for row in tomllib.loads(text)["client"]}
-
-
-def checked_face(name: str) -> str:
-    """A face's name, or an error that lists them."""
-    if name == "auto" or name in FACES:
-        return name
-    meant = nearest(name, FACES, limit=1)
-    hint = f" Did you mean {meant[0]!r}?" if meant else ""
-    raise ConfigError(f"Unknown face {name!r}.{hint} Faces: auto, {', '.join(FACES)}.", nearest=meant)
 
 
 def choose(

@@ -1,4 +1,4 @@
-"""Meta-tools that call: one per risk, since clients approve by name; and what they make of arguments."""
+"""Meta-tools that call: one per risk, since clients approve by name."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def requested_shape(arguments: JsonObject) -> Shape:
 def tool_arguments(tool: Tool, given: JsonObject) -> JsonObject:
     """The tool's own arguments out of a call meta-tool's.
 
-    Weak models put them beside `name` instead of inside `arguments`; where that is unmistakable it is
-    understood, and otherwise the error says where they belong.
+    Weak models put them beside `name` instead of inside `arguments`; where that is unmistakable it
+    is understood, and otherwise the error says where they belong.
     """
     inner = given.get("arguments")
     stray = {k: v for k, v in given.items() if k not in _KNOWN}

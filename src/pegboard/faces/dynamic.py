@@ -1,7 +1,8 @@
 """`dynamic`: a search makes its matches first-class tools, for clients that follow `list_changed`.
 
-Only towards clients of the session era: MCP 2026-07-28 forbids a list that varies by connection, so there the
-same setting serves `proxy`. `call_tool` stays as a net for clients that ignore the notification.
+Only towards clients of the session era: MCP 2026-07-28 forbids a list that varies by connection, so
+there the same setting serves `proxy`. `call_tool` stays as a net for clients that ignore the
+notification.
 """
 
 from __future__ import annotations

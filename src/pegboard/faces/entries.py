@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pegboard.core.json import JsonObject
 from pegboard.core.schemas import relaxed_output, repaired
 from pegboard.core.tools import Catalog, Tool
@@ -52,8 +54,7 @@ def pinned(view: View) -> list[JsonObject]:
     return [full(view.catalog, tool, with_fields=True) for tool in view.pins]
 
 
-def _kept(catalog: Catalog, key: str, make: object) -> list[JsonObject]:
-    assert callable(make)
+def _kept(catalog: Catalog, key: str, make: Callable[[Tool], JsonObject]) -> list[JsonObject]:
     if ("entries", key) not in catalog.memo:
         catalog.memo["entries", key] = [make(t) for t in catalog.enabled]
     return list(catalog.memo["entries", key])
@@ -64,4 +65,3 @@ def _with_fields(schema: JsonObject) -> JsonObject:
     if "include_fields" in properties:
         return schema
     return {**schema, "properties": {**properties, "include_fields": _INCLUDE_FIELDS}}
-

@@ -3,8 +3,8 @@
     tools/list  ->  face.entries(view)                 the tools that a client is shown
     tools/call  ->  face.meta_tools[name].answer(...)  if the name is one of its meta-tools
 
-A face holds no state and does no I/O of its own: the `View` carries the catalogue as this caller sees it
-and the doors to search, dispatch and the session.
+A face holds no state and does no I/O of its own: the `View` carries the catalogue as this caller
+sees it and the doors to search, dispatch and the session.
 """
 
 from __future__ import annotations
@@ -81,19 +81,24 @@ class View:
             try:
                 tool = resolve(self.catalog, name)
             except PegboardError:
-                continue  # reported when the board starts; here it may just be hidden from the caller
+                continue  # reported at start; here it may just be hidden from the caller
             if tool.enabled:
                 found[tool.id] = tool
         return tuple(found.values())
 
     def search(self, query: str, *, limit: int, category: str | None = None) -> list[Match]:
-        """The tools that fit, of those that this caller can see; `category` may name a server too."""
-        kinds = ("category", "server") if category else ()
-        kind = next((k for k in kinds if any(getattr(t, k) == category for t in self.catalog)), None)
-        within = {kind: category} if kind else {}
-        seen = self.catalog
-        is_seen = None if seen is self.index().catalog else lambda t: seen.get(t.id) is not None
-        return self.index().search(query, limit, allowed=is_seen, **within)
+        """The tools that fit and that this caller can see; `category` may name a server."""
+        is_category = category is not None and any(t.category == category for t in self.catalog)
+        return self.index().search(
+            query,
+            limit,
+            category=category if is_category else None,
+            server=None if is_category else category,
+            allowed=None if self.catalog is self.index().catalog else self._can_see,
+        )
+
+    def _can_see(self, tool: Tool) -> bool:
+        return self.catalog.get(tool.id) is not None
 
     def call(
         self, tool: Tool, arguments: JsonObject, *, via: str | None = None, shape: Shape = WHOLE
@@ -166,7 +171,7 @@ def by_name(tools: Sequence[MetaTool]) -> dict[str, MetaTool]:
 
 
 def find(view: View, name: str, category: str | None = None) -> Tool:
-    """The enabled or disabled tool of that name, with a word about meta-tools where one was meant."""
+    """The tool of that name; an error with a word about meta-tools where one was meant."""
     try:
         return resolve(view.catalog, name, category)
     except ToolNotFound as exc:
@@ -175,5 +180,3 @@ def find(view: View, name: str, category: str | None = None) -> Tool:
                 f"{name} is a meta-tool: call it directly, not through another one.", tool=name
             ) from exc
         raise
-
-

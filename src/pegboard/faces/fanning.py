@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pegboard.core.calls import Call, CallResult, Outcome
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.errors import InvalidArguments, PegboardError
 from pegboard.faces.calling import (
-    require_risk,
     requested_shape,
+    require_risk,
     single_call_tool,
     splits_risk,
     tool_arguments,
@@ -66,9 +66,8 @@ def read_result() -> MetaTool:
     return MetaTool("read_result", text, schema, answer, {"readOnlyHint": True})
 
 
-async def fan_out(view: View, given: Json, prepare: object) -> CallResult:
+async def fan_out(view: View, given: Json, prepare: Callable[[JsonObject], Call]) -> CallResult:
     """Run several calls; each has its own outcome, in the order in which they were asked for."""
-    assert callable(prepare)
     if not isinstance(given, list) or not given:
         raise InvalidArguments("`calls` must be a list of one or more calls.", field="calls")
     if len(given) > LARGEST_FAN_OUT:

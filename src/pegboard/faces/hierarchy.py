@@ -1,4 +1,4 @@
-"""`hierarchy`: four meta-tools whatever the size of the catalogue: categories, tools, schema, dispatch."""
+"""`hierarchy`: four meta-tools, from categories down to one call, whatever the size."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class HierarchyFace:
                 ),
                 MetaTool(
                     "tools_dispatch",
-                    "Call a tool with params, or several in parallel: calls=[{category, tool, params}]",
+                    "Call a tool with params, or several: calls=[{category, tool, params}]",
                     parameters(
                         {
                             **pair,
@@ -63,7 +63,10 @@ class HierarchyFace:
                         }
                     ),
                     dispatch,
-                    {"readOnlyHint": False, "destructiveHint": view.options.dispatch_risk == "allow"},
+                    {
+                        "readOnlyHint": False,
+                        "destructiveHint": view.options.dispatch_risk == "allow",
+                    },
                 ),
             ]
         )

@@ -1,8 +1,8 @@
 """`index`: two meta-tools, a listing of names and summaries and a description of one tool.
 
-The tools themselves are then called directly by name. A listing that would cost more than its budget
-comes in pages, category by category: `next` is the `category` to ask for next, with `#2` for a further page
-of one that is large itself.
+The tools themselves are then called directly by name. A listing that would cost more than its
+budget comes in pages, category by category: `next` is the `category` to ask for next, with `#2` for
+a further page of one that is large itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject, compact
 from pegboard.core.schemas import parameter_table
-from pegboard.core.tools import Catalog, Tool, group_of
+from pegboard.core.tools import Catalog, Example, Tool, group_of
 from pegboard.errors import InvalidArguments
 from pegboard.faces.entries import pinned
 from pegboard.faces.face import MetaTool, View, by_name, find, parameters
@@ -83,8 +83,8 @@ def _paged(
             return whole, None
         if whole:
             return whole, group_of(rest[0])
-        return _slice(view.catalog, [t for t in tools if group_of(t) == group_of(tools[0])], 1, room,
-                      group_of(tools[0]))  # fmt: skip
+        first = group_of(tools[0])
+        return _slice(view.catalog, [t for t in tools if group_of(t) == first], 1, room, first)
     return _slice(view.catalog, tools, page, room, category or "")
 
 
@@ -158,10 +158,7 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
     return view.reply_json(shape)
 
 
-def _example(example: object) -> JsonObject:
-    from pegboard.core.tools import Example
-
-    assert isinstance(example, Example)
+def _example(example: Example) -> JsonObject:
     shape: JsonObject = {
         "description": example.description,
         "invocation": dict(example.invocation),

@@ -1,10 +1,9 @@
-"""`proxy`: a constant handful of meta-tools, so that the prompt cache survives; works with every client."""
+"""`proxy`: a constant handful of meta-tools, so that the prompt cache survives."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject
 from pegboard.faces import calling, fanning
 from pegboard.faces.entries import pinned

@@ -28,7 +28,7 @@ _PIECES = re.compile(r"[A-Za-z]+|\d+|\S")
 
 
 def search_tools(view: View) -> MetaTool:
-    """Finds tools; its description says what there is, since nobody searches for what is not known."""
+    """Finds tools; its text says what there is, since models do not search for the unknown."""
     text = f"Find tools by task. {contents(view.catalog)}"
     schema = parameters(
         {
@@ -50,7 +50,7 @@ def describe_tools() -> MetaTool:
 
 
 def contents(catalog: Catalog) -> str:
-    """What is in the catalogue, in a line of bounded length: `470 tools: issues 42, documents 30, …`."""
+    """What there is, in a line of bounded length: `470 tools: issues 42, drive 30, …`."""
     total = len(catalog.enabled)
     groups = sorted(catalog.groups, key=lambda c: (-c.tool_count, c.name))
     shown: list[str] = []
@@ -209,7 +209,10 @@ def _match(view: View, match: Match, detail: Detail) -> JsonObject:
     }
     if detail == "full":
         shape["inputSchema"] = tool.input_schema
-    keep = {"name": ("name", "score"), "summary": ("name", "summary", "category", "server", "score")}
+    keep = {
+        "name": ("name", "score"),
+        "summary": ("name", "summary", "category", "server", "score"),
+    }
     return {k: shape[k] for k in keep[detail]} if detail in keep else shape
 
 

@@ -1,8 +1,8 @@
 """What each request of the protocol is answered with; knows boards and faces, but no SDK.
 
-    tools/list           -> the face's entries
-    tools/call           -> a meta-tool of the face, a tool by its name, or a name of another system
-    tools/describe ...   -> the extension's methods, in `methods`
+tools/list           -> the face's entries
+tools/call           -> a meta-tool of the face, a tool by its name, or a name of another system
+tools/describe ...   -> the extension's methods, in `methods`
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Answers:
                 return None
 
     def _face(self, view: View) -> Face:
-        """The face that this caller gets: what configuration says, else what the request asks for."""
+        """The face of this caller: what configuration says, else what the request asks for."""
         asked = self.board.options.face
         if asked == "auto":
             asked = view.caller.face or "auto"
@@ -133,7 +133,7 @@ class Answers:
         if face == "stub":
             result["_meta"] = {LAZY_KEY: True}
         if request.caller.era == "modern":
-            # A client caches by method alone, so an answer that is not the default must not be kept.
+            # Clients cache by method alone: an answer that is not the default must not be kept.
             result["ttlMs"] = int(self.board.options.list_ttl * 1000) if is_default else 0
             result["cacheScope"] = "public" if request.caller.principal == "local" else "private"
         return result
@@ -178,7 +178,7 @@ class Answers:
 
 
 def _meta_tool(face: Face, view: View, name: str) -> MetaTool | None:
-    """The meta-tool of that name, if the name means one here: a real tool of a lazy face's name loses."""
+    """The meta-tool that a name means; a face's own one wins over a tool of that name."""
     own = face.meta_tools(view).get(name)
     if own is not None or view.catalog.named(name):
         return own

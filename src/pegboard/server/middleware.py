@@ -1,7 +1,7 @@
-"""The one middleware: every request of a server passes here, in both eras, on every kind of server.
+r"""The one middleware: every request of a server passes here, in both eras, on every kind of server.
 
-    client -> SDK -> middleware -> Answers (ours)         tools/list, tools/call, tools/describe, ...
-                               \\-> the server's own       everything else
+client -> SDK -> middleware -> Answers (ours)         tools/list, tools/call, tools/describe, ...
+\-> the server's own       everything else
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from mcp.server.lowlevel.server import Server
 
 from pegboard.core.calls import Caller
 from pegboard.core.json import Json
+from pegboard.core.options import checked_face
 from pegboard.core.sessions import Session, SessionPolicy
 from pegboard.errors import ConfigError
-from pegboard.faces.auto import checked_face
 from pegboard.ports import Store
 from pegboard.server import sdk
 from pegboard.server.answers import Answers, Request, Shown
@@ -98,7 +98,7 @@ class _Door:
 
         after = await self._store.update(self._key, change, ttl=SESSION_TTL)
         if set(Session.from_json(after).enabled) != before:
-            # Before the result returns, so that a client that re-lists on it sees the tools at once.
+            # Before the result returns, so that a client sees the tools when it goes on.
             await self._ctx.session.send_tool_list_changed()
 
     async def used(self, tool_id: str) -> None:
@@ -117,5 +117,7 @@ def _asked_face(request: Any) -> str | None:
     if request is None:
         return None
     path: Mapping[str, str] = request.path_params
-    face = path.get("face") or request.query_params.get("face") or request.headers.get("pegboard-face")
+    face = (
+        path.get("face") or request.query_params.get("face") or request.headers.get("pegboard-face")
+    )
     return checked_face(face) if face else None

@@ -1,4 +1,4 @@
-"""Our errors as the wire has them: what a model can mend is a result, misuse is a JSON-RPC error."""
+"""Our errors on the wire: what a model can mend is a result, misuse a JSON-RPC error."""
 
 from __future__ import annotations
 

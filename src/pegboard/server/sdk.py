@@ -1,6 +1,7 @@
 """Every place where the server side touches names of the SDK that are private or provisional.
 
-Each has a contract test, so that a new SDK release that moves one of them fails there and nowhere else.
+Each has a contract test, so that a new SDK release that moves one of them fails there and nowhere
+else.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def lowlevel(server: object) -> Server[Any]:
         if isinstance(inner, Server):
             return inner
     raise ConfigError(
-        f"Cannot attach to {type(server).__name__}: give a low-level `mcp` Server, an MCPServer or a "
+        f"Cannot attach to {type(server).__name__}: give a low-level Server, an MCPServer or a "
         "FastMCP 4 server."
     )
 
@@ -76,12 +77,12 @@ def connection_of(ctx: Context) -> Connection:
 
 
 def is_open(ctx: Context) -> bool:
-    """Whether the connection may be served: after the handshake, or without one in the modern era."""
+    """Whether the connection may be served; a legacy one must have shaken hands."""
     return connection_of(ctx).initialize_accepted
 
 
 def session_of(ctx: Context) -> str | None:
-    """What names this legacy session: its HTTP session id, or a random one kept on the connection."""
+    """What names a legacy session: its HTTP id, or a random one kept on the connection."""
     if era_of(ctx) == "modern":
         return None
     connection = connection_of(ctx)
@@ -95,7 +96,7 @@ def client_of(ctx: Context) -> tuple[str | None, str | None]:
 
 
 def stamped(server: Server[Any], ctx: Context, result: JsonObject) -> JsonObject:
-    """A result that did not come from the SDK's handlers, with what the modern era requires of one."""
+    """A result of ours with what the modern era requires of every result."""
     if era_of(ctx) == "legacy":
         return result
     meta: Mapping[str, Json] = result.get("_meta") or {}

@@ -12,9 +12,8 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 
-from pegboard.core.options import FACES
+from pegboard.core.options import FACES, checked_face
 from pegboard.errors import ConfigError
-from pegboard.faces.auto import checked_face
 from pegboard.ports import Store
 from pegboard.server import sdk
 from pegboard.server.answers import EXTENSION_ID, Shown
@@ -87,9 +86,7 @@ async def serve_stdio(board: Pegboard) -> None:
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-def http_app(
-    board: Pegboard, *, host: str = "127.0.0.1", store: Store | None = None
-) -> Starlette:
+def http_app(board: Pegboard, *, host: str = "127.0.0.1", store: Store | None = None) -> Starlette:
     """An ASGI application with `/mcp` and `/mcp/<face>`."""
     from starlette.routing import Route
 
@@ -130,6 +127,6 @@ async def _never(ctx: Any, params: Any) -> NoReturn:
 
 
 def _input_schema(board: Pegboard, name: str) -> Mapping[str, Any] | None:
-    """The schema by which the SDK checks `Mcp-Param` headers; nothing for a name that is not a tool."""
+    """The schema by which the SDK checks `Mcp-Param` headers, if there is such a tool."""
     found = board.known_catalog.named(name)
     return found[0].input_schema if len(found) == 1 else None

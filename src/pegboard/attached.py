@@ -1,7 +1,7 @@
 """`attach`: makes a server that somebody else wrote lazy, in one line.
 
-The board's catalogue is what that server lists, asked for through its own handlers; a call is passed
-on to them as it came. Nothing of the server itself is changed but its middleware.
+The board's catalogue is what that server lists, asked for through its own handlers; a call is
+passed on to them as it came. Nothing of the server itself is changed but its middleware.
 """
 
 from __future__ import annotations
@@ -13,15 +13,12 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, TypeVar
 
-import mcp_types
 from mcp.server.context import CallNext, HandlerResult
-from mcp.server.lowlevel.server import Server
 from pydantic import BaseModel
 
-from pegboard.board import make_options
 from pegboard.core.calls import Call, Caller, CallResult
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.options import Options
+from pegboard.core.options import Options, make_options
 from pegboard.core.search import SearchIndex
 from pegboard.core.tools import Catalog, Tool
 from pegboard.core.wire import tool_from_wire
@@ -50,7 +47,7 @@ def attach(
     risk: str = "auto",
     **options: Any,
 ) -> S:
-    """Make a low-level `Server`, an `MCPServer` or a FastMCP 4 server lazy; gives the same server back.
+    """Make a server lazy and give it back: low-level `Server`, `MCPServer` or FastMCP 4.
 
     Raises:
         ConfigError: It is another kind of object, is attached already, or an option is wrong.
