@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import os
 import time
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from mcp.server.context import CallNext, HandlerResult
 from pydantic import BaseModel
 
-from pegboard.core.calls import Call, Caller, CallResult
+from pegboard.core.calls import LOCAL, Call, Caller, CallResult
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.options import Options, make_options
 from pegboard.core.search import SearchIndex
-from pegboard.core.tools import Catalog, Tool
+from pegboard.core.tools import Catalog
 from pegboard.core.wire import tool_from_wire
 from pegboard.errors import ConfigError
 from pegboard.faces.face import SessionDoor, View
@@ -35,6 +36,7 @@ S = TypeVar("S")
 FRESH_FOR = 2.0
 """Seconds for which a listing of the attached server is taken as current."""
 MOST_PAGES = 1_000
+MOST_LISTINGS = 256
 
 _behind: ContextVar[tuple[sdk.Context, CallNext]] = ContextVar("pegboard_behind")
 """The request under way and the way to the attached server's own handlers."""
@@ -77,16 +79,31 @@ class AttachedMiddleware(PegboardMiddleware):
             _behind.reset(token)
 
 
+@dataclass(slots=True)
+class _Listing:
+    """What the attached server lists for one principal, and what was made of it."""
+
+    entries: list[JsonObject]
+    catalog: Catalog
+    listed_at: float
+    index: SearchIndex | None = None
+
+    def indexed(self) -> SearchIndex:
+        if self.index is None:
+            self.index = SearchIndex.build(self.catalog)
+        elif self.index.catalog is not self.catalog:
+            self.index = self.index.updated(self.catalog)
+        return self.index
+
+
 class AttachedBoard:
     """The catalogue of an attached server, and its calls."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
         self._dispatch = pipeline(options, self._call)
-        self._listed_at = float("-inf")
-        self._listed: list[JsonObject] = []
-        self._catalog = Catalog(())
-        self._index: SearchIndex | None = None
+        # By principal, because a server may list by who asks.
+        self._listings: OrderedDict[str, _Listing] = OrderedDict()
 
     async def view(
         self,
@@ -98,11 +115,11 @@ class AttachedBoard:
         request: object | None,
         whole: bool,
     ) -> View:
-        catalog = await self._current()
+        listing = await self._current(caller.principal)
         return View(
-            catalog=catalog,
+            catalog=listing.catalog,
             options=self.options,
-            index=lambda: self._indexed(catalog),
+            index=listing.indexed,
             dispatch=self._dispatch,
             session=session,
             caller=caller,
@@ -112,26 +129,26 @@ class AttachedBoard:
         )
 
     def input_schema(self, name: str) -> JsonObject | None:
-        """The schema of a tool that is known already."""
-        tool = self._catalog.get(name)
+        """The schema of a tool that everybody can see; runs before it is known who asks."""
+        listing = self._listings.get(LOCAL.principal)
+        tool = listing.catalog.get(name) if listing else None
         return tool.input_schema if tool else None
 
-    async def _current(self) -> Catalog:
+    async def _current(self, principal: str) -> _Listing:
         now = time.monotonic()
-        if now - self._listed_at >= FRESH_FOR:
-            listed = await _list_behind()
-            if listed != self._listed:
-                self._catalog = Catalog(_tool(entry) for entry in listed)
-                self._listed = listed
-            self._listed_at = now
-        return self._catalog
-
-    def _indexed(self, catalog: Catalog) -> SearchIndex:
-        if self._index is None:
-            self._index = SearchIndex.build(catalog)
-        elif self._index.catalog is not catalog:
-            self._index = self._index.updated(catalog)
-        return self._index
+        listing = self._listings.get(principal)
+        if listing is None:
+            entries = await _list_behind()
+            listing = self._listings[principal] = _Listing(entries, _catalog(entries), now)
+            if len(self._listings) > MOST_LISTINGS:
+                self._listings.popitem(last=False)
+        elif now - listing.listed_at >= FRESH_FOR:
+            entries = await _list_behind()
+            if entries != listing.entries:
+                listing.entries, listing.catalog = entries, _catalog(entries)
+            listing.listed_at = now
+        self._listings.move_to_end(principal)
+        return listing
 
     async def _call(self, call: Call) -> CallResult:
         ctx, call_next = _behind.get()
@@ -140,8 +157,8 @@ class AttachedBoard:
         return CallResult(_wire(result))
 
 
-def _tool(entry: JsonObject) -> Tool:
-    return tool_from_wire(entry, tool_id=entry["name"])
+def _catalog(entries: list[JsonObject]) -> Catalog:
+    return Catalog(tool_from_wire(entry, tool_id=entry["name"]) for entry in entries)
 
 
 async def _list_behind() -> list[JsonObject]:

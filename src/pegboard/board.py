@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from pegboard.adapters.functions import Function, FunctionTools, Registration
+from pegboard.adapters.functions import Function, FunctionTools, Registration, ToolKeywords
 from pegboard.core.calls import LOCAL, Call, Caller, CallResult, Outcome, Shape
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.names import resolve
@@ -72,11 +72,17 @@ class Pegboard:
 
     # Registering -------------------------------------------------------------------------------
 
-    def tool(self, name: str | Function | None = None, **given: Any) -> Callable[[F], F] | Function:
-        """Register the decorated function as a tool; see `Registration` for what can be said of it.
+    @overload
+    def tool(self, name: F, /) -> F: ...
 
-        Works bare (`@board.tool`) and called (`@board.tool(category="issues")`). The function itself
-        is left as it is.
+    @overload
+    def tool(self, name: str | None = None, **given: Unpack[ToolKeywords]) -> Callable[[F], F]: ...
+
+    def tool(self, name: Any = None, **given: Any) -> Any:
+        """Register the decorated function as a tool and leave the function as it is.
+
+        Works bare (`@board.tool`) and called (`@board.tool(category="issues")`); `ToolKeywords` has
+        what can be said of a tool.
         """
         if callable(name):
             self._register(name, Registration())
@@ -119,6 +125,10 @@ class Pegboard:
     def disable(self, name: str) -> None:
         """Switch a tool, or every tool of a category, off: not listed, not found, not callable."""
         self._registry.switch(name, False)
+
+    def on_change(self, listener: Callable[[], object]) -> Callable[[], None]:
+        """Have `listener` called whenever tools come, go or are switched; gives the way to stop."""
+        return self._registry.subscribe(listener)
 
     def is_loaded(self, category: str) -> bool:
         """Whether a category's tools are there already."""
@@ -364,11 +374,17 @@ class CategoryHandle:
         self._board = board
         self.name = name
 
-    def tool(self, name: str | Function | None = None, **given: Any) -> Callable[[F], F] | Function:
+    @overload
+    def tool(self, name: F, /) -> F: ...
+
+    @overload
+    def tool(self, name: str | None = None, **given: Unpack[ToolKeywords]) -> Callable[[F], F]: ...
+
+    def tool(self, name: Any = None, **given: Any) -> Any:
         """Like `Pegboard.tool`, in this category."""
         if callable(name):
             return self._board.tool(category=self.name)(name)
-        return self._board.tool(name, category=self.name, **given)
+        return self._board.tool(name, **{**given, "category": self.name})
 
 
 def make_registration(**given: Any) -> Registration:

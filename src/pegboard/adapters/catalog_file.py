@@ -1,7 +1,7 @@
 """A catalogue in a file: tools that can be listed, searched and described, but not called.
 
-Reads a `tools/list` result (`{"tools": [...]}`), a JSON list of tools, or JSON lines; each tool may carry
-`id`, `server` and `category` beside what MCP defines.
+Reads a `tools/list` result (`{"tools": [...]}`), a JSON list of tools, or JSON lines; each tool may
+carry `id`, `server` and `category` beside what MCP defines.
 """
 
 from __future__ import annotations

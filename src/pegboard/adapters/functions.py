@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from pegboard.core.calls import Call, CallResult
 from pegboard.core.json import Json, JsonObject, compact
@@ -36,9 +36,38 @@ logger = logging.getLogger(__name__)
 Function: TypeAlias = Callable[..., Any]
 
 
+class ToolKeywords(TypedDict, total=False):
+    """The keywords of `@board.tool(...)`: what is left out comes from the function."""
+
+    category: str | None
+    summary: str | None
+    """At most 80 characters, for listings; else the first sentence of the description."""
+    description: str | None
+    """What a model reads; else the docstring without its sections."""
+    title: str | None
+    examples: Sequence[Example | Mapping[str, Json]]
+    """Valid calls, checked when the board starts."""
+    related: Sequence[str]
+    """Names of tools that go with this one, checked when the board starts."""
+    aliases: Sequence[str]
+    """Other words that people search by."""
+    tags: Sequence[str]
+    enabled: bool
+    deprecated: str | bool | None
+    """Why not to use it any more, and what to use instead."""
+    annotations: Mapping[str, Json] | None
+    """MCP annotations: `readOnlyHint`, `destructiveHint`, `idempotentHint`, `openWorldHint`."""
+    icons: Sequence[JsonObject]
+    meta: Mapping[str, Json]
+    projection_root: str | None
+    """The key of the result inside which `include_fields` starts."""
+    timeout: float | None
+    """Seconds after which a call is given up."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Registration:
-    """What `@board.tool(...)` says about a function; what is left out comes from the function."""
+    """`ToolKeywords` with their defaults, and the name."""
 
     name: str | None = None
     category: str | None = None

@@ -43,6 +43,17 @@ class Registry:
         self._categories: dict[str, str] = {}
         self._pending: dict[str, _Pending] = {}
         self._catalog: Catalog | None = None
+        self._listeners: dict[object, Callable[[], object]] = {}
+
+    def subscribe(self, listener: Callable[[], object]) -> Callable[[], None]:
+        """Have `listener` called after every change, in the thread that made it; gives the end."""
+        token = object()
+        self._listeners[token] = listener
+
+        def unsubscribe() -> None:
+            self._listeners.pop(token, None)
+
+        return unsubscribe
 
     def describe_category(self, name: str, description: str = "") -> None:
         """Make a category known, or give a known one its description."""
@@ -51,7 +62,7 @@ class Registry:
         with self._lock:
             if description or name not in self._categories:
                 self._categories[name] = description
-            self._catalog = None
+            self._changed()
 
     def add(self, tool: Tool) -> Tool:
         """Register one tool; its id must be new."""
@@ -64,7 +75,7 @@ class Registry:
             self._tools[tool.id] = tool
             if tool.category:
                 self._categories.setdefault(tool.category, "")
-            self._catalog = None
+            self._changed()
         return tool
 
     def add_loader(self, category: str, loader: Loader, description: str = "") -> None:
@@ -131,7 +142,7 @@ class Registry:
                 chosen = [resolve(catalog, name)]
             for tool in chosen:
                 self._tools[tool.id] = with_enabled(tool, enabled)
-            self._catalog = None
+            self._changed()
 
     def check(self) -> None:
         """Look over what can only be judged when everything is registered.
@@ -151,6 +162,11 @@ class Registry:
                         f"{tool.id!r} names a related tool that does not exist: {exc.message}",
                         tool=tool.id,
                     ) from exc
+
+    def _changed(self) -> None:
+        self._catalog = None
+        for listener in list(self._listeners.values()):
+            listener()
 
     def _run(self, category: str, pending: _Pending) -> None:
         try:

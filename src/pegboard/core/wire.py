@@ -21,9 +21,10 @@ def tool_from_wire(
     """The tool that an entry defines.
 
     Args:
-        entry: A `tools/list` entry; our own keys `id`, `server`, `category`, `summary` are read
-            too. tool_id: Its id, where the entry gives none. server: The server it belongs to,
-            where the entry gives none. category: Its category, where the entry gives none.
+        entry: A `tools/list` entry; it may carry our `id`, `server`, `category` and `summary`.
+        tool_id: Its id, where the entry gives none.
+        server: The server it belongs to, where the entry gives none.
+        category: Its category, where the entry gives none.
 
     Raises:
         ConfigError: The entry is not a tool; says what is wrong with it.

@@ -1,4 +1,4 @@
-r"""The one middleware: every request of a server passes here, in both eras, on every kind of server.
+r"""The one middleware: every request passes here, in both eras, on every kind of server.
 
 client -> SDK -> middleware -> Answers (ours)         tools/list, tools/call, tools/describe, ...
 \-> the server's own       everything else
@@ -21,6 +21,7 @@ from pegboard.errors import ConfigError
 from pegboard.ports import Store
 from pegboard.server import sdk
 from pegboard.server.answers import Answers, Request, Shown
+from pegboard.server.changes import ListChanges
 from pegboard.server.replies import Misuse
 
 OURS = frozenset(
@@ -32,13 +33,20 @@ class PegboardMiddleware:
     """Answers the tool methods of one server from a board."""
 
     def __init__(
-        self, board: Shown, server: Server[Any], store: Store, *, default_face: str | None = None
+        self,
+        board: Shown,
+        server: Server[Any],
+        store: Store,
+        *,
+        default_face: str | None = None,
+        changes: ListChanges | None = None,
     ) -> None:
         self.board = board
         self.answers = Answers(board)
         self._server = server
         self._store = store
         self._default_face = default_face
+        self.changes = changes or ListChanges()
 
     async def __call__(self, ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
         if ctx.method not in OURS or ctx.request_id is None or not sdk.is_open(ctx):
@@ -58,6 +66,8 @@ class PegboardMiddleware:
 
     def _request(self, ctx: sdk.Context) -> Request:
         caller = self._caller(ctx)
+        if caller.era == "legacy":
+            self.changes.listen(sdk.connection_of(ctx))
         cap = self.board.options.session_cap
         door = _Door(self._store, ctx, caller.session, cap) if caller.session else None
         return Request(ctx.method, ctx.params or {}, caller, door, ctx)
@@ -65,6 +75,7 @@ class PegboardMiddleware:
     def _caller(self, ctx: sdk.Context) -> Caller:
         client, version = sdk.client_of(ctx)
         return Caller(
+            principal=sdk.principal_of(ctx),
             era=sdk.era_of(ctx),
             session=sdk.session_of(ctx),
             client=client,

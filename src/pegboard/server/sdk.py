@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from pegboard.core.calls import Era
+from pegboard.core.calls import LOCAL, Era
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import ConfigError
 
@@ -87,6 +87,15 @@ def session_of(ctx: Context) -> str | None:
         return None
     connection = connection_of(ctx)
     return connection.session_id or connection.state.setdefault(_SESSION_KEY, uuid4().hex)
+
+
+def principal_of(ctx: Context) -> str:
+    """Whom the request's access token stands for; `local` where nobody had to say who they are."""
+    user = ctx.request.scope.get("user") if ctx.request is not None else None
+    token = getattr(user, "access_token", None)
+    if token is None:
+        return LOCAL.principal
+    return token.subject or token.client_id
 
 
 def client_of(ctx: Context) -> tuple[str | None, str | None]:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.server.subscriptions import ListenHandler
 
+from pegboard.core.json import JsonObject
 from pegboard.core.options import FACES, checked_face
 from pegboard.errors import ConfigError
 from pegboard.ports import Store
 from pegboard.server import sdk
 from pegboard.server.answers import EXTENSION_ID, Shown
+from pegboard.server.changes import ListChanges
 from pegboard.server.middleware import OURS, PegboardMiddleware
 from pegboard.store.memory import MemoryStore
 
@@ -32,16 +35,26 @@ def build_server(
     """A low-level server that shows this board."""
     board.options = replace(board.options, pins=pins_from(environ, board.options.pins))
     board.check()
+    changes = ListChanges()
+
+    @asynccontextmanager
+    async def lifespan(server: Server[Any]) -> AsyncGenerator[JsonObject]:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(changes.watch, board.on_change)
+            yield {}
+            tasks.cancel_scope.cancel()
+
     server: Server[Any] = Server(
         board.name,
         version=board.version,
         instructions=board.instructions,
         on_list_tools=_never,
         on_call_tool=_never,
-        on_subscriptions_listen=ListenHandler(InMemorySubscriptionBus()),
+        lifespan=lifespan,
+        on_subscriptions_listen=ListenHandler(changes.bus),
         get_tool_input_schema=lambda name: _input_schema(board, name),
     )
-    install(board, server, store or MemoryStore(), environ)
+    install(board, server, store or MemoryStore(), environ, changes=changes)
     return server
 
 
@@ -52,9 +65,17 @@ def install(
     environ: Mapping[str, str],
     *,
     kind: type[PegboardMiddleware] = PegboardMiddleware,
+    changes: ListChanges | None = None,
 ) -> PegboardMiddleware:
     """Put the middleware on a server and advertise what it adds."""
-    middleware = kind(board, server, store, default_face=environ.get("PEGBOARD_FACE") or None)
+    face = environ.get("PEGBOARD_FACE")
+    middleware = kind(
+        board,
+        server,
+        store,
+        default_face=checked_face(face) if face else None,
+        changes=changes,
+    )
     server.middleware.append(middleware)
     settings = {"methods": sorted(m for m in OURS if m not in ("tools/list", "tools/call")),
                 "faces": list(FACES)}  # fmt: skip
