@@ -1,0 +1,32 @@
+"""Every snippet of the documentation is a file that runs, and every page shows it as it is."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+from scripts.snippets import pages, with_snippets
+
+ROOT = Path(__file__).parents[2]
+SNIPPETS = sorted((ROOT / "docs_src").glob("*.py"))
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda p: p.name)
+def test_a_page_shows_its_snippets_as_the_files_have_them(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert with_snippets(text) == text, "run `python scripts/snippets.py`"
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda p: p.stem)
+def test_a_snippet_runs(snippet: Path) -> None:
+    defined = runpy.run_path(str(snippet))
+    assert "board" in defined or "server" in defined or "main" in defined
+
+
+@pytest.mark.anyio
+async def test_the_quick_start_keeps_and_reads_a_note() -> None:
+    board = runpy.run_path(str(ROOT / "docs_src" / "quickstart.py"))["board"]
+    board.check()
+    await board.call("keep_note", {"title": "todo", "text": "buy milk"})
+    assert (await board.call("read_note", {"title": "todo"})).output == {"result": "buy milk"}
