@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pegboard.core.search import Match, SearchIndex
     from pegboard.faces.face import SessionDoor, View
-    from pegboard.ports import Handler
+    from pegboard.ports import Handler, Source
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -67,6 +67,7 @@ class Pegboard:
         self.schema_cache = SchemaCache(time.monotonic)
         self._registry = Registry(time.monotonic)
         self._functions = FunctionTools(self.schema_cache)
+        self._sources: dict[str, Source] = {}
         self._dispatch: Handler | None = None
         self._index: SearchIndex | None = None
 
@@ -117,6 +118,16 @@ class Pegboard:
     def add(self, tool: Tool) -> Tool:
         """Register a ready-made tool; it must come from a source that can call it."""
         return self._registry.add(self._with_risk(tool))
+
+    def mount(self, server: str, source: Source, tools: Iterable[Tool]) -> None:
+        """Take these as all tools of a server, in place of earlier ones; `source` calls them."""
+        self._sources[server] = source
+        self._registry.replace(server, [self._with_risk(tool) for tool in tools])
+
+    def unmount(self, server: str) -> None:
+        """Forget a server and its tools."""
+        self._registry.replace(server, ())
+        self._sources.pop(server, None)
 
     def enable(self, name: str) -> None:
         """Switch a tool, or every tool of a category, on."""
@@ -272,6 +283,9 @@ class Pegboard:
 
     async def run_call(self, call: Call) -> CallResult:
         """The innermost handler: hand the call to where its tool comes from."""
+        source = self._sources.get(call.tool.server or "")
+        if source is not None:
+            return await source.call(call)
         if call.tool.id in self._functions:
             return await self._functions.call(call)
         raise UpstreamUnavailable(

@@ -78,6 +78,20 @@ class Registry:
             self._changed()
         return tool
 
+    def replace(self, server: str, tools: Iterable[Tool]) -> None:
+        """Take these tools as all that a server has, in place of those it had before."""
+        with self._lock:
+            before = self._tools
+            self._tools = {i: t for i, t in before.items() if t.server != server}
+            try:
+                for tool in tools:
+                    self.add(tool)
+            except ConfigError:
+                self._tools = before  # all of them or none
+                raise
+            finally:
+                self._changed()
+
     def add_loader(self, category: str, loader: Loader, description: str = "") -> None:
         """Register a loader for a category; it runs when the category is first used."""
         with self._lock:
