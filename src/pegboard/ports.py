@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from pegboard.core.calls import Call, CallResult
+from pegboard.core.events import Event
 from pegboard.core.json import Json
 from pegboard.core.tools import Tool
 
@@ -82,4 +83,4 @@ class Embedder(Protocol):
 class Observer(Protocol):
     """Told of every event; never fails the call that it watches."""
 
-    def record(self, event: object) -> None: ...
+    def record(self, event: Event) -> None: ...

@@ -141,6 +141,14 @@ async def test_no_update_is_lost_when_many_tasks_and_replicas_write_at_once(
     assert await replicas.here.get("k") == 60
 
 
+async def test_hundreds_of_tasks_may_use_a_store_at_once(replicas: Replicas) -> None:
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            for n in range(500):
+                tasks.start_soon(replicas.here.update, f"k{n}", add_one)
+    assert [await replicas.there.get(f"k{n}") for n in (0, 250, 499)] == [1, 1, 1]
+
+
 async def test_a_value_is_gone_when_its_time_is_over(replicas: Replicas) -> None:
     await replicas.here.update("k", put(1), ttl=0.05)
     assert await replicas.there.get("k") == 1

@@ -37,6 +37,9 @@ _NOTHING = b""
 """No JSON text is empty, so this stands for "no value"."""
 
 _ATTEMPTS = 100
+_AT_ONCE = 32
+"""Commands under way; the client keeps a connection for each and refuses beyond a hundred."""
+
 _PATIENCE = 5.0
 _PAUSE = 0.2
 _AWAY = (RedisError, RedisClusterException, OSError)
@@ -58,6 +61,7 @@ class RedisStore:
         self._client: Any = connected.client  # its commands are typed for sync and async at once
         self._sentinel = connected.sentinel
         self._swap = self._client.register_script(_SWAP)
+        self._turn = anyio.Semaphore(_AT_ONCE, fast_acquire=True)
         self._prefix = prefix
         self._random = random
         self._sleep = sleep
@@ -79,8 +83,7 @@ class RedisStore:
         for attempt in range(_ATTEMPTS):
             value = change(_value(key, known) if known else None)
             data = _NOTHING if value is None else encode(value)
-            with _border():
-                found = await self._swap(keys=[self._prefix + key], args=[known, data, expiry])
+            found = await self._ask(self._swap, [self._prefix + key], [known, data, expiry])
             if found is None:
                 return decode(data) if data else None
             known = found
@@ -91,8 +94,7 @@ class RedisStore:
 
     async def publish(self, topic: str, message: Json) -> None:
         """Tell every subscriber of the topic, in every replica."""
-        with _border():
-            await self._client.publish(self._prefix + topic, encode(message))
+        await self._ask(self._client.publish, self._prefix + topic, encode(message))
 
     @asynccontextmanager
     async def subscribe(self, topic: str) -> AsyncGenerator[AsyncIterator[Json], None]:
@@ -113,8 +115,13 @@ class RedisStore:
             await self._sentinel.aclose()
 
     async def _read(self, key: str) -> bytes:
+        return await self._ask(self._client.get, self._prefix + key) or _NOTHING
+
+    async def _ask(self, command: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
+        """The server's answer, when it is this command's turn."""
         with _border():
-            return await self._client.get(self._prefix + key) or _NOTHING
+            async with self._turn:
+                return await command(*arguments)
 
 
 class _Subscription:
