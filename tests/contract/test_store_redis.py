@@ -3,7 +3,6 @@ from __future__ import annotations
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import anyio
@@ -13,9 +12,7 @@ from pegboard.core.json import Json
 from pegboard.errors import ConfigError, StoreError
 from pegboard.store.redis import RedisStore
 from pegboard.store.redis_urls import connect
-
-if TYPE_CHECKING:
-    from tests.conftest import RedisServer
+from tests.real_redis import RedisServer
 
 pytestmark = pytest.mark.anyio
 

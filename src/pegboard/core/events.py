@@ -41,8 +41,8 @@ class CallStarted:
 class CallFinished:
     """A call left the pipeline, whatever became of it.
 
-    `tokens_out_before` is what the tool answered, `tokens_out` what the model gets after projection,
-    spilling and encoding; `None` where nobody counted.
+    `tokens_out_before` is what the tool answered, `tokens_out` what the model gets after
+    projection, spilling and encoding; `None` where nobody counted.
     """
 
     kind: ClassVar[str] = "call.finished"
