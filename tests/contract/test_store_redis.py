@@ -7,12 +7,12 @@ from uuid import uuid4
 
 import anyio
 import pytest
+from tests.real_redis import RedisServer
 
 from pegboard.core.json import Json
 from pegboard.errors import ConfigError, StoreError
 from pegboard.store.redis import RedisStore
 from pegboard.store.redis_urls import connect
-from tests.real_redis import RedisServer
 
 pytestmark = pytest.mark.anyio
 

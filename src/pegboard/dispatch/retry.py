@@ -1,7 +1,7 @@
 """Tries again where that is safe.
 
-That is: tools that say they are read-only or idempotent, and failures on the way there (unavailable,
-timeout); after a pause with jitter, and within a bound of time.
+That is: tools that say they are read-only or idempotent, and failures on the way there
+(unavailable, timeout); after a pause with jitter, and within a bound of time.
 """
 
 from __future__ import annotations

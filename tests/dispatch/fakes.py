@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
-
-import pytest
 
 from pegboard.core.calls import Call, CallResult
 from pegboard.core.events import Event
 from pegboard.core.tools import Tool, constant
+from pegboard.ports import Handler
 
 OK = CallResult.text("done")
 
@@ -56,7 +54,9 @@ class Recorder:
         return [e for e in self.events if isinstance(e, kind)]
 
 
-MakeCall = Callable[..., Call]
+async def run(handler: Handler, call: Call) -> None:
+    """Make one call in a task of its own."""
+    await handler(call)
 
 
 def make_call(name: str = "search", *, arguments: Any = None, **about: Any) -> Call:
@@ -65,23 +65,3 @@ def make_call(name: str = "search", *, arguments: Any = None, **about: Any) -> C
     extras = {k: about.pop(k) for k in ("caller", "params", "via") if k in about}
     tool = Tool(name=name, definition=constant({"type": "object"}), **about)
     return Call(tool, arguments or {}, **extras)
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def source() -> Source:
-    return Source()
-
-
-@pytest.fixture
-def recorder() -> Recorder:
-    return Recorder()
-
-
-@pytest.fixture
-def call() -> MakeCall:
-    return make_call
