@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from pegboard.core.calls import Call, CallResult
+from pegboard.core.events import Event
 from pegboard.core.json import Json
 from pegboard.core.tools import Tool
 
@@ -38,14 +40,32 @@ class Source(Protocol):
 
 
 class Store(Protocol):
-    """State that outlives a request, shared by all replicas. Values are JSON."""
+    """State that outlives a request, shared by all replicas. Values are JSON.
+
+    Every method raises `StoreError` when the state cannot be reached.
+    """
 
     async def get(self, key: str) -> Json:
-        """The value, or `None`."""
+        """The value, or `None`; a copy that the caller may change."""
         ...
 
     async def update(self, key: str, change: Change, *, ttl: float | None = None) -> Json:
-        """Apply a pure change atomically and return the new value; it expires after `ttl`."""
+        """Apply a pure change atomically and return the new value.
+
+        It expires `ttl` seconds from now; without `ttl` it stays until it is removed.
+        """
+        ...
+
+    async def publish(self, topic: str, message: Json) -> None:
+        """Tell every subscriber of the topic, in every replica, at most once."""
+        ...
+
+    def subscribe(self, topic: str) -> AbstractAsyncContextManager[AsyncIterator[Json]]:
+        """The topic's messages from the moment the block is entered.
+
+        Messages can be lost (a broken connection, a reader too slow): then a `None` comes in their
+        place, which means "look for yourself".
+        """
         ...
 
 
@@ -63,4 +83,4 @@ class Embedder(Protocol):
 class Observer(Protocol):
     """Told of every event; never fails the call that it watches."""
 
-    def record(self, event: object) -> None: ...
+    def record(self, event: Event) -> None: ...

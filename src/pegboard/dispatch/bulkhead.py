@@ -1,0 +1,94 @@
+"""Bounds how many calls an upstream has at a time: a slow one holds up its own, not everybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import anyio
+
+from pegboard.core.calls import Call, CallResult
+from pegboard.errors import Busy, ConfigError
+from pegboard.ports import Handler, Layer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """`running` calls at a time, `waiting` more in line, for at most `patience` seconds.
+
+    `retry_after` is when a refused caller is told to try again.
+    """
+
+    running: int = 32
+    waiting: int = 128
+    patience: float = 30.0
+    retry_after: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.running < 1 or self.waiting < 0 or self.patience <= 0:
+            raise ConfigError(f"An upstream must be able to run at least one call; got {self}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkheadPolicy:
+    """The bound of each upstream; tools without an upstream have none."""
+
+    default: Bound = field(default_factory=Bound)
+    upstreams: Mapping[str, Bound] = field(default_factory=dict[str, Bound])
+
+    def bound(self, upstream: str) -> Bound:
+        """What applies to one upstream."""
+        return self.upstreams.get(upstream, self.default)
+
+
+def bulkhead(policy: BulkheadPolicy | None = None) -> Layer:
+    """A layer that makes calls of a busy upstream wait in order, and refuses them with `Busy`."""
+    bounds = policy or BulkheadPolicy()
+    berths: dict[str, _Berths] = {}
+
+    def layer(handler: Handler) -> Handler:
+        async def bounded(call: Call) -> CallResult:
+            upstream = call.tool.server
+            if upstream is None:
+                return await handler(call)
+            if upstream not in berths:
+                berths[upstream] = _Berths(upstream, bounds.bound(upstream))
+            await berths[upstream].take()
+            try:
+                return await handler(call)
+            finally:
+                berths[upstream].give_back()
+
+        return bounded
+
+    return layer
+
+
+class _Berths:
+    """The places of one upstream."""
+
+    def __init__(self, upstream: str, bound: Bound) -> None:
+        self._upstream = upstream
+        self._bound = bound
+        self._free = anyio.Semaphore(bound.running, fast_acquire=True)
+
+    async def take(self) -> None:
+        """A place, at once or after waiting in line. Raises `Busy`."""
+        waiting = self._free.statistics().tasks_waiting
+        if self._free.value == 0 and waiting >= self._bound.waiting:
+            raise self._busy(f"{waiting} more are waiting")
+        with anyio.move_on_after(self._bound.patience) as scope:
+            await self._free.acquire()
+        if scope.cancelled_caught:
+            raise self._busy(f"none came free within {self._bound.patience:g} s")
+
+    def give_back(self) -> None:
+        self._free.release()
+
+    def _busy(self, why: str) -> Busy:
+        return Busy(
+            f"The server {self._upstream} is busy: {self._bound.running} calls are running and "
+            f"{why}. Try again in {self._bound.retry_after:g} s, with fewer calls at once.",
+            server=self._upstream,
+            retry_after=self._bound.retry_after,
+        )

@@ -1,0 +1,116 @@
+"""Several calls side by side: outcomes in order, each with its own error, within one deadline."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+import anyio
+
+from pegboard.core.calls import Call, CallResult, Outcome
+from pegboard.core.json import JsonObject
+from pegboard.errors import InvalidArguments, PegboardError, ToolError, UpstreamTimeout
+from pegboard.ports import Handler
+
+logger = logging.getLogger(__name__)
+
+MOST_CALLS = 1_000
+
+
+async def call_many(
+    run: Handler,
+    calls: Sequence[Call],
+    *,
+    max_concurrency: int = 8,
+    deadline: float | None = None,
+    timer: Callable[[], float] = time.perf_counter,
+) -> list[Outcome]:
+    """One outcome per call, in the order of the calls.
+
+    Args:
+        run: Carries out one call, through all its layers.
+        calls: At most `MOST_CALLS`.
+        max_concurrency: How many run at a time.
+        deadline: Seconds for all of them; what has not finished by then is given up and its outcome
+            says so, what has finished keeps its outcome.
+        timer: Seconds since anything, for durations.
+
+    Raises:
+        InvalidArguments: Too many calls, or a bound that lets none run.
+    """
+    _check(len(calls), max_concurrency, deadline)
+    outcomes: list[Outcome | None] = [None] * len(calls)
+    started: dict[int, float] = {}
+    turns = iter(range(len(calls)))
+
+    async def work() -> None:
+        for n in turns:
+            started[n] = timer()
+            outcomes[n] = await _outcome(run, calls[n], started[n], timer)
+
+    with anyio.move_on_after(deadline):
+        async with anyio.create_task_group() as workers:
+            for _ in range(min(max_concurrency, len(calls))):
+                workers.start_soon(work)
+    ended = timer()
+    return [
+        outcome or _out_of_time(calls[n], deadline or 0.0, started.get(n), ended)
+        for n, outcome in enumerate(outcomes)
+    ]
+
+
+async def _outcome(run: Handler, call: Call, began: float, timer: Callable[[], float]) -> Outcome:
+    result: CallResult | None = None
+    error: JsonObject | None = None
+    try:
+        result = await run(call)
+        if result.is_error:
+            error = _error_in(result)
+    except PegboardError as exc:
+        error = _shape(exc)
+    except Exception as exc:
+        # One call's crash is that call's outcome; the others have theirs.
+        logger.exception("A call of %s failed unexpectedly.", call.tool.id)
+        error = {"kind": "error", "message": f"It failed unexpectedly ({type(exc).__name__})."}
+    return Outcome(call.tool.name, error is None, result, error, (timer() - began) * 1000)
+
+
+def _error_in(result: CallResult) -> JsonObject:
+    """What a result with `isError` says: our own shape where it has one, else its text."""
+    match result.structured:
+        case {"error": {"kind": str(), "message": str()} as error}:
+            return error
+        case _:
+            texts = [b["text"] for b in result.content if isinstance(b.get("text"), str)]
+            return {"kind": ToolError.kind, "message": "\n".join(texts)}
+
+
+def _out_of_time(call: Call, deadline: float, began: float | None, ended: float) -> Outcome:
+    what = "was not started" if began is None else "did not finish"
+    error = UpstreamTimeout(
+        f"{call.tool.name} {what} within the {deadline:g} s given to all calls together. "
+        "Make fewer calls at once, or allow more time.",
+        tool=call.tool.name,
+        timeout=deadline,
+    )
+    duration = 0.0 if began is None else (ended - began) * 1000
+    return Outcome(call.tool.name, ok=False, error=_shape(error), duration_ms=duration)
+
+
+def _shape(exc: PegboardError) -> JsonObject:
+    return {"kind": exc.kind, "message": exc.message, **exc.details}
+
+
+def _check(calls: int, max_concurrency: int, deadline: float | None) -> None:
+    if calls > MOST_CALLS:
+        raise InvalidArguments(
+            f"{calls:,} calls at once are too many: at most {MOST_CALLS:,}. Send them in parts.",
+            field="calls",
+            expected=MOST_CALLS,
+        )
+    if max_concurrency < 1 or (deadline is not None and deadline <= 0):
+        raise InvalidArguments(
+            "At least one call must be able to run, in more than no time; got "
+            f"max_concurrency={max_concurrency}, deadline={deadline}."
+        )

@@ -1,0 +1,190 @@
+"""A store in Redis or Valkey, shared by all replicas.
+
+An update reads the value, applies the pure change here, and swaps the bytes if nobody else did so
+in the meantime; otherwise it starts again from what the other one wrote. So every rule is written
+once, in Python. A connection that breaks in the middle of a swap can make the change apply twice.
+"""
+
+from __future__ import annotations
+
+import random as _random
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import anyio
+from redis.asyncio.client import PubSub
+from redis.exceptions import RedisClusterException, RedisError
+from redis.exceptions import TimeoutError as RedisTimeout
+
+from pegboard.core.json import Json
+from pegboard.errors import StoreError
+from pegboard.ports import Change
+from pegboard.store.encoding import check_ttl, decode, encode
+from pegboard.store.redis_urls import Connected, connect
+
+_SWAP = """
+local current = redis.call('GET', KEYS[1]) or ''
+if current ~= ARGV[1] then return current end
+if ARGV[2] == '' then redis.call('DEL', KEYS[1])
+elseif ARGV[3] == '' then redis.call('SET', KEYS[1], ARGV[2])
+else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
+return false
+"""
+"""Compare and set: nothing comes back when it was done, what is there now when it was not."""
+
+_NOTHING = b""
+"""No JSON text is empty, so this stands for "no value"."""
+
+_ATTEMPTS = 100
+_AT_ONCE = 32
+"""Commands under way; the client keeps a connection for each and refuses beyond a hundred."""
+
+_PATIENCE = 5.0
+_PAUSE = 0.2
+_AWAY = (RedisError, RedisClusterException, OSError)
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class RedisStore:
+    """Keeps values under `prefix`. Belongs to one event loop; close it with `aclose`."""
+
+    def __init__(
+        self,
+        connected: Connected,
+        *,
+        prefix: str = "pegboard:",
+        random: Callable[[], float] = _random.random,
+        sleep: Sleep = anyio.sleep,
+    ) -> None:
+        self._client: Any = connected.client  # its commands are typed for sync and async at once
+        self._sentinel = connected.sentinel
+        self._swap = self._client.register_script(_SWAP)
+        self._turn = anyio.Semaphore(_AT_ONCE, fast_acquire=True)
+        self._prefix = prefix
+        self._random = random
+        self._sleep = sleep
+
+    @classmethod
+    def from_url(cls, url: str, *, prefix: str = "pegboard:") -> RedisStore:
+        """A store at any address that `redis_urls` reads. Raises `ConfigError`."""
+        return cls(connect(url), prefix=prefix)
+
+    async def get(self, key: str) -> Json:
+        """The value, or `None`."""
+        data = await self._read(key)
+        return _value(key, data) if data else None
+
+    async def update(self, key: str, change: Change, *, ttl: float | None = None) -> Json:
+        """Apply a pure change atomically and return the new value."""
+        expiry = "" if check_ttl(ttl) is None else max(1, round((ttl or 0) * 1000))
+        known = await self._read(key)
+        for attempt in range(_ATTEMPTS):
+            value = change(_value(key, known) if known else None)
+            data = _NOTHING if value is None else encode(value)
+            found = await self._ask(self._swap, [self._prefix + key], [known, data, expiry])
+            if found is None:
+                return decode(data) if data else None
+            known = found
+            await self._sleep(self._random() * min(0.05, 0.001 * 2**attempt))
+        raise StoreError(
+            f"{key!r} changed {_ATTEMPTS} times while it was being updated. Try again.", key=key
+        )
+
+    async def publish(self, topic: str, message: Json) -> None:
+        """Tell every subscriber of the topic, in every replica."""
+        await self._ask(self._client.publish, self._prefix + topic, encode(message))
+
+    @asynccontextmanager
+    async def subscribe(self, topic: str) -> AsyncGenerator[AsyncIterator[Json], None]:
+        """The topic's messages from the moment the block is entered."""
+        subscription = _Subscription(self._client, self._prefix + topic, self._sleep)
+        try:
+            with _border():
+                await subscription.begin()
+            yield subscription
+        finally:
+            with anyio.CancelScope(shield=True):
+                await subscription.end()
+
+    async def aclose(self) -> None:
+        """Let go of the connections."""
+        await self._client.aclose()
+        if self._sentinel is not None:
+            await self._sentinel.aclose()
+
+    async def _read(self, key: str) -> bytes:
+        return await self._ask(self._client.get, self._prefix + key) or _NOTHING
+
+    async def _ask(self, command: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
+        """The server's answer, when it is this command's turn."""
+        with _border():
+            async with self._turn:
+                return await command(*arguments)
+
+
+class _Subscription:
+    """One channel's messages; subscribes again after a broken connection and says so by `None`."""
+
+    def __init__(self, client: Any, channel: str, sleep: Sleep) -> None:
+        self._client = client
+        self._channel = channel
+        self._sleep = sleep
+        self._pubsub: PubSub | None = None
+
+    async def begin(self) -> None:
+        """Subscribe, and wait until the server has confirmed it."""
+        await (
+            self._client.initialize()
+        )  # a cluster's client must know the nodes before it subscribes
+        self._pubsub = pubsub = self._client.pubsub()
+        await pubsub.subscribe(self._channel)
+        if await pubsub.get_message(timeout=_PATIENCE) is None:
+            raise RedisTimeout(f"no answer to SUBSCRIBE within {_PATIENCE} s")
+
+    async def end(self) -> None:
+        pubsub, self._pubsub = self._pubsub, None
+        if pubsub is not None:
+            await pubsub.aclose()
+
+    def __aiter__(self) -> AsyncIterator[Json]:
+        return self
+
+    async def __anext__(self) -> Json:
+        while True:
+            try:
+                if self._pubsub is None:
+                    await self.begin()
+                    return None
+                message = await self._pubsub.get_message(timeout=_PATIENCE)
+            except _AWAY:
+                await self.end()
+                await self._sleep(_PAUSE)
+                continue
+            match message:
+                case {"type": "message", "data": bytes(data)}:
+                    return decode(data)
+                case {"type": "subscribe"}:  # the client connected again by itself
+                    return None
+                case _:
+                    continue
+
+
+@contextmanager
+def _border() -> Generator[None, None, None]:
+    """Foreign exceptions become ours."""
+    try:
+        yield
+    except _AWAY as exc:
+        raise StoreError(f"The Redis store failed ({type(exc).__name__}: {exc}).") from exc
+
+
+def _value(key: str, data: bytes) -> Json:
+    try:
+        return decode(data)
+    except ValueError as exc:
+        raise StoreError(
+            f"Redis holds something that is not ours at {key!r}: give this board its own prefix.",
+            key=key,
+        ) from exc
