@@ -1,0 +1,1 @@
+"""A call's way: short layers around the one that runs it."""
