@@ -1,0 +1,216 @@
+"""The data in a result: where it stands, and results with other data in its place.
+
+A tool says the same thing up to three times: as structured content, as JSON in a text block, and
+some SDKs put each element of a list into a text block of its own, with the structured content
+wrapped as `{"result": [...]}`. Whoever changes the data must change it everywhere, or clients that
+read one part see something else than clients that read the other.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pegboard.core.calls import Call, CallResult
+from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.tables import decode_table
+
+META = "io.github.pegboard/"
+"""Prefix of our keys in `_meta`."""
+
+TABLE = "table"
+"""Our `_meta` key for the position of the text block that is a table (`core/tables.py`)."""
+
+WRAPPER = "result"
+"""The key under which SDKs wrap structured content that is no object."""
+
+Promise: TypeAlias = Literal["nothing", "relaxed", "exact"]
+"""What a client was told of a tool's output, and so will check: no schema, one that any object
+fits, or the tool's own. Under `exact` a result may not change its form at all."""
+
+Mirror: TypeAlias = Literal["whole", "unwrapped", "split", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """The data of a result.
+
+    `texts` are the positions of the text blocks that say it: as it is (`whole`), without the
+    wrapper (`unwrapped`), or one element each (`split`).
+    """
+
+    value: Json
+    texts: tuple[int, ...] = ()
+    mirror: Mirror = "none"
+    structured: bool = False
+
+    @property
+    def said(self) -> Json:
+        """The value as the text blocks say it."""
+        return _unwrapped(self.value) if self.structured and self.mirror != "whole" else self.value
+
+
+def payload_of(result: CallResult) -> Payload | None:
+    """The data of a result, or `None` when it carries none: prose, images, a bare number."""
+    table = _table_in(result)
+    if table is not None:
+        return table
+    texts = [(i, b["text"]) for i, b in enumerate(result.content) if is_text(b)]
+    structured = result.structured
+    if isinstance(structured, (dict, list)):
+        return _mirrored(structured, texts)
+    parsed = [(i, value) for i, text in texts if (value := parse_json(text)) is not None]
+    if not parsed:
+        return None
+    positions = tuple(i for i, _ in parsed)
+    if len(parsed) == 1:
+        return Payload(parsed[0][1], positions, "whole")
+    return Payload([value for _, value in parsed], positions, "split")
+
+
+def _table_in(result: CallResult) -> Payload | None:
+    position = result.meta.get(META + TABLE)
+    if not isinstance(position, int) or not 0 <= position < len(result.content):
+        return None
+    block = result.content[position]
+    try:
+        return Payload(decode_table(block["text"]), (position,), "whole") if is_text(block) else None
+    except ValueError:  # the mark came from an upstream, and not with a table of ours
+        return None
+
+
+def is_text(block: JsonObject) -> bool:
+    """Whether a content block is text."""
+    return block.get("type") == "text" and isinstance(block.get("text"), str)
+
+
+def parse_json(text: str) -> Json | None:
+    """The object or list that a text is, or `None`."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(text, parse_float=_finite)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _finite(text: str) -> float:
+    """A number that would come out as another text than JSON's is left where it is."""
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(text)
+    return number
+
+
+def _mirrored(structured: Json, texts: Sequence[tuple[int, str]]) -> Payload:
+    parsed = [(i, text, parse_json(text)) for i, text in texts]
+    whole = tuple(i for i, _, value in parsed if value is not None and _same(value, structured))
+    if whole:
+        return Payload(structured, whole, "whole", structured=True)
+    inner = _unwrapped(structured)
+    if inner is not structured:
+        bare = tuple(i for i, text, value in parsed if text == inner or _same(value, inner))
+        if bare:
+            return Payload(structured, bare, "unwrapped", structured=True)
+    if isinstance(inner, list) and inner and _split([text for _, text in texts], inner):
+        return Payload(structured, tuple(i for i, _ in texts), "split", structured=True)
+    return Payload(structured, structured=True)
+
+
+def _unwrapped(structured: Json) -> Json:
+    if isinstance(structured, dict) and len(structured) == 1 and WRAPPER in structured:
+        return structured[WRAPPER]
+    return structured
+
+
+def _split(texts: Sequence[str], items: Sequence[Json]) -> bool:
+    return len(texts) == len(items) and all(
+        text == item if isinstance(item, str) else _same(_loaded(text), item)
+        for text, item in zip(texts, items, strict=True)
+    )
+
+
+def _loaded(text: str) -> Json:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _same(parsed: Json, value: Json) -> bool:
+    """Equal as JSON, where NaN equals itself."""
+    if type(parsed) is not type(value) or parsed is None:
+        return False
+    if parsed == value:
+        return True
+    try:
+        sorted_text = json.dumps(parsed, sort_keys=True)
+        return "NaN" in sorted_text and sorted_text == json.dumps(value, sort_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+def with_value(result: CallResult, payload: Payload, value: Json) -> CallResult:
+    """The same result about another value: structured content and its mirror both changed."""
+    changed = Payload(value, payload.texts, payload.mirror, payload.structured)
+    said = changed.said
+    if payload.mirror == "split" and isinstance(said, list) and len(said) == len(payload.texts):
+        texts = dict(zip(payload.texts, map(_as_text, said), strict=True))
+    elif payload.texts:
+        texts = {payload.texts[0]: _as_text(said)}
+    else:
+        texts = {}
+    wire = {**result.wire, "content": _content(result, payload, texts)}
+    if payload.structured:
+        wire["structuredContent"] = value
+    return CallResult(wire)
+
+
+def with_text(result: CallResult, payload: Payload, text: str) -> tuple[CallResult, int]:
+    """The same result with its data as one text and nowhere else, and where that text stands."""
+    wire = {k: v for k, v in result.wire.items() if k != "structuredContent"}
+    if payload.texts:
+        position = payload.texts[0]
+        wire["content"] = _content(result, payload, {position: text})
+    else:
+        position = len(result.content)
+        wire["content"] = [*result.content, {"type": "text", "text": text}]
+    return CallResult(wire), position
+
+
+def with_meta(result: CallResult, key: str, value: Json) -> CallResult:
+    """The same result with one more of our keys in its `_meta`."""
+    return CallResult({**result.wire, "_meta": {**result.meta, META + key: value}})
+
+
+def with_note(result: CallResult, text: str) -> CallResult:
+    """The same result with one more text block at its end."""
+    content = [*result.content, {"type": "text", "text": text}]
+    return CallResult({**result.wire, "content": content})
+
+
+def _as_text(value: Json) -> str:
+    return value if isinstance(value, str) else compact(value)
+
+
+def _content(result: CallResult, payload: Payload, texts: Mapping[int, str]) -> list[JsonObject]:
+    """The content with new texts; blocks of the payload without one are gone."""
+    return [
+        {**block, "text": texts[i]} if i in texts else block
+        for i, block in enumerate(result.content)
+        if i in texts or i not in payload.texts
+    ]
+
+
+def promised(call: Call) -> Promise:
+    """What a client knows of the output: a call through a meta-tool is bound by no schema."""
+    return "exact" if call.via is None and call.tool.output_schema is not None else "nothing"
+
+
+def structured_asked(call: Call) -> bool:
+    """Whether the request asks for structured content."""
+    meta = call.params.get("_meta")
+    return isinstance(meta, dict) and meta.get(META + "structured") is True

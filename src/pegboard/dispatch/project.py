@@ -1,0 +1,115 @@
+"""The projection layer: keeps the asked fields of a result, in structured content and in JSON text.
+
+Fields are checked before the call where the tool's output schema is known. After the call nothing
+here raises: a call that ran stays a call that ran, and what could not be kept is said beside the
+result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from pegboard.core.calls import Call, CallResult, Shape
+from pegboard.core.fields import validate_fields
+from pegboard.core.json import Json
+from pegboard.core.outline import field_paths
+from pegboard.core.projection import project_report
+from pegboard.core.results import WRAPPER, Payload, payload_of, with_meta, with_note, with_value
+from pegboard.core.selection import check_expression, select
+from pegboard.errors import InvalidField
+from pegboard.ports import Handler, Layer
+
+MISSING_FIELDS = "missing_fields"
+SELECT_ERROR = "select_error"
+_LISTED = 20
+
+
+class _Shaped(NamedTuple):
+    """A shaped value, and what to say about it."""
+
+    value: Json
+    missing: tuple[str, ...] = ()
+    failed: str = ""
+
+
+def projection_layer() -> Layer:
+    """A layer that applies `include_fields` and `select` of each call.
+
+    Before the call it raises `InvalidField` for paths that the output schema cannot have, for
+    malformed ones and for expressions that are no JMESPath.
+    """
+
+    def layer(inner: Handler) -> Handler:
+        async def handle(call: Call) -> CallResult:
+            shape = call.shape
+            if not shape.include_fields and shape.select is None:
+                return await inner(call)
+            _check(call)
+            return shaped(await inner(call), shape, call.tool.projection_root)
+
+        return handle
+
+    return layer
+
+
+def _check(call: Call) -> None:
+    fields, expression = call.shape.include_fields, call.shape.select
+    if expression is not None:
+        check_expression(expression)
+        validate_fields(fields, None)  # fields of what is selected, which no schema describes
+    else:
+        validate_fields(fields, call.tool.output_schema, call.tool.projection_root)
+
+
+def shaped(result: CallResult, shape: Shape, root: str | None = None) -> CallResult:
+    """The result with only what was asked for; errors and unfinished results as they came."""
+    if result.is_error or not result.is_complete:
+        return result
+    payload = payload_of(result)
+    if payload is None:
+        return with_note(
+            with_meta(result, MISSING_FIELDS, list(shape.include_fields)),
+            "No fields were selected: the result is not JSON.",
+        )
+    kept = _shape(payload.value, shape, root)
+    try:
+        changed = _rewritten(result, payload, kept.value)
+    except (
+        ValueError,
+        RecursionError,
+    ):  # circular or too deep for text: only the whole can be relayed
+        return with_note(result, "No fields were selected: the result cannot be written as JSON.")
+    return _reported(changed, payload, kept)
+
+
+def _shape(value: Json, shape: Shape, root: str | None) -> _Shaped:
+    if shape.select is not None:
+        try:
+            value = select(value, shape.select)
+        except InvalidField as error:
+            return _Shaped(value, failed=error.message)
+    projected = project_report(value, shape.include_fields, root)
+    return _Shaped(projected.value, projected.missing)
+
+
+def _rewritten(result: CallResult, payload: Payload, value: Json) -> CallResult:
+    """The result about another value; structured content stays an object where it was one."""
+    if payload.structured and isinstance(payload.value, dict) and not isinstance(value, dict):
+        mirror = "unwrapped" if payload.texts else "none"
+        return with_value(result, replace(payload, mirror=mirror), {WRAPPER: value})
+    return with_value(result, payload, value)
+
+
+def _reported(result: CallResult, payload: Payload, kept: _Shaped) -> CallResult:
+    if kept.failed:
+        return with_note(
+            with_meta(result, SELECT_ERROR, kept.failed), f"{kept.failed} Nothing was left out."
+        )
+    if not kept.missing:
+        return result
+    available = ", ".join(field_paths(payload.value))
+    more = len(kept.missing) - _LISTED
+    note = f"Missing fields: {', '.join(kept.missing[:_LISTED])}{f' and {more} more' * (more > 0)}."
+    note += f" Available: {available}." if available else ""
+    return with_note(with_meta(result, MISSING_FIELDS, list(kept.missing)), note)

@@ -1,0 +1,156 @@
+"""The spill layer and its other half: large results are kept, and `read_result` reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pegboard.core.budget import Count, utf8_size, within
+from pegboard.core.calls import Call, Caller, CallResult
+from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.reading import Budget, Reading, read
+from pegboard.core.results import Promise, promised, structured_asked, with_meta
+from pegboard.core.spill import (
+    Contents,
+    RandomBytes,
+    SpillPolicy,
+    contents_of,
+    is_binary,
+    new_handle,
+    notice,
+    readable,
+    spill_key,
+)
+from pegboard.errors import InvalidArguments, StoreError
+from pegboard.ports import Handler, Layer, Store
+
+SPILLED = "spilled"
+
+
+@dataclass(frozen=True, slots=True)
+class _Spill:
+    """What the layer needs of the world."""
+
+    store: Store
+    clock: Callable[[], float]
+    random: RandomBytes
+    count: Count
+    policy: SpillPolicy
+
+    async def keep(self, call: Call, contents: Contents, tokens: int) -> JsonObject | None:
+        """Keep a result; what to say in its place, or `None` when it cannot be kept."""
+        handle = new_handle(self.random)
+        expires_at = self.clock() + self.policy.ttl
+        said = notice(
+            handle,
+            contents.value,
+            tokens=tokens,
+            expires_at=expires_at,
+            policy=self.policy,
+            count=self.count,
+        )
+        if self.count(compact(said)) >= tokens:
+            return None
+        record: JsonObject = {
+            "value": contents.value,
+            "tool": call.tool.id,
+            "expires_at": expires_at,
+        }
+        key = spill_key(call.caller.principal, handle)
+        try:
+            await self.store.update(key, lambda _: record, ttl=self.policy.ttl)
+        except (StoreError, ValueError, RecursionError):
+            return None  # out of reach, or a value that it cannot hold: better too much than lost
+        return said
+
+
+def spill_layer(
+    *,
+    store: Store,
+    clock: Callable[[], float],
+    random: RandomBytes,
+    count: Count,
+    policy: SpillPolicy | None = None,
+    structured: bool = False,
+    promise: Callable[[Call], Promise] = promised,
+) -> Layer:
+    """A layer that keeps results over their token budget and gives a notice instead.
+
+    `clock` is wall time in seconds. A result that the client will check against an output schema
+    (`promise`) is relayed as it came, and so is one that the store cannot take.
+    """
+    spill = _Spill(store, clock, random, count, policy or SpillPolicy())
+
+    def layer(inner: Handler) -> Handler:
+        async def handle(call: Call) -> CallResult:
+            result = await inner(call)
+            budget = spill.policy.budget(call.tool, call.shape.max_tokens)
+            if budget is None or not result.is_complete or fits(result, budget, count):
+                return result
+            kind = promise(call)
+            if kind == "exact":
+                return result
+            contents = contents_of(result)
+            tokens = sum(map(count, contents.texts))
+            if tokens <= budget:
+                return result
+            said = await spill.keep(call, contents, tokens)
+            if said is None:
+                return result
+            both = structured or kind == "relaxed" or structured_asked(call)
+            return _noticed(result, said, contents, both=both)
+
+        return handle
+
+    return layer
+
+
+def fits(result: CallResult, budget: int, count: Count) -> bool:
+    """Whether a result is certainly within a budget, by its bytes or by its only text."""
+    texts = [readable(block) for block in result.content if not is_binary(block)]
+    if result.structured is None and len(texts) == 1:
+        return within(texts[0], budget, count)
+    size = sum(map(utf8_size, texts))
+    if size > budget:
+        return False
+    if result.structured is None:
+        return True
+    try:
+        return size + utf8_size(compact(result.structured)) <= budget
+    except (ValueError, RecursionError):
+        return True  # no text of it can be counted, or kept
+
+
+def _noticed(result: CallResult, said: JsonObject, contents: Contents, *, both: bool) -> CallResult:
+    wire = {k: v for k, v in result.wire.items() if k != "structuredContent"}
+    wire["content"] = [{"type": "text", "text": compact(said)}, *contents.left]
+    if both:
+        wire["structuredContent"] = said
+    return with_meta(CallResult(wire), SPILLED, said["handle"])
+
+
+async def read_result(
+    handle: str,
+    reading: Reading | None = None,
+    *,
+    store: Store,
+    caller: Caller,
+    clock: Callable[[], float],
+    count: Count,
+    policy: SpillPolicy | None = None,
+) -> JsonObject:
+    """A page of a kept result, as JSON of at most about `policy.page_tokens` tokens.
+
+    Raises:
+        InvalidArguments: The handle is unknown, expired or somebody else's, which look the same;
+        or the
+            numbers make no page.
+        InvalidField: The path leads nowhere, or the expression cannot be run.
+    """
+    chosen = policy or SpillPolicy()
+    record: Json = await store.get(spill_key(caller.principal, handle))
+    if not isinstance(record, dict) or record["expires_at"] <= clock():
+        raise InvalidArguments(
+            "Unknown or expired handle. Call the tool again for a new one.", field="handle"
+        )
+    return read(record["value"], reading or Reading(), Budget(chosen.page_tokens, count))

@@ -1,0 +1,150 @@
+"""E2: fields that a known output schema cannot have are refused before the call."""
+
+from typing import Any
+
+import pytest
+
+from pegboard.core.projection import validate_fields
+from pegboard.errors import InvalidField
+
+ISSUE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "integer"},
+        "title": {"type": "string"},
+        "user": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/User"}]},
+        "labels": {"type": "array", "items": {"type": "object", "properties": {"name": {}}}},
+        "parent": {"$ref": "#"},
+        "extra": {"type": "object"},
+        "by_day": {"type": "object", "additionalProperties": {"$ref": "#/$defs/User"}},
+    },
+    "$defs": {"User": {"type": "object", "properties": {"login": {"type": "string"}}}},
+}
+
+
+def refused(schema: dict[str, Any] | None, *fields: str, root: str | None = None) -> InvalidField:
+    with pytest.raises(InvalidField) as caught:
+        validate_fields(fields, schema, root)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "id",
+        "user.login",
+        "labels[]",
+        "labels[].name",
+        "labels.name",
+        "parent.parent.parent.user.login",
+        "extra.whatever.deep",
+        "by_day.2026-01-01.login",
+        "by_day.*.login",
+        "*.login",
+        "*",
+        "labels[].name.deeper",
+    ],
+)
+def test_what_the_schema_can_have_is_accepted(field: str):
+    validate_fields([field], ISSUE)
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["nme", "user.name", "id.x", "labels.colour", "by_day.monday.x", "user.*.x"],
+)
+def test_what_it_cannot_have_is_refused_by_name_with_the_available_fields(field: str):
+    error = refused(ISSUE, "id", field)
+    assert error.message.startswith(f"Invalid field: {field}.")
+    assert "title" in error.message
+    assert error.details["field"] == field
+    assert "title" in error.details["expected"]
+
+
+def test_the_nearest_field_is_suggested():
+    assert refused(ISSUE, "titel").details["nearest"][0] == "title"
+
+
+def test_all_wrong_fields_are_named():
+    assert "Invalid field: one, two." in refused(ISSUE, "one", "id", "two").message
+
+
+def test_fields_inside_a_described_envelope_are_accepted():
+    wrapped = {"type": "object", "properties": {"result": {"type": "array", "items": ISSUE}}}
+    validate_fields(["title"], wrapped)
+    validate_fields(["result.title"], wrapped)
+    paged = {
+        "type": "object",
+        "properties": {"items": {"type": "array", "items": ISSUE}, "total": {"type": "integer"}},
+    }
+    validate_fields(["title"], paged)
+    refused(paged, "titel")
+    refused(paged, "items.id", "title")
+
+
+def test_fields_inside_a_declared_root_are_accepted():
+    schema = {
+        "type": "object",
+        "properties": {
+            "data": {"type": "object", "properties": {"rows": {"type": "array", "items": ISSUE}}},
+            "log": {"type": "array"},
+        },
+    }
+    refused(schema, "title")
+    validate_fields(["title"], schema, "data.rows")
+    refused(schema, "nope", root="data.rows")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        None,
+        {},
+        {"type": "object"},
+        {"type": "object", "properties": {"a": {}}, "additionalProperties": True},
+        {"$ref": "https://example.com/schema.json"},
+        {"$ref": "#/$defs/missing"},
+        {"type": "array"},
+        {"patternProperties": {"(a+)+$": {}}},
+        {"prefixItems": [True]},
+        {"properties": 7},
+        {"type": ["object", "null"]},
+        {"allOf": [{"$ref": "#/$defs/A"}, {"required": ["x"]}], "$defs": {"A": {}}},
+    ],
+)
+def test_a_schema_that_leaves_fields_open_refuses_none(schema: dict[str, Any] | None):
+    validate_fields(["x.y[].z"], schema)
+
+
+def test_properties_of_every_branch_count():
+    schema = {
+        "oneOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}],
+        "allOf": [{"properties": {"c": {}}}, {"required": ["c"]}],
+        "if": {},
+        "then": {"properties": {"d": {}}},
+        "else": {"properties": {"e": {}}},
+    }
+    validate_fields(["a", "b", "c", "d", "e"], schema)
+    refused(schema, "f")
+
+
+def test_references_in_a_circle_end():
+    schema = {
+        "$ref": "#/$defs/A",
+        "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}},
+    }
+    refused(schema, "x")
+
+
+@pytest.mark.parametrize("schema", [None, ISSUE])
+@pytest.mark.parametrize("field", ["a..b", "", "labels[0].name"])
+def test_a_malformed_path_is_refused_with_or_without_a_schema(
+    field: str, schema: dict[str, Any] | None
+):
+    error = refused(schema, field)
+    assert error.message.startswith("Invalid field: ")
+    assert ("Available" in error.message) == (schema is not None)
+
+
+def test_a_number_in_a_list_is_answered_with_how_to_write_it():
+    assert "labels[].name" in refused(ISSUE, "labels[0].name").message
