@@ -17,19 +17,21 @@ from typing import Any, TypeVar
 from mcp.server.context import CallNext, HandlerResult
 from pydantic import BaseModel
 
-from pegboard.core.calls import LOCAL, Call, Caller, CallResult
+from pegboard.core.calls import LOCAL, Call, Caller, CallResult, Outcome
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.options import Options, make_options
 from pegboard.core.search import SearchIndex
 from pegboard.core.tools import Catalog
 from pegboard.core.wire import tool_from_wire
+from pegboard.dispatch.fanout import call_many
 from pegboard.errors import ConfigError
 from pegboard.faces.face import SessionDoor, View
+from pegboard.ports import Store
 from pegboard.server import sdk
 from pegboard.server.middleware import PegboardMiddleware
 from pegboard.server.serve import install, pins_from
 from pegboard.store.memory import MemoryStore
-from pegboard.wiring import pipeline
+from pegboard.wiring import Parts, pipeline, result_reader
 
 S = TypeVar("S")
 
@@ -60,8 +62,9 @@ def attach(
     if inner.get_request_handler("tools/list") is None:
         raise ConfigError("This server lists no tools: register them before you attach.")
     all_pins = pins_from(os.environ, pins)
-    board = AttachedBoard(make_options(face=face, pins=all_pins, risk=risk, **options))
-    install(board, inner, MemoryStore(), os.environ, kind=AttachedMiddleware)
+    store = MemoryStore()
+    board = AttachedBoard(make_options(face=face, pins=all_pins, risk=risk, **options), store)
+    install(board, inner, store, os.environ, kind=AttachedMiddleware)
     if inner.get_tool_input_schema is None:
         # Without this the SDK lists all tools before every modern HTTP call, to check its headers.
         inner.get_tool_input_schema = board.input_schema
@@ -99,9 +102,10 @@ class _Listing:
 class AttachedBoard:
     """The catalogue of an attached server, and its calls."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, store: Store) -> None:
         self.options = options
-        self._dispatch = pipeline(options, self._call)
+        self._parts = Parts(store=store)
+        self._dispatch = pipeline(options, self._call, self._parts)
         # By principal, because a server may list by who asks.
         self._listings: OrderedDict[str, _Listing] = OrderedDict()
 
@@ -121,12 +125,19 @@ class AttachedBoard:
             options=self.options,
             index=listing.indexed,
             dispatch=self._dispatch,
+            fan_out=self._fan_out if self.options.fan_out else None,
+            read_result=result_reader(self.options, self._parts)
+            if self.options.spill_tokens
+            else None,
             session=session,
             caller=caller,
             structured=structured or self.options.structured,
             params=params,
             request=request,
         )
+
+    async def _fan_out(self, calls: Sequence[Call]) -> list[Outcome]:
+        return await call_many(self._dispatch, calls, max_concurrency=self.options.max_parallel)
 
     def input_schema(self, name: str) -> JsonObject | None:
         """The schema of a tool that everybody can see; runs before it is known who asks."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
@@ -21,7 +22,7 @@ from pegboard.core.names import resolve
 from pegboard.core.options import make_options, refuse_unknown
 from pegboard.core.registry import Registry
 from pegboard.core.schema_cache import SchemaCache
-from pegboard.core.tools import Catalog, Category, Risk, Tool, risk_of
+from pegboard.core.tools import Catalog, Category, Risk, Tool, group_of, risk_of
 from pegboard.errors import ConfigError, PegboardError, ToolNotFound, UpstreamUnavailable
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pegboard.core.search import Match, SearchIndex
     from pegboard.faces.face import SessionDoor, View
     from pegboard.ports import Handler, Source
+    from pegboard.wiring import Parts
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -278,8 +280,21 @@ class Pegboard:
         if self._dispatch is None:
             from pegboard.wiring import pipeline
 
-            self._dispatch = pipeline(self.options, self.run_call)
+            self._dispatch = pipeline(self.options, self.run_call, self.parts)
         return self._dispatch
+
+    @cached_property
+    def parts(self) -> Parts:
+        """What dispatch is made with: the store, observers, further layers. Set it before use."""
+        from pegboard.wiring import Parts
+
+        return Parts(alternatives=self._alternatives)
+
+    def _alternatives(self, call: Call) -> list[Tool]:
+        """Tools to suggest while one is out of order: its related ones, then those most like it."""
+        catalog = self._registry.snapshot()
+        related = [t for name in call.tool.related for t in catalog.named(name)]
+        return related or [t for t in catalog.group(group_of(call.tool)) if t.id != call.tool.id]
 
     async def run_call(self, call: Call) -> CallResult:
         """The innermost handler: hand the call to where its tool comes from."""
@@ -306,7 +321,12 @@ class Pegboard:
         """The board as one caller sees it on one request; `whole` runs pending loaders."""
         from anyio import to_thread
 
+        from pegboard.dispatch.fanout import call_many
         from pegboard.faces.face import View
+        from pegboard.wiring import result_reader
+
+        async def fan_out(calls: Sequence[Call]) -> list[Outcome]:
+            return await call_many(self.dispatch, calls, max_concurrency=self.options.max_parallel)
 
         notes: tuple[str, ...] = ()
         if whole and self._registry.unloaded:
@@ -316,6 +336,10 @@ class Pegboard:
             options=self.options,
             index=lambda: self.index,
             dispatch=self.dispatch,
+            fan_out=fan_out if self.options.fan_out else None,
+            read_result=result_reader(self.options, self.parts)
+            if self.options.spill_tokens
+            else None,
             session=session,
             caller=caller,
             is_complete=self.is_complete,

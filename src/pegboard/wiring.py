@@ -1,13 +1,144 @@
-"""The composition root: alone in knowing everyone."""
+"""A call's whole way, put together: which layers there are, and in which order.
+
+observe          an id, a duration and an outcome for everything below
+permit         switched on? deprecated?
+spill        too large a result stays here, with a preview and a handle
+tables     records in fewer tokens
+project  the fields that were asked for; unknown ones are refused before the call
+validate    arguments against the schema
+cache     opt-in, read-only; the same call twice at once runs once
+breaker   a tool or upstream that keeps failing answers at once
+bulkhead  so many calls per upstream at a time
+retry     where repeating is safe
+timeout   each attempt
+run
+"""
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+
+from pegboard.core.breaker import BreakerPolicy
+from pegboard.core.calls import Call, Caller, CallResult
+from pegboard.core.json import JsonObject
 from pegboard.core.options import Options
+from pegboard.core.reading import Reading
+from pegboard.core.results import Promise
+from pegboard.core.spill import SpillPolicy
+from pegboard.core.tools import Tool
+from pegboard.dispatch.breaker import breaker
+from pegboard.dispatch.bulkhead import bulkhead
+from pegboard.dispatch.cache import CachePolicy, cache_layer
+from pegboard.dispatch.observe import Watching, observe
 from pegboard.dispatch.permit import permit
 from pegboard.dispatch.pipeline import compose
-from pegboard.ports import Handler
+from pegboard.dispatch.project import projection_layer
+from pegboard.dispatch.retry import RetryPolicy, retry
+from pegboard.dispatch.spill import read_result, spill_layer
+from pegboard.dispatch.tables import table_layer
+from pegboard.dispatch.timeout import TimeoutPolicy, timeout
+from pegboard.dispatch.validate import validate
+from pegboard.ports import Handler, Layer, Observer, Store
+from pegboard.store.memory import MemoryStore
+from pegboard.tokens import count_tokens
+
+_AS_TODAY = (None, "eager", "stub")
+"""Faces, and the in-process call, whose results nobody expects in another form."""
 
 
-def pipeline(options: Options, run: Handler) -> Handler:
-    """A call's whole way: the layers, outermost first, around what runs it."""
-    return compose([permit], run)
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What the layers are made with, beside the options."""
+
+    store: Store = field(default_factory=MemoryStore)
+    observer: Observer | None = None
+    alternatives: Callable[[Call], Iterable[Tool]] = lambda call: ()
+    layers: tuple[Layer, ...] = ()
+    """Further layers, just inside `observe`: permissions, locks, rate limits."""
+
+
+def pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
+    """The handler that carries out a call through every layer."""
+    layers: list[Layer] = []
+    if parts.observer is not None:
+        layers.append(observe(Watching(observer=parts.observer, count=count_tokens)))
+    layers += [*parts.layers, permit, *_result_layers(options, parts)]
+    layers += [validate(coerce=options.coerce), *_running_layers(options, parts)]
+    return compose(layers, run)
+
+
+def result_reader(
+    options: Options, parts: Parts
+) -> Callable[[JsonObject, Caller], Awaitable[CallResult]]:
+    """What answers `read_result`."""
+
+    async def read(arguments: JsonObject, caller: Caller) -> CallResult:
+        reading = Reading(**{k: v for k, v in arguments.items() if k != "handle"})
+        page = await read_result(
+            arguments["handle"],
+            reading,
+            store=parts.store,
+            caller=caller,
+            clock=time.time,
+            count=count_tokens,
+            policy=_spill_policy(options),
+        )
+        return CallResult.json(page, structured=options.structured)
+
+    return read
+
+
+def _result_layers(options: Options, parts: Parts) -> list[Layer]:
+    layers: list[Layer] = []
+    if options.spill_tokens is not None:
+        layers.append(
+            spill_layer(
+                store=parts.store,
+                clock=time.time,
+                random=os.urandom,
+                count=count_tokens,
+                policy=_spill_policy(options),
+                structured=options.structured,
+                promise=promise,
+            )
+        )
+    if options.tables:
+        layers.append(
+            table_layer(count=count_tokens, structured=options.structured, promise=promise)
+        )
+    return [*layers, projection_layer()]
+
+
+def _running_layers(options: Options, parts: Parts) -> list[Layer]:
+    return [
+        cache_layer(clock=time.monotonic, policy=CachePolicy(ttl=options.cache)),
+        breaker(
+            store=parts.store,
+            policy=BreakerPolicy(
+                failures=options.breaker_failures, cooldown=options.breaker_cooldown
+            ),
+            observer=parts.observer,
+            alternatives=parts.alternatives,
+        ),
+        bulkhead(),
+        retry(policy=RetryPolicy(attempts=options.attempts), observer=parts.observer),
+        timeout(TimeoutPolicy(default=options.timeout)),
+    ]
+
+
+def promise(call: Call) -> Promise:
+    """What the client knows of a result's form: what was listed, or nothing behind a meta-tool."""
+    if call.via is not None:
+        return "nothing"
+    if call.caller.face in _AS_TODAY:
+        return "exact"
+    return "relaxed" if call.tool.output_schema is not None else "nothing"
+
+
+def _spill_policy(options: Options) -> SpillPolicy:
+    return SpillPolicy(
+        tokens=options.spill_tokens, per_tool=options.spill_per_tool, ttl=options.spill_ttl
+    )

@@ -41,13 +41,35 @@ class Options:
     """What `tools_dispatch` may call: all, all but destructive, or only read-only tools."""
     max_parallel: int = 8
     """Calls of one fan-out that run at the same time."""
+    fan_out: bool = True
+    """Whether several calls may be made in one request."""
+    coerce: bool = True
+    """Whether numbers and booleans that arrive as text are understood where that is unambiguous."""
+    timeout: float | None = 60.0
+    """Seconds that a call may take, where neither the tool nor its server says otherwise."""
+    attempts: int = 3
+    """How often a call that may be repeated is tried when its server cannot be reached."""
+    breaker_failures: int = 5
+    """Failures in a row after which a tool or server is not asked any more for a while."""
+    breaker_cooldown: float = 60.0
+    """Seconds until one call is let through again to see."""
+    spill_tokens: int | None = 4_000
+    """Tokens above which a result is kept back and read in parts; `None` sends all whole."""
+    spill_per_tool: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
+    """Other such bounds, by tool."""
+    spill_ttl: float = 3_600.0
+    """Seconds for which a result that was kept back can be read."""
+    tables: bool = True
+    """Whether lists of like records are sent as tables where that saves tokens."""
+    cache: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Read-only tools whose results may be kept, with the seconds for which."""
 
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "risk": ("auto", "split", "single"),
     "dispatch_risk": ("allow", "refuse", "read-only"),
 }
-_AT_LEAST_ONE = ("page_size", "page_tokens", "session_cap", "max_parallel")
+_AT_LEAST_ONE = ("page_size", "page_tokens", "session_cap", "max_parallel", "attempts")
 
 
 def make_options(**given: Any) -> Options:

@@ -77,7 +77,9 @@ def _table_in(result: CallResult) -> Payload | None:
         return None
     block = result.content[position]
     try:
-        return Payload(decode_table(block["text"]), (position,), "whole") if is_text(block) else None
+        return (
+            Payload(decode_table(block["text"]), (position,), "whole") if is_text(block) else None
+        )
     except ValueError:  # the mark came from an upstream, and not with a table of ours
         return None
 

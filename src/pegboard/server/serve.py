@@ -21,7 +21,6 @@ from pegboard.server import sdk
 from pegboard.server.answers import EXTENSION_ID, Shown
 from pegboard.server.changes import ListChanges
 from pegboard.server.middleware import OURS, PegboardMiddleware
-from pegboard.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -29,9 +28,7 @@ if TYPE_CHECKING:
     from pegboard.board import Pegboard
 
 
-def build_server(
-    board: Pegboard, *, store: Store | None = None, environ: Mapping[str, str] = os.environ
-) -> Server[Any]:
+def build_server(board: Pegboard, *, environ: Mapping[str, str] = os.environ) -> Server[Any]:
     """A low-level server that shows this board."""
     board.options = replace(board.options, pins=pins_from(environ, board.options.pins))
     board.check()
@@ -54,7 +51,7 @@ def build_server(
         on_subscriptions_listen=ListenHandler(changes.bus),
         get_tool_input_schema=lambda name: _input_schema(board, name),
     )
-    install(board, server, store or MemoryStore(), environ, changes=changes)
+    install(board, server, board.parts.store, environ, changes=changes)
     return server
 
 
@@ -111,7 +108,7 @@ def http_app(board: Pegboard, *, host: str = "127.0.0.1", store: Store | None = 
     """An ASGI application with `/mcp` and `/mcp/<face>`."""
     from starlette.routing import Route
 
-    app = build_server(board, store=store).streamable_http_app(host=host)
+    app = build_server(board).streamable_http_app(host=host)
     endpoint = next(r for r in app.routes if isinstance(r, Route) and r.path == "/mcp").endpoint
     app.router.routes.append(Route("/mcp/{face}", _FaceEndpoint(endpoint)))
     return app
