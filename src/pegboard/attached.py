@@ -126,9 +126,7 @@ class AttachedBoard:
             index=listing.indexed,
             dispatch=self._dispatch,
             fan_out=self._fan_out if self.options.fan_out else None,
-            read_result=result_reader(self.options, self._parts)
-            if self.options.spill_tokens
-            else None,
+            read_result=result_reader(self.options, self._parts),
             session=session,
             caller=caller,
             structured=structured or self.options.structured,

@@ -337,9 +337,7 @@ class Pegboard:
             index=lambda: self.index,
             dispatch=self.dispatch,
             fan_out=fan_out if self.options.fan_out else None,
-            read_result=result_reader(self.options, self.parts)
-            if self.options.spill_tokens
-            else None,
+            read_result=result_reader(self.options, self.parts),
             session=session,
             caller=caller,
             is_complete=self.is_complete,

@@ -72,8 +72,10 @@ def pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
 
 def result_reader(
     options: Options, parts: Parts
-) -> Callable[[JsonObject, Caller], Awaitable[CallResult]]:
-    """What answers `read_result`."""
+) -> Callable[[JsonObject, Caller], Awaitable[CallResult]] | None:
+    """What answers `read_result`, if results are kept back at all."""
+    if options.spill_tokens is None:
+        return None
 
     async def read(arguments: JsonObject, caller: Caller) -> CallResult:
         reading = Reading(**{k: v for k, v in arguments.items() if k != "handle"})

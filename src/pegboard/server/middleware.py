@@ -6,12 +6,14 @@ client -> SDK -> middleware -> Answers (ours)         tools/list, tools/call, to
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
+from pydantic import ValidationError
 
 from pegboard.core.calls import Caller
 from pegboard.core.json import Json
@@ -23,6 +25,8 @@ from pegboard.server import sdk
 from pegboard.server.answers import Answers, Request, Shown
 from pegboard.server.changes import ListChanges
 from pegboard.server.replies import Misuse
+
+logger = logging.getLogger(__name__)
 
 OURS = frozenset(
     {"tools/list", "tools/call", "tools/describe", "tools/describe_batch", "tools/manifest"}
@@ -61,6 +65,12 @@ class PegboardMiddleware:
             raise sdk.invalid_params(exc.message, exc.data) from exc
         except ConfigError as exc:
             raise sdk.invalid_params(exc.message, exc.details or None) from exc
+        except (sdk.MCPError, ValidationError):
+            raise  # of the server behind, as it answered without us
+        except Exception as exc:
+            # Our own fault: the log has it, and a client learns nothing of our insides.
+            logger.exception("%s failed", ctx.method)
+            raise sdk.internal_error() from exc
         assert result is not None, ctx.method
         return sdk.stamped(self._server, ctx, result)
 

@@ -14,7 +14,7 @@ from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from pegboard.core.calls import LOCAL, Era
@@ -119,3 +119,8 @@ def stamped(server: Server[Any], ctx: Context, result: JsonObject) -> JsonObject
 def invalid_params(message: str, data: Json = None) -> MCPError:
     """JSON-RPC -32602."""
     return MCPError(INVALID_PARAMS, message, data)
+
+
+def internal_error() -> MCPError:
+    """JSON-RPC -32603, without a word about what went wrong inside."""
+    return MCPError(INTERNAL_ERROR, "Internal error: the server's log has the details.")
