@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject, compact
-from pegboard.core.schemas import parameter_table
+from pegboard.core.schemas import parameters as parameter_table
 from pegboard.core.tools import Catalog, Example, Tool, group_of
 from pegboard.errors import InvalidArguments
 from pegboard.faces.entries import pinned

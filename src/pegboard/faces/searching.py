@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject, compact
 from pegboard.core.names import nearest
-from pegboard.core.schemas import parameters_text
+from pegboard.core.schemas import described as described_parameters
 from pegboard.core.search import Match
 from pegboard.core.tools import Catalog, Category, Tool
 from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
@@ -85,7 +85,7 @@ def answer_text(view: View, matches: Sequence[Match], total: int, detail: Detail
         return " ".join([nothing_relevant(view.catalog), *view.notes])
     lines = [_line(view, match.tool, detail) for match in matches]
     if total > len(matches):
-        lines.append(f"({total - len(matches)} more: raise limit or narrow the query)")
+        lines.append(f"(+{total - len(matches)} more)")
     return "\n".join([*lines, *view.notes])
 
 
@@ -149,8 +149,9 @@ def described(view: View, tool: Tool) -> str:
     lines = [f"{view.catalog.address(tool)}{_marks(view, tool)}"]
     if tool.description:
         lines.append(tool.description)
-    text, is_lossless = parameters_text(tool.input_schema)
-    lines.append(text if is_lossless else f"inputSchema: {compact(tool.input_schema)}")
+    parts = described_parameters(tool.input_schema)
+    # What lines cannot say, the schema itself must: a caller needs all of it.
+    lines.append(parts.text if parts.complete else compact(tool.input_schema))
     if tool.output_fields:
         lines.append(f"Result fields: {', '.join(tool.output_fields)}")
     lines += [f"Example: {e.description}: {compact(dict(e.invocation))}" for e in tool.examples]

@@ -1,0 +1,179 @@
+"""The parameters of a tool in full, as lines that cost less than the JSON they come from.
+
+    project: str - Key of the project
+    filter?: object - Which issues
+      status?: ("open"|"done")[] - Any of these
+      assignee?: str|null - Nobody when null
+    limit?: int 1..100 = 20
+
+Nested objects are written out where somebody described their members, and in one line otherwise. What lines
+cannot say (conditions, recursion) makes the text incomplete: then the schema itself must be shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from pegboard.core.json import Json
+from pegboard.core.schemas.keywords import ANNOTATIONS
+from pegboard.core.schemas.reading import View
+from pegboard.core.schemas.scalars import FULL, MORE, Room, literal
+from pegboard.core.schemas.spelling import (
+    is_never,
+    kinds,
+    literals,
+    member,
+    named,
+    says_more,
+    spelled,
+    unnamed,
+)
+
+_HEAD = Room(depth=0, values=FULL.values, literal=FULL.literal)
+_GLANCE = Room(depth=0, values=3, literal=24)
+_EXAMPLES = 3
+_DEEPEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """Lines about all parameters; `complete` when a caller needs nothing beyond them."""
+
+    text: str
+    complete: bool
+
+
+def described(schema: Json) -> Described:
+    """Everything that the schema tells a caller, descriptions included."""
+    view = View.of(schema)
+    page = _Page()
+    if view.description:
+        page.write(0, view.description)
+    rest, rules = _rules(view)
+    page.members(rest, 0)
+    for rule in rules:
+        page.write(0, rule)
+    page.complete &= not rest.cut and not says_more(rest) and not rest.alternatives
+    return Described("\n".join(page.lines), page.complete)
+
+
+@dataclass(slots=True)
+class _Page:
+    """Lines as they are written, and whether nothing had to be left out."""
+
+    lines: list[str] = field(default_factory=list[str])
+    complete: bool = True
+
+    def write(self, indent: int, text: str) -> None:
+        first, *others = text.splitlines() or [""]
+        self.lines.append("  " * indent + first)
+        self.lines += ["  " * (indent + 1) + line.strip() for line in others if line.strip()]
+
+    def members(self, view: View, indent: int) -> None:
+        """A line for each member of an object, with lines of its own below where it is described inside."""
+        required = set(view.required)
+        for name, schema in view.members.items():
+            self._member(view.at(schema), name, name in required, indent)
+        for text in unnamed(view, FULL):
+            self._typed(indent, text, "")
+
+    def _member(self, view: View, name: str, required: bool, indent: int) -> None:
+        if is_never(view) and not required:
+            return
+        inside = objects(view)
+        if indent >= _DEEPEST or not any(map(_is_described, inside)):
+            self._typed(indent, member(view, name, required, FULL), _remarks(view))
+            return
+        head = member(view, name, required, _HEAD).replace(f"{{{MORE}}}", "object")
+        self._typed(indent, head, _remarks(view))
+        for number, one in enumerate(inside):
+            self.complete &= not says_more(one) and not one.cut
+            if len(inside) > 1:
+                self.write(
+                    indent + 1, f"{'or' if number else 'either'}: {_remarks(one)}".rstrip(": ")
+                )
+            self.members(one, indent + 1 + (len(inside) > 1))
+
+    def _typed(self, indent: int, text: str, remarks: str) -> None:
+        self.complete &= MORE not in text
+        self.write(indent, f"{text} - {remarks}" if remarks else text)
+
+
+def objects(view: View, level: int = 0) -> list[View]:
+    """The objects with named members that a value is made of: itself, an alternative, an item, a map's value."""
+    if view.cut or level > _DEEPEST or literals(view) is not None:
+        return []
+    if view.alternatives:
+        return [found for one in view.alternatives for found in objects(one, level + 1)]
+    if view.members:
+        return [view]
+    kind = kinds(view)
+    inside = [view.extra] if "object" in kind and view.extra is not False else []
+    inside += [view.schema.get("items")] if "array" in kind else []
+    return [found for schema in inside for found in objects(view.at(schema), level + 1)]
+
+
+def _is_described(view: View, level: int = 0) -> bool:
+    """Whether somebody wrote about a member of this object, however deep."""
+    below = [view.at(schema) for schema in view.members.values()]
+    if any(_remarks(one) for one in below):
+        return True
+    return level < _DEEPEST and any(
+        _is_described(inner, level + 1) for one in below for inner in objects(one)
+    )
+
+
+def _remarks(view: View) -> str:
+    """What people wrote about a value, its items and its alternatives."""
+    notes = [view.description] if view.description else []
+    inside = objects(view)
+    for one in view.alternatives:
+        if one.description and one.description != view.description and one not in inside[1:]:
+            notes.append(f"{spelled(one, _GLANCE)}: {one.description}")
+    items = view.schema.get("items")
+    if isinstance(items, dict) and (each := view.at(items).description):
+        notes.append(f"each: {each}")
+    examples = view.schema.get("examples")
+    if isinstance(examples, list) and examples:
+        shown = ", ".join(literal(example) for example in examples[:_EXAMPLES])
+        notes.append(f"e.g. {shown}")
+    if view.schema.get("deprecated") is True:
+        notes.append("deprecated")
+    return "; ".join(notes)
+
+
+def _rules(view: View) -> tuple[View, list[str]]:
+    """Conditions between parameters that a sentence can say, and the schema without them."""
+    said: dict[str, str] = {}
+    for keyword, opening in (("anyOf", "At least one of"), ("oneOf", "Exactly one of")):
+        choices = [_names_only(branch) for branch in _listed(view.schema.get(keyword))]
+        if choices and all(choices):
+            said[keyword] = f"{opening}: {'; '.join(' + '.join(names) for names in choices)}"
+    if excluded := _names_only(view.schema.get("not")):
+        said["not"] = f"Not together: {', '.join(excluded)}"
+    needs = view.schema.get("dependentRequired")
+    if isinstance(needs, dict) and all(_all_texts(names) for names in needs.values()):
+        said["dependentRequired"] = "; ".join(
+            f"{named(name)} needs {', '.join(map(named, names))}" for name, names in needs.items()
+        )
+    for keyword, opening in (("minProperties", "At least"), ("maxProperties", "At most")):
+        if isinstance(count := view.schema.get(keyword), int):
+            said[keyword] = f"{opening} {count} parameters"
+    rest = {keyword: value for keyword, value in view.schema.items() if keyword not in said}
+    return replace(view, schema=rest), list(said.values())
+
+
+def _names_only(branch: Json) -> list[str]:
+    """The parameters that a branch requires, if it says nothing else."""
+    if not isinstance(branch, dict) or branch.keys() - {"required", "type"} - ANNOTATIONS:
+        return []
+    names = branch.get("required")
+    return [named(name) for name in names] if _all_texts(names) else []
+
+
+def _all_texts(names: Json) -> bool:
+    return isinstance(names, list) and all(isinstance(name, str) for name in names)
+
+
+def _listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,82 @@
+"""The parameters of a tool one by one, as the `index` face gives them."""
+
+from __future__ import annotations
+
+from pegboard.core.json import Json, JsonObject
+from pegboard.core.schemas.reading import TYPES, View
+from pegboard.core.schemas.scalars import Room
+from pegboard.core.schemas.signatures import parameters_of
+from pegboard.core.schemas.spelling import is_never, kinds, literals, options
+
+_ROOM = Room(depth=4, values=64, literal=200)
+_DEEPEST = 8
+
+
+def parameters(schema: Json) -> dict[str, JsonObject]:
+    """Each parameter with `type`, `description`, `required` and, where there are any, `default` and `enum`.
+
+    `type` is one JSON Schema type, or several joined with `|`. What it does not tell (the items of an array, the
+    members of an object, a range) is in `accepts`, as a signature would spell it.
+    """
+    view = parameters_of(schema)
+    required = set(view.required)
+    return {
+        name: _parameter(child, name in required)
+        for name, child in ((name, view.at(schema)) for name, schema in view.members.items())
+        if name in required or not is_never(child)
+    }
+
+
+def _parameter(view: View, required: bool) -> JsonObject:
+    types = _types(view)
+    made: JsonObject = {
+        "type": "|".join(types) or "any",
+        "description": view.description,
+        "required": required,
+    }
+    if "default" in view.schema:
+        made["default"] = view.schema["default"]
+    values = literals(view)
+    if values is not None:
+        made["enum"] = list(values)
+    elif (accepts := "|".join(options(view, _ROOM))) != "|".join(map(_word, types)):
+        made["accepts"] = accepts
+    return made
+
+
+def _types(view: View, level: int = 0) -> tuple[str, ...]:
+    """All types that a value may have, through literals and alternatives."""
+    values = literals(view)
+    if view.cut or level > _DEEPEST:
+        return ()
+    if values is not None and "type" not in view.schema:
+        found = {json_type(value) for value in values}
+    elif view.alternatives:
+        each = [_types(one, level + 1) for one in view.alternatives]
+        found = {name for names in each for name in names} if all(each) else set[str]()
+    else:
+        return kinds(view)
+    return tuple(name for name in TYPES if name in found)
+
+
+def json_type(value: Json) -> str:
+    """The JSON Schema type of a value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def _word(name: str) -> str:
+    return {"string": "str", "integer": "int", "boolean": "bool"}.get(name, name)
