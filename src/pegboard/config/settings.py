@@ -22,7 +22,7 @@ Count: TypeAlias = Annotated[int, Ge(1)]
 _STRICT: dict[str, Any] = {"extra": "forbid"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ServerEntry:
     """One MCP server, or changes to one that an imported file defines."""
 
@@ -72,7 +72,7 @@ class ServerEntry:
     """Whether its tools are usable at once or held until somebody approves them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class BasicAuth:
     """A user name and a password."""
 
@@ -82,7 +82,7 @@ class BasicAuth:
     password: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ApiKeyAuth:
     """A key in a header, the query or a cookie."""
 
@@ -96,7 +96,7 @@ class ApiKeyAuth:
     """Where it is sent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SourceAuth:
     """How calls of an OpenAPI source prove who they are: one of three ways."""
 
@@ -108,7 +108,7 @@ class SourceAuth:
     api_key: ApiKeyAuth | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class SourceEntry:
     """A source of tools that is not an MCP server: an OpenAPI 3 document."""
 
@@ -135,7 +135,7 @@ class SourceEntry:
     """Whether it is left out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class NameSettings:
     """How tools of several servers are named."""
 
@@ -149,7 +149,7 @@ class NameSettings:
     """Longer names are cut and get a digest; providers take 64 characters, MCP itself 128."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RiskRules:
     """What a tool may do, by globs over tool names or `server.tool`; over annotations."""
 
@@ -165,7 +165,7 @@ class RiskRules:
     """In the `hierarchy` face, where one meta-tool carries all risks: what it lets through."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Budgets:
     """How many tokens a face may spend on its own."""
 
@@ -181,7 +181,7 @@ class Budgets:
     """The tokenizer of every figure."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class DynamicSettings:
     """The `dynamic` face: how many found tools a session keeps."""
 
@@ -193,7 +193,7 @@ class DynamicSettings:
     """Tools that one search enables."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CallSettings:
     """How a call is carried out."""
 
@@ -217,7 +217,7 @@ class CallSettings:
     """Seconds until one call may try again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ResultSettings:
     """What becomes of large results."""
 
@@ -235,7 +235,7 @@ class ResultSettings:
     """Results of read-only tools to keep: glob over tool names = seconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class UpstreamSettings:
     """What holds for every server that does not say otherwise itself."""
 
@@ -257,7 +257,7 @@ class UpstreamSettings:
     """Size of the log of one server's stderr."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class StoreSettings:
     """Where state that outlives a request is kept."""
 
@@ -269,7 +269,7 @@ class StoreSettings:
     """What every key starts with."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ApiKey:
     """One static key, known by its hash only."""
 
@@ -283,7 +283,7 @@ class ApiKey:
     """Groups that permissions may name."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class AuthSettings:
     """Who may use the HTTP gateway."""
 
@@ -300,7 +300,7 @@ class AuthSettings:
     """Its keys, where they are not found from `issuer`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TrustSettings:
     """Whether tool definitions that nobody has seen may be used."""
 
@@ -312,7 +312,7 @@ class TrustSettings:
     """The lock file; nothing is held back where it is not given."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class HttpSettings:
     """The HTTP gateway."""
 
@@ -324,7 +324,7 @@ class HttpSettings:
     """Origins of web pages that may call."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """Everything `pegboard.toml` can say."""
 
