@@ -1,7 +1,8 @@
 """Everything Pegboard raises, by who must act.
 
-A message says what was wrong and what would be right; the attributes carry the same as data, so that
-a reply to a model, a log line and a test all read one source. `kind` is the word used on the wire.
+A message says what was wrong and what would be right; the attributes carry the same as data, so
+that a reply to a model, a log line and a test all read one source. `kind` is the word used on the
+wire.
 """
 
 from __future__ import annotations

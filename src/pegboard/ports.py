@@ -22,7 +22,7 @@ Layer: TypeAlias = Callable[[Handler], Handler]
 """Wraps a handler with one concern: a timeout, a breaker, a projection."""
 
 Change: TypeAlias = Callable[[Json], Json]
-"""Old value (`None` when absent) to new value (`None` removes it). Pure: a store may run it again."""
+"""Old value to new, `None` meaning absent. Pure: a store may run it again."""
 
 
 class Source(Protocol):
@@ -45,12 +45,12 @@ class Store(Protocol):
         ...
 
     async def update(self, key: str, change: Change, *, ttl: float | None = None) -> Json:
-        """Apply a pure change atomically and return the new value; `ttl` seconds from now it expires."""
+        """Apply a pure change atomically and return the new value; it expires after `ttl`."""
         ...
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors, one row each. `id` names model and version: vectors are kept by it."""
+    """Turns texts into unit vectors, one row each; `id` names model and version."""
 
     id: str
     dimensions: int

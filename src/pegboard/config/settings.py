@@ -143,8 +143,8 @@ class NameSettings:
 
     style: Literal["qualified", "bare"] = "qualified"
     """`qualified`: every name starts with its server's; `bare`: only where two share it."""
-    separator: Literal["__", "_", "-", "."] = "__"
-    """Between server and tool. `__` is accepted by every model provider; `.` is not by some."""
+    separator: Literal["_", "__", "-", "."] = "_"
+    """Between server and tool. `.` is legal in MCP and refused by some model providers."""
     max_length: Annotated[int, Interval(ge=24, le=128)] = 64
     """Longer names are cut and get a digest; providers take 64 characters, MCP itself 128."""
 

@@ -45,8 +45,9 @@ WHOLE = Shape()
 class Call:
     """One call of one tool on its way through the layers.
 
-    `params` are the protocol's own extras of the request (`_meta`, `inputResponses`, `requestState`,
-    `task`), passed on as they came; `request` is the transport's context, opaque to all but sources.
+    `params` are the protocol's own extras of the request (`_meta`, `inputResponses`,
+    `requestState`, `task`), passed on as they came; `request` is the transport's context, opaque to
+    all but sources.
     """
 
     tool: Tool

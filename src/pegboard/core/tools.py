@@ -1,9 +1,9 @@
 """The records of the catalogue: `Tool`, `Category`, `Example`, and the immutable `Catalog`.
 
-A `Tool` is light until its schemas are asked for: it holds a `definition` that yields them, which for a
-decorated function runs type inspection and for a kept catalogue parses JSON. Everything that needs
-schemas (`input_schema`, `signature`, `digest`, ...) is therefore computed on access, and listing a large
-catalogue by name costs only its names.
+A `Tool` is light until its schemas are asked for: it holds a `definition` that yields them, which
+for a decorated function runs type inspection and for a kept catalogue parses JSON. Everything that
+needs schemas (`input_schema`, `signature`, `digest`, ...) is therefore computed on access, and
+listing a large catalogue by name costs only its names.
 """
 
 from __future__ import annotations
