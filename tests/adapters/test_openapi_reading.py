@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from pegboard.adapters.openapi.document import document_from, read_document
 from pegboard.adapters.openapi.operations import operations, tool_of
@@ -255,3 +261,40 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_a_relative_address_is_taken_from_where_the_document_is(origin: str, url: str) -> None:
     text = '{"openapi": "3.1.0", "paths": {}, "servers": [{"url": "/v1"}]}'
     assert document_from(text, origin).server_url() == url
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in a JSON value."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in pairs:
+        yield (*path, key)
+        if isinstance(inner, (dict, list)):
+            yield from places(inner, (*path, key))
+
+
+WHOLE = read_document(LIBRARY).value
+PLACES = [place for place in places(WHOLE) if place[0] in ("paths", "components", "servers")]
+JUNK = [
+    *(None, True, 5, "", "x", [], {}, [None], {"a": 1}, [{"$ref": "#/components"}]),
+    *({"$ref": "#/paths"}, {"$ref": 5}, {"$ref": "#/components/schemas/Book"}),
+]
+
+
+@given(st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(JUNK)), min_size=1, max_size=3))
+@settings(max_examples=300)
+def test_no_document_however_wrong_breaks_the_reading(changes: list[tuple[Any, Any]]) -> None:
+    value = json.loads(json.dumps(WHOLE))
+    for place, junk in changes:
+        holder = value
+        for key in place[:-1]:
+            with suppress(KeyError, IndexError, TypeError):
+                holder = holder[str(key) if isinstance(holder, dict) else key]
+        with suppress(KeyError, IndexError, TypeError):
+            holder[str(place[-1]) if isinstance(holder, dict) else place[-1]] = deepcopy(junk)
+    assume(isinstance(value.get("paths"), dict))
+    found, problems = operations(document_from(json.dumps(value), "x"), SPEC)
+    for operation in found:
+        tool = tool_of(operation, SPEC)
+        assert tool.input_schema["type"] == "object"
+        assert tool.output_schema is None or tool.output_schema["type"] == "object"
+    assert all(str(problem) for problem in problems)

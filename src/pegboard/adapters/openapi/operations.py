@@ -186,7 +186,7 @@ def _add_body(
     whole = converter.convert(operation.document.follow(body.schema))
     properties.update({name: whole["properties"][name] for name in body.properties})
     if body.required:
-        required.extend(whole.get("required", []))
+        required.extend(n for n in whole.get("required", []) if n in body.properties)
 
 
 def _described(converter: Converter, parameter: Parameter) -> Json:
@@ -204,9 +204,11 @@ def _output(operation: Operation) -> JsonObject | None:
     try:
         for status, response in (responses if isinstance(responses, dict) else {}).items():
             if str(status).startswith("2"):
-                content = document.follow(response).get("content") or {}
+                content = document.follow(response).get("content")
+                if not isinstance(content, dict) or not content:
+                    return None
                 media = [m for kind, m in content.items() if kind_of(str(kind)) == "json"]
-                if len(media) != len(content) or not media:
+                if len(media) != len(content):
                     return None
                 schemas.append(document.follow(media[0]).get("schema"))
         if not schemas or any(schema != schemas[0] for schema in schemas):

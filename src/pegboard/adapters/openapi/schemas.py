@@ -36,7 +36,9 @@ _SINGLE = frozenset(
         "unevaluatedProperties",
     }
 )
-_DROPPED = frozenset({"xml", "externalDocs", "discriminator", "example", "nullable", "$schema"})
+_DROPPED = frozenset(
+    {"xml", "externalDocs", "discriminator", "example", "nullable", "$schema", "$ref"}
+)
 _HIDDEN: dict[Direction, str] = {"input": "readOnly", "output": "writeOnly"}
 
 
@@ -52,8 +54,8 @@ class Converter:
     def convert(self, schema: Json) -> Json:
         """The schema as JSON Schema, references turned towards `$defs`."""
         if not isinstance(schema, dict):
-            return schema
-        if "$ref" in schema:
+            return schema if isinstance(schema, bool) else {}
+        if isinstance(schema.get("$ref"), str):
             return self._reference(schema)
         converted = {k: self._value(k, v) for k, v in schema.items() if k not in _DROPPED}
         self._hide(schema, converted)
@@ -94,18 +96,16 @@ class Converter:
     def _hide(self, schema: JsonObject, converted: JsonObject) -> None:
         """Leave out what does not travel in this direction, and what an output cannot promise."""
         properties = schema.get("properties")
+        hidden: set[str] = set()
         if isinstance(properties, dict):
             mark = _HIDDEN[self._direction]
-            hidden = {
-                n for n, p in properties.items() if isinstance(p, dict) and p.get(mark) is True
-            }
-            converted["properties"] = {
-                n: p for n, p in converted["properties"].items() if n not in hidden
-            }
-            if isinstance(required := converted.get("required"), list):
-                converted["required"] = [n for n in required if n not in hidden]
-        if not converted.get("required") or self._direction == "output":
-            converted.pop("required", None)
+            hidden = {n for n, p in properties.items() if isinstance(p, dict) and p.get(mark)}
+            kept = converted["properties"].items()
+            converted["properties"] = {n: p for n, p in kept if n not in hidden}
+        required = converted.pop("required", None)
+        if isinstance(required, list) and self._direction == "input":
+            names = [n for n in required if isinstance(n, str) and n not in hidden]
+            converted |= {"required": names} if names else {}
         if self._direction == "output" and converted.get("additionalProperties") is False:
             del converted["additionalProperties"]
 
@@ -133,9 +133,11 @@ def output_schema(document: ApiDocument, schema: Json) -> JsonObject | None:
     """
     converter = Converter(document, "output")
     root = converter.convert(schema)
-    if not isinstance(root, dict):
+    whole = root
+    if isinstance(root, dict) and "$ref" in root:
+        whole = converter.definitions[root["$ref"].rpartition("/")[2]]
+    if not isinstance(whole, dict):
         return None
-    whole = converter.definitions.get(str(root.get("$ref", "")).rpartition("/")[2], root)
     kind = whole.get("type", "object" if "properties" in whole else None)
     if kind == "object":
         return converter.standing_alone({"type": "object", **whole})
