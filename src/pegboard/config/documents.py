@@ -1,0 +1,276 @@
+"""Configuration texts as values that still know their lines: JSON with comments, TOML, YAML.
+
+Reading is done by the fastest parser there is (`json`, `tomllib`), since it happens at every start.
+The line of a key is looked up only when an error has to name it, and may then be slow:
+
+    read(path) -> Document(value) -> document.error("...", key=("mcpServers", "github", "env"))
+                                     "mcp.json:7: mcpServers.github.env: ..."
+
+JSON as editors write it has comments and trailing commas. They are blanked out in place, so that
+what is left is plain JSON of the same length and the positions in syntax errors stay true.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from pegboard.core.json import Json, JsonObject
+from pegboard.errors import ConfigError
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+Syntax: TypeAlias = Literal["json", "toml", "yaml"]
+
+_SUFFIXES: dict[str, Syntax] = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
+
+
+@dataclass(frozen=True, eq=False)
+class Document:
+    """One configuration file: its value, and where in the text each key stands."""
+
+    path: Path
+    text: str = field(repr=False)
+    value: JsonObject = field(repr=False)
+    syntax: Syntax
+    repeats: bool = False
+    """Whether some JSON object has a key twice; JSON itself lets the last one win."""
+
+    def line(self, key: KeyPath) -> int | None:
+        """The line of a key, or of the nearest key around it that the text has."""
+        while key:
+            if key in self._lines:
+                return self._lines[key][-1]
+            if self.syntax == "toml" and (found := _toml_line(self.text, key)):
+                return found
+            key = key[:-1]
+        return None
+
+    def repeated(self, table: KeyPath) -> dict[str, list[int]]:
+        """The keys that stand more than once in the object at `table`, with their lines."""
+        if not self.repeats:
+            return {}
+        depth = len(table) + 1
+        return {
+            str(key[-1]): lines
+            for key, lines in self._lines.items()
+            if len(lines) > 1 and len(key) == depth and key[:-1] == table
+        }
+
+    def error(self, message: str, key: KeyPath = (), **details: Json) -> ConfigError:
+        """An error that names file, line and key."""
+        return located(self.path, message, line=self.line(key), key=key, **details)
+
+    @cached_property
+    def _lines(self) -> dict[KeyPath, list[int]]:
+        if self.syntax == "toml":
+            return {}
+        pairs = _json_keys(_blanked(self.text)) if self.syntax == "json" else _yaml_keys(self.text)
+        lines: dict[KeyPath, list[int]] = {}
+        for key, line in pairs:
+            lines.setdefault(key, []).append(line)
+        return lines
+
+
+def located(
+    path: Path, message: str, *, line: int | None = None, key: KeyPath = (), **details: Json
+) -> ConfigError:
+    """A `ConfigError` whose message starts with the place, which is in its details too."""
+    place = f"{path}:{line}" if line else f"{path}"
+    dotted = ".".join(str(part) for part in key)
+    text = f"{place}: {dotted}: {message}" if dotted else f"{place}: {message}"
+    return ConfigError(text, file=str(path), line=line, key=dotted or None, **details)
+
+
+def read(path: Path) -> Document:
+    """The file as a document; by its suffix TOML, YAML or else JSON with comments."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as exc:
+        raise located(path, "there is no such file.") from exc
+    except UnicodeDecodeError as exc:
+        raise located(path, f"this is not UTF-8 text ({exc.reason} at byte {exc.start}).") from exc
+    except OSError as exc:
+        raise located(path, f"it cannot be read: {exc.strerror or exc}.") from exc
+    return parse(text, path)
+
+
+def parse(text: str, path: Path) -> Document:
+    """The text of a file as a document."""
+    syntax = _SUFFIXES.get(path.suffix.lower(), "json")
+    try:
+        value, repeats = _PARSERS[syntax](text, path)
+    except RecursionError as exc:
+        raise located(path, "it is nested too deeply to be a configuration.") from exc
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        raise located(
+            path, f"an object is expected at the top, not {type(value).__name__}.", line=1
+        )
+    return Document(path, text, value, syntax, repeats)
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])')
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+
+
+def _parse_json(text: str, path: Path) -> tuple[Json, bool]:
+    repeats = False
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeats
+        value = dict(items)
+        repeats = repeats or len(value) != len(items)
+        return value
+
+    try:
+        return json.loads(text, object_pairs_hook=pairs), repeats
+    except json.JSONDecodeError:
+        pass
+    if not text.strip():
+        return {}, False
+    try:
+        return json.loads(_blanked(text), object_pairs_hook=pairs), repeats
+    except json.JSONDecodeError as exc:
+        where = f"column {exc.colno}: {exc.msg[0].lower()}{exc.msg[1:]}."
+        raise located(path, f"this is not valid JSON at {where}", line=exc.lineno) from exc
+
+
+def _blanked(text: str) -> str:
+    """The same JSON without comments and trailing commas, every other character in its place."""
+
+    def blank(match: re.Match[str]) -> str:
+        return match[1] or re.sub(r"[^\n]", " ", match[0])
+
+    return _TRAILING_COMMA.sub(blank, _COMMENT.sub(blank, text))
+
+
+def _json_keys(text: str) -> Iterator[tuple[KeyPath, int]]:
+    """Every key and array element of valid JSON, with its line, in the order of the text."""
+    path: list[
+        str | int | None
+    ] = []  # for each open bracket: the key, the index, or `None` before a key
+    line, seen = 1, 0
+    for token in _TOKEN.finditer(text):
+        line += text.count("\n", seen, token.start())
+        seen = token.start()
+        mark = token[0]
+        if mark in "}]":
+            path.pop()
+        elif mark == ",":
+            path[-1] = path[-1] + 1 if isinstance(path[-1], int) else None
+        elif path and path[-1] is None:
+            path[-1] = json.loads(mark)
+            yield tuple(part for part in path if part is not None), line
+        elif mark != ":" and path and isinstance(path[-1], int):
+            yield tuple(part for part in path if part is not None), line
+        if mark in "{[":
+            path.append(None if mark == "{" else 0)
+
+
+# --- TOML -----------------------------------------------------------------------------------------
+
+_TOML_PLACE = re.compile(r"(.*) \(at line (\d+), column \d+\)")
+
+
+def _parse_toml(text: str, path: Path) -> tuple[Json, bool]:
+    try:
+        return tomllib.loads(text), False
+    except tomllib.TOMLDecodeError as exc:
+        match = _TOML_PLACE.fullmatch(str(exc))
+        reason, line = (match[1], int(match[2])) if match else (str(exc), text.count("\n") + 1)
+        raise located(path, f"this is not valid TOML: {reason}.", line=line) from exc
+
+
+def _toml_line(text: str, key: KeyPath) -> int | None:
+    """The line on which a key of valid TOML is written.
+
+    The standard parser keeps no positions, but it can be asked: the key is written where the
+    shortest run of lines ends that has it. Lines in the middle of a value are no valid TOML; the
+    run then goes on to where they are, so the answer is the line on which the value starts.
+    """
+    lines = text.splitlines(keepends=True)
+
+    def has_key(count: int) -> bool:
+        return _contains(_toml_prefix(lines, count), key)
+
+    found = bisect_left(range(len(lines) + 1), True, key=has_key)
+    return found if 0 < found <= len(lines) else None
+
+
+def _toml_prefix(lines: list[str], count: int) -> JsonObject:
+    """The value of the shortest valid run of at least `count` lines."""
+    for end in range(count, len(lines) + 1):
+        try:
+            return tomllib.loads("".join(lines[:end]))
+        except tomllib.TOMLDecodeError:
+            continue
+    return {}
+
+
+def _contains(value: Json, key: KeyPath) -> bool:
+    for part in key:
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return True
+
+
+# --- YAML -----------------------------------------------------------------------------------------
+
+
+def _parse_yaml(text: str, path: Path) -> tuple[Json, bool]:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    try:
+        return YAML(typ="safe", pure=True).load(text), False
+    except MarkedYAMLError as exc:
+        mark = exc.problem_mark or exc.context_mark
+        line = mark.line + 1 if mark else None
+        raise located(path, f"this is not valid YAML: {exc.problem}.", line=line) from exc
+    except YAMLError as exc:
+        raise located(path, f"this is not valid YAML: {exc}.") from exc
+
+
+def _yaml_keys(text: str) -> Iterator[tuple[KeyPath, int]]:
+    """Every key and list element of valid YAML, with its line."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.nodes import MappingNode, SequenceNode
+
+    seen: set[int] = (
+        set()
+    )  # an alias is walked once, or a few lines of them could mean millions of keys
+
+    def walk(node: Any, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
+        if id(node) in seen:
+            return
+        seen.add(id(node))
+        if isinstance(node, MappingNode):
+            for name, child in node.value:
+                yield (*path, name.value), name.start_mark.line + 1
+                yield from walk(child, (*path, name.value))
+        elif isinstance(node, SequenceNode):
+            for index, child in enumerate(node.value):
+                yield (*path, index), child.start_mark.line + 1
+                yield from walk(child, (*path, index))
+
+    yield from walk(YAML(typ="safe", pure=True).compose(text), ())
+
+
+_PARSERS: dict[Syntax, Callable[[str, Path], tuple[Json, bool]]] = {
+    "json": _parse_json,
+    "toml": _parse_toml,
+    "yaml": _parse_yaml,
+}

@@ -1,0 +1,323 @@
+"""Servers out of a configuration file: client's words in, `UpstreamSpec`s out, and what went wrong.
+
+One bad entry never takes the others with it: it is left out and reported, so a gateway in front of
+seventy servers starts with the sixty-nine that can be understood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import Any
+
+from pegboard.config.checking import checked, nearest
+from pegboard.config.clients import KNOWN_TABLES, Adapted, Dialect, switched_off, tables
+from pegboard.config.documents import Document, KeyPath, read
+from pegboard.config.settings import ServerEntry, Settings
+from pegboard.config.variables import Unresolved, Variables, expanded
+from pegboard.core.json import JsonObject
+from pegboard.errors import ConfigError
+from pegboard.upstream.spec import Transport, UpstreamSpec
+
+_CLIENT_FOLDERS = {".vscode", ".cursor", ".gemini", ".codex", ".zed", ".windsurf"}
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a configuration is read in: nothing else of the machine counts."""
+
+    env: Mapping[str, str]
+    home: Path
+    project: Path
+
+    def find(self, name: str, beside: Path) -> Path:
+        """The path that a file names: `~` is home, relative ones start at the file's folder."""
+        if name == "~" or name.startswith(("~/", "~\\")):
+            return self.home / name[2:]
+        return beside / name
+
+    def variables(self, document: Document, inputs: Mapping[str, JsonObject]) -> Variables:
+        """What references in this document mean."""
+        folder = document.path.parent
+        workspace = folder.parent if folder.name in _CLIENT_FOLDERS else folder
+        return Variables(self.env, folder, workspace, self.home, inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class ServersRead:
+    """The servers of one file, what is wrong with others, and what was passed over on purpose.
+
+    A server that is switched off is there, with `disabled` set.
+    """
+
+    specs: tuple[UpstreamSpec, ...] = ()
+    problems: tuple[ConfigError, ...] = ()
+    notes: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
+    """All names that the file has, also of those that could not be read."""
+
+
+def read_servers(path: Path, around: Surroundings, settings: Settings | None = None) -> ServersRead:
+    """The servers that a client's file defines, as that client would run them.
+
+    Raises:
+        ConfigError: The file cannot be read, is not valid, or has no servers at all.
+    """
+    document = read(path)
+    return servers_of(document, around, settings or Settings())
+
+
+def servers_of(document: Document, around: Surroundings, settings: Settings) -> ServersRead:
+    """The servers of a document that is already read."""
+    project = str(around.project)
+    found = tables(document, project)
+    if not found and "projects" not in document.value:
+        raise document.error(f"no servers are defined here: none of {KNOWN_TABLES} is there.")
+    reader = _Reader(document, around, settings, switched_off(document, project))
+    for dialect, table in found:
+        reader.read_table(dialect, table)
+    specs = tuple(reader.specs.values())
+    return ServersRead(specs, tuple(reader.problems), tuple(reader.notes), frozenset(reader.names))
+
+
+class _Reader:
+    """Reads the tables of one document; a server of a narrower scope replaces one of a wider."""
+
+    def __init__(
+        self, document: Document, around: Surroundings, settings: Settings, off: set[str]
+    ) -> None:
+        self.document = document
+        self.around = around
+        self.settings = settings
+        self.off = off
+        self.specs: dict[str, UpstreamSpec] = {}
+        self.problems: list[ConfigError] = []
+        self.notes: list[str] = []
+        self.names: set[str] = set()
+
+    def read_table(self, dialect: Dialect, table: KeyPath) -> None:
+        servers: Any = self.document.value
+        for part in table:
+            servers = servers[part]
+        if not isinstance(servers, dict):
+            self.problems.append(self.document.error("a table of servers is expected.", table))
+            return
+        self._report_repeats(table)
+        variables = self.around.variables(self.document, _inputs(self.document.value, table))
+        for name, entry in servers.items():
+            self._read_entry(dialect, (*table, name), entry, variables)
+
+    def _report_repeats(self, table: KeyPath) -> None:
+        for name, lines in self.document.repeated(table).items():
+            earlier = ", ".join(str(line) for line in lines[:-1])
+            message = f"two servers have this name (also line {earlier}); the last one counts."
+            self.problems.append(self.document.error(message, (*table, name), server=name))
+
+    def _read_entry(self, dialect: Dialect, at: KeyPath, entry: Any, variables: Variables) -> None:
+        name = str(at[-1])
+        self.names.add(name)
+        self.specs.pop(name, None)
+        if not isinstance(entry, dict):
+            message = f"a table is expected for a server, not {type(entry).__name__}."
+            self.problems.append(self.document.error(message, at, server=name))
+            return
+        adapted, problems = self._adapted(dialect, at, entry, variables)
+        if name in self.off:
+            adapted.value["disabled"] = True
+        if reason := _why_not(adapted):
+            self._leave_out(name, reason)
+            return
+        spec = None
+        if not problems:
+            spec, problems = self._spec(name, adapted, at)
+        if spec:
+            self.specs[name] = spec
+        elif adapted.value.get("disabled") is True:
+            self._leave_out(name, "it is switched off")
+        else:
+            self.problems.extend(problems)
+
+    def _adapted(
+        self, dialect: Dialect, at: KeyPath, entry: JsonObject, variables: Variables
+    ) -> tuple[Adapted, list[ConfigError]]:
+        """The entry with its variables expanded and in our words."""
+        problems: list[ConfigError] = []
+
+        def report(key: KeyPath, unresolved: Unresolved) -> None:
+            problems.append(self._missing(str(unresolved), (*at, *key), unresolved.variable))
+
+        adapted = dialect.adapt(
+            expanded(entry, variables, dialect.spelling, report), self.around.env
+        )
+        for key, variable in adapted.missing:
+            message = f"the variable {variable} is not set."
+            problems.append(self._missing(message, (*at, key), variable))
+        return adapted, problems
+
+    def _leave_out(self, name: str, reason: str) -> None:
+        self.notes.append(f"{self.document.path}: {name} is left out: {reason}.")
+
+    def _spec(
+        self, name: str, adapted: Adapted, at: KeyPath
+    ) -> tuple[UpstreamSpec | None, list[ConfigError]]:
+        words = adapted.written_as
+        entry, problems = checked(ServerEntry, adapted.value, self.document, at, words)
+        if entry is None:
+            return None, problems
+        if not (entry.command or entry.url) and (slip := self._slip(at)):
+            return None, [slip]
+        try:
+            return spec_of(name, entry, self.document, at, self.around, self.settings), []
+        except ConfigError as exc:
+            return None, [exc]
+
+    def _slip(self, at: KeyPath) -> ConfigError | None:
+        """A word that was perhaps meant to be `command` or `url`, in an entry that has neither."""
+        entry: Any = self.document.value
+        for part in at:
+            entry = entry[part]
+        for word in entry:
+            if meant := nearest(word, ("command", "url")):
+                return self.document.error(f"did you mean {meant!r}?", (*at, word))
+        return None
+
+    def _missing(self, message: str, at: KeyPath, variable: str) -> ConfigError:
+        return self.document.error(message, at, variable=variable)
+
+
+def spec_of(
+    name: str,
+    entry: ServerEntry,
+    document: Document,
+    at: KeyPath,
+    around: Surroundings,
+    settings: Settings,
+) -> UpstreamSpec:
+    """The spec of a checked entry, with defaults filled in.
+
+    Raises:
+        ConfigError: It says neither or both of `command` and `url`, or they do not fit `transport`.
+    """
+    if not name.strip():
+        raise document.error("a server needs a name.", at)
+    transport = _transport(entry, document, at)
+    variables = around.variables(document, {})
+    defaults = settings.upstreams
+    bare = UpstreamSpec(
+        name=name,
+        transport=transport,
+        command=_home(entry.command, around) if transport == "stdio" else None,
+        url=entry.url if transport != "stdio" else None,
+        timeout=settings.calls.timeout,
+        start_timeout=defaults.start_timeout,
+        idle_stop=defaults.idle_stop,
+        isolation=defaults.isolation,
+        origin=str(document.path),
+    )
+    cwd = str(around.find(entry.cwd, variables.workspace)) if entry.cwd else None
+    file_env = _env_file(entry, document, at, around)
+    return with_entry(replace(bare, cwd=cwd, env=file_env), replace(entry, cwd=None))
+
+
+def with_entry(spec: UpstreamSpec, entry: ServerEntry) -> UpstreamSpec:
+    """The spec, changed in what an entry says: lists replace, `env` and `headers` are added to."""
+    given: dict[str, Any] = {
+        name: value
+        for name in _COPIED
+        if (value := getattr(entry, name)) is not None and value != ()
+    }
+    return replace(
+        spec,
+        **given,
+        env={**spec.env, **entry.env},
+        headers={**spec.headers, **entry.headers},
+        disabled=spec.disabled if entry.disabled is None else entry.disabled,
+    )
+
+
+_COPIED = (
+    "transport",
+    "args",
+    "cwd",
+    "include",
+    "exclude",
+    "category",
+    "prefix",
+    "pins",
+    "face",
+    "timeout",
+    "start_timeout",
+    "isolation",
+    "stateless",
+    "idle_stop",
+    "trust",
+)
+
+
+def runs_pegboard(entry: JsonObject) -> bool:
+    """Whether an entry starts Pegboard: importing it would put the gateway behind itself."""
+    command, args = entry.get("command"), entry.get("args")
+    words = [w for w in [command, *(args if isinstance(args, list) else [])] if isinstance(w, str)]
+    program = PurePath(words[0].replace("\\", "/")).stem if words else ""
+    if program == "pegboard":
+        return True
+    runner = program in ("uvx", "uv", "pipx") or program.startswith("python")
+    return runner and any(word.partition("@")[0] == "pegboard" for word in words[1:6])
+
+
+def _why_not(adapted: Adapted) -> str | None:
+    if adapted.left_out:
+        return adapted.left_out
+    return "it is Pegboard itself" if runs_pegboard(adapted.value) else None
+
+
+def _transport(entry: ServerEntry, document: Document, at: KeyPath) -> Transport:
+    if entry.command and entry.url:
+        raise document.error("a server has a `command` or a `url`, not both.", at)
+    if not entry.command and not entry.url:
+        raise document.error("a server needs a `command` to start or a `url` to reach.", at)
+    if entry.command:
+        if entry.transport not in (None, "stdio"):
+            raise document.error(f"a `command` is not spoken to over {entry.transport}.", at)
+        return "stdio"
+    url = entry.url or ""
+    if not url.lower().startswith(("http://", "https://")):
+        message = "only `http://` and `https://` addresses can be reached."
+        raise document.error(message, (*at, "url"))
+    if entry.transport == "stdio":
+        raise document.error("a `url` is not spoken to over stdio.", at)
+    if entry.transport:
+        return entry.transport
+    # Clients try streamable HTTP and then SSE; servers of the old kind say what they are in the
+    # path.
+    return "sse" if url.partition("?")[0].rstrip("/").endswith("/sse") else "http"
+
+
+def _home(command: str | None, around: Surroundings) -> str | None:
+    if command and command.startswith("~/"):
+        return str(around.home / command[2:])
+    return command
+
+
+def _env_file(
+    entry: ServerEntry, document: Document, at: KeyPath, around: Surroundings
+) -> dict[str, str]:
+    if not entry.env_file:
+        return {}
+    from dotenv import dotenv_values
+
+    path = around.find(entry.env_file, document.path.parent)
+    if not path.is_file():
+        raise document.error(f"there is no file {path}.", (*at, "env_file"))
+    values = dotenv_values(path, interpolate=False, encoding="utf-8")
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _inputs(value: JsonObject, table: KeyPath) -> dict[str, JsonObject]:
+    """VS Code's `inputs`, which stand beside its `servers`."""
+    for part in table[:-1]:
+        value = value.get(str(part), {})
+    inputs = value.get("inputs")
+    listed: list[Any] = inputs if isinstance(inputs, list) else []
+    return {str(i["id"]): i for i in listed if isinstance(i, dict) and "id" in i}

@@ -1,0 +1,365 @@
+"""`Settings`: the whole of `pegboard.toml` as frozen records, with what each setting means.
+
+These records are the model that files are checked against (`checking.py`), the source of the
+published JSON Schema (`schema.py`), and what the rest of the program is given. They import nothing
+heavy. The text under a field is its documentation, in the schema too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from annotated_types import Ge, Gt, Interval
+
+from pegboard.upstream.spec import Isolation, TrustMode
+
+FaceName: TypeAlias = Literal["auto", "eager", "stub", "index", "hierarchy", "proxy", "dynamic"]
+Seconds: TypeAlias = Annotated[float, Gt(0)]
+Count: TypeAlias = Annotated[int, Ge(1)]
+
+_STRICT: dict[str, Any] = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerEntry:
+    """One MCP server, or changes to one that an imported file defines."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    command: str | None = None
+    """The program to start (stdio)."""
+    args: tuple[str, ...] = ()
+    """Its arguments."""
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Environment variables it gets beside the ordinary ones."""
+    env_file: str | None = None
+    """A file of further environment variables, `NAME=value` on each line."""
+    cwd: str | None = None
+    """The folder it runs in."""
+    url: str | None = None
+    """Where it is (streamable HTTP, or SSE where `transport` says so)."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    """HTTP headers of every request to it."""
+    transport: Literal["stdio", "http", "sse"] | None = None
+    """How it is spoken to; follows from `command` or `url` where it is not given."""
+    include: tuple[str, ...] = ()
+    """Globs over the server's tool names: only these are shown."""
+    exclude: tuple[str, ...] = ()
+    """Globs over the server's tool names: these are not shown."""
+    category: str | None = None
+    """The category of its tools; the server's name where it is not given."""
+    prefix: str | None = None
+    """What its tools' names start with instead of its name; empty for bare names."""
+    pins: tuple[str, ...] = ()
+    """Its tools that every face lists as themselves, by the server's names or globs."""
+    face: FaceName | None = None
+    """How its tools are listed, where that differs from the rest."""
+    timeout: Seconds | None = None
+    """Seconds that one call may take."""
+    start_timeout: Seconds | None = None
+    """Seconds that starting and listing may take."""
+    isolation: Isolation | None = None
+    """Who shares a connection to it: everybody, or one front session each."""
+    stateless: bool | None = None
+    """Whether a server of the older protocol keeps nothing between calls and may be shared."""
+    idle_stop: Annotated[float, Ge(0)] | None = None
+    """Seconds without a call until it is stopped; 0 keeps it running."""
+    disabled: bool | None = None
+    """Whether it is left out."""
+    trust: TrustMode | None = None
+    """Whether its tools are usable at once or held until somebody approves them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BasicAuth:
+    """A user name and a password."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    username: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiKeyAuth:
+    """A key in a header, the query or a cookie."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    name: str
+    """The name of the header, query parameter or cookie."""
+    value: str = field(repr=False)
+    """The key itself, as `${VAR}`."""
+    place: Literal["header", "query", "cookie"] = "header"
+    """Where it is sent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceAuth:
+    """How calls of an OpenAPI source prove who they are: one of three ways."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    bearer: str | None = field(default=None, repr=False)
+    """A bearer token, as `${VAR}`."""
+    basic: BasicAuth | None = None
+    api_key: ApiKeyAuth | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceEntry:
+    """A source of tools that is not an MCP server: an OpenAPI 3 document."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    openapi: str
+    """The document: a file (JSON or YAML) or an `https://` address."""
+    base_url: str | None = None
+    """Where calls go, instead of the document's own `servers`."""
+    auth: SourceAuth = SourceAuth()
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """HTTP headers of every request."""
+    include: tuple[str, ...] = ()
+    """Globs over operation names: only these become tools."""
+    exclude: tuple[str, ...] = ()
+    """Globs over operation names: these do not."""
+    category: str | None = None
+    """One category for all its tools; their first tag where it is not given."""
+    prefix: str | None = None
+    """What its tools' names start with instead of its name; empty for bare names."""
+    timeout: Seconds | None = None
+    """Seconds that one call may take."""
+    disabled: bool = False
+    """Whether it is left out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NameSettings:
+    """How tools of several servers are named."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    style: Literal["qualified", "bare"] = "qualified"
+    """`qualified`: every name starts with its server's; `bare`: only where two share it."""
+    separator: Literal["_", "__", "-", "."] = "_"
+    """Between server and tool. `.` is legal in MCP and refused by some model providers."""
+    max_length: Annotated[int, Interval(ge=24, le=128)] = 64
+    """Longer names are cut and get a digest; providers take 64 characters, MCP itself 128."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RiskRules:
+    """What a tool may do, by globs over tool names or `server.tool`; over annotations."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    read: tuple[str, ...] = ()
+    """Tools that only read."""
+    write: tuple[str, ...] = ()
+    """Tools that change something and can be undone."""
+    destructive: tuple[str, ...] = ()
+    """Tools that destroy; wins over the other two."""
+    dispatch: Literal["refuse", "allow", "read-only"] = "allow"
+    """In the `hierarchy` face, where one meta-tool carries all risks: what it lets through."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budgets:
+    """How many tokens a face may spend on its own."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    auto_list: Count = 4000
+    """A catalogue whose whole listing is smaller is simply listed by `auto`: 2 % of 200,000."""
+    index_page: Count = 2000
+    """The `index` face pages by category above this."""
+    page_size: Annotated[int, Ge(0)] = 0
+    """Tools on one page of `tools/list`; 0 for all, since many clients read one page."""
+    tokenizer: Literal["o200k_base", "cl100k_base"] = "o200k_base"
+    """The tokenizer of every figure."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DynamicSettings:
+    """The `dynamic` face: how many found tools a session keeps."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    cap: Count = 60
+    """Enabled tools in a session; the longest unused goes first, pins never."""
+    per_search: Annotated[int, Interval(ge=1, le=20)] = 20
+    """Tools that one search enables."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallSettings:
+    """How a call is carried out."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    timeout: Seconds = 60.0
+    """Seconds for a call, where neither tool nor server says otherwise."""
+    max_concurrency: Count = 8
+    """Calls of one fan-out that run at once."""
+    upstream_concurrency: Count = 32
+    """Calls that one server gets at once; more wait."""
+    queue: Annotated[int, Ge(0)] = 256
+    """Calls that may wait for one server before the answer is "busy"."""
+    retries: Annotated[int, Interval(ge=0, le=5)] = 1
+    """Repeats of a failed call, only of tools that are annotated as idempotent or read-only."""
+    coerce: bool = True
+    """Whether `"5"` is taken for 5 where the schema wants a number."""
+    breaker_failures: Count = 5
+    """Failures in a row that open the breaker of a tool or server."""
+    breaker_cooldown: Seconds = 60.0
+    """Seconds until one call may try again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultSettings:
+    """What becomes of large results."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    spill_tokens: Annotated[int, Ge(0)] = 4000
+    """Results over this stay here, with a preview and a handle; 0 sends everything."""
+    spill_ttl: Seconds = 3600.0
+    """Seconds that a kept result can be read."""
+    tables: bool = True
+    """Whether uniform records may be sent as a compact table."""
+    table_saving: Annotated[float, Interval(ge=0, le=1)] = 0.15
+    """The share of tokens that a table must save to be used."""
+    cache: Mapping[str, Seconds] = field(default_factory=dict[str, float])
+    """Results of read-only tools to keep: glob over tool names = seconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpstreamSettings:
+    """What holds for every server that does not say otherwise itself."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    start_concurrency: Count = 8
+    """Servers that are started at once on the first ever start."""
+    start_timeout: Seconds = 60.0
+    """Seconds that starting and listing may take."""
+    idle_stop: Annotated[float, Ge(0)] = 600.0
+    """Seconds without a call until a server is stopped; 0 keeps it running."""
+    isolation: Isolation | None = None
+    """Who shares a connection: everybody, or one front session each."""
+    refresh: bool = True
+    """Whether kept catalogues are checked again behind the first answer."""
+    folder: str | None = None
+    """Where catalogues and logs are kept; the user's cache folder where it is not given."""
+    log_bytes: Annotated[int, Ge(4096)] = 1_000_000
+    """Size of the log of one server's stderr."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreSettings:
+    """Where state that outlives a request is kept."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    url: str = field(default="memory://", repr=False)
+    """`memory://`, or a `redis://`, `rediss://` or `unix://` address that all replicas share."""
+    prefix: str = "pegboard:"
+    """What every key starts with."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiKey:
+    """One static key, known by its hash only."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    principal: str
+    """Who it stands for."""
+    sha256: str
+    """The hash of the key, in hexadecimal."""
+    groups: tuple[str, ...] = ()
+    """Groups that permissions may name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthSettings:
+    """Who may use the HTTP gateway."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    kind: Literal["none", "keys", "jwt"] = "none"
+    """Nobody in particular, static keys, or tokens of an OAuth 2.1 authorization server."""
+    keys: tuple[ApiKey, ...] = ()
+    issuer: str | None = None
+    """The authorization server."""
+    audience: str | None = None
+    """What tokens must be made for: this gateway's own address."""
+    jwks_url: str | None = None
+    """Its keys, where they are not found from `issuer`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrustSettings:
+    """Whether tool definitions that nobody has seen may be used."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    mode: TrustMode = "first-use"
+    """`first-use`: new tools at once, changed ones after approval; `approve`: neither before."""
+    lock: str | None = None
+    """The lock file; nothing is held back where it is not given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HttpSettings:
+    """The HTTP gateway."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    allowed_hosts: tuple[str, ...] = ()
+    """Host headers to answer beside the address it listens on; against DNS rebinding."""
+    allowed_origins: tuple[str, ...] = ()
+    """Origins of web pages that may call."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Everything `pegboard.toml` can say."""
+
+    # `import` is the word in the file and no name in Python.
+    __pydantic_config__: ClassVar[Any] = {
+        **_STRICT,
+        "alias_generator": lambda name: "import" if name == "imports" else name,  # pyright: ignore[reportUnknownLambdaType]
+    }
+
+    face: FaceName = "auto"
+    """How clients see the catalogue."""
+    pins: tuple[str, ...] = ()
+    """Tools that every face lists as themselves, by name or glob."""
+    risk: Literal["auto", "split", "single"] = "auto"
+    """Whether there is one call tool for each risk."""
+    structured: bool = False
+    """Whether meta-tools answer in structured content too."""
+    instructions: str | None = None
+    """What the client is told about this server, instead of the usual."""
+    imports: tuple[str, ...] = ()
+    """Files of other clients whose servers are taken over, such as `~/.cursor/mcp.json`."""
+    clients: Mapping[str, FaceName] = field(default_factory=dict[str, FaceName])
+    """The face by the client's name (a glob), for clients that say who they are."""
+    names: NameSettings = NameSettings()
+    risk_rules: RiskRules = RiskRules()
+    budgets: Budgets = Budgets()
+    dynamic: DynamicSettings = DynamicSettings()
+    calls: CallSettings = CallSettings()
+    results: ResultSettings = ResultSettings()
+    upstreams: UpstreamSettings = UpstreamSettings()
+    store: StoreSettings = StoreSettings()
+    auth: AuthSettings = AuthSettings()
+    trust: TrustSettings = TrustSettings()
+    http: HttpSettings = HttpSettings()
+    servers: Mapping[str, ServerEntry] = field(default_factory=dict[str, ServerEntry])
+    """MCP servers by name."""
+    sources: Mapping[str, SourceEntry] = field(default_factory=dict[str, SourceEntry])
+    """OpenAPI documents by name."""

@@ -1,0 +1,151 @@
+"""Variables in configuration texts: `${VAR}` and the other spellings that clients have for it.
+
+| written | means | who writes it |
+|---|---|---|
+| `${VAR}`, `${VAR:-default}` | environment | Claude Code, Gemini CLI, Goose, Pegboard |
+| `${env:VAR}` | environment | Cursor, VS Code, Windsurf |
+| `$VAR` | environment; left alone where it is not set | Gemini CLI, Goose |
+| `{env:VAR}`, `{file:path}` | environment, text of a file | opencode |
+| `${file:path}` | text of a file | Windsurf |
+| `${input:id}` | asked by VS Code; here `PEGBOARD_INPUT_ID` or its default | VS Code |
+| `${workspaceFolder}`, `${userHome}`, ... | folders | Cursor, VS Code |
+
+`$${VAR}` stays `${VAR}`. All that a value depends on is an argument; nothing reads the real
+environment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from pegboard.config.documents import KeyPath
+from pegboard.core.json import Json, JsonObject
+
+Spelling: TypeAlias = Literal["none", "dollar", "dollar-bare", "braces"]
+"""Which references a client's files may hold."""
+
+_DOLLAR = re.compile(r"(\$?)\$\{([^{}]*)\}")
+_BARE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+_BRACES = re.compile(r"\{(env|file):([^{}]+)\}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Unresolved(Exception):
+    """A reference that has no value; the message says which and what to do."""
+
+    def __init__(self, message: str, variable: str) -> None:
+        super().__init__(message)
+        self.variable = variable
+
+
+@dataclass(frozen=True, slots=True)
+class Variables:
+    """What references can mean in one file."""
+
+    env: Mapping[str, str] = field(repr=False)
+    folder: Path
+    """The file's own folder: relative files are found from here."""
+    workspace: Path
+    home: Path
+    inputs: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+
+    def expand(self, text: str, spelling: Spelling) -> str:
+        """The text with its references replaced; `Unresolved` at the first that has no value."""
+        if spelling == "none" or ("$" not in text and "{" not in text):
+            return text
+        if spelling == "braces":
+            return _BRACES.sub(lambda m: self._prefixed(m[1], m[2], m[0]), text)
+        if spelling == "dollar-bare":
+            text = _BARE.sub(lambda m: self.env.get(m[1], m[0]), text)
+        return _DOLLAR.sub(self._dollar, text)
+
+    def _dollar(self, match: re.Match[str]) -> str:
+        if match[1]:
+            return match[0][1:]
+        body, reference = match[2], match[0]
+        prefix, colon, rest = body.partition(":")
+        if folder := self._folders().get(body):
+            return folder
+        if colon and not rest.startswith("-"):
+            return self._prefixed(prefix, rest, reference)
+        return self._variable(body, reference)
+
+    def _folders(self) -> dict[str, str]:
+        return {
+            "workspaceFolder": str(self.workspace),
+            "workspaceFolderBasename": self.workspace.name,
+            "userHome": str(self.home),
+            "pathSeparator": "/",
+            "/": "/",
+        }
+
+    def _prefixed(self, prefix: str, rest: str, reference: str) -> str:
+        match prefix:
+            case "env":
+                return self._variable(rest, reference)
+            case "file":
+                return self._file(rest, reference)
+            case "input":
+                return self._input(rest)
+            case _:
+                raise Unresolved(f"{reference} means nothing outside its client.", reference)
+
+    def _variable(self, body: str, reference: str) -> str:
+        name, has_default, default = body.partition(":-")
+        if not _NAME.fullmatch(name):
+            return reference  # a shell's own syntax, meant for the shell
+        value = self.env.get(name)
+        if value is None or (has_default and not value):
+            if not has_default:
+                raise Unresolved(
+                    f"the variable {name} is not set. Set it in the environment, or write "
+                    f"${{{name}:-default}}.",
+                    name,
+                )
+            return default
+        return value
+
+    def _file(self, name: str, reference: str) -> str:
+        path = self.folder / (self.home / name[2:] if name.startswith("~/") else Path(name))
+        try:
+            return path.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as exc:
+            raise Unresolved(f"{reference} cannot be read: {path}.", reference) from exc
+
+    def _input(self, name: str) -> str:
+        variable = "PEGBOARD_INPUT_" + re.sub(r"[^A-Za-z0-9]", "_", name).upper()
+        if variable in self.env:
+            return self.env[variable]
+        known = self.inputs.get(name, {})
+        if isinstance(known.get("default"), str):
+            return known["default"]
+        asked = f" ({known['description']})" if known.get("description") else ""
+        raise Unresolved(
+            f"${{input:{name}}}{asked} is asked for by VS Code itself. Set {variable} in the "
+            f"environment of Pegboard.",
+            variable,
+        )
+
+
+Report: TypeAlias = Callable[[KeyPath, Unresolved], None]
+
+
+def expanded(
+    value: Json, variables: Variables, spelling: Spelling, report: Report, key: KeyPath = ()
+) -> Json:
+    """A JSON value with every string in it expanded; `report` gets what has no value."""
+    if isinstance(value, str):
+        try:
+            return variables.expand(value, spelling)
+        except Unresolved as exc:
+            report(key, exc)
+            return value
+    if isinstance(value, dict):
+        return {k: expanded(v, variables, spelling, report, (*key, k)) for k, v in value.items()}
+    if isinstance(value, list):
+        return [expanded(v, variables, spelling, report, (*key, i)) for i, v in enumerate(value)]
+    return value

@@ -1,0 +1,290 @@
+"""The catalogues of upstreams on disk, so that a server need not be started to be listed.
+
+One file for each upstream, named by a digest of what identifies it. A file is written whole beside
+the old one and then takes its place, so that readers in any number of gateways see the old or the
+new one and never a part. Its first line has a checksum: what was cut short, damaged or is of
+another version is ignored with a warning, and written anew when the upstream has been listed again.
+
+    first line   pegboard-catalogue 1 <sha-256 of the rest> <length of the index>
+    index        what the server said of itself; each tool without its schemas, and where these are
+    body         the schemas, JSON after JSON
+
+Reading a file parses the index alone. A tool's schemas are parsed when somebody asks for them.
+Functions here block: call them in a thread where an event loop runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pegboard.core.calls import Era
+from pegboard.core.json import Json, JsonObject, compact, digest
+from pegboard.core.tools import Schemas, Tool
+from pegboard.upstream.names import DEFAULT_NAMING, Naming
+from pegboard.upstream.spec import UpstreamSpec
+from pegboard.upstream.wire import ToolProblem, Treatment, checked_entries, schemas_of
+
+SUFFIX = ".catalogue"
+_MAGIC = b"pegboard-catalogue 1"
+_SECRET = re.compile(r"key|token|secret|passw|auth|credential|session|cookie", re.IGNORECASE)
+_STALE_TEMPORARY = 3600.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What an upstream said of itself beside its tools."""
+
+    server_info: JsonObject = field(default_factory=dict[str, Json])
+    capabilities: JsonObject = field(default_factory=dict[str, Json])
+    instructions: str | None = None
+    era: Era = "legacy"
+    protocol_version: str | None = None
+    resources: list[JsonObject] = field(default_factory=list[JsonObject])
+    resource_templates: list[JsonObject] = field(default_factory=list[JsonObject])
+    prompts: list[JsonObject] = field(default_factory=list[JsonObject])
+
+
+def identity(spec: UpstreamSpec) -> str:
+    """A digest of what makes this upstream this one, in hexadecimal.
+
+    Credentials are no part of it: header values, and environment variables whose names say that
+    they are secret, count by name alone. A new token is no new server, and nothing secret can be
+    guessed from the digest of these. The configured name is part of it, since two accounts on one
+    server are two upstreams.
+    """
+    return digest(
+        {
+            "name": spec.name,
+            "transport": spec.transport,
+            "command": [spec.command, *spec.args],
+            "cwd": spec.cwd,
+            "url": spec.url,
+            "env": {k: None if _SECRET.search(k) else v for k, v in spec.env.items()},
+            "headers": sorted(name.lower() for name in spec.headers),
+        }
+    )
+
+
+class _Slice:
+    """A tool's schemas as a piece of the file, parsed when they are first asked for."""
+
+    __slots__ = ("_body", "_end", "_schemas", "_start")
+
+    def __init__(self, body: bytes, start: int, end: int) -> None:
+        self._body, self._start, self._end = body, start, end
+        self._schemas: Schemas | None = None
+
+    def __call__(self) -> Schemas:
+        if self._schemas is None:
+            self._schemas = schemas_of(self.entry())
+        return self._schemas
+
+    def entry(self) -> JsonObject:
+        return json.loads(self._body[self._start : self._end])
+
+
+class KeptCatalogue:
+    """What one upstream listed when it was last asked."""
+
+    def __init__(
+        self, name: str, index: JsonObject, data: bytes, offset: int, saved_at: float
+    ) -> None:
+        self.about = About(**index["about"])
+        self.hash: str = index["hash"]
+        self.saved_at = saved_at
+        """When it was last known to be true, in seconds since the epoch."""
+        self.problems = tuple(ToolProblem(name, *problem) for problem in index["problems"])
+        self._name = name
+        self._tools: list[list[Any]] = index["tools"]
+        self._data = data
+        self._offset = offset
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def entries(self) -> list[JsonObject]:
+        """The raw `tools/list` entries, whole."""
+        return [{**light, **self._slice(start, end).entry()} for light, start, end in self._tools]
+
+    def tools(self, spec: UpstreamSpec, naming: Naming | None = None) -> list[Tool]:
+        """The tools that the configuration shows; their schemas are parsed on first use."""
+        treatment = treatment_of(spec, naming)
+        return [
+            treatment.tool(light, self._slice(start, end))
+            for light, start, end in self._tools
+            if treatment.wants(light["name"])
+        ]
+
+    def _slice(self, start: int, end: int) -> _Slice:
+        return _Slice(self._data, self._offset + start, self._offset + end)
+
+
+def treatment_of(spec: UpstreamSpec, naming: Naming | None = None) -> Treatment:
+    """How a spec has the tools of its server treated."""
+    shows = spec.shows if spec.include or spec.exclude else None
+    return Treatment(
+        spec.name, spec.category, spec.prefix, naming or DEFAULT_NAMING, shows, spec.timeout
+    )
+
+
+class CatalogueFolder:
+    """The folder of kept catalogues; where it cannot be used, servers are asked again."""
+
+    def __init__(self, folder: Path, *, warn: Callable[[str], None] = _log.warning) -> None:
+        self.folder = folder
+        self._warn = warn
+        self._said = False
+
+    def load(self, spec: UpstreamSpec) -> KeptCatalogue | None:
+        """What the upstream listed last; `None` when that is not known or cannot be read."""
+        path = self._path(spec)
+        try:
+            with path.open("rb") as file:
+                data = file.read()
+                saved_at = os.fstat(file.fileno()).st_mtime
+        except FileNotFoundError:
+            return None
+        except OSError as exc:
+            self._say_once(exc)
+            return None
+        try:
+            return _parse(spec.name, data, saved_at)
+        except (ValueError, KeyError, TypeError) as exc:
+            self._warn(f"{path} is not usable and is ignored ({exc}); {spec.name} is asked again.")
+            return None
+
+    def save(self, spec: UpstreamSpec, about: About, entries: Iterable[Json]) -> KeptCatalogue:
+        """Keep what an upstream listed, and give it back as it would be read.
+
+        Where the folder cannot be written the result is the same; a warning says so once.
+        """
+        data = _text(spec.name, about, entries)
+        path = self._path(spec)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _write(path, data)
+        except OSError as exc:
+            self._say_once(exc)
+        return _parse(spec.name, data, _modified(path))
+
+    def forget(self, spec: UpstreamSpec) -> None:
+        """Remove what is kept of an upstream."""
+        try:
+            self._path(spec).unlink(missing_ok=True)
+        except OSError as exc:
+            self._say_once(exc)
+
+    def sweep(self, *, now: float, unused_for: float = 90 * 86_400.0) -> int:
+        """Remove what a killed writer left behind and what nobody has refreshed for long."""
+        removed = 0
+        limits = {".tmp": _STALE_TEMPORARY, SUFFIX: unused_for}
+        try:
+            for path in self.folder.iterdir():
+                limit = limits.get(path.suffix)
+                if limit is not None and now - path.stat().st_mtime > limit:
+                    path.unlink(missing_ok=True)
+                    removed += 1
+        except OSError:
+            pass  # another gateway sweeps too, or there is no folder: nothing is owed to anybody
+        return removed
+
+    def _path(self, spec: UpstreamSpec) -> Path:
+        readable = re.sub(r"[^A-Za-z0-9_-]", "_", spec.name)[:40]
+        return self.folder / f"{readable}-{identity(spec)[:24]}{SUFFIX}"
+
+    def _say_once(self, exc: OSError) -> None:
+        if not self._said:
+            self._said = True
+            self._warn(
+                f"Catalogues cannot be kept in {self.folder} ({exc.strerror or exc}): servers are "
+                f"started to be listed every time. Make the folder writable or set another one."
+            )
+
+
+def _text(name: str, about: About, entries: Iterable[Json]) -> bytes:
+    good, problems = checked_entries(entries, name)
+    tools: list[list[Any]] = []
+    pieces: list[bytes] = []
+    position = 0
+    for entry in good:
+        light = {k: v for k, v in entry.items() if k not in ("inputSchema", "outputSchema")}
+        heavy = {k: entry[k] for k in ("inputSchema", "outputSchema") if k in entry}
+        piece = compact(heavy).encode("utf-8", "surrogatepass")
+        tools.append([light, position, position + len(piece)])
+        pieces.append(piece)
+        position += len(piece)
+    body = b"".join(pieces)
+    index = {
+        "hash": hashlib.sha256(compact(tools).encode("utf-8", "surrogatepass") + body).hexdigest(),
+        "about": asdict(about),
+        "problems": [[p.tool, p.message, p.left_out] for p in problems],
+        "tools": tools,
+    }
+    text = compact(index).encode("utf-8", "surrogatepass")
+    checksum = hashlib.sha256(text + body).hexdigest().encode()
+    return b"%s %s %d\n%s%s" % (_MAGIC, checksum, len(text), text, body)
+
+
+def _parse(name: str, data: bytes, saved_at: float) -> KeptCatalogue:
+    end = data.find(b"\n", 0, 200)
+    head = data[: max(end, 0)].split(b" ")
+    if len(head) != 4 or b" ".join(head[:2]) != _MAGIC:
+        raise ValueError("it is of another kind or version")
+    start = end + 1
+    if hashlib.sha256(memoryview(data)[start:]).hexdigest().encode() != head[2]:
+        raise ValueError("it is damaged")
+    body = start + int(head[3])
+    index = json.loads(data[start:body].decode("utf-8", "surrogatepass"))
+    return KeptCatalogue(name, index, data, body, saved_at)
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Put the data in place of the file at once, or leave the file as it is."""
+    if _holds(path, data):
+        os.utime(path)
+        return
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".tmp")
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the renaming itself survive a power cut, where folders can be opened for that."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    try:
+        return path.stat().st_size == len(data) and path.read_bytes() == data
+    except OSError:
+        return False
+
+
+def _modified(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -1,0 +1,148 @@
+"""A list of tools as an upstream sent it: good entries become tools, bad ones are reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pegboard.core.json import JsonObject
+from pegboard.upstream.names import own_name
+from pegboard.upstream.wire import checked_entries, tools_from_wire
+
+OBJECT: JsonObject = {"type": "object"}
+
+
+def entry(name: Any = "get_thing", **rest: Any) -> JsonObject:
+    return {"name": name, "inputSchema": OBJECT, **rest}
+
+
+def test_everything_that_a_client_may_see_is_kept() -> None:
+    raw = entry(
+        title="Get a thing",
+        description="Gets one thing by id. Fast.",
+        inputSchema={"type": "object", "properties": {"id": {"type": "string"}}},
+        outputSchema={"type": "object", "properties": {"n": {"type": "integer"}}},
+        annotations={"readOnlyHint": True},
+        icons=[{"src": "https://h/i.png"}],
+        _meta={"x": 1},
+    )
+    (tool,), problems = tools_from_wire([raw], server="s")
+    assert problems == []
+    assert (tool.id, tool.name, tool.server) == ("s.get_thing", "s_get_thing", "s")
+    assert (tool.summary, tool.risk, tool.category) == ("Gets one thing by id", "read", "s")
+    assert tool.wire() == {**raw, "name": "s_get_thing"}
+    assert own_name(tool) == "get_thing"
+
+
+def test_the_configuration_decides_category_prefix_timeout_and_what_is_shown() -> None:
+    tools, _ = tools_from_wire(
+        [entry("a"), entry("b")],
+        server="s",
+        category="c",
+        prefix="",
+        shows=lambda name: name != "b",
+        timeout=3,
+    )
+    assert [(t.name, t.category, t.timeout) for t in tools] == [("a", "c", 3)]
+
+
+def test_another_boards_category_is_kept() -> None:
+    meta = {"io.github.pegboard/category": "issues"}
+    (tool,), _ = tools_from_wire([entry(_meta=meta)], server="s")
+    assert tool.category == "issues"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "risk"),
+    [
+        (None, "write"),
+        ({"readOnlyHint": True}, "read"),
+        ({"destructiveHint": True}, "destructive"),
+        ({"destructiveHint": False}, "write"),
+    ],
+)
+def test_risk_comes_from_annotations(annotations: Any, risk: str) -> None:
+    (tool,), _ = tools_from_wire([entry(annotations=annotations)], server="s")
+    assert tool.risk == risk
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        (None, "entry 1: it is no object but NoneType"),
+        ("get", "entry 1: it is no object but str"),
+        ({"inputSchema": OBJECT}, "entry 1: it has no name"),
+        (entry(5), "entry 1: it has no name"),
+        (entry("  "), "entry 1: it has no name"),
+        ({"name": "x"}, "x: it has no `inputSchema` object"),
+        (entry("x", inputSchema=None), "x: it has no `inputSchema` object"),
+        (entry("x", inputSchema=True), "x: it has no `inputSchema` object"),
+        (entry("x", inputSchema={"type": "string"}), "x: its `inputSchema` is of type 'string'"),
+        (entry("good"), "good: it is listed twice"),
+    ],
+)
+def test_an_entry_that_is_no_tool_is_left_out_and_the_others_stay(bad: Any, says: str) -> None:
+    tools, problems = tools_from_wire([entry("good"), bad, entry("too")], server="s")
+    assert [t.name for t in tools] == ["s_good", "s_too"]
+    (problem,) = problems
+    assert problem.left_out
+    assert str(problem).startswith(f"s: {says}")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("description", 5),
+        ("title", ["x"]),
+        ("annotations", "read"),
+        ("icons", "url"),
+        ("icons", ["url"]),
+        ("_meta", 1),
+        ("outputSchema", "x"),
+    ],
+)
+def test_a_malformed_part_is_not_used_and_the_tool_stays(key: str, value: Any) -> None:
+    (tool,), (problem,) = tools_from_wire([entry(**{key: value})], server="s")
+    assert key not in tool.wire()
+    assert not problem.left_out
+    assert f"`{key}` is malformed" in problem.message
+
+
+@pytest.mark.parametrize("name", ["has space", "ünï", "x" * 129, "a/b"])
+def test_a_name_that_mcp_does_not_allow_gets_a_legal_one(name: str) -> None:
+    (tool,), (problem,) = tools_from_wire([entry(name)], server="s")
+    assert not problem.left_out
+    assert own_name(tool) == name
+    assert len(tool.name) <= 64
+    assert tool.name.replace("_", "").replace("-", "").isalnum()
+
+
+def test_an_input_schema_without_a_type_says_object() -> None:
+    (tool,), _ = tools_from_wire([entry(inputSchema={"properties": {"a": {}}})], server="s")
+    assert tool.input_schema == {"type": "object", "properties": {"a": {}}}
+
+
+junk = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["name", "inputSchema", "type", "annotations", "title"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.lists(junk, max_size=6))
+def test_no_list_however_wrong_costs_a_good_tool(entries: list[Any]) -> None:
+    tools, _ = tools_from_wire([entry("good"), *entries], server="s")
+    assert tools[0].name == "s_good"
+    assert len({t.id for t in tools}) == len(tools)
+    good, _ = checked_entries(entries, "s")
+    assert checked_entries(good, "s")[0] == good
