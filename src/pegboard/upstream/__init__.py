@@ -1,0 +1,1 @@
+"""The servers behind the gateway: reached, started, stopped, listed, relayed to."""
