@@ -51,7 +51,7 @@ class Addresses:
     @cached_property
     def templates(self) -> tuple[JsonObject, ...]:
         """All templates; an address where several servers list the same."""
-        return self._unique("templates", "uriTemplate")
+        return self._unique("resource_templates", "uriTemplate")
 
     def prompt(self, address: str) -> Place | None:
         """The prompt of that address, or of that name if only one server has it."""
@@ -79,7 +79,7 @@ class Addresses:
         if (place := self.explicit(text)) is not None:
             return place
         for server, entries in self.listings.items():
-            if any(entry.get("uriTemplate") == text for entry in entries.templates):
+            if any(entry.get("uriTemplate") == text for entry in entries.resource_templates):
                 return Place(server, text)
         return self.resource(text)
 
@@ -124,7 +124,7 @@ class Addresses:
         uses: Counter[str] = Counter()
         for listing in self.listings.values():
             uses.update({str(e.get("uri")) for e in listing.resources})
-            uses.update({str(e.get("uriTemplate")) for e in listing.templates})
+            uses.update({str(e.get("uriTemplate")) for e in listing.resource_templates})
         return uses
 
     def _unique(self, kind: str, key: str) -> tuple[JsonObject, ...]:
@@ -141,7 +141,7 @@ class Addresses:
     def _parsed(self) -> list[tuple[str, UriTemplate]]:
         parsed: list[tuple[str, UriTemplate]] = []
         for listing in self.listings.values():
-            for entry in listing.templates:
+            for entry in listing.resource_templates:
                 try:
                     parsed.append((listing.server, UriTemplate.parse(str(entry["uriTemplate"]))))
                 except (KeyError, ValueError):

@@ -62,4 +62,4 @@ def _problem(exc: BaseException | None) -> str:
         return "answered the handshake with something that is not MCP"
     if isinstance(exc, MCPError):
         return f"refused the handshake: {exc.message} ({exc.code})"
-    return f"cannot be reached: {str(exc)[:_LONGEST] or type(exc).__name__}"
+    return f"cannot be reached: {str(exc)[:_LONGEST].rstrip('.') or type(exc).__name__}"

@@ -5,7 +5,8 @@ Entries are kept raw: whoever builds tools of them decides what is a valid one.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import cast
 
 from pegboard.core.calls import Caller, Era
@@ -27,27 +28,15 @@ class Listing:
     """What a server said of itself, and the raw entries of its four lists."""
 
     server: str
-    era: Era
-    version: str
-    info: JsonObject
-    capabilities: JsonObject
+    server_info: JsonObject = field(default_factory=dict[str, Json])
+    capabilities: JsonObject = field(default_factory=dict[str, Json])
     instructions: str | None = None
-    tools: tuple[JsonObject, ...] = ()
-    resources: tuple[JsonObject, ...] = ()
-    templates: tuple[JsonObject, ...] = ()
-    prompts: tuple[JsonObject, ...] = ()
-
-    def to_json(self) -> JsonObject:
-        """As a JSON object, for keeping."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
-
-    @classmethod
-    def from_json(cls, value: JsonObject) -> Listing:
-        """The listing that `to_json` was made of. Raises `TypeError` for anything else."""
-        fields: JsonObject = {
-            k: tuple(cast(list[Json], v)) if isinstance(v, list) else v for k, v in value.items()
-        }
-        return cls(**fields)
+    era: Era = "legacy"
+    protocol_version: str | None = None
+    tools: Sequence[JsonObject] = ()
+    resources: Sequence[JsonObject] = ()
+    resource_templates: Sequence[JsonObject] = ()
+    prompts: Sequence[JsonObject] = ()
 
 
 async def read_listing(connection: Connection) -> Listing:
@@ -56,18 +45,17 @@ async def read_listing(connection: Connection) -> Listing:
     Raises:
         UpstreamError: it cannot be listed: it fails, or its pages never end.
     """
-    offered = connection.capabilities
     greeting = connection.greeting
     return Listing(
         server=connection.spec.name,
-        era=connection.era,
-        version=connection.version,
-        info=_info(greeting),
-        capabilities=offered,
+        server_info=_info(greeting),
+        capabilities=connection.capabilities,
         instructions=greeting.get("instructions"),
+        era=connection.era,
+        protocol_version=connection.version,
         tools=await read_pages(connection, "tools/list", "tools"),
         resources=await _optional(connection, "resources/list", "resources"),
-        templates=await _optional(
+        resource_templates=await _optional(
             connection, "resources/templates/list", "resourceTemplates", capability="resources"
         ),
         prompts=await _optional(connection, "prompts/list", "prompts"),

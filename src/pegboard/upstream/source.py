@@ -14,20 +14,20 @@ from pegboard.upstream.spec import UpstreamSpec
 
 
 class UpstreamSource:
-    """Tools that a server carries out; which ones is set by `hold`, from its catalogue."""
+    """Tools that a server carries out; which ones is set by `hold`, from its catalogue.
 
-    def __init__(
-        self, spec: UpstreamSpec, relay: Relay, entries: Iterable[tuple[Tool, str]] = ()
-    ) -> None:
+    The server's own name of a tool is its id without the server: `github.create_issue` is called
+    `create_issue` there, whatever name clients see.
+    """
+
+    def __init__(self, spec: UpstreamSpec, relay: Relay, tools: Iterable[Tool] = ()) -> None:
         self._spec = spec
         self._relay = relay
-        self.hold(entries)
+        self.hold(tools)
 
-    def hold(self, entries: Iterable[tuple[Tool, str]]) -> None:
-        """Take these tools, each with the name that the server itself gave it."""
-        pairs = list(entries)
-        self._tools = tuple(tool for tool, _ in pairs)
-        self._names = {tool.id: name for tool, name in pairs}
+    def hold(self, tools: Iterable[Tool]) -> None:
+        """Take these tools in place of those held before."""
+        self._tools = tuple(tools)
         self._mirrored: dict[str, HeaderMap] = {}
 
     async def tools(self) -> tuple[Tool, ...]:
@@ -46,7 +46,7 @@ class UpstreamSource:
             method="tools/call",
             params={
                 **call.params,
-                "name": self._names.get(tool.id, tool.name),
+                "name": tool.id.removeprefix(f"{self._spec.name}."),
                 "arguments": call.arguments,
             },
             timeout=tool.timeout,

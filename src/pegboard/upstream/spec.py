@@ -4,40 +4,70 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from pegboard.errors import ConfigError
 
 Transport: TypeAlias = Literal["stdio", "http", "sse"]
 Isolation: TypeAlias = Literal["shared", "session"]
+TrustMode: TypeAlias = Literal["first-use", "approve"]
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamSpec:
-    """One server: how to reach it, how long to wait for it, who may share a connection to it.
+    """One server: how to reach it, how long to wait for it, who shares it, which tools it shows.
 
-    `isolation` says who shares: everybody, or only the requests of one front session. `None`
-    leaves it to the protocol: a modern server keeps nothing between requests and is shared, a
-    legacy one is connected to once per front session. `stateless` promises that a legacy server
-    may be shared too. Durations are seconds; `idle_stop=0` keeps it running.
+    `isolation` says who shares: everybody, or only the requests of one front session. `None` leaves
+    it to the protocol: a modern server keeps nothing between requests and is shared, a legacy one
+    is connected to once per front session. `stateless` promises that a legacy server may be shared
+    too. Durations are seconds. Variables are expanded and defaults filled in, so `args`, `env`,
+    `url` and `headers` may hold secrets and stay out of `repr`; `label` is the text for messages.
     """
 
     name: str
     transport: Transport = "stdio"
     command: str | None = None
-    args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     cwd: str | None = None
-    url: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    url: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     timeout: float = 60.0
     isolation: Isolation | None = None
     stateless: bool = False
     idle_stop: float = 600.0
+    """Seconds without a call until it is stopped; 0 keeps it."""
     start_timeout: float = 60.0
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    category: str | None = None
+    prefix: str | None = None
+    """What its tools' names start with instead of its own name; empty for bare names."""
+    pins: tuple[str, ...] = ()
+    face: str | None = None
+    disabled: bool = False
+    trust: TrustMode | None = None
+    origin: str | None = None
+    """The file it was read from."""
 
     def __post_init__(self) -> None:
         if self.transport == "stdio" and not self.command:
             raise ConfigError(f"Server {self.name!r} has no `command` to start.", server=self.name)
         if self.transport != "stdio" and not self.url:
             raise ConfigError(f"Server {self.name!r} has no `url` to reach.", server=self.name)
+
+    @property
+    def label(self) -> str:
+        """What it runs or where it is, for a person: without arguments, query or password."""
+        if self.transport == "stdio":
+            return self.command or ""
+        parts = urlsplit(self.url or "")
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    def shows(self, tool: str) -> bool:
+        """Whether a tool, by the server's own name for it, passes `include` and `exclude`."""
+        if self.include and not any(fnmatchcase(tool, glob) for glob in self.include):
+            return False
+        return not any(fnmatchcase(tool, glob) for glob in self.exclude)
