@@ -13,18 +13,22 @@ from pegboard.upstream.wires import Wire
 _LONGEST = 300
 
 
+class TooSlow(Exception):
+    """It did not come up in the time it has for that."""
+
+
 def cause_of_end(exc: BaseException | None, wire: Wire | None) -> str:
     """Why it ended by itself: how its process left, or what went wrong on the way to it."""
     child = wire.child if wire else None
     if child is not None and child.exit_code is not None:
-        return cause_of(_departure(child.exit_code), wire)
+        return _with_last_words(_departure(child.exit_code), wire)
     status = wire.faults.status if wire and wire.faults else None
     if status is not None:
-        return cause_of(f"answered with HTTP status {status}{_hint(status)}", wire)
-    return cause_of(_problem(exc), wire)
+        return _with_last_words(f"answered with HTTP status {status}{_hint(status)}", wire)
+    return _with_last_words(_problem(exc), wire)
 
 
-def cause_of(what: str, wire: Wire | None) -> str:
+def _with_last_words(what: str, wire: Wire | None) -> str:
     """The cause, with what the server itself said last."""
     child = wire.child if wire else None
     if child is None:
@@ -56,7 +60,7 @@ def _problem(exc: BaseException | None) -> str:
         exc = exc.exceptions[0]
     if exc is None or (isinstance(exc, MCPError) and is_lost(exc)):
         return "closed the connection"
-    if isinstance(exc, CannotStart):
+    if isinstance(exc, (CannotStart, TooSlow)):
         return str(exc)
     if isinstance(exc, ValidationError):
         return "answered the handshake with something that is not MCP"

@@ -20,7 +20,7 @@ from pegboard.core.calls import Era
 from pegboard.core.json import JsonObject
 from pegboard.errors import UpstreamError, UpstreamTimeout, UpstreamUnavailable
 from pegboard.upstream import eras
-from pegboard.upstream.causes import cause_of, cause_of_end
+from pegboard.upstream.causes import TooSlow, cause_of_end
 from pegboard.upstream.fronts import Front
 from pegboard.upstream.sdk import (
     CLIENT,
@@ -87,6 +87,7 @@ class Connection:
         self._on_ready = on_ready
         self._switchboard = Switchboard(spec.name, patron, listener)
         self._life = anyio.CancelScope()
+        self._deadline = math.inf
         self._closing = anyio.Event()
         self._explained = anyio.Event()
         self._wire: Wire | None = None
@@ -121,15 +122,14 @@ class Connection:
     async def run(self) -> None:
         """Open it and keep it until it is closed or breaks; `cause` is what broke it."""
         self.state = "starting"
-        self._life.deadline = anyio.current_time() + self.spec.start_timeout
+        # A net below the bound of the handshake: opening the wire takes time too.
+        self._deadline = anyio.current_time() + self.spec.start_timeout
+        self._life.deadline = self._deadline + CAUSE_TIME
         try:
             with self._life:
                 await self._live()
             if self._life.cancelled_caught and not self._closing.is_set():
-                limit = self.spec.start_timeout
-                self._explain(
-                    cause_of(f"did not answer within {limit:g} s of its start", self._wire)
-                )
+                self._explain(cause_of_end(self._too_slow(), self._wire))
         except Exception as exc:  # the outermost frame of this connection's task
             self._explain(cause_of_end(exc, self._wire))
         finally:
@@ -162,25 +162,36 @@ class Connection:
         async with self._open_wire(self.spec, self._log) as wire:
             self._wire = wire
             dispatcher = RelayDispatcher(wire.dispatcher(), self._switchboard, declared)
-            broke: Exception | None = None
             async with open_session(dispatcher) as session:
-                try:
-                    self.version = await negotiate(session, hint)
-                except (MCPError, ValueError, RuntimeError) as exc:
-                    broke = exc
-                else:
+                broke = await self._greet(session, hint)
+                if broke is None:
                     self._opened(dispatcher, anyio.current_time() - began)
                     await self._serve(session, dispatcher)
             if self._closing.is_set():
                 return None
-            # Before the process is ended: afterwards its exit code would be our doing.
-            if wire.child is not None:
+            # The cause is told before the process is ended, which may take a while and would make
+            # its exit code our doing.
+            lost = isinstance(broke, MCPError) and is_lost(broke)
+            if wire.child is not None and (broke is None or lost):
                 await wire.child.last_words()
             cause = cause_of_end(broke, wire)
-            if isinstance(broke, MCPError) and is_lost(broke):
+            if lost:
                 return cause
             self._explain(cause)
         return None
+
+    async def _greet(self, session: ClientSession, hint: Era | None) -> Exception | None:
+        """Agree with the server on a version; what went wrong, if it did."""
+        with anyio.CancelScope(deadline=self._deadline):
+            try:
+                self.version = await negotiate(session, hint)
+                return None
+            except (MCPError, ValueError, RuntimeError) as exc:
+                return exc
+        return self._too_slow()
+
+    def _too_slow(self) -> TooSlow:
+        return TooSlow(f"did not answer within {self.spec.start_timeout:g} s of its start")
 
     def _opened(self, dispatcher: RelayDispatcher, latency: float) -> None:
         self._life.deadline = math.inf
@@ -209,7 +220,10 @@ class Connection:
         if self.cause is None:
             self.cause = cause
             self._log.note(cause)
+        if self.state == "starting":
+            self.state = "stopping"
         self._explained.set()
+        self.settled.set()
 
     def start_soon(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
         """Run something for as long as this connection lives.

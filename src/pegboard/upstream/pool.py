@@ -148,7 +148,7 @@ class Pool:
         try:
             await connection.settled.wait()
             if connection.cause is not None:
-                raise server.unavailable(self._clock())
+                raise server.unavailable(self._clock(), connection.cause)
             yield connection
         finally:
             connection.close()
@@ -232,7 +232,7 @@ class Pool:
                 continue
             await connection.settled.wait()
             if connection.cause is not None:
-                raise server.unavailable(self._clock())
+                raise server.unavailable(self._clock(), connection.cause)
 
     def _open(self, server: Server, lane: Owner, front: Front) -> Connection:
         if server.health.wait(self._clock()) > 0:

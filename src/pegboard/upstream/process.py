@@ -46,6 +46,7 @@ class ChildProcess:
 
     def __init__(self, process: Process, log: BoundedLog) -> None:
         self.log = log
+        self.spoke = False
         self.strays = 0
         self.first_stray: str | None = None
         self._process = process
@@ -88,7 +89,8 @@ class ChildProcess:
         if self._process.stdin is not None:
             with suppress(*_GONE):
                 await self._process.stdin.aclose()
-        await self._ended_within(LEAVE_TIME)
+        # One that never spoke the protocol does not listen to it either.
+        await self._ended_within(LEAVE_TIME if self.spoke else 0)
         await self._end_group()
         with suppress(*_GONE), anyio.move_on_after(_CLOSE_TIME):
             await self._process.aclose()
@@ -149,6 +151,7 @@ class MessageReader:
     def _take(self, line: bytes) -> None:
         try:
             self._ready.extend(SessionMessage(message) for message in decode(line))
+            self._child.spoke = True
         except ValueError:
             self._child.stray(line)
 

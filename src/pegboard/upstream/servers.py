@@ -89,12 +89,13 @@ class Server:
         for lane in [lane for lane, other in held if other is connection]:
             del self.connections[lane]
 
-    def unavailable(self, now: float) -> UpstreamUnavailable:
-        """Why it cannot be used, and when it is tried again."""
+    def unavailable(self, now: float, cause: str | None = None) -> UpstreamUnavailable:
+        """Why it cannot be used, and when it is tried again; `cause` when it just failed."""
         wait = self.health.wait(now)
         when = f"It is tried again in {wait:.0f} s" if wait >= 1 else "The next call tries again"
         return UpstreamUnavailable(
-            f"{self.spec.name} {self.health.last_error}. {when}; other servers are not affected.",
+            f"{self.spec.name} {cause or self.health.last_error}. {when}; other servers are not "
+            f"affected.",
             server=self.spec.name,
             retry_after=round(wait, 1) or None,
         )

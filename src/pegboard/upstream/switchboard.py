@@ -135,7 +135,7 @@ class Switchboard:
         if method == "ping":
             return {}
         patron = self._patron
-        if patron is None:
+        if patron is None or (patron.era == "modern" and not patron.can_be_asked):
             raise MCPError(METHOD_NOT_FOUND, f"No client can be asked here for {method}.")
         with self._clocks_stopped():
             if patron.era == "modern":
