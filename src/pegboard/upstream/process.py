@@ -12,19 +12,15 @@ import os
 import shutil
 import signal
 import sys
-from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from subprocess import PIPE
-from types import TracebackType
-from typing import Self
 
 import anyio
-from anyio.abc import ByteReceiveStream, Process
+from anyio.abc import Process
 from mcp.client.stdio import get_default_environment
-from mcp.shared.message import SessionMessage
 
-from pegboard.upstream.lines import LineSplitter, LineTooLong, decode, encode
+from pegboard.upstream.messages import MessageReader, MessageWriter
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.stderr import BoundedLog
 
@@ -60,6 +56,10 @@ class ChildProcess:
     def exit_code(self) -> int | None:
         """`None` while it runs; negative when a signal ended it."""
         return self._process.returncode
+
+    def spoken(self) -> None:
+        """Note that it speaks the protocol."""
+        self.spoke = True
 
     def stray(self, line: bytes) -> None:
         """Note a line on stdout that is not protocol: a greeting there must not break a server."""
@@ -126,88 +126,6 @@ def _signal_group(group: int, number: int) -> bool:
     return True
 
 
-class MessageReader:
-    """The messages a server prints, as the SDK's dispatcher reads them."""
-
-    def __init__(self, stdout: ByteReceiveStream, child: ChildProcess) -> None:
-        self._stdout = stdout
-        self._child = child
-        self._splitter = LineSplitter()
-        self._ready: deque[SessionMessage] = deque()
-
-    async def receive(self) -> SessionMessage:
-        while not self._ready:
-            try:
-                chunk = await self._stdout.receive()
-                for line in self._splitter.feed(chunk):
-                    self._take(line)
-            except LineTooLong as exc:
-                self._child.log.note(f"connection closed: {exc}")
-                raise anyio.EndOfStream from exc
-            except _GONE as exc:
-                raise anyio.EndOfStream from exc
-        return self._ready.popleft()
-
-    def _take(self, line: bytes) -> None:
-        try:
-            self._ready.extend(SessionMessage(message) for message in decode(line))
-            self._child.spoke = True
-        except ValueError:
-            self._child.stray(line)
-
-    async def aclose(self) -> None:
-        """Nothing to close here: the process owns its pipes."""
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-
-class MessageWriter:
-    """Where the SDK's dispatcher writes messages for a server."""
-
-    def __init__(self, process: Process) -> None:
-        self._stdin = process.stdin
-
-    async def send(self, item: SessionMessage) -> None:
-        if self._stdin is None:
-            raise anyio.ClosedResourceError
-        try:
-            await self._stdin.send(encode(item.message))
-        except OSError as exc:
-            raise anyio.BrokenResourceError from exc
-
-    async def aclose(self) -> None:
-        """Nothing to close here: the process owns its pipes."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-
 @asynccontextmanager
 async def run_process(
     spec: UpstreamSpec, log: BoundedLog
@@ -222,9 +140,9 @@ async def run_process(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(child.copy_stderr)
         try:
-            if process.stdout is None:
-                raise CannotStart("has no stdout")
-            yield MessageReader(process.stdout, child), MessageWriter(process), child
+            if process.stdout is None or process.stdin is None:
+                raise CannotStart("has no stdin or stdout")
+            yield MessageReader(process.stdout, child), MessageWriter(process.stdin), child
         finally:
             # A cancelled caller must not leave a process behind; every wait inside is bounded.
             with anyio.CancelScope(shield=True):
