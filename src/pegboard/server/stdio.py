@@ -1,0 +1,115 @@
+"""Our own stdin and stdout as message streams, without the threads that the SDK reads files with.
+
+A client gives its server pipes, and the event loop can wait for pipes by itself; going through
+threads is most of what a relayed call costs otherwise. Where stdin or stdout is something else (a
+terminal, a file, Windows) the SDK's `stdio_server` does the work.
+
+While serving, fd 0 is the null device and fd 1 is stderr, so that nothing that prints or reads by
+mistake, here or in a child process, touches the protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import stat
+import sys
+from asyncio.streams import FlowControlMixin
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from typing import Any
+
+import anyio
+from anyio.abc import ByteReceiveStream, ByteSendStream
+from mcp.server.stdio import stdio_server
+
+from pegboard.upstream.messages import MessageReader, MessageWriter
+
+_CHUNK = 1 << 16
+_log = logging.getLogger(__name__)
+
+
+def stdio_streams() -> AbstractAsyncContextManager[tuple[Any, Any]]:
+    """The read and write stream for `Server.run`."""
+    return _pipe_streams() if _are_pipes() else stdio_server()
+
+
+def _are_pipes() -> bool:
+    """Whether both are pipes of their own: a shared one would turn non-blocking for others."""
+    if sys.platform == "win32":
+        return False
+    try:
+        ends = [os.fstat(number) for number in (0, 1, 2)]
+    except OSError:
+        return False
+    piped = all(stat.S_ISFIFO(end.st_mode) or stat.S_ISSOCK(end.st_mode) for end in ends[:2])
+    return piped and len({(end.st_dev, end.st_ino) for end in ends}) == 3
+
+
+@asynccontextmanager
+async def _pipe_streams() -> AsyncGenerator[tuple[MessageReader, MessageWriter]]:
+    loop = asyncio.get_running_loop()
+    with _taken(0, os.devnull) as stdin, _taken(1, None) as stdout:
+        reader = asyncio.StreamReader(limit=_CHUNK)
+        incoming, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(stdin, "rb", buffering=0)
+        )
+        outgoing, protocol = await loop.connect_write_pipe(
+            FlowControlMixin, os.fdopen(stdout, "wb", buffering=0)
+        )
+        writer = asyncio.StreamWriter(outgoing, protocol, None, loop)
+        try:
+            yield MessageReader(_In(reader), _Client()), MessageWriter(_Out(writer))
+        finally:
+            incoming.close()
+            writer.close()
+
+
+@contextmanager
+def _taken(number: int, instead: str | None) -> Generator[int]:
+    """A private duplicate of a standard stream, which meanwhile leads elsewhere or to stderr."""
+    private, kept = os.dup(number), os.dup(number)
+    other = os.dup(2) if instead is None else os.open(instead, os.O_RDONLY)
+    os.dup2(other, number)
+    os.close(other)
+    try:
+        yield private
+    finally:
+        os.set_blocking(kept, True)
+        os.dup2(kept, number)
+        os.close(kept)
+
+
+class _Client:
+    """The client at the other end: what it sends that is not protocol is noted."""
+
+    def spoken(self) -> None: ...
+
+    def stray(self, line: bytes) -> None:
+        if line.strip():
+            _log.warning("On stdin, not JSON-RPC: %r", line[:200])
+
+
+class _In(ByteReceiveStream):
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+
+    async def receive(self, max_bytes: int = _CHUNK) -> bytes:
+        chunk = await self._reader.read(max_bytes)
+        if not chunk:
+            raise anyio.EndOfStream
+        return chunk
+
+    async def aclose(self) -> None: ...
+
+
+class _Out(ByteSendStream):
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+
+    async def send(self, item: bytes) -> None:
+        self._writer.write(item)
+        await self._writer.drain()
+
+    async def aclose(self) -> None: ...

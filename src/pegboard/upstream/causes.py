@@ -1,0 +1,69 @@
+"""Why a connection ended, in words that an operator or a model can act on."""
+
+from __future__ import annotations
+
+import signal
+
+from pydantic import ValidationError
+
+from pegboard.upstream.process import CannotStart
+from pegboard.upstream.sdk import MCPError, is_lost
+from pegboard.upstream.wires import Wire
+
+_LONGEST = 300
+
+
+class TooSlow(Exception):
+    """It did not come up in the time it has for that."""
+
+
+def cause_of_end(exc: BaseException | None, wire: Wire | None) -> str:
+    """Why it ended by itself: how its process left, or what went wrong on the way to it."""
+    child = wire.child if wire else None
+    if child is not None and child.exit_code is not None:
+        return _with_last_words(_departure(child.exit_code), wire)
+    status = wire.faults.status if wire and wire.faults else None
+    if status is not None:
+        return _with_last_words(f"answered with HTTP status {status}{_hint(status)}", wire)
+    return _with_last_words(_problem(exc), wire)
+
+
+def _with_last_words(what: str, wire: Wire | None) -> str:
+    """The cause, with what the server itself said last."""
+    child = wire.child if wire else None
+    if child is None:
+        return what
+    if child.first_stray is not None:
+        what += f"; it printed on stdout what is not MCP: {child.first_stray!r}"
+    if child.log.last_line is not None:
+        what += f"; last on stderr: {child.log.last_line[:_LONGEST]!r}"
+    return what
+
+
+def _departure(code: int) -> str:
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+def _hint(status: int) -> str:
+    if status in (401, 403):
+        return ": look at its `headers`, it wants a credential"
+    return ": look at its `url`" if status == 404 else ""
+
+
+def _problem(exc: BaseException | None) -> str:
+    while isinstance(exc, BaseExceptionGroup):
+        exc = exc.exceptions[0]
+    if exc is None or (isinstance(exc, MCPError) and is_lost(exc)):
+        return "closed the connection"
+    if isinstance(exc, (CannotStart, TooSlow)):
+        return str(exc)
+    if isinstance(exc, ValidationError):
+        return "answered the handshake with something that is not MCP"
+    if isinstance(exc, MCPError):
+        return f"refused the handshake: {exc.message} ({exc.code})"
+    return f"cannot be reached: {str(exc)[:_LONGEST].rstrip('.') or type(exc).__name__}"

@@ -1,0 +1,382 @@
+r"""One live connection to one server: opened, used by many requests at once, over.
+
+A connection lives in one task (`run`), since the SDK's scopes must be left by the task that entered
+them; everybody else only sends requests through it and waits for its events.
+
+    cold -> starting -> ready -> stopping -> cold
+                  \-> failed <-/   (over, with a cause)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Coroutine
+from typing import Literal, TypeAlias
+
+import anyio
+from anyio.abc import TaskGroup
+
+from pegboard.core.calls import Era
+from pegboard.core.json import JsonObject
+from pegboard.errors import UpstreamError, UpstreamTimeout, UpstreamUnavailable
+from pegboard.upstream import eras
+from pegboard.upstream.causes import TooSlow, cause_of_end
+from pegboard.upstream.fronts import Front
+from pegboard.upstream.sdk import (
+    CLIENT,
+    CallOptions,
+    ClientSession,
+    HeaderMap,
+    MCPError,
+    RelayDispatcher,
+    follow_changes,
+    headers_for,
+    is_http_fault,
+    is_lost,
+    is_session_gone,
+    negotiate,
+    open_session,
+)
+from pegboard.upstream.spec import UpstreamSpec
+from pegboard.upstream.stderr import BoundedLog
+from pegboard.upstream.switchboard import Carrier, Listener, Switchboard, UpstreamEvent
+from pegboard.upstream.wires import OpenWire, Wire
+
+State: TypeAlias = Literal["cold", "starting", "ready", "failed", "stopping"]
+
+CAUSE_TIME = 2.0
+"""Seconds to wait for the reason why a connection broke, before saying only that it did."""
+RELISTEN_TIME = 60.0
+"""The longest pause before a lost change stream is opened again."""
+
+
+class ConnectionGone(UpstreamUnavailable):
+    """The server no longer knows this connection, and has not looked at the request."""
+
+
+class Connection:
+    """One connection; `patron` is the front it is opened for, `None` when it is to be shared."""
+
+    def __init__(
+        self,
+        spec: UpstreamSpec,
+        *,
+        open_wire: OpenWire,
+        log: BoundedLog,
+        listener: Listener,
+        patron: Front | None = None,
+        hint: Era | None = None,
+        on_ready: Callable[[Connection], None] = lambda _: None,
+    ) -> None:
+        self.spec = spec
+        self.state: State = "cold"
+        self.era: Era = hint or "legacy"
+        self.version = ""
+        self.greeting: JsonObject = {}
+        self.cause: str | None = None
+        self.latency: float | None = None
+        self.users = 0
+        self.used_at = 0.0
+        self.settled = anyio.Event()
+        self.over = anyio.Event()
+        self._open_wire = open_wire
+        self._log = log
+        self._listener = listener
+        self._patron = patron
+        self._hint: Era | None = hint
+        self._on_ready = on_ready
+        self._switchboard = Switchboard(spec.name, patron, listener)
+        self._life = anyio.CancelScope()
+        self._deadline = math.inf
+        self._closing = anyio.Event()
+        self._explained = anyio.Event()
+        self._wire: Wire | None = None
+        self._dispatcher: RelayDispatcher | None = None
+        self._tasks: TaskGroup | None = None
+        self._level: str | None = None
+        self._watched: frozenset[str] = frozenset()
+        self._listening = anyio.CancelScope()
+
+    # What is known of it.
+
+    @property
+    def pid(self) -> int | None:
+        return self._wire.child.pid if self._wire and self._wire.child else None
+
+    @property
+    def capabilities(self) -> JsonObject:
+        """What the server offers, as it said."""
+        return self.greeting.get("capabilities") or {}
+
+    @property
+    def is_usable(self) -> bool:
+        child = self._wire.child if self._wire else None
+        return self.state == "ready" and (child is None or child.exit_code is None)
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._switchboard.flights)
+
+    # Its life.
+
+    async def run(self) -> None:
+        """Open it and keep it until it is closed or breaks; `cause` is what broke it."""
+        self.state = "starting"
+        # A net below the bound of the handshake: opening the wire takes time too.
+        self._deadline = anyio.current_time() + self.spec.start_timeout
+        self._life.deadline = self._deadline + CAUSE_TIME
+        try:
+            with self._life:
+                await self._live()
+            if self._life.cancelled_caught and not self._closing.is_set():
+                self._explain(cause_of_end(self._too_slow(), self._wire))
+        except Exception as exc:  # the outermost frame of this connection's task
+            self._explain(cause_of_end(exc, self._wire))
+        finally:
+            self.state = "failed" if self.cause else "cold"
+            self._explained.set()
+            self.settled.set()
+            self.over.set()
+
+    def close(self) -> None:
+        """Have it end; `over` tells when."""
+        if self.state == "starting":
+            self._life.cancel()
+        elif self.state == "ready":
+            self.state = "stopping"
+        self._closing.set()
+
+    async def _live(self) -> None:
+        """Connect; a server that dies of being asked for its era gets the old handshake at once."""
+        died = await self._attempt(self._hint)
+        if died and self._hint != "legacy" and self.pid is not None:
+            died = await self._attempt("legacy")
+        if died:
+            self._explain(died)
+
+    async def _attempt(self, hint: Era | None) -> str | None:
+        """Serve over one wire; what it died of if it never came up, else `None`."""
+        began = anyio.current_time()
+        patron = self._patron
+        declared = eras.legacy_capabilities(patron.capabilities, patron.era) if patron else {}
+        async with self._open_wire(self.spec, self._log) as wire:
+            self._wire = wire
+            dispatcher = RelayDispatcher(wire.dispatcher(), self._switchboard, declared)
+            async with open_session(dispatcher) as session:
+                broke = await self._greet(session, hint)
+                if broke is None:
+                    self._opened(dispatcher, anyio.current_time() - began)
+                    await self._serve(session, dispatcher)
+            if self._closing.is_set():
+                return None
+            # The cause is told before the process is ended, which may take a while and would make
+            # its exit code our doing.
+            lost = isinstance(broke, MCPError) and is_lost(broke)
+            if wire.child is not None and (broke is None or lost):
+                await wire.child.last_words()
+            cause = cause_of_end(broke, wire)
+            if lost:
+                return cause
+            self._explain(cause)
+        return None
+
+    async def _greet(self, session: ClientSession, hint: Era | None) -> Exception | None:
+        """Agree with the server on a version; what went wrong, if it did."""
+        with anyio.CancelScope(deadline=self._deadline):
+            try:
+                self.version = await negotiate(session, hint)
+                return None
+            except (MCPError, ValueError, RuntimeError) as exc:
+                return exc
+        return self._too_slow()
+
+    def _too_slow(self) -> TooSlow:
+        return TooSlow(f"did not answer within {self.spec.start_timeout:g} s of its start")
+
+    def _opened(self, dispatcher: RelayDispatcher, latency: float) -> None:
+        self._life.deadline = math.inf
+        self._dispatcher = dispatcher
+        self.greeting = dispatcher.greeting
+        self.era = eras.era_of(self.version)
+        self.latency = latency
+        self.state = "ready"
+        if self.era == "modern":
+            self._switchboard.release()
+        self._on_ready(self)
+        self.settled.set()
+
+    async def _serve(self, session: ClientSession, dispatcher: RelayDispatcher) -> None:
+        """Hold the connection until somebody closes it or the server does."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            if self.era == "modern":
+                tasks.start_soon(self._follow, session)
+            tasks.start_soon(_cancel_after, dispatcher.ended, tasks)
+            tasks.start_soon(_cancel_after, self._closing, tasks)
+        self._tasks = None
+        self.state = "stopping"
+
+    def _explain(self, cause: str) -> None:
+        if self.cause is None:
+            self.cause = cause
+            self._log.note(cause)
+        if self.state == "starting":
+            self.state = "stopping"
+        self._explained.set()
+        self.settled.set()
+
+    def start_soon(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
+        """Run something for as long as this connection lives.
+
+        Raises:
+            UpstreamUnavailable: it does not live any more.
+        """
+        if self._tasks is None:
+            raise self._unavailable()
+        self._tasks.start_soon(work)
+
+    # Its requests.
+
+    async def request(
+        self,
+        method: str,
+        params: JsonObject,
+        front: Front,
+        *,
+        timeout: float | None = None,
+        log_level: str | None = None,
+        mirrored: HeaderMap | None = None,
+        carrier: Carrier | None = None,
+    ) -> JsonObject:
+        """The server's result, raw.
+
+        Raises:
+            UpstreamTimeout: it did not answer in time; it has been told that nobody waits any
+            more. ConnectionGone: it has forgotten this connection, and the request may be sent on
+            another. UpstreamUnavailable: the connection broke. UpstreamError: the server's own
+            error, with its `code` and `data` in the details.
+        """
+        if self._dispatcher is None:
+            raise self._unavailable()
+        limit = self.spec.timeout if timeout is None else timeout
+        with self._switchboard.flight(front, limit, carrier) as flight:
+            sent, options = self._prepare(method, params, front, flight.token, log_level, mirrored)
+            try:
+                with flight.scope:
+                    return await self._dispatcher.inner.send_raw_request(method, sent, options)
+            except MCPError as exc:
+                raise await self._translated(exc, method) from exc
+            raise self._timed_out(method, limit, asked=flight.asked)
+
+    def _prepare(
+        self,
+        method: str,
+        params: JsonObject,
+        front: Front,
+        token: str | None,
+        log_level: str | None,
+        mirrored: HeaderMap | None,
+    ) -> tuple[JsonObject, CallOptions]:
+        if self.era == "modern":
+            declared = eras.modern_capabilities(front.capabilities, can_be_asked=front.can_be_asked)
+            envelope = eras.envelope(self.version, CLIENT, declared, log_level)
+            sent = eras.modern_params(params, token, envelope)
+        else:
+            sent = eras.legacy_params(params, token)
+        if self.spec.transport == "stdio":
+            return sent, {}
+        headers = headers_for(self.version, self.era, method, sent, mirrored)
+        return sent, {"headers": headers}
+
+    async def _translated(self, exc: MCPError, method: str) -> UpstreamError:
+        """The SDK's error as ours: the server's own word, or the end of the connection."""
+        if is_session_gone(exc):
+            self.close()
+            return ConnectionGone(f"{self.spec.name} ended our session.", server=self.spec.name)
+        if is_http_fault(exc):
+            status = self._wire.faults.status if self._wire and self._wire.faults else None
+            return UpstreamUnavailable(
+                f"{self.spec.name} answered {method} with HTTP status {status}.",
+                server=self.spec.name,
+            )
+        if not is_lost(exc):
+            return UpstreamError(exc.message, server=self.spec.name, code=exc.code, data=exc.data)
+        with anyio.move_on_after(CAUSE_TIME):
+            await self._explained.wait()
+        return self._unavailable(exc.message)
+
+    def _unavailable(self, fallback: str = "is not connected") -> UpstreamUnavailable:
+        return UpstreamUnavailable(
+            f"{self.spec.name} {self.cause or fallback}. Whether the call took effect is not "
+            f"known; the next call connects to it again.",
+            server=self.spec.name,
+        )
+
+    def _timed_out(self, method: str, limit: float, *, asked: bool) -> UpstreamTimeout:
+        why = (
+            "its question to the user was not answered in time"
+            if asked
+            else f"it did not answer {method} within {limit:g} s"
+        )
+        return UpstreamTimeout(
+            f"{self.spec.name}: {why}. The call was cancelled; it may have taken effect, so look "
+            f"before you call again.",
+            server=self.spec.name,
+        )
+
+    async def want_level(self, level: str | None, front: Front) -> None:
+        """Have a legacy server log from this level on, if it logs and was told otherwise before."""
+        if self.era == "modern" or level is None or level == self._level:
+            return
+        if "logging" in self.capabilities:
+            await self.request("logging/setLevel", {"level": level}, front)
+        self._level = level
+
+    async def notify(self, method: str, params: JsonObject) -> None:
+        """Tell the server something that needs no answer."""
+        if self._dispatcher is not None:
+            await self._dispatcher.inner.notify(method, params)
+
+    # Changes that a modern server announces.
+
+    @property
+    def watched(self) -> frozenset[str]:
+        """The resources whose changes a client wants to hear of."""
+        return self._watched
+
+    def watch(self, uris: frozenset[str]) -> None:
+        """Have a modern server announce changes of these resources, and no longer of others."""
+        if uris != self._watched:
+            self._watched = uris
+            self._listening.cancel()
+
+    async def _follow(self, session: ClientSession) -> None:
+        """Keep the change stream open for what the server announces and what is watched."""
+        pause = 1.0
+        while True:
+            with anyio.CancelScope() as self._listening:
+                if not await self._listen(session):
+                    await anyio.sleep_forever()  # until something is watched
+                await anyio.sleep(pause)
+                pause = min(pause * 2, RELISTEN_TIME)
+                await self._listener(UpstreamEvent(self.spec.name, "tools"))  # one may be missed
+
+    async def _listen(self, session: ClientSession) -> bool:
+        """Follow the stream to its end; false when the server has none to offer."""
+        lists = {
+            kind: bool((self.capabilities.get(kind) or {}).get("listChanged"))
+            for kind in ("tools", "prompts", "resources")
+        }
+        if not any(lists.values()) and not self._watched:
+            return False
+        try:
+            await follow_changes(session, lists, tuple(sorted(self._watched)))
+        except MCPError as exc:
+            self._log.note(f"announces no changes: {exc.message}")
+            return is_lost(exc)
+        return True
+
+
+async def _cancel_after(event: anyio.Event, tasks: TaskGroup) -> None:
+    await event.wait()
+    tasks.cancel_scope.cancel()

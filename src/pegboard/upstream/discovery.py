@@ -1,0 +1,161 @@
+"""What the servers offer: found at first, all at once; looked at again when they say it changed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from pegboard.errors import PegboardError
+from pegboard.upstream.listing import Listing, read_listing
+from pegboard.upstream.pool import Pool
+from pegboard.upstream.switchboard import UpstreamEvent
+
+QUIET = 0.5
+"""Seconds from a server's announcement to the look at it: announcements come in swarms."""
+REST = 5.0
+"""The shortest time between two looks at one server; doubles while there is nothing new."""
+LONGEST_REST = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What became of one server: its listing, or why there is none."""
+
+    server: str
+    listing: Listing | None
+    error: PegboardError | None
+    seconds: float
+
+
+Progress: TypeAlias = Callable[[int, int, Found], None]
+"""Told of each server as it is in: how many are, of how many, and which."""
+
+
+@asynccontextmanager
+async def discover(
+    pool: Pool,
+    servers: Iterable[str] | None = None,
+    *,
+    bound: int = 8,
+    progress: Progress = lambda done, total, found: None,
+) -> AsyncGenerator[MemoryObjectReceiveStream[Found]]:
+    """List servers (all, unless named), `bound` at a time; each is received as soon as it is in.
+
+        async with discover(pool) as found:
+            async for one in found: ...
+
+    A server that cannot be listed is received with its error; it holds up no other, except by the
+    one place of `bound` that it takes until its `start_timeout`.
+    """
+    names = [spec.name for spec in pool.servers] if servers is None else list(servers)
+    send, receive = anyio.create_memory_object_stream[Found](len(names))
+    places = anyio.CapacityLimiter(bound)
+    done = 0
+
+    async def look(name: str, out: MemoryObjectSendStream[Found]) -> None:
+        async def report(found: Found) -> None:
+            nonlocal done
+            done += 1
+            progress(done, len(names), found)
+            await out.send(found)
+
+        async with out, places:
+            await _look(pool, name, report)
+
+    async with receive, anyio.create_task_group() as tasks:
+        with send:
+            for name in names:
+                tasks.start_soon(look, name, send.clone())
+        yield receive
+        tasks.cancel_scope.cancel()
+
+
+async def _look(pool: Pool, name: str, report: Callable[[Found], Awaitable[None]]) -> None:
+    """Report what one server offers, before the connection that was opened for it is ended."""
+    began = anyio.current_time()
+    try:
+        async with pool.visit(name) as connection:
+            listing = await read_listing(connection)
+            await report(Found(name, listing, None, anyio.current_time() - began))
+    except PegboardError as exc:
+        await report(Found(name, None, exc, anyio.current_time() - began))
+
+
+class Refresher:
+    """Looks at a server again after it has announced a change, and reports what is new.
+
+    However often a server announces, it is looked at once for a swarm of announcements, and not
+    again before it has rested; a server that announces and changes nothing rests ever longer.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        on_found: Callable[[Found], Awaitable[None]],
+        *,
+        quiet: float = QUIET,
+        rest: float = REST,
+    ) -> None:
+        self._pool = pool
+        self._on_found = on_found
+        self._quiet = quiet
+        self._rest = rest
+        self._known: dict[str, Listing] = {}
+        self._due: dict[str, float] = {}
+        self._rests: dict[str, float] = {}
+        self._rested_at: dict[str, float] = {}
+        self._busy: set[str] = set()
+        self._wake = anyio.Event()
+
+    def know(self, listing: Listing) -> None:
+        """Compare with this listing from now on."""
+        self._known[listing.server] = listing
+
+    async def notice(self, event: UpstreamEvent) -> None:
+        """Take an announcement; a listener for `Pool.listen`."""
+        if event.change != "resource":
+            self.want(event.server)
+
+    def want(self, server: str) -> None:
+        """Have a server looked at, soon."""
+        if server not in self._due:
+            soon = anyio.current_time() + self._quiet
+            self._due[server] = max(soon, self._rested_at.get(server, 0.0))
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Look when it is time, for ever."""
+        async with anyio.create_task_group() as tasks:
+            while True:
+                self._wake = anyio.Event()
+                now = anyio.current_time()
+                waiting = {s: due for s, due in self._due.items() if s not in self._busy}
+                for server in [s for s, due in waiting.items() if due <= now]:
+                    del self._due[server], waiting[server]
+                    self._busy.add(server)
+                    tasks.start_soon(self._refresh, server)
+                with anyio.CancelScope(deadline=min(waiting.values(), default=math.inf)):
+                    await self._wake.wait()
+
+    async def _refresh(self, server: str) -> None:
+        try:
+            await _look(self._pool, server, self._compare)
+        finally:
+            self._busy.discard(server)
+            self._rested_at[server] = anyio.current_time() + self._rests[server]
+            self._wake.set()
+
+    async def _compare(self, found: Found) -> None:
+        rest = self._rests.get(found.server, self._rest / 2)
+        self._rests[found.server] = min(rest * 2, LONGEST_REST)
+        if found.listing is None or found.listing != self._known.get(found.server):
+            if found.listing is not None:
+                self._rests[found.server] = self._rest
+                self.know(found.listing)
+            await self._on_found(found)

@@ -1,0 +1,118 @@
+"""JSON-RPC messages as lines, decoded without modelling what is inside them.
+
+The SDK's own reader validates every message against four models and copies the unfinished line with
+every chunk, so its work grows with the square of a long result; here each byte is looked at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from mcp_types import (
+    INTERNAL_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, from_json
+
+from pegboard.core.json import Json, JsonObject
+
+LINE_LIMIT = 1 << 28
+"""The longest line we keep in memory while its end has not come: 256 MiB."""
+
+
+class LineTooLong(Exception):
+    """A line grew past the limit."""
+
+
+class LineSplitter:
+    """Chunks in, whole lines out; each byte is copied once however long the line."""
+
+    def __init__(self, limit: int = LINE_LIMIT) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The lines that this chunk completes. Raises `LineTooLong`."""
+        head, *rest = chunk.split(b"\n")
+        self._keep(head)
+        for part in rest:
+            yield b"".join(self._parts)
+            self._parts.clear()
+            self._size = 0
+            self._keep(part)
+
+    def _keep(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size > self._limit:
+            raise LineTooLong(f"a message of more than {self._limit} bytes")
+        if part:
+            self._parts.append(part)
+
+
+def encode(message: JSONRPCMessage) -> bytes:
+    """One line of UTF-8, with its end."""
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+    except (PydanticSerializationError, UnicodeEncodeError):
+        # A lone surrogate, which JSON can escape and UTF-8 cannot carry.
+        return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode() + b"\n"
+
+
+def decode(line: bytes) -> list[JSONRPCMessage]:
+    """The messages of one line, usually one; revision 2025-03-26 allowed batches.
+
+    Raises:
+        ValueError: the line is not JSON-RPC.
+    """
+    try:
+        value: Json = from_json(line)
+    except ValueError:
+        value = json.loads(line)  # accepts escaped lone surrogates
+    entries: list[Json] = value if isinstance(value, list) else [value]
+    return [_message(entry) for entry in entries]
+
+
+def _message(value: Json) -> JSONRPCMessage:
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON-RPC message")
+    entry: JsonObject = value
+    request_id: Json = entry.get("id")
+    method = entry.get("method")
+    if isinstance(method, str):
+        params: Json = entry.get("params")
+        fields: JsonObject = {"params": params} if isinstance(params, dict) else {}
+        if _is_id(request_id):
+            return JSONRPCRequest.model_construct(
+                jsonrpc="2.0", id=request_id, method=method, **fields
+            )
+        return JSONRPCNotification.model_construct(jsonrpc="2.0", method=method, **fields)
+    if not _is_id(request_id) and "error" not in entry:
+        raise ValueError("neither a method nor an id")
+    result: Json = entry.get("result")
+    if isinstance(result, dict):
+        return JSONRPCResponse.model_construct(jsonrpc="2.0", id=request_id, result=result)
+    return JSONRPCError.model_construct(
+        jsonrpc="2.0", id=request_id if _is_id(request_id) else None, error=_error(entry)
+    )
+
+
+def _is_id(value: Json) -> bool:
+    return isinstance(value, (int, str)) and not isinstance(value, bool)
+
+
+def _error(entry: JsonObject) -> ErrorData:
+    try:
+        return ErrorData.model_validate(entry.get("error"))
+    except ValidationError:
+        # The asker must not wait for an answer that has come, however odd it is.
+        return ErrorData(
+            code=INTERNAL_ERROR, message="The server answered with neither a result nor an error."
+        )

@@ -1,0 +1,258 @@
+"""One request to one server and back, in all four pairs of eras.
+
+| front | server | a question of the server reaches the client as |
+|---|---|---|
+| legacy | legacy | the server's own request, on the front session that the connection serves |
+| modern | modern | the server's own `input_required` result, passed through |
+| legacy | modern | requests to the client; then the call is made again with the answers |
+| modern | legacy | an `input_required` result; the call goes on meanwhile (`suspended`) |
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import anyio
+
+from pegboard.core.json import Json, JsonObject
+from pegboard.errors import UpstreamError, UpstreamTimeout
+from pegboard.upstream import eras, tasks
+from pegboard.upstream.connection import Connection, ConnectionGone
+from pegboard.upstream.fronts import Front, Owner
+from pegboard.upstream.pool import Pool
+from pegboard.upstream.sdk import URL_ELICITATION_REQUIRED, HeaderMap, MCPError
+from pegboard.upstream.suspended import Suspensions
+from pegboard.upstream.switchboard import ANSWER_TIME
+
+MOST_ROUNDS: Final = 10
+"""How often a modern server may ask a legacy client within one call; the SDK's own bound."""
+MOST_LINKS: Final = 10_000
+_END_SESSION: Final = "io.github.pegboard/upstreams"
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A request for a server; `mirrored` are the arguments that it wants as HTTP headers."""
+
+    server: str
+    method: str
+    params: JsonObject
+    timeout: float | None = None
+    mirrored: HeaderMap | None = None
+
+    @property
+    def subject(self) -> str:
+        """What it is about: a call taken up again must be about the same."""
+        name = self.params.get("name") or self.params.get("uri")
+        return f"{self.server} {self.method} {name}"
+
+
+class Relay:
+    """Carries requests of fronts to servers."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self._suspensions = Suspensions()
+        self._levels: dict[Owner, str] = {}
+        self._forgetful: list[Callable[[Owner], None]] = []
+        self.links: OrderedDict[str, str] = OrderedDict()
+
+    async def request(self, outgoing: Outgoing, front: Front) -> JsonObject:
+        """The server's result, as the front's era spells it.
+
+        Raises:
+            UpstreamUnavailable: the server cannot be reached, or died.
+            UpstreamTimeout: it did not answer in time.
+            UpstreamError: its own error, with `code` and `data` in the details.
+        """
+        self._end_with(front)
+        try:
+            result = await self._once(outgoing, front)
+        except ConnectionGone:  # a server that forgot our session has not seen the request
+            result = await self._once(outgoing, front)
+        self._note_links(outgoing.server, result.get("content"))
+        return eras.result_for(front.era, tasks.outward(outgoing.server, result))
+
+    async def notify(self, method: str, params: JsonObject, front: Front) -> None:
+        """Tell the legacy servers of this session what its client announced."""
+        for spec in self.pool.servers:
+            for connection in self.pool.live(spec.name, front.owner):
+                if connection.era == "legacy":
+                    await connection.notify(method, params)
+
+    async def set_level(self, level: str, front: Front) -> None:
+        """Have every server of this session log from this level on, also those not started yet."""
+        self._levels[front.owner] = level
+        for spec in self.pool.servers:
+            for connection in self.pool.live(spec.name, front.owner):
+                await connection.want_level(level, front)
+
+    async def end_session(self, session: str) -> None:
+        """Forget a front session and end the connections that served it."""
+        owner = ("session", session)
+        self._levels.pop(owner, None)
+        for forget in self._forgetful:
+            forget(owner)
+        await self.pool.end_session(session)
+
+    def when_session_ends(self, forget: Callable[[Owner], None]) -> None:
+        """Have somebody told whenever a front session has ended."""
+        self._forgetful.append(forget)
+
+    def _note_links(self, server: str, content: Json) -> None:
+        """Remember which server handed out a link: it may be listed nowhere."""
+        for block in content if isinstance(content, list) else ():
+            if isinstance(block, dict) and block.get("type") == "resource_link":
+                uri = str(block.get("uri"))
+                self.links[uri] = server
+                self.links.move_to_end(uri)
+        while len(self.links) > MOST_LINKS:
+            self.links.popitem(last=False)
+
+    def _end_with(self, front: Front) -> None:
+        session = front.caller.session
+        if front.channel is not None and session is not None and front.era == "legacy":
+            front.channel.when_over(_END_SESSION, partial(self.end_session, session))
+
+    async def _once(self, outgoing: Outgoing, front: Front) -> JsonObject:
+        async with self.pool.use(outgoing.server, front) as connection:
+            level = front.log_level or (self._levels.get(front.owner) if self._levels else None)
+            await connection.want_level(level, front)
+            if connection.era == "modern":
+                return await self._to_modern(connection, outgoing, front, level)
+            return await self._to_legacy(connection, outgoing, front)
+
+    async def _to_modern(
+        self, connection: Connection, outgoing: Outgoing, front: Front, level: str | None
+    ) -> JsonObject:
+        params = outgoing.params
+        pause = 0.05
+        for _ in range(MOST_ROUNDS + 1):
+            result = await connection.request(
+                outgoing.method,
+                params,
+                front,
+                timeout=outgoing.timeout,
+                log_level=level,
+                mirrored=outgoing.mirrored,
+            )
+            asked = result.get("resultType") == eras.INPUT_REQUIRED
+            if not asked or front.era == "modern" or front.channel is None:
+                return result
+            params = {k: v for k, v in outgoing.params.items() if k != "inputResponses"}
+            if questions := result.get("inputRequests"):
+                params["inputResponses"] = await _answers(front, questions, outgoing.server)
+            else:
+                await anyio.sleep(pause)  # it only wants to be asked again
+                pause = min(pause * 2, 1.0)
+            if "requestState" in result:
+                params["requestState"] = result["requestState"]
+        raise UpstreamError(
+            f"{outgoing.server} asked the user more than {MOST_ROUNDS} times in one call.",
+            server=outgoing.server,
+        )
+
+    async def _to_legacy(
+        self, connection: Connection, outgoing: Outgoing, front: Front
+    ) -> JsonObject:
+        try:
+            if front.era == "modern" and front.can_be_asked:
+                return await self._suspendable(connection, outgoing, front)
+            return await connection.request(
+                outgoing.method,
+                outgoing.params,
+                front,
+                timeout=outgoing.timeout,
+                mirrored=outgoing.mirrored,
+            )
+        except UpstreamError as exc:
+            if front.era == "modern" and (asked := _url_required(exc, front, outgoing.params)):
+                return asked
+            raise
+
+    async def _suspendable(
+        self, connection: Connection, outgoing: Outgoing, front: Front
+    ) -> JsonObject:
+        token = outgoing.params.get("requestState")
+        if isinstance(token, str):
+            call = self._suspensions.resume(token, front, outgoing.subject)
+            call.answer(outgoing.params.get("inputResponses") or {})
+        else:
+            call = self._suspensions.open(outgoing.server, front, outgoing.subject)
+
+            async def leg() -> JsonObject:
+                with self.pool.hold(connection):
+                    return await connection.request(
+                        outgoing.method,
+                        outgoing.params,
+                        front,
+                        timeout=outgoing.timeout,
+                        carrier=call,
+                    )
+
+            connection.start_soon(partial(call.run, leg))
+        done = True
+        try:
+            result = await call.next()
+            done = result.get("resultType") != eras.INPUT_REQUIRED
+            return result
+        finally:
+            if done:
+                self._suspensions.close(call)
+
+
+async def _answers(front: Front, questions: Mapping[str, Json], server: str) -> JsonObject:
+    """A legacy client's answers to the questions inside a modern result.
+
+    Raises:
+        UpstreamError: the client refused one.
+        UpstreamTimeout: nobody answered.
+    """
+    answers: JsonObject = {}
+    refusals: list[MCPError] = []
+
+    async def ask(key: str, question: JsonObject) -> None:
+        try:
+            params = eras.legacy_question(question, key)
+            answers[key] = await front.ask(str(question.get("method")), params)
+        except MCPError as exc:
+            refusals.append(exc)
+            everybody.cancel_scope.cancel()
+
+    with anyio.move_on_after(ANSWER_TIME) as patience:
+        async with anyio.create_task_group() as everybody:
+            for key, question in questions.items():
+                everybody.start_soon(ask, key, question if isinstance(question, dict) else {})
+    if refusals:
+        refusal = refusals[0]
+        raise UpstreamError(
+            refusal.message, server=server, code=refusal.code, data=refusal.data
+        ) from refusal
+    if patience.cancelled_caught:
+        raise UpstreamTimeout(f"{server}: its question to the user was not answered in time.")
+    return answers
+
+
+def _url_required(exc: UpstreamError, front: Front, params: JsonObject) -> JsonObject | None:
+    """A legacy server's demand that the user visits a page first, as a modern result.
+
+    The client visits it and calls again. One who has just declined gets the error itself.
+    """
+    if exc.details.get("code") != URL_ELICITATION_REQUIRED:
+        return None
+    given = params.get("inputResponses") or {}
+    declined = any(answer.get("action") != "accept" for answer in given.values())
+    if declined or "url" not in (front.capabilities.get("elicitation") or {}):
+        return None
+    pages = (exc.details.get("data") or {}).get("elicitations") or []
+    questions = {
+        f"elicitation-create-{number}": eras.modern_question("elicitation/create", page)
+        for number, page in enumerate(pages, start=1)
+    }
+    if not questions:
+        return None
+    return {"resultType": eras.INPUT_REQUIRED, "inputRequests": questions}

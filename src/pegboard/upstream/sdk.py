@@ -1,0 +1,307 @@
+"""The SDK's client side, and everything of it that is provisional or private, in one place.
+
+`tests/contract/test_client_sdk.py` holds what is used here: a new SDK version that breaks one of
+these fails there, not in a relayed call.
+
+A `ClientSession` negotiates the era and follows `subscriptions/listen`; relayed messages go past
+it. `RelayDispatcher` makes that possible with public means: it is handed to the session as its
+dispatcher, passes the session's own requests on, and keeps every message that the server sends by
+itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final, Protocol, cast
+
+import anyio
+from anyio.abc import TaskStatus
+from mcp.client._probe import negotiate_auto
+from mcp.client._transport import ReadStream, WriteStream
+from mcp.client.session import ClientSession
+from mcp.client.subscriptions import SubscriptionLost, listen
+from mcp.server.context import ServerRequestContext
+from mcp.shared.dispatcher import (
+    CallOptions,
+    DispatchContext,
+    OnNotify,
+    OnNotifyIntercept,
+    OnRequest,
+    Outbound,
+)
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import (
+    MCP_METHOD_HEADER,
+    MCP_NAME_HEADER,
+    MCP_PROTOCOL_VERSION_HEADER,
+    NAME_BEARING_METHODS,
+    encode_header_value,
+    mcp_param_headers,
+    x_mcp_header_map,
+)
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.transport_context import TransportContext
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    URL_ELICITATION_REQUIRED,
+    Implementation,
+)
+
+from pegboard.core.calls import Era
+from pegboard.core.json import Json, JsonObject
+
+__all__ = [
+    "CLIENT",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "METHOD_NOT_FOUND",
+    "URL_ELICITATION_REQUIRED",
+    "CallOptions",
+    "ClientSession",
+    "FrontChannel",
+    "HeaderMap",
+    "Inbox",
+    "MCPError",
+    "ReadStream",
+    "RelayDispatcher",
+    "WriteStream",
+    "follow_changes",
+    "header_map",
+    "headers_for",
+    "is_http_fault",
+    "is_lost",
+    "is_session_gone",
+    "negotiate",
+    "open_session",
+]
+
+HeaderMap = Mapping[tuple[str, ...], str]
+
+
+def _our_version() -> str:
+    try:
+        return version("pegboard")
+    except PackageNotFoundError:  # a source tree
+        return "0"
+
+
+CLIENT: Final[JsonObject] = {"name": "pegboard", "version": _our_version()}
+
+
+class Inbox(Protocol):
+    """Who is told what a server sends by itself."""
+
+    async def on_request(self, method: str, params: Mapping[str, Json] | None) -> JsonObject: ...
+
+    async def on_notify(self, method: str, params: Mapping[str, Json] | None) -> None: ...
+
+
+class RelayDispatcher:
+    """A dispatcher whose inbound side goes to an `Inbox`, and which remembers how it was greeted.
+
+    Only the session uses `send_raw_request` of this class; relayed requests go to `inner` at once.
+    """
+
+    def __init__(
+        self, inner: JSONRPCDispatcher[TransportContext], inbox: Inbox, capabilities: JsonObject
+    ) -> None:
+        self.inner = inner
+        self.ended = anyio.Event()
+        self.greeting: JsonObject = {}
+        self._inbox = inbox
+        self._capabilities = capabilities
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        if method not in ("initialize", "server/discover"):
+            return await self.inner.send_raw_request(method, params, opts)
+        result = await self.inner.send_raw_request(method, self._declare(method, params), opts)
+        self.greeting = result
+        return result
+
+    def _declare(self, method: str, params: Mapping[str, Any] | None) -> JsonObject:
+        """Say what the client behind us can do: the session knows only what we can."""
+        declared = dict(params or {})
+        if method == "initialize":
+            declared["capabilities"] = self._capabilities
+        else:
+            meta = dict(declared.get("_meta") or {})
+            declared["_meta"] = {**meta, CLIENT_CAPABILITIES_META_KEY: self._capabilities}
+        return declared
+
+    async def notify(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> None:
+        await self.inner.notify(method, params, opts)
+
+    async def run(
+        self,
+        on_request: OnRequest,
+        on_notify: OnNotify,
+        on_notify_intercept: OnNotifyIntercept | None = None,
+        *,
+        task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+    ) -> None:
+        try:
+            await self.inner.run(
+                self._on_request, self._on_notify, on_notify_intercept, task_status=task_status
+            )
+        finally:
+            self.ended.set()
+
+    async def _on_request(
+        self,
+        context: DispatchContext[TransportContext],
+        method: str,
+        params: Mapping[str, Any] | None,
+    ) -> dict[str, Any]:
+        return await self._inbox.on_request(method, params)
+
+    async def _on_notify(
+        self,
+        context: DispatchContext[TransportContext],
+        method: str,
+        params: Mapping[str, Any] | None,
+    ) -> None:
+        await self._inbox.on_notify(method, params)
+
+
+def open_session(dispatcher: RelayDispatcher) -> ClientSession:
+    """A session over the dispatcher, to be entered."""
+    return ClientSession(dispatcher=dispatcher, client_info=Implementation.model_validate(CLIENT))
+
+
+async def negotiate(session: ClientSession, hint: Era | None) -> str:
+    """Agree on a protocol version: modern where possible, and without asking a known legacy server.
+
+    Raises:
+        MCPError: the server refused, or the connection closed.
+    """
+    try:
+        if hint == "legacy":
+            await session.initialize()
+    except MCPError as exc:
+        if exc.code != UNSUPPORTED_PROTOCOL_VERSION:
+            raise
+    if session.protocol_version is None:
+        await negotiate_auto(session)
+    return session.protocol_version or ""
+
+
+async def follow_changes(
+    session: ClientSession, lists: Mapping[str, bool], uris: tuple[str, ...]
+) -> None:
+    """Have a modern server announce changes until it ends the stream; they arrive at the inbox.
+
+    Raises:
+        MCPError: the server has no such stream, or the connection closed.
+    """
+    try:
+        async with listen(
+            session,
+            tools_list_changed=lists["tools"],
+            prompts_list_changed=lists["prompts"],
+            resources_list_changed=lists["resources"],
+            resource_subscriptions=uris,
+        ) as changes:
+            async for _ in changes:
+                pass
+    except SubscriptionLost:
+        return
+
+
+def is_lost(exc: MCPError) -> bool:
+    """Whether the SDK, not the server, says that no answer will come."""
+    return exc.code == CONNECTION_CLOSED and (
+        exc.message == "Connection closed" or exc.message.startswith("SSE stream ")
+    )
+
+
+def is_session_gone(exc: MCPError) -> bool:
+    """Whether a legacy HTTP server no longer knows our session (status 404)."""
+    return exc.code == INVALID_REQUEST and exc.message == "Session terminated"
+
+
+def is_http_fault(exc: MCPError) -> bool:
+    """Whether an HTTP status stands where a JSON-RPC answer should."""
+    return exc.code == INTERNAL_ERROR and exc.message == "Server returned an error response"
+
+
+def header_map(schema: JsonObject) -> HeaderMap:
+    """Which arguments a tool wants repeated as HTTP headers (`x-mcp-header`)."""
+    return x_mcp_header_map(schema)
+
+
+def headers_for(
+    version: str, era: Era, method: str, params: JsonObject, mirrored: HeaderMap | None
+) -> dict[str, str]:
+    """The HTTP headers that go with a relayed request."""
+    headers = {MCP_PROTOCOL_VERSION_HEADER: version}
+    if era == "legacy":
+        return headers
+    headers[MCP_METHOD_HEADER] = method
+    # SEP-2663: requests about a task name the task.
+    key = "taskId" if method.startswith("tasks/") else NAME_BEARING_METHODS.get(method)
+    name = params.get(key) if key else None
+    if isinstance(name, str):
+        headers[MCP_NAME_HEADER] = encode_header_value(name)
+    if mirrored:
+        headers.update(mcp_param_headers(dict(mirrored), params.get("arguments") or {}))
+    return headers
+
+
+class FrontChannel:
+    """The way back to the client of one front request, raw in both directions."""
+
+    def __init__(self, context: ServerRequestContext[Any, Any]) -> None:
+        session = context.session
+        self._request = session._request_outbound  # pyright: ignore[reportPrivateUsage]
+        self._connection = session._connection  # pyright: ignore[reportPrivateUsage]
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether the request is still open and its transport carries requests to the client."""
+        return self._request.can_send_request
+
+    async def ask(self, method: str, params: Mapping[str, Json] | None) -> JsonObject:
+        """Send the client a request: beside the one it waits for, else on the connection's own."""
+        outbound: Outbound = self._request if self.can_ask else self._connection.outbound
+        return await outbound.send_raw_request(method, params)
+
+    async def tell(self, method: str, params: Mapping[str, Json] | None) -> None:
+        """Notify the client beside the request it waits for."""
+        await self._request.notify(method, params)
+
+    async def announce(self, method: str, params: Mapping[str, Json] | None) -> None:
+        """Notify the client outside of any request."""
+        await self._connection.outbound.notify(method, params)
+
+    def capabilities(self) -> JsonObject:
+        """What a legacy client declared in its handshake; read once for each connection."""
+        kept = self._connection.state.get(_CAPABILITIES)
+        if kept is None:
+            declared = self._connection.client_capabilities
+            kept = (
+                declared.model_dump(by_alias=True, mode="json", exclude_none=True)
+                if declared
+                else {}
+            )
+            self._connection.state[_CAPABILITIES] = kept
+        return cast(JsonObject, kept)
+
+    def when_over(self, key: str, then: Callable[[], Awaitable[None]]) -> None:
+        """Run `then` once when the client's connection ends; at most one for each key."""
+        if key not in self._connection.state:
+            self._connection.state[key] = True
+            self._connection.exit_stack.push_async_callback(then)
+
+
+_CAPABILITIES = "io.github.pegboard/capabilities"

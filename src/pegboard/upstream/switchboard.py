@@ -1,0 +1,219 @@
+"""What a server sends by itself, and the front that it is for.
+
+Progress names its request by a token of ours. Nothing else does: a question, a log message or a
+custom notification on a stream belongs to whichever request is in flight. A connection that
+serves one owner has only that owner's requests to choose from, so the newest is right. On a
+connection that several share, a message is delivered when all who could be meant are the same,
+and dropped otherwise: better lost than shown to a stranger.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+import anyio
+
+from pegboard.core.json import Json, JsonObject
+from pegboard.upstream.eras import QUESTIONS
+from pegboard.upstream.fronts import Front, Owner
+from pegboard.upstream.sdk import INVALID_REQUEST, METHOD_NOT_FOUND, MCPError
+
+ANSWER_TIME = 600.0
+"""Seconds that a person has to answer a server's question; the call's own clock stands still."""
+CARRIER_TIME = 5.0
+"""Seconds that a question waits for a modern request that can carry it."""
+
+Change: TypeAlias = Literal["tools", "prompts", "resources", "resource"]
+
+_CHANGES: dict[str, Change] = {
+    "notifications/tools/list_changed": "tools",
+    "notifications/prompts/list_changed": "prompts",
+    "notifications/resources/list_changed": "resources",
+    "notifications/resources/updated": "resource",
+}
+_LEGACY_ONLY = frozenset({"notifications/elicitation/complete", "notifications/tasks/status"})
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamEvent:
+    """A server announced a change: of a list, or of one resource (`uri`).
+
+    `owner` is whom the connection serves that brought it, `None` when it is shared.
+    """
+
+    server: str
+    change: Change
+    uri: str | None = None
+    owner: Owner | None = None
+
+
+Listener: TypeAlias = Callable[[UpstreamEvent], Awaitable[None]]
+
+
+class Carrier(Protocol):
+    """A call that a modern client can take up again with answers; `front` is its latest request."""
+
+    front: Front
+
+    async def ask(self, method: str, params: Mapping[str, Json] | None) -> JsonObject: ...
+
+
+class Flight:
+    """One request on its way: whose it is, and the clock that bounds it."""
+
+    __slots__ = ("_budget", "_front", "_pauses", "asked", "carrier", "number", "scope", "token")
+
+    def __init__(self, number: int, front: Front, timeout: float, carrier: Carrier | None) -> None:
+        self.number = number
+        self.carrier = carrier
+        self.token = None if front.progress_token is None else f"pegboard-{number}"
+        self._front = front
+        self.asked = False
+        self.scope = anyio.CancelScope(deadline=anyio.current_time() + timeout)
+        self._budget = timeout
+        self._pauses = 0
+
+    @property
+    def front(self) -> Front:
+        return self.carrier.front if self.carrier is not None else self._front
+
+    def pause(self) -> None:
+        if not self._pauses:
+            now = anyio.current_time()
+            self._budget = self.scope.deadline - now
+            self.scope.deadline = now + ANSWER_TIME
+            self.asked = True
+        self._pauses += 1
+
+    def resume(self) -> None:
+        self._pauses -= 1
+        if not self._pauses:
+            self.scope.deadline = anyio.current_time() + self._budget
+            self.asked = False
+
+
+class Switchboard:
+    """The inbox of one connection.
+
+    `patron` is the front for whose sake the connection was opened: it is asked when a server has a
+    question while nothing is in flight. A shared connection has none and asks nobody.
+    """
+
+    def __init__(self, server: str, patron: Front | None, listener: Listener) -> None:
+        self.flights: dict[int, Flight] = {}
+        self._server = server
+        self._patron = patron
+        self._listener = listener
+        self._number = 0
+        self._arrival = anyio.Event()
+
+    def release(self) -> None:
+        """Belong to nobody from now on: the server is modern and the connection shared."""
+        self._patron = None
+
+    @contextmanager
+    def flight(
+        self, front: Front, timeout: float = math.inf, carrier: Carrier | None = None
+    ) -> Generator[Flight]:
+        """A request in flight, for as long as the block runs."""
+        self._number += 1
+        flight = Flight(self._number, front, timeout, carrier)
+        self.flights[flight.number] = flight
+        if carrier is not None:
+            self._arrival.set()
+        try:
+            yield flight
+        finally:
+            del self.flights[flight.number]
+
+    async def on_request(self, method: str, params: Mapping[str, Json] | None) -> JsonObject:
+        """Answer a server's request: by asking the client it concerns."""
+        if method == "ping":
+            return {}
+        patron = self._patron
+        if patron is None or (patron.era == "modern" and not patron.can_be_asked):
+            raise MCPError(METHOD_NOT_FOUND, f"No client can be asked here for {method}.")
+        with self._clocks_stopped():
+            if patron.era == "modern":
+                return await self._ask_modern(method, params)
+            newest = self._only_owner(self.flights.values())
+            return await (newest.front if newest else patron).ask(method, params)
+
+    async def _ask_modern(self, method: str, params: Mapping[str, Json] | None) -> JsonObject:
+        if method not in QUESTIONS:
+            raise MCPError(METHOD_NOT_FOUND, f"A modern client cannot be asked for {method}.")
+        carrier = await self._carrier()
+        if carrier is None:
+            raise MCPError(INVALID_REQUEST, f"No request of the client is open to carry {method}.")
+        return await carrier.ask(method, params)
+
+    async def _carrier(self) -> Carrier | None:
+        """The newest call that can be taken up again; one may be about to start."""
+        with anyio.move_on_after(CARRIER_TIME):
+            while True:
+                for flight in reversed(self.flights.values()):
+                    if flight.carrier is not None:
+                        return flight.carrier
+                self._arrival = anyio.Event()
+                await self._arrival.wait()
+        return None
+
+    @contextmanager
+    def _clocks_stopped(self) -> Generator[None]:
+        """Whoever waits for the server waits for a person now, and any flight may be the one."""
+        paused = list(self.flights.values())
+        for flight in paused:
+            flight.pause()
+        try:
+            yield
+        finally:
+            for flight in paused:
+                flight.resume()
+
+    async def on_notify(self, method: str, params: Mapping[str, Json] | None) -> None:
+        """Pass a server's notification on to whom it concerns."""
+        if method == "notifications/progress":
+            await self._progress(params or {})
+        elif method == "notifications/message":
+            await self._log(params or {})
+        elif (change := _CHANGES.get(method)) is not None:
+            uri = (params or {}).get("uri")
+            owner = self._patron.owner if self._patron else None
+            await self._listener(UpstreamEvent(self._server, change, uri, owner))
+        elif method != "notifications/cancelled":  # the dispatcher applied it
+            await self._forward(method, params)
+
+    async def _progress(self, params: Mapping[str, Json]) -> None:
+        token = params.get("progressToken")
+        for flight in self.flights.values():
+            if token is not None and token == flight.token:
+                told = {**params, "progressToken": flight.front.progress_token}
+                await flight.front.tell("notifications/progress", told)
+                return
+
+    async def _log(self, params: Mapping[str, Json]) -> None:
+        level = params.get("level")
+        wanting = [f for f in self.flights.values() if f.front.admits_log(level)]
+        if (flight := self._only_owner(wanting)) is not None:
+            await flight.front.tell("notifications/message", params)
+        elif self._patron is not None and not self.flights:
+            await self._patron.announce("notifications/message", params)
+
+    async def _forward(self, method: str, params: Mapping[str, Json] | None) -> None:
+        flight = self._only_owner(self.flights.values())
+        if flight is None:
+            if self._patron is not None and not self.flights:
+                await self._patron.announce(method, params)
+        elif flight.front.era == "legacy" or method not in _LEGACY_ONLY:
+            await flight.front.tell(method, params)
+
+    @staticmethod
+    def _only_owner(flights: Iterable[Flight]) -> Flight | None:
+        """The newest of these flights, if they are all one owner's."""
+        candidates = list(flights)
+        owners = {flight.front.owner for flight in candidates}
+        return candidates[-1] if len(owners) == 1 else None

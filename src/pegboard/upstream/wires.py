@@ -1,0 +1,94 @@
+"""The way to a server, by its transport: two open message streams and what is known beside."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import httpx2
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.message import SessionMessage
+from mcp.shared.transport_context import TransportContext
+
+from pegboard.upstream.lines import LINE_LIMIT
+from pegboard.upstream.process import ChildProcess, run_process
+from pegboard.upstream.sdk import ReadStream, WriteStream
+from pegboard.upstream.spec import UpstreamSpec
+from pegboard.upstream.stderr import BoundedLog
+
+CONNECT_TIME = 30.0
+
+
+class HttpFaults:
+    """The last HTTP status that was an error; the SDK passes on only that there was one."""
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+
+    async def note(self, response: httpx2.Response) -> None:
+        if response.status_code >= 400:
+            self.status = response.status_code
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """An open way to a server; `child` when it is a process, `faults` when it is HTTP."""
+
+    read: ReadStream[SessionMessage | Exception]
+    write: WriteStream[SessionMessage]
+    child: ChildProcess | None = None
+    faults: HttpFaults | None = None
+
+    def dispatcher(self) -> JSONRPCDispatcher[TransportContext]:
+        return JSONRPCDispatcher(self.read, self.write)
+
+
+OpenWire: TypeAlias = Callable[[UpstreamSpec, BoundedLog], AbstractAsyncContextManager[Wire]]
+"""Opens the way to a server. Tests and embedders give their own."""
+
+
+@asynccontextmanager
+async def open_wire(spec: UpstreamSpec, log: BoundedLog) -> AsyncGenerator[Wire]:
+    """Reach a server as its transport says; closed, and its process ended, when the block is left.
+
+    Raises:
+        CannotStart: its process cannot be made.
+    """
+    if spec.transport == "stdio":
+        async with run_process(spec, log) as (read, write, child):
+            yield Wire(read, write, child=child)
+    elif spec.transport == "http":
+        async with _http(spec) as wire:
+            yield wire
+    else:
+        url = spec.url or ""
+        async with sse_client(
+            url, headers=dict(spec.headers), timeout=CONNECT_TIME, sse_read_timeout=_FOR_EVER
+        ) as (read, write):
+            yield Wire(read, write)
+
+
+_FOR_EVER = 10.0 * 365 * 86400
+"""A stream may be silent for as long as it likes; every request has its own bound."""
+
+
+@asynccontextmanager
+async def _http(spec: UpstreamSpec) -> AsyncGenerator[Wire]:
+    faults = HttpFaults()
+    client = httpx2.AsyncClient(
+        headers=dict(spec.headers),
+        timeout=httpx2.Timeout(CONNECT_TIME, read=None),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=32),
+        event_hooks={"response": [faults.note]},
+    )
+    async with (
+        client,
+        streamable_http_client(
+            spec.url or "", http_client=client, max_sse_event_size=LINE_LIMIT
+        ) as (read, write),
+    ):
+        yield Wire(read, write, faults=faults)
