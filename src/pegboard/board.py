@@ -121,15 +121,15 @@ class Pegboard:
         """Register a ready-made tool; it must come from a source that can call it."""
         return self._registry.add(self._with_risk(tool))
 
-    def mount(self, server: str, source: Source, tools: Iterable[Tool]) -> None:
-        """Take these as all tools of a server, in place of earlier ones; `source` calls them."""
-        self._sources[server] = source
-        self._registry.replace(server, [self._with_risk(tool) for tool in tools])
+    def mount(
+        self, sources: Mapping[str, Source], tools: Iterable[Tool], *, pending: Iterable[str] = ()
+    ) -> None:
+        """Take these as all tools of all servers; `sources` calls them, by server.
 
-    def unmount(self, server: str) -> None:
-        """Forget a server and its tools."""
-        self._registry.replace(server, ())
-        self._sources.pop(server, None)
+        `pending` names servers whose tools are not known yet, so that clients hear of them.
+        """
+        self._sources = dict(sources)
+        self._registry.mount([self._with_risk(tool) for tool in tools], pending)
 
     def enable(self, name: str) -> None:
         """Switch a tool, or every tool of a category, on."""

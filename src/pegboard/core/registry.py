@@ -41,6 +41,7 @@ class Registry:
         self._lock = RLock()
         self._tools: dict[str, Tool] = {}
         self._categories: dict[str, str] = {}
+        self._mounted: dict[str, str] = {}
         self._pending: dict[str, _Pending] = {}
         self._catalog: Catalog | None = None
         self._listeners: dict[object, Callable[[], object]] = {}
@@ -73,16 +74,17 @@ class Registry:
                     tool=tool.id,
                 )
             self._tools[tool.id] = tool
-            if tool.category:
+            if tool.category and tool.server is None:
                 self._categories.setdefault(tool.category, "")
             self._changed()
         return tool
 
-    def replace(self, server: str, tools: Iterable[Tool]) -> None:
-        """Take these tools as all that a server has, in place of those it had before."""
+    def mount(self, tools: Iterable[Tool], pending: Iterable[str] = ()) -> None:
+        """Take these as all tools of all servers; `pending` names servers not known yet."""
         with self._lock:
             before = self._tools
-            self._tools = {i: t for i, t in before.items() if t.server != server}
+            self._tools = {i: t for i, t in before.items() if t.server is None}
+            self._mounted = dict.fromkeys(pending, "")
             try:
                 for tool in tools:
                     self.add(tool)
@@ -142,7 +144,8 @@ class Registry:
         """The catalogue as it is now, without running loaders."""
         with self._lock:
             if self._catalog is None:
-                categories = [Category(n, d) for n, d in self._categories.items()]
+                known = {**self._mounted, **self._categories}
+                categories = [Category(n, d) for n, d in known.items()]
                 self._catalog = Catalog(self._tools.values(), categories)
             return self._catalog
 

@@ -54,7 +54,8 @@ class Request:
 class Shown(Protocol):
     """What can be shown: a board of one's own, or what another server lists."""
 
-    options: Options
+    @property
+    def options(self) -> Options: ...
 
     async def view(
         self,
@@ -159,8 +160,8 @@ class Answers:
                 await view.session.used(tool.id)
             return await view.dispatch(_direct(view, tool, arguments))
         except PegboardError as exc:
-            if isinstance(exc, Misuse):
-                raise
+            if isinstance(exc, Misuse) or "code" in exc.details:
+                raise  # a JSON-RPC error: ours, or an upstream's own
             return failure(exc)
 
     async def _addressed(self, request: Request, view: View, name: str) -> Tool:

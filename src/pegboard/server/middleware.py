@@ -47,7 +47,7 @@ class PegboardMiddleware:
     ) -> None:
         self.board = board
         self.answers = Answers(board)
-        self._server = server
+        self.server = server
         self._store = store
         self._default_face = default_face
         self.changes = changes or ListChanges()
@@ -60,7 +60,8 @@ class PegboardMiddleware:
     async def answered(self, ctx: sdk.Context) -> HandlerResult:
         """The answer to one of our methods, with what the era requires."""
         try:
-            result = await self.answers.answer(self._request(ctx))
+            with sdk.relayed_errors():
+                result = await self.answers.answer(self._request(ctx))
         except Misuse as exc:
             raise sdk.invalid_params(exc.message, exc.data) from exc
         except ConfigError as exc:
@@ -72,17 +73,18 @@ class PegboardMiddleware:
             logger.exception("%s failed", ctx.method)
             raise sdk.internal_error() from exc
         assert result is not None, ctx.method
-        return sdk.stamped(self._server, ctx, result)
+        return sdk.stamped(self.server, ctx, result)
 
     def _request(self, ctx: sdk.Context) -> Request:
-        caller = self._caller(ctx)
+        caller = self.caller(ctx)
         if caller.era == "legacy":
             self.changes.listen(sdk.connection_of(ctx))
         cap = self.board.options.session_cap
         door = _Door(self._store, ctx, caller.session, cap) if caller.session else None
         return Request(ctx.method, ctx.params or {}, caller, door, ctx)
 
-    def _caller(self, ctx: sdk.Context) -> Caller:
+    def caller(self, ctx: sdk.Context) -> Caller:
+        """Who asks, as far as the connection and the request tell."""
         client, version = sdk.client_of(ctx)
         return Caller(
             principal=sdk.principal_of(ctx),

@@ -6,7 +6,8 @@ else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 from uuid import uuid4
 
@@ -14,12 +15,12 @@ from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, ServerCapabilities
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from pegboard.core.calls import LOCAL, Era
 from pegboard.core.json import Json, JsonObject
-from pegboard.errors import ConfigError
+from pegboard.errors import ConfigError, PegboardError
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 
@@ -66,6 +67,28 @@ def advertise(
         return made
 
     server.create_initialization_options = create  # pyright: ignore[reportAttributeAccessIssue] per instance
+
+
+def offer(server: Server[Any], capabilities: Callable[[], JsonObject]) -> None:
+    """Have a server advertise further capabilities, as they are when a client asks."""
+    make = server.get_capabilities
+
+    def get(*args: Any, **options: Any) -> ServerCapabilities:
+        made = make(*args, **options).model_dump(by_alias=True, exclude_none=True)
+        return ServerCapabilities.model_validate({**capabilities(), **made})
+
+    server.get_capabilities = get  # pyright: ignore[reportAttributeAccessIssue] per instance
+
+
+@contextmanager
+def relayed_errors() -> Generator[None]:
+    """Let an upstream's own JSON-RPC error through with its code, message and data."""
+    try:
+        yield
+    except PegboardError as exc:
+        if "code" not in exc.details:
+            raise
+        raise MCPError(exc.details["code"], exc.message, exc.details.get("data")) from exc
 
 
 def era_of(ctx: Context) -> Era:

@@ -45,8 +45,8 @@ def build_server(board: Pegboard, *, environ: Mapping[str, str] = os.environ) ->
         board.name,
         version=board.version,
         instructions=board.instructions,
-        on_list_tools=_never,
-        on_call_tool=_never,
+        on_list_tools=answered_before,
+        on_call_tool=answered_before,
         lifespan=lifespan,
         on_subscriptions_listen=ListenHandler(changes.bus),
         get_tool_input_schema=lambda name: _input_schema(board, name),
@@ -140,7 +140,8 @@ def host_and_port(address: str) -> tuple[str, int]:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-async def _never(ctx: Any, params: Any) -> NoReturn:
+async def answered_before(ctx: Any, params: Any) -> NoReturn:
+    """A handler for methods that the middleware answers: it makes their capability known."""
     raise AssertionError("the middleware answers this method")
 
 

@@ -1,6 +1,7 @@
 """Reading JSON Schemas: signatures, parameters, output fields, repairs.
 
-Pure functions over schemas as they come, drafts 4 to 2020-12, well-formed or not: none of them raises.
+Pure functions over schemas as they come, drafts 4 to 2020-12, well-formed or not: none of them
+raises.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@
       assignee?: str|null - Nobody when null
     limit?: int 1..100 = 20
 
-Nested objects are written out where somebody described their members, and in one line otherwise. What lines
-cannot say (conditions, recursion) makes the text incomplete: then the schema itself must be shown.
+Nested objects are written out where somebody described their members, and in one line otherwise.
+What lines cannot say (conditions, recursion) makes the text incomplete: then the schema itself must
+be shown.
 """
 
 from __future__ import annotations
@@ -127,9 +128,11 @@ def _remarks(view: View) -> str:
     """What people wrote about a value, its items and its alternatives."""
     notes = [view.description] if view.description else []
     inside = objects(view)
-    for one in view.alternatives:
-        if one.description and one.description != view.description and one not in inside[1:]:
-            notes.append(f"{spelled(one, _GLANCE)}: {one.description}")
+    notes += [
+        f"{spelled(one, _GLANCE)}: {one.description}"
+        for one in view.alternatives
+        if one.description and one.description != view.description and one not in inside[1:]
+    ]
     items = view.schema.get("items")
     if isinstance(items, dict) and (each := view.at(items).description):
         notes.append(f"each: {each}")
@@ -168,7 +171,7 @@ def _names_only(branch: Json) -> list[str]:
     if not isinstance(branch, dict) or branch.keys() - {"required", "type"} - ANNOTATIONS:
         return []
     names = branch.get("required")
-    return [named(name) for name in names] if _all_texts(names) else []
+    return [named(name) for name in names] if isinstance(names, list) and _all_texts(names) else []
 
 
 def _all_texts(names: Json) -> bool:

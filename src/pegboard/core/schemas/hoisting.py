@@ -1,8 +1,8 @@
 """What the branches of a root schema imply, said at the root as well.
 
-Models read the properties at the root. A schema may keep them in branches: all of `allOf`, one of `anyOf` or
-`oneOf`. Whatever follows from the branches can be repeated at the root without changing what is accepted; a branch
-of `allOf` that is thereby said in full is dropped.
+Models read the properties at the root. A schema may keep them in branches: all of `allOf`, one of
+`anyOf` or `oneOf`. Whatever follows from the branches can be repeated at the root without changing
+what is accepted; a branch of `allOf` that is thereby said in full is dropped.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Everything that walks or rewrites schemas goes through `children` and `with_children`, so that data
 (`default`, `enum`, `examples`) and properties that happen to be *named* `$ref` or `items` are never
-taken for schemas. Whatever has the wrong shape for its keyword (`properties` as a list) is data too.
+taken for schemas. Whatever has the wrong shape for its keyword (`properties` as a list) is data
+too.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ def with_children(schema: JsonObject, change: Callable[[Json, Path], Json]) -> J
 def fits(value: Json, *, depth: int = 100, nodes: int = 50_000) -> bool:
     """Whether a JSON value is small enough to be walked: nested at most so deep, of at most so many parts.
 
-    Without recursion, so that a value deeper than the interpreter's stack is measured, not fatal; a value
-    that contains itself is deeper than any bound.
+    Without recursion, so that a value deeper than the interpreter's stack is measured, not fatal; a
+    value that contains itself is deeper than any bound.
     """
     level: list[Json] = [value]
     while level:

@@ -29,8 +29,9 @@ def targets(root: JsonObject) -> set[Path]:
 def gathered(root: JsonObject) -> tuple[JsonObject, bool]:
     """The same schema with nested definitions at the root, and whether its meaning was certain.
 
-    Schemas that were pasted into others bring definitions along and refer to them as if they still stood at
-    the root. Such a reference leads nowhere; it is taken to mean the nearest definition of that name around it.
+    Schemas that were pasted into others bring definitions along and refer to them as if they still
+    stood at the root. Such a reference leads nowhere; it is taken to mean the nearest definition of
+    that name around it.
     """
     moves = _Moves(root, _new_places(root))
     if not moves.places:

@@ -1,8 +1,9 @@
 """A schema as found in the wild, read without ever failing.
 
-`View` shows one place of a schema document with references followed and `allOf` merged, so that readers
-see plain `properties`, `type`, `anyOf`. Hostile documents cost a bounded amount: recursion ends where a
-reference is met again on its own way (`cut`), and all views of one document share one budget of steps.
+`View` shows one place of a schema document with references followed and `allOf` merged, so that
+readers see plain `properties`, `type`, `anyOf`. Hostile documents cost a bounded amount: recursion
+ends where a reference is met again on its own way (`cut`), and all views of one document share one
+budget of steps.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class _Budget:
 class View:
     """One place of a schema document.
 
-    `exact` is false where following and merging could not keep everything; `cut` where nothing more can be
-    read: a recursion, or the end of the budget.
+    `exact` is false where following and merging could not keep everything; `cut` where nothing more
+    can be read: a recursion, or the end of the budget.
     """
 
     schema: JsonObject
@@ -178,8 +179,8 @@ class View:
 def folded(view: View, level: int = 0) -> View:
     """An object that names every member that any of its branches names.
 
-    A branch is what `anyOf`, `oneOf`, a condition or a dependency adds. Which branch asks for what is lost, so
-    the view is not `exact` unless there was nothing to fold.
+    A branch is what `anyOf`, `oneOf`, a condition or a dependency adds. Which branch asks for what
+    is lost, so the view is not `exact` unless there was nothing to fold.
     """
     alternatives = view.alternatives
     branches = [*alternatives, *(view.at(schema) for schema in _conditional(view.schema))]

@@ -1,9 +1,10 @@
 """References of a schema, all of them as JSON pointers from its root.
 
 A schema document may hold smaller documents, each with an `$id` that its own references start from.
-`localised` takes those names away and spells every reference as `#/...` from the one root, which leaves
-what the schema accepts unchanged and every reader with one rule to know. Nothing is ever fetched: a
-reference that leads out of the document stays as it is, and `lookup` finds nothing behind it.
+`localised` takes those names away and spells every reference as `#/...` from the one root, which
+leaves what the schema accepts unchanged and every reader with one rule to know. Nothing is ever
+fetched: a reference that leads out of the document stays as it is, and `lookup` finds nothing
+behind it.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def ignores_ref_siblings(root: JsonObject) -> bool:
 def localised(schema: JsonObject) -> tuple[JsonObject, bool]:
     """The same schema without `$id` and anchors, its references as pointers, and whether their sense was certain.
 
-    It is not where a reference names a document by a name that two different ones have. A schema without names is returned itself.
+    It is not where a reference names a document by a name that two different ones have. A schema
+    without names is returned itself.
     """
     names = _Names(schema, ignores_ref_siblings(schema))
     if not fits(schema) or not names.collect():

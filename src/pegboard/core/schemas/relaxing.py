@@ -1,8 +1,9 @@
 """An output schema that still fits when a part of the result was left out.
 
-A client that was told a tool's output schema refuses results that do not fit it. A projection takes members and
-items away and invents nothing, so a schema without every assertion that something *is there* fits whatever it
-leaves. Kept are the assertions about what is there: types, formats, limits from above.
+A client that was told a tool's output schema refuses results that do not fit it. A projection takes
+members and items away and invents nothing, so a schema without every assertion that something *is
+there* fits whatever it leaves. Kept are the assertions about what is there: types, formats, limits
+from above.
 """
 
 from __future__ import annotations

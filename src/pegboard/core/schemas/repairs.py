@@ -1,16 +1,18 @@
 """Schemas that providers and clients refuse, made acceptable without changing what they accept.
 
-Model providers want an object at the root: `type: object`, no `anyOf`, `oneOf`, `allOf`, `not`, `enum` or
-`$ref` there, definitions in one place, no `$id`; some clients want every property's schema to be an object.
-The repair keeps the meaning among objects, which is all that a call can send:
+Model providers want an object at the root: `type: object`, no `anyOf`, `oneOf`, `allOf`, `not`,
+`enum` or `$ref` there, definitions in one place, no `$id`; some clients want every property's
+schema to be an object. The repair keeps the meaning among objects, which is all that a call can
+send:
 
 - references become pointers from the root, `$id`s go, nested definitions move to the root;
 - what may not stand at the root moves into `{"if": {}, "then": {...}}`, which always applies;
-- properties and requirements that the branches imply are repeated at the root, where models read them.
+- properties and requirements that the branches imply are repeated at the root, where models read
+them.
 
-Before draft 7 there was no `if`: there, what cannot stand is dropped. So is a keyword of the wrong shape, and a
-root type that no object has. `Repair.exact` is then false: the schema accepts more than the original, which
-remains what arguments are checked against before a call.
+Before draft 7 there was no `if`: there, what cannot stand is dropped. So is a keyword of the wrong
+shape, and a root type that no object has. `Repair.exact` is then false: the schema accepts more
+than the original, which remains what arguments are checked against before a call.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     create_issue(project: str, title: str, priority?: "low"|"medium"|"high" = "medium")
 
-A line that would be long says less: nested objects shallower, enums shorter, at last only some of the
-optional parameters. Required parameters are always named, and `…` marks everything left out.
+A line that would be long says less: nested objects shallower, enums shorter, at last only some of
+the optional parameters. Required parameters are always named, and `…` marks everything left out.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The compact spelling of a schema: `str[]`, `int 1..100`, `{id: str, tags?: str[]}`.
 
-Everything that a caller must respect is either said or marked with `…`, the sign that the full description
-has more. Said nowhere, because it never decides what to send: bounds beyond what a double holds exactly, a
-`minLength` of one, a `pattern` beside the `format` that it spells out, and whether a nested object takes
-members that it does not name.
+Everything that a caller must respect is either said or marked with `…`, the sign that the full
+description has more. Said nowhere, because it never decides what to send: bounds beyond what a
+double holds exactly, a `minLength` of one, a `pattern` beside the `format` that it spells out, and
+whether a nested object takes members that it does not name.
 """
 
 from __future__ import annotations

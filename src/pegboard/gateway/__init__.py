@@ -1,0 +1,1 @@
+"""Many servers behind one board: configuration in, a running gateway out."""
