@@ -226,6 +226,17 @@ def test_definitions_of_one_name_from_two_places_stay_apart() -> None:
     }
 
 
+def test_a_chain_of_a_thousand_references_is_followed() -> None:
+    schemas = {f"S{i}": {"items": {"$ref": f"#/components/schemas/S{i + 1}"}} for i in range(1000)}
+    value = {"openapi": "3.1.0", "paths": {}, "components": {"schemas": {**schemas, "S1000": {}}}}
+    document = document_from(json.dumps(value), "x")
+    start = {"$ref": "#/components/schemas/S0"}
+    document.check(start)
+    converter = Converter(document, "input")
+    converter.convert(start)
+    assert len(converter.definitions) == 1001
+
+
 def test_an_output_that_may_be_anything_is_not_promised() -> None:
     document = document_from('{"openapi": "3.1.0", "paths": {}}', "x")
     assert output_schema(document, {"oneOf": [{"type": "object"}, {"type": "array"}]}) is None

@@ -49,10 +49,18 @@ class Converter:
         self._document = document
         self._direction: Direction = direction
         self._names: dict[str, str] = {}
+        self._waiting: list[tuple[str, Json]] = []
         self.definitions: JsonObject = {}
 
     def convert(self, schema: Json) -> Json:
         """The schema as JSON Schema, references turned towards `$defs`."""
+        converted = self._converted(schema)
+        while self._waiting:  # not by recursion: chains of references can be long
+            name, target = self._waiting.pop()
+            self.definitions[name] = self._converted(target)
+        return converted
+
+    def _converted(self, schema: Json) -> Json:
         if not isinstance(schema, dict):
             return schema if isinstance(schema, bool) else {}
         if isinstance(schema.get("$ref"), str):
@@ -71,19 +79,18 @@ class Converter:
 
     def _value(self, key: str, value: Json) -> Json:
         if key in _MAPS and isinstance(value, dict):
-            return {name: self.convert(child) for name, child in value.items()}
+            return {name: self._converted(child) for name, child in value.items()}
         if key in _LISTS and isinstance(value, list):
-            return [self.convert(child) for child in value]
-        return self.convert(value) if key in _SINGLE else value
+            return [self._converted(child) for child in value]
+        return self._converted(value) if key in _SINGLE else value
 
     def _reference(self, schema: JsonObject) -> JsonObject:
         pointer = str(schema["$ref"])
         name = self._names.get(pointer)
         if name is None:
-            target = self._document.at(pointer)
             name = self._names[pointer] = self._new_name(pointer)
-            self.definitions[name] = {}  # before its content, which may refer to it
-            self.definitions[name] = self.convert(target)
+            self.definitions[name] = {}
+            self._waiting.append((name, self._document.at(pointer)))
         beside = {} if self._document.is_3_0 else {k: v for k, v in schema.items() if k != "$ref"}
         return {"$ref": f"#/$defs/{name}", **{k: self._value(k, v) for k, v in beside.items()}}
 
