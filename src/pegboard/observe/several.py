@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import logging
-
 from pegboard.core.events import Event
-from pegboard.ports import Observer
-
-logger = logging.getLogger(__name__)
+from pegboard.ports import Observer, tell
 
 
 class Several:
-    """Tells each observer in turn; one that fails is logged and the rest still hear."""
+    """Tells each observer in turn."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
@@ -19,8 +15,4 @@ class Several:
     def record(self, event: Event) -> None:
         """Tell all of them."""
         for observer in self._observers:
-            try:
-                observer.record(event)
-            except Exception:
-                name = type(observer).__name__
-                logger.exception("The observer %s failed on %s.", name, event.kind)
+            tell(observer, event)
