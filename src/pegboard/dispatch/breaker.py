@@ -25,10 +25,9 @@ from pegboard.core.calls import Call, CallResult
 from pegboard.core.events import BreakerChanged
 from pegboard.core.json import Json
 from pegboard.core.tools import Tool
-from pegboard.dispatch.observe import tell
 from pegboard.dispatch.outages import Verdict, verdict
 from pegboard.errors import CircuitOpen, PegboardError, StoreError
-from pegboard.ports import Handler, Layer, Observer, Store
+from pegboard.ports import Handler, Layer, Observer, Store, tell
 
 logger = logging.getLogger(__name__)
 

@@ -14,10 +14,10 @@ from contextvars import ContextVar, Token
 from dataclasses import dataclass, replace
 
 from pegboard.core.calls import Call, CallResult
-from pegboard.core.events import CallFinished, CallStarted, Ending, Event
+from pegboard.core.events import CallFinished, CallStarted, Ending
 from pegboard.core.json import Json, compact
 from pegboard.errors import PegboardError, ToolError, UpstreamError
-from pegboard.ports import Handler, Layer, Observer
+from pegboard.ports import Handler, Layer, Observer, tell
 
 logger = logging.getLogger(__name__)
 
@@ -43,16 +43,6 @@ _under_way: ContextVar[Notes | None] = ContextVar("pegboard_notes", default=None
 def notes() -> Notes:
     """The notes of the call under way; a blank sheet that nobody reads outside of one."""
     return _under_way.get() or Notes()
-
-
-def tell(observer: Observer | None, event: Event) -> None:
-    """Tell an observer; if it fails, the log hears of it and the call does not."""
-    if observer is None:
-        return
-    try:
-        observer.record(event)
-    except Exception:
-        logger.exception("The observer %s failed on %s.", type(observer).__name__, event.kind)
 
 
 @dataclass(frozen=True, kw_only=True)

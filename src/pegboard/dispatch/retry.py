@@ -16,9 +16,9 @@ import anyio
 from pegboard.core.calls import Call, CallResult
 from pegboard.core.events import CallRetried
 from pegboard.core.tools import Tool
-from pegboard.dispatch.observe import notes, tell
+from pegboard.dispatch.observe import notes
 from pegboard.errors import ConfigError, UpstreamError, UpstreamTimeout, UpstreamUnavailable
-from pegboard.ports import Handler, Layer, Observer
+from pegboard.ports import Handler, Layer, Observer, tell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,6 +76,16 @@ class MemoryStore:
             self._put(key, _Entry(data, _FOREVER if ttl is None else self._clock() + ttl))
         return decode(data)
 
+    def take(self, key: str) -> tuple[Json, float | None] | None:
+        """Remove a value and return it with its time to live; `None` when it is not there."""
+        with self._lock:
+            entry = self._live(key)
+            if entry is None:
+                return None
+            self._remove(key)
+            left = entry.expires_at - self._clock()
+            return decode(entry.data), (None if left == _FOREVER else left)
+
     async def publish(self, topic: str, message: Json) -> None:
         """Tell every subscriber of the topic."""
         self._topics.publish(topic, message)

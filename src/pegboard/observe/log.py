@@ -1,0 +1,102 @@
+"""Structured logs: one JSON object per line, by the standard library alone.
+
+Nothing is set up at import. `log_to` gives the `pegboard` loggers a handler; `EventLog` is the
+observer that writes events to them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TextIO
+
+from pegboard.core.events import (
+    BreakerChanged,
+    CallFinished,
+    CallRetried,
+    CallStarted,
+    Event,
+    SearchAnswered,
+    StoreStateChanged,
+    UpstreamStateChanged,
+    as_json,
+)
+from pegboard.core.json import JsonObject
+from pegboard.observe.redact import Redactor
+
+_FIELDS = "pegboard_fields"
+
+
+class EventLog:
+    """Writes each event as a line, at a level that fits it.
+
+    What people searched for is left out unless `queries`; argument values are in an event only when
+    the observing layer was told to keep them.
+    """
+
+    def __init__(self, logger: logging.Logger | None = None, *, queries: bool = False) -> None:
+        self._logger = logger or logging.getLogger("pegboard.events")
+        self._queries = queries
+
+    def record(self, event: Event) -> None:
+        """Write one line."""
+        level = _level(event)
+        if not self._logger.isEnabledFor(level):
+            return
+        if isinstance(event, SearchAnswered) and not self._queries:
+            event = replace(event, query=None)
+        fields = as_json(event)
+        del fields["event"]  # it is the line's message
+        self._logger.log(level, event.kind, extra={_FIELDS: fields})
+
+
+class JsonLines(logging.Formatter):
+    """A record as one JSON object; secrets are taken out of every part of it."""
+
+    def __init__(self, redactor: Redactor | None = None) -> None:
+        super().__init__()
+        self._redactor = redactor or Redactor()
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, without a line break in it."""
+        line: JsonObject = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": self._redactor.text(record.getMessage()),
+        }
+        fields = getattr(record, _FIELDS, None)
+        if fields:
+            line |= self._redactor.value(fields)
+        if record.exc_info:
+            line["exception"] = self._redactor.text(self.formatException(record.exc_info))
+        return json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def log_to(
+    stream: TextIO, *, level: int | str = logging.INFO, redactor: Redactor | None = None
+) -> logging.Handler:
+    """Write the logs of all `pegboard` loggers to a stream, as JSON lines; the handler to remove.
+
+    On stdio the stream must not be standard output: that is the protocol's.
+    """
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonLines(redactor))
+    logger = logging.getLogger("pegboard")
+    logger.addHandler(handler)
+    logger.setLevel(level)
+    return handler
+
+
+def _level(event: Event) -> int:
+    match event:
+        case CallStarted():
+            return logging.DEBUG
+        case CallFinished(outcome="failed") | CallRetried() | BreakerChanged(state="open"):
+            return logging.WARNING
+        case UpstreamStateChanged(state="failed") | StoreStateChanged(available=False):
+            return logging.WARNING
+        case _:
+            return logging.INFO

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import io
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.observe.samples import finished, started
+
+from pegboard.core.events import (
+    BreakerChanged,
+    Event,
+    SearchAnswered,
+    StoreStateChanged,
+    UpstreamStateChanged,
+)
+from pegboard.observe.log import EventLog, log_to
+from pegboard.observe.redact import Redactor
+
+
+class Lines:
+    """What a test wrote to the log."""
+
+    def __init__(self) -> None:
+        self.stream = io.StringIO()
+
+    def read(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.stream.getvalue().splitlines()]
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    lines = Lines()
+    handler = log_to(lines.stream, level="DEBUG", redactor=Redactor(["my-own-secret"]))
+    yield lines
+    logger = logging.getLogger("pegboard")
+    logger.removeHandler(handler)
+    logger.setLevel(logging.NOTSET)
+
+
+def test_a_call_is_one_line_of_json_with_everything_known_about_it(lines: Lines) -> None:
+    EventLog().record(finished(principal="ann", face="proxy", via="call_tool", tokens_out=12))
+    (line,) = lines.read()
+    assert line["message"] == "call.finished"
+    assert line["level"] == "info"
+    assert line["time"].endswith("+00:00")
+    assert line | {"id": "c1", "tool": "github.search", "duration": 0.1, "outcome": "ok"} == line
+    assert line | {"principal": "ann", "via": "call_tool", "tokens_out": 12} == line
+    assert "arguments" not in line
+
+
+@pytest.mark.parametrize(
+    ("event", "level"),
+    [
+        (started(), "debug"),
+        (finished(), "info"),
+        (finished(outcome="tool_error"), "info"),
+        (finished(outcome="failed", error="timeout"), "warning"),
+        (BreakerChanged(at=1, scope="tool", name="t", state="open"), "warning"),
+        (BreakerChanged(at=1, scope="tool", name="t", state="closed"), "info"),
+        (StoreStateChanged(at=1, available=False), "warning"),
+        (UpstreamStateChanged(at=1, upstream="x", state="failed"), "warning"),
+    ],
+    ids=str,
+)
+def test_what_needs_attention_is_a_warning(lines: Lines, event: Event, level: str) -> None:
+    EventLog().record(event)
+    assert [line["level"] for line in lines.read()] == [level]
+
+
+def test_below_the_level_nothing_is_written() -> None:
+    stream = io.StringIO()
+    handler = log_to(stream, level="WARNING")
+    try:
+        EventLog().record(finished())
+    finally:
+        logging.getLogger("pegboard").removeHandler(handler)
+        logging.getLogger("pegboard").setLevel(logging.NOTSET)
+    assert stream.getvalue() == ""
+
+
+def test_what_people_searched_for_is_written_only_when_asked(lines: Lines) -> None:
+    event = SearchAnswered(at=1, face="proxy", matches=1, duration=0.01, query="my illness")
+    EventLog().record(event)
+    EventLog(queries=True).record(event)
+    assert [line.get("query") for line in lines.read()] == [None, "my illness"]
+
+
+def test_secrets_are_taken_out_of_arguments_messages_and_tracebacks(lines: Lines) -> None:
+    arguments = {"api_key": "k" * 20, "note": "use Bearer abcdef123456", "q": "my-own-secret"}
+    EventLog().record(finished(arguments=arguments))
+    logger = logging.getLogger("pegboard.upstream")
+    logger.warning("cannot reach %s", "https://ann:hunter2@example.org/mcp")
+    try:
+        raise RuntimeError("token=abcdefgh")
+    except RuntimeError:
+        logger.exception("failed")
+    whole = lines.stream.getvalue()
+    for secret in ("kkkk", "abcdef123456", "my-own-secret", "hunter2", "abcdefgh"):
+        assert secret not in whole
+    assert lines.read()[0]["arguments"]["note"] == "use Bearer [redacted]"
+    assert "https://ann:[redacted]@example.org/mcp" in lines.read()[1]["message"]
+
+
+def test_a_line_break_in_a_message_does_not_make_a_second_line(lines: Lines) -> None:
+    logging.getLogger("pegboard.x").info('one\n{"level": "forged"}')
+    (line,) = lines.read()
+    assert line["message"] == 'one\n{"level": "forged"}'
+
+
+def test_what_is_not_json_is_written_as_text(lines: Lines) -> None:
+    EventLog().record(finished(arguments={"path": sys}))
+    assert "module 'sys'" in lines.read()[0]["arguments"]["path"]
