@@ -96,7 +96,9 @@ def list_calendar_events(
         handle,
     )
     found = [
-        Occurrence(**{**r, **when}, event=r["id"]) for r in rows for when in _within(t, r, window)
+        Occurrence.model_validate({**r, "event": r["id"], "starts_at": s.start, "ends_at": s.end})
+        for r in rows
+        for s in _within(t, r, window)
     ]
     return Agenda(occurrences=sorted(found, key=lambda o: (o.starts_at, o.event)))
 
@@ -264,14 +266,14 @@ def window_of(start: datetime, end: datetime) -> Span:
     return window
 
 
-def _within(t: Tracker, row: Row, window: Span) -> list[dict[str, datetime]]:
-    """Start and end of each occurrence of an event that overlaps a window."""
+def _within(t: Tracker, row: Row, window: Span) -> list[Span]:
+    """The occurrences of an event that overlap a window."""
     first, length = moment(row["starts_at"]), moment(row["ends_at"]) - moment(row["starts_at"])
     until = date.fromisoformat(row["until"]) if row["until"] else None
     rule = Rule(row["repeats"], row["every"], until) if row["repeats"] else None
     skipped = t.column("SELECT day FROM skipped_occurrences WHERE event = ?", row["id"])
     return [
-        {"starts_at": start, "ends_at": start + length}
+        Span(start, start + length)
         for start in occurrences(first, rule, window.end)
         if start + length > window.start and start.date().isoformat() not in skipped
     ]

@@ -69,12 +69,14 @@ def list_transitions(t: Tracker, issue: IssueKey) -> Transitions:
     Obstacles are open blockers, open sub-issues and a missing assignee.
     """
     row = need_issue(t, issue)
-    known = facts(t, row)
-    found = [(s, workflow.obstacle(row["status"], s, known)) for s in workflow.NEXT[row["status"]]]
+    status: Status = row["status"]
+    reasons = {s: workflow.obstacle(status, s, facts(t, row)) for s in workflow.NEXT[status]}
     return Transitions(
         issue=row["key"],
-        status=row["status"],
-        transitions=[Transition(status=s, allowed=why is None, reason=why) for s, why in found],
+        status=status,
+        transitions=[
+            Transition(status=s, allowed=why is None, reason=why) for s, why in reasons.items()
+        ],
     )
 
 

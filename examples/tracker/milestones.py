@@ -185,7 +185,7 @@ def update_milestone(
     t.update("milestones", "id", milestone, **values)
     summary = f"{t.me} changed {', '.join(values)} of {row['name']}"
     subject = f"milestone:{milestone}"
-    record(t, "milestone.updated", subject, summary, project=row["project"], **values)
+    record(t, "milestone.updated", subject, summary, project=row["project"], after=values)
     return get_milestone(t, milestone)
 
 

@@ -193,7 +193,7 @@ def update_project(
         f"project:{key}",
         f"{t.me} changed {', '.join(values)} of {key}",
         project=key,
-        **values,
+        after=values,
     )
     return get_project(t, key)
 

@@ -252,7 +252,8 @@ def find_similar_issues(
     rows = t.rows(
         "SELECT issues.*, -bm25(search_index, 3.0, 1.0) AS score FROM search_index "
         "JOIN search_entries s ON s.id = search_index.rowid "
-        "JOIN issues ON kind = 'issue' AND key = ref WHERE search_index MATCH ? AND key IS NOT ? ORDER BY score DESC, key LIMIT ?",
+        "JOIN issues ON kind = 'issue' AND key = ref "
+        "WHERE search_index MATCH ? AND key IS NOT ? ORDER BY score DESC, key LIMIT ?",
         " OR ".join(f'"{w}"' for w in words),
         row["key"] if row else None,
         limit,

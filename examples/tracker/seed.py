@@ -1,7 +1,7 @@
 """A workspace to look at: Northwind, a software house in March 2026, always the same.
 
-Everything is made through the tools themselves, by the member who would have done it and at a time of
-their choosing, so that events, notifications and rules are as real as in daily use.
+Everything is made through the tools themselves, by the member who would have done it and at a time
+of their choosing, so that events, notifications and rules are as real as in daily use.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def seed(tracker: Tracker, *, demo: bool = True) -> None:
 
 
 class _Story:
-    """Lets members act one after another; each act takes place some minutes after the one before."""
+    """Lets members act one after another, some minutes apart."""
 
     def __init__(self, tracker: Tracker) -> None:
         self._tracker = tracker
@@ -173,7 +173,9 @@ def _write(story: _Story) -> None:
     )
     longer = PLAN + "\n## After the release\n\nWatch error rates for two hours.\n"
     story.by("ben", documents.update_document, "release-plan", longer, message="What comes after")
-    trace = "TypeError: undefined is not an object (evaluating 'session.user')\n    at login.js:41\n"
+    trace = (
+        "TypeError: undefined is not an object (evaluating 'session.user')\n    at login.js:41\n"
+    )
     story.by("ben", attachments.attach_file, "WEB-3", "safari-trace.log", trace)
     story.by("ana", storage.upload_file, "/design/colors.css", ":root { --brand: #2a9d8f; }\n")
     story.by("chen", storage.upload_file, "/runbooks/backup.md", "# Backup\n\nRestore monthly.\n")

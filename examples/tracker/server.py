@@ -27,8 +27,9 @@ from .workspace import workspace
 
 PINS = ("list_projects", "fulltext_search")
 INSTRUCTIONS = (
-    "A team's tracker: projects, issues, documents, chat, calendar and time. Start with list_projects "
-    "or fulltext_search; keys such as WEB-3 name issues, handles such as ana name members."
+    "A team's tracker: projects, issues, documents, chat, calendar and time. Start with "
+    "list_projects or fulltext_search; keys such as WEB-3 name issues, handles such as ana "
+    "name members."
 )
 TOOLBOXES = (
     activity,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
@@ -84,7 +84,7 @@ class Tracker:
         return replace(self, me=member, now=now or self.now)
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> Generator[None]:
         """Keep all changes made inside, or none; a transaction inside another is part of it."""
         with self.lock:
             if self.connection.in_transaction:
@@ -156,7 +156,7 @@ def changed(**values: Value) -> dict[str, Value]:
     Raises:
         Refused: nothing was given.
     """
-    given = {name: value for name, value in values.items() if value is not None}
+    given: dict[str, Value] = {k: v for k, v in values.items() if v is not None}
     if not given:
         raise Refused(f"Nothing to change: give at least one of {', '.join(values)}.")
     return given

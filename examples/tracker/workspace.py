@@ -128,7 +128,7 @@ def update_workspace(
             raise Refused(f"Working hours go from an earlier to a later hour; got {working_hours}.")
     for setting_name, value in values.items():
         t.run("UPDATE settings SET value = ? WHERE name = ?", str(value), setting_name)
-    record(t, "workspace.updated", "workspace", f"{t.me} changed {', '.join(values)}", **values)
+    record(t, "workspace.updated", "workspace", f"{t.me} changed {', '.join(values)}", after=values)
     return get_workspace(t)
 
 
