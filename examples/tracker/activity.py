@@ -11,9 +11,10 @@ from pydantic import Field
 
 from pegboard import Example
 
+from ..database import Record, Refused, Row, Value, moment
 from ..toolbox import READS, Toolbox
 from .lookup import need_issue, need_member, need_project
-from .tracker import Record, Refused, Row, Tracker, Value, moment
+from .tracker import Tracker
 from .words import AnyMember, AnyProject, FirstDay, IssueKey, LastDay, Limit, Status
 
 activity = Toolbox[Tracker](

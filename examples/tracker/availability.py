@@ -10,11 +10,12 @@ from pydantic import Field
 
 from pegboard import Example
 
+from ..database import Record
 from ..toolbox import READS, Toolbox
 from .calendar import Minutes, calendar, list_calendar_events, window_of
 from .lookup import need_member, need_project
 from .recurrence import Span, gaps, merged
-from .tracker import Record, Tracker
+from .tracker import Tracker
 from .words import AnyProject, From, To
 
 availability = Toolbox[Tracker](calendar.name, calendar.description)

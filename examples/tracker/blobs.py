@@ -10,7 +10,8 @@ import base64
 import binascii
 import hashlib
 
-from .tracker import Refused, Tracker
+from ..database import Refused
+from .tracker import Tracker
 
 _UNUSED = """sha256 NOT IN (SELECT sha256 FROM attachments)
     AND sha256 NOT IN (SELECT sha256 FROM files WHERE sha256 IS NOT NULL)"""

@@ -10,11 +10,12 @@ from pydantic import Field
 
 from pegboard import Example
 
+from ..database import Record, Refused, Row, iso, moment, unknown
 from ..toolbox import ADDS, READS, REMOVES, SETS, Toolbox
 from .events import record
 from .lookup import need_member, need_project
 from .recurrence import Frequency, Rule, Span, occurrences
-from .tracker import Record, Refused, Row, Tracker, iso, moment, unknown
+from .tracker import Tracker
 from .words import AnyProject, From, To
 
 calendar = Toolbox[Tracker](

@@ -9,10 +9,11 @@ from pydantic import Field
 
 from pegboard import Example
 
+from ..database import Record, Refused, Row, unknown
 from ..toolbox import ADDS, READS, REMOVES, SETS, Toolbox
 from .events import mentioned, record
 from .lookup import need_member, need_role
-from .tracker import Record, Refused, Row, Tracker, unknown
+from .tracker import Tracker
 from .words import ChannelName, Limit
 
 channels = Toolbox[Tracker](

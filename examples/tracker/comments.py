@@ -9,10 +9,11 @@ from pydantic import Field
 
 from pegboard import Example
 
+from ..database import Record, Refused, Row, unknown
 from ..toolbox import ADDS, READS, REMOVES, SETS, Toolbox
 from .events import mentioned, record, watch
 from .lookup import need_issue, need_member
-from .tracker import Record, Refused, Row, Tracker, unknown
+from .tracker import Tracker
 from .words import AnyMember, IssueKey, Limit
 
 comments = Toolbox[Tracker](

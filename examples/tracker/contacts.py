@@ -11,11 +11,12 @@ from pydantic import Field
 
 from pegboard import Example
 
+from ..database import Record, Refused, Row, changed, iso, unknown
 from ..toolbox import ADDS, READS, REMOVES, SETS, Toolbox
 from .events import record
 from .lifecycle import IssueBrief, brief
 from .lookup import need_issue, need_role
-from .tracker import Record, Refused, Row, Tracker, changed, iso, unknown
+from .tracker import Tracker
 from .words import IssueKey, Limit, Offset
 from .workspace import EMAIL
 

@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from .tracker import Tracker, iso
+from ..database import iso
+from .tracker import Tracker
 from .words import Delivery, Topic
 
 MENTION = re.compile(r"(?<![\w@])@([a-z][a-z0-9_]*)")

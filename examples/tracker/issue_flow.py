@@ -8,13 +8,14 @@ from pydantic import Field
 
 from pegboard import Example
 
+from ..database import Record, Refused, Row
 from ..toolbox import ADDS, READS, REMOVES, SETS, Toolbox
 from . import blobs, workflow
 from .events import record
 from .issues import issues
 from .lifecycle import Issue, IssueBrief, brief, facts, transition, whole
 from .lookup import need_issue, need_project, need_role
-from .tracker import Record, Refused, Row, Tracker
+from .tracker import Tracker
 from .words import IssueKey, LinkKind, ProjectKey, Status
 
 flow = Toolbox[Tracker](issues.name, issues.description)
@@ -70,7 +71,9 @@ def list_transitions(t: Tracker, issue: IssueKey) -> Transitions:
     """
     row = need_issue(t, issue)
     status: Status = row["status"]
-    reasons = {s: workflow.obstacle(status, s, facts(t, row)) for s in workflow.NEXT[status]}
+    reasons: dict[Status, str | None] = {
+        s: workflow.obstacle(status, s, facts(t, row)) for s in workflow.NEXT[status]
+    }
     return Transitions(
         issue=row["key"],
         status=status,

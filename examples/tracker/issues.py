@@ -13,6 +13,7 @@ from pydantic import Field
 
 from pegboard import Example
 
+from ..database import Refused, Value, changed, unknown
 from ..toolbox import ADDS, READS, SETS, Toolbox
 from . import workflow
 from .events import mentioned, record, watch
@@ -25,7 +26,7 @@ from .lifecycle import (
     whole,
 )
 from .lookup import need_issue, need_member, need_milestone, need_project
-from .tracker import Refused, Tracker, Value, changed, unknown
+from .tracker import Tracker
 from .words import (
     AnyProject,
     IssueKey,

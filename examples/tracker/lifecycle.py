@@ -6,9 +6,10 @@ from datetime import date, datetime
 
 from pydantic import Field
 
+from ..database import Record, Refused, Row
 from . import workflow
 from .events import record, watch
-from .tracker import Record, Refused, Row, Tracker
+from .tracker import Tracker
 from .words import IssueType, Priority, Status
 
 PRIORITY_ORDER = (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .tracker import Refused, Row, Tracker, unknown
+from ..database import Refused, Row, unknown
+from .tracker import Tracker
 from .words import Role
 
 

@@ -10,11 +10,12 @@ from pydantic import Field
 
 from pegboard import Example
 
+from ..database import Record, Refused, Row, changed
 from ..toolbox import ADDS, READS, REMOVES, SETS, Toolbox
 from .events import record
 from .lifecycle import IssueBrief, brief
 from .lookup import need_issue, need_milestone, need_project
-from .tracker import Record, Refused, Row, Tracker, changed
+from .tracker import Tracker
 from .words import AnyProject, MilestoneId, ProjectKey
 
 milestones = Toolbox[Tracker](

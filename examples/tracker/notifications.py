@@ -9,10 +9,11 @@ from pydantic import Field
 
 from pegboard import Example
 
+from ..database import Record, Refused, Row, iso, unknown
 from ..toolbox import READS, SETS, Toolbox
 from .events import TOPICS, preference, watch
 from .lookup import need_issue
-from .tracker import Record, Refused, Row, Tracker, iso, unknown
+from .tracker import Tracker
 from .words import Delivery, IssueKey, Limit, Slug, Topic
 
 notifications = Toolbox[Tracker](

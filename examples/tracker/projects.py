@@ -9,11 +9,12 @@ from pydantic import Field
 
 from pegboard import Example
 
+from ..database import Record, Refused, changed, iso
 from ..toolbox import ADDS, READS, REMOVES, SETS, Toolbox
 from .events import record
 from .lifecycle import set_status
 from .lookup import need_issue, need_member, need_project, need_role
-from .tracker import Record, Refused, Tracker, changed, iso
+from .tracker import Tracker
 from .words import Member, ProjectKey, ProjectStatus
 
 projects = Toolbox[Tracker](

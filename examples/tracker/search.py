@@ -10,10 +10,11 @@ from pydantic import Field
 
 from pegboard import Example
 
+from ..database import Record, Refused, Value, unknown
 from ..toolbox import READS, REMOVES, SETS, Toolbox
 from .lifecycle import PRIORITY_ORDER, IssueBrief, Issues, brief
 from .lookup import need_issue, need_project
-from .tracker import Record, Refused, Tracker, Value, unknown
+from .tracker import Tracker
 from .words import AnyProject, Limit
 from .workflow import CLOSED, NEXT, OPEN
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from ..database import iso
 from . import (
     attachments,
     calendar,
@@ -26,7 +27,7 @@ from . import (
     time_tracking,
     workspace,
 )
-from .tracker import Tracker, iso
+from .tracker import Tracker
 
 START = datetime(2026, 2, 16, 8, tzinfo=UTC)
 MEMBERS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pegboard import Pegboard
 
+from ..database import Clock, system_clock
 from .activity import activity
 from .attachments import attachments
 from .availability import availability
@@ -22,7 +23,7 @@ from .seed import seed
 from .storage import storage
 from .time_tracking import time_tracking
 from .timesheets import timesheets
-from .tracker import Clock, Tracker, system_clock
+from .tracker import Tracker
 from .workspace import workspace
 
 PINS = ("list_projects", "fulltext_search")

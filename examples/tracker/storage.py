@@ -10,11 +10,12 @@ from pydantic import Field
 
 from pegboard import Example
 
+from ..database import Record, Refused, Row, unknown
 from ..toolbox import ADDS, READS, REMOVES, SETS, Toolbox
 from . import blobs
 from .events import record
 from .lookup import need_role
-from .tracker import Record, Refused, Row, Tracker, unknown
+from .tracker import Tracker
 from .words import Limit
 
 storage = Toolbox[Tracker](

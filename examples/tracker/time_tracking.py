@@ -9,10 +9,11 @@ from pydantic import Field
 
 from pegboard import Example
 
+from ..database import Record, Refused, Row, iso, moment, unknown
 from ..toolbox import ADDS, READS, REMOVES, SETS, Toolbox
 from .events import record
 from .lookup import need_issue, need_member
-from .tracker import Record, Refused, Row, Tracker, iso, moment, unknown
+from .tracker import Tracker
 from .words import AnyMember, FirstDay, IssueKey, LastDay
 
 time_tracking = Toolbox[Tracker](

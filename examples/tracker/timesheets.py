@@ -9,11 +9,12 @@ from pydantic import Field
 
 from pegboard import Example
 
+from ..database import Record, Refused
 from ..toolbox import READS, SETS, Toolbox
 from .events import record
 from .lookup import need_issue, need_member, need_project
 from .time_tracking import list_time_entries, submitted_at, time_tracking
-from .tracker import Record, Refused, Tracker
+from .tracker import Tracker
 from .words import AnyMember, AnyProject, FirstDay, LastDay
 
 timesheets = Toolbox[Tracker](time_tracking.name, time_tracking.description)

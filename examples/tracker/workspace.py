@@ -10,10 +10,11 @@ from pydantic import Field
 
 from pegboard import Example
 
+from ..database import Record, Refused, changed, unknown
 from ..toolbox import ADDS, READS, REMOVES, SETS, Toolbox
 from .events import record
 from .lookup import need_member, need_role
-from .tracker import Record, Refused, Tracker, changed, unknown
+from .tracker import Tracker
 from .words import Member, Role
 
 workspace = Toolbox[Tracker](
