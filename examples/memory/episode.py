@@ -99,7 +99,7 @@ class Episode(Record):
     duration_ms: int | None
     reward_score: float | None = Field(description="0 to 1; null until completed.")
     steps: list[Step]
-    patterns: list[Pattern]
+    patterns: list[Pattern] = Field(description="Figures as of its completion.")
     reflection: Reflection | None
     artifacts: list[Artifact]
     relationships: list[Relationship]

@@ -293,7 +293,8 @@ def _insights(db: Database, ids: list[str]) -> list[str]:
     found: list[str] = []
     for episode_id in ids:
         found += db.column(
-            "SELECT value FROM episodes, json_each(episodes.reflection, '$.insights') WHERE id = ?",
+            "SELECT value FROM episodes, json_each(episodes.reflection, '$.insights') "
+            "WHERE episodes.id = ?",
             episode_id,
         )
     return list(dict.fromkeys(found))[:10]

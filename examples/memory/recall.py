@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from ..database import Database, Row, Value
 
 WORD = re.compile(r"\w+")
-COMMON = frozenset(
-    ("a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "how")
-    + ("in", "is", "it", "of", "on", "or", "that", "the", "to", "with")
-)
+COMMON = {"a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "how", "in", "is", "it"}
+COMMON |= {"of", "on", "or", "that", "the", "to", "with"}
 REWARD_WEIGHT = 0.2
 
 
