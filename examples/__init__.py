@@ -1,0 +1,1 @@
+"""Whole programs written with Pegboard: a team's tracker, and an episode memory."""

@@ -1,0 +1,8 @@
+"""Serve the tracker on standard input and output: `python -m examples.tracker [DATABASE]`."""
+
+import sys
+
+from .server import build_board
+
+if __name__ == "__main__":
+    build_board(*sys.argv[1:2]).run()
