@@ -9,6 +9,7 @@ issues/create_issue     the same
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from pegboard.core.tools import Catalog, Tool
 from pegboard.errors import AmbiguousName, ToolNotFound
@@ -46,19 +47,30 @@ def nearest(
 ) -> list[str]:
     """The known words most like `name`; of a dict, values are compared, keys returned."""
     # Imported here: it is only needed when something was misspelt, and costs a third of our import.
-    from rapidfuzz import fuzz, process
+    from rapidfuzz import process
     from rapidfuzz.utils import default_process
 
     choices = known if isinstance(known, dict) else {word: word for word in known}
     found = process.extract(
         name.replace("_", " "),
         {key: word.replace("_", " ") for key, word in choices.items()},
-        scorer=fuzz.WRatio,
+        scorer=_likeness,
         processor=default_process,
         limit=limit,
         score_cutoff=_LEAST_LIKENESS,
     )
     return [key for _, _, key in found]
+
+
+def _likeness(one: str, other: str, **options: Any) -> float:
+    """How alike two names are, of 100: by letters, by words in any order, or by shared words."""
+    from rapidfuzz import fuzz
+
+    return max(
+        fuzz.ratio(one, other),
+        fuzz.token_sort_ratio(one, other),
+        0.85 * fuzz.token_set_ratio(one, other),
+    )
 
 
 def _candidates(catalog: Catalog, name: str, category: str | None) -> list[Tool]:

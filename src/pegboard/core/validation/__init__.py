@@ -1,0 +1,7 @@
+"""Arguments against schemas: read forgivingly, checked exactly, refused with what would be right."""
+
+from pegboard.core.validation.examples import check_examples
+from pegboard.core.validation.understanding import understood
+from pegboard.core.validation.validators import Validator, Validators
+
+__all__ = ["Validator", "Validators", "check_examples", "understood"]
