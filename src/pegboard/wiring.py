@@ -111,7 +111,7 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
         layers.append(
             table_layer(count=count_tokens, structured=options.structured, promise=promise)
         )
-    return [*layers, projection_layer()]
+    return [*layers, projection_layer(count=count_tokens)]
 
 
 def _running_layers(options: Options, parts: Parts) -> list[Layer]:

@@ -1,5 +1,6 @@
 """E1: the asked fields of a result, nothing else, and nothing invented."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -221,7 +222,9 @@ def test_a_path_to_any_plain_value_keeps_it(value: dict[str, Any], data: st.Data
     assert kept == leaf
 
 
-def paths_to_leaves(value: dict[str, Any], at: tuple[str, ...] = ()):
+def paths_to_leaves(
+    value: dict[str, Any], at: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
     for key, item in value.items():
         if isinstance(item, dict):
             yield from paths_to_leaves(item, (*at, key))

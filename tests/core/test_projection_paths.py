@@ -43,7 +43,7 @@ def test_a_path_is_its_steps(path: str, expected: tuple[object, ...]):
 def test_a_malformed_path_is_refused_by_name(path: str):
     with pytest.raises(InvalidField) as caught:
         parse_path(path)
-    assert caught.value.message.startswith(f"Invalid field: {path.strip() and path or repr('')}")
+    assert caught.value.message.startswith(f"Invalid field: {path if path.strip() else repr('')}")
 
 
 @pytest.mark.parametrize("path", ["a" * 1_001, ".".join("a" * 65)])

@@ -12,6 +12,7 @@ MORE = "…"
 
 _ELEMENTS = 50
 _MEMBERS = 200
+_DEPTH = 10
 
 
 def outline(value: Json, limit: int = 40) -> dict[str, str]:
@@ -23,7 +24,9 @@ def outline(value: Json, limit: int = 40) -> dict[str, str]:
     found: dict[str, str] = {}
     level: list[tuple[str, list[Json]]] = [("", [value])]
     left_out = 0
+    depth = 0
     while level:
+        depth += 1
         following: dict[str, list[Json]] = {}
         for path, values in level:
             if path and any(not isinstance(v, dict) or not v for v in values):
@@ -33,8 +36,8 @@ def outline(value: Json, limit: int = 40) -> dict[str, str]:
                     left_out += 1
             for inner, item in _inner(path, values):
                 following.setdefault(inner, []).append(item)
-        level = list(following.items()) if left_out == 0 else []
-        left_out += 0 if level else sum(1 for _ in following)
+        level = list(following.items()) if left_out == 0 and depth < _DEPTH else []
+        left_out += 0 if level else len(following)
     if left_out:
         found[MORE] = f"at least {left_out:,} more"
     return found

@@ -144,7 +144,7 @@ def invalid_field(
     if nearest:
         parts.append(f"Nearest: {', '.join(nearest)}.")
     if available:
-        parts.append(f"Available: {_listed(available)}.")
+        parts.append(f"Available: {listed(available)}.")
     return InvalidField(
         " ".join(parts),
         field=shown,
@@ -153,6 +153,7 @@ def invalid_field(
     )
 
 
-def _listed(names: Sequence[str]) -> str:
-    rest = len(names) - MAX_LISTED
-    return ", ".join(names[:MAX_LISTED]) + (f" and {rest:,} more" if rest > 0 else "")
+def listed(names: Sequence[str], limit: int = MAX_LISTED) -> str:
+    """The first names, and how many more there are."""
+    rest = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {rest:,} more" if rest > 0 else "")

@@ -33,11 +33,12 @@ _DETAILS = (
     Detail(rows=1, keys=15, characters=30, depth=3),
     Detail(rows=1, keys=8, characters=20, depth=2),
     Detail(rows=0, keys=4, characters=20, depth=1),
+    Detail(rows=0, keys=0, characters=20, depth=0),
 )
 
 
 def preview(value: Json, budget: int, count: Count) -> Json:
-    """As much of the value as fits the budget; the barest outline where nothing does."""
+    """As much of the value as fits the budget; its mere size where nothing does."""
     if isinstance(value, str):
         return _head_and_tail(value, budget, count)
     small: Json = None

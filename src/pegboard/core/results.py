@@ -24,6 +24,9 @@ META = "io.github.pegboard/"
 TABLE = "table"
 """Our `_meta` key for the position of the text block that is a table (`core/tables.py`)."""
 
+NOTE = "note"
+"""Our `_meta` key of text blocks that are about the result and no part of it."""
+
 WRAPPER = "result"
 """The key under which SDKs wrap structured content that is no object."""
 
@@ -58,7 +61,8 @@ def payload_of(result: CallResult) -> Payload | None:
     table = _table_in(result)
     if table is not None:
         return table
-    texts = [(i, b["text"]) for i, b in enumerate(result.content) if is_text(b)]
+    said = [(i, b) for i, b in enumerate(result.content) if is_text(b) and not is_note(b)]
+    texts = [(i, block["text"]) for i, block in said]
     structured = result.structured
     if isinstance(structured, (dict, list)):
         return _mirrored(structured, texts)
@@ -146,9 +150,9 @@ def _same(parsed: Json, value: Json) -> bool:
     """Equal as JSON, where NaN equals itself."""
     if type(parsed) is not type(value) or parsed is None:
         return False
-    if parsed == value:
-        return True
     try:
+        if parsed == value:
+            return True
         sorted_text = json.dumps(parsed, sort_keys=True)
         return "NaN" in sorted_text and sorted_text == json.dumps(value, sort_keys=True)
     except (TypeError, ValueError, RecursionError):
@@ -189,9 +193,15 @@ def with_meta(result: CallResult, key: str, value: Json) -> CallResult:
 
 
 def with_note(result: CallResult, text: str) -> CallResult:
-    """The same result with one more text block at its end."""
-    content = [*result.content, {"type": "text", "text": text}]
-    return CallResult({**result.wire, "content": content})
+    """The same result with one more text block at its end, marked as ours."""
+    note = {"type": "text", "text": text, "_meta": {META + NOTE: True}}
+    return CallResult({**result.wire, "content": [*result.content, note]})
+
+
+def is_note(block: JsonObject) -> bool:
+    """Whether a block is a note of ours about the result."""
+    meta = block.get("_meta")
+    return isinstance(meta, dict) and meta.get(META + NOTE) is True
 
 
 def _as_text(value: Json) -> str:
@@ -205,6 +215,12 @@ def _content(result: CallResult, payload: Payload, texts: Mapping[int, str]) -> 
         for i, block in enumerate(result.content)
         if i in texts or i not in payload.texts
     ]
+
+
+def as_sent(result: CallResult, payload: Payload) -> str:
+    """The text that a model reads of the data as it came."""
+    texts = [result.content[i]["text"] for i in payload.texts]
+    return "\n".join(texts) if texts else compact(payload.value)
 
 
 def promised(call: Call) -> Promise:

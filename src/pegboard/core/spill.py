@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeAlias
 
-from pegboard.core.budget import Count
+from pegboard.core.budget import Count, utf8_size
 from pegboard.core.calls import CallResult
 from pegboard.core.envelope import envelope_key
 from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.core.outline import outline
 from pegboard.core.preview import preview
-from pegboard.core.results import is_text, parse_json, payload_of
+from pegboard.core.results import is_note, is_text, parse_json, payload_of
 from pegboard.core.tools import Tool
 
 RandomBytes: TypeAlias = Callable[[int], bytes]
@@ -31,6 +31,8 @@ LINE = 400
 """Characters after which a line counts as several, so that even one endless line can be paged."""
 
 _HANDLE_BYTES = 16
+_FEW_WORDS = 1_000
+"""Bytes of prose beside the data that stay where they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,14 @@ class SpillPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a result says: the texts that a model would read, and the value in them."""
+    """What a result says: the texts that a model would read, and the value in them.
+
+    `left` are the blocks that stay in the result: what is no text, and short words beside the data.
+    """
 
     texts: tuple[str, ...]
     value: Json
     left: tuple[JsonObject, ...] = ()
-    """Blocks that are no text: they stay in the result."""
 
 
 def contents_of(result: CallResult) -> Contents:
@@ -73,25 +77,20 @@ def contents_of(result: CallResult) -> Contents:
     The value is the one thing that the result says, or a list where it says several.
     """
     payload = payload_of(result)
-    mirrored: tuple[int, ...] = payload.texts if payload is not None else ()
-    texts: list[str] = []
-    values: list[Json] = []
-    left: list[JsonObject] = []
-    said = payload.value if payload is not None else result.structured
-    if said is not None:
-        values.append(said)
-        if not mirrored:
-            texts.append(compact(said))
-    for position, block in enumerate(result.content):
-        if is_binary(block):
-            left.append(block)
-            continue
-        text = readable(block)
-        texts.append(text)
-        if position not in mirrored:
-            values.append(_value_of(block, text))
+    data = result.structured if payload is None else payload.value
+    mirrors = () if payload is None else payload.texts
+    blocks = dict(enumerate(result.content))
+    stays = {i for i, block in blocks.items() if is_binary(block) or is_note(block)}
+    texts = [readable(block) for i, block in blocks.items() if i not in stays]
+    beside = [i for i in blocks if i not in stays and i not in mirrors]
+    values = [_value_of(blocks[i]) for i in beside]
+    if data is not None:
+        values.insert(0, data)
+        texts += [] if mirrors else [compact(data)]
+        if sum(utf8_size(readable(blocks[i])) for i in beside) <= _FEW_WORDS:
+            values, stays = [data], stays.union(beside)
     value = values[0] if len(values) == 1 else values
-    return Contents(tuple(texts), value, tuple(left))
+    return Contents(tuple(texts), value, tuple(blocks[i] for i in sorted(stays)))
 
 
 def is_binary(block: JsonObject) -> bool:
@@ -107,11 +106,11 @@ def readable(block: JsonObject) -> str:
     return block["text"] if is_text(block) else compact(block)
 
 
-def _value_of(block: JsonObject, text: str) -> Json:
+def _value_of(block: JsonObject) -> Json:
     if not is_text(block):
         return block
-    parsed = parse_json(text)
-    return text if parsed is None else parsed
+    parsed = parse_json(block["text"])
+    return block["text"] if parsed is None else parsed
 
 
 def new_handle(random: RandomBytes) -> str:

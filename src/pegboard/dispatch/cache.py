@@ -24,6 +24,7 @@ from anyio import Event
 from pegboard.core.calls import Call, CallResult
 from pegboard.core.json import compact
 from pegboard.core.tools import Tool
+from pegboard.dispatch.observe import notes
 from pegboard.ports import Handler, Layer
 
 _PLAIN_PARAMS: Final = frozenset(("_meta",))
@@ -137,6 +138,7 @@ def cache_layer_over(cache: ResultCache) -> Layer:
             while True:
                 kept = cache.get(key) if ttl else None
                 if kept is not None:
+                    notes().cached = True
                     return kept
                 flight = flights.get(key)
                 if flight is None:
@@ -145,6 +147,7 @@ def cache_layer_over(cache: ResultCache) -> Layer:
                 if flight.error is not None:
                     raise flight.error
                 if flight.result is not None:
+                    notes().cached = True
                     return _copy(flight.result)
 
         return handle

@@ -45,6 +45,13 @@ def notes() -> Notes:
     return _under_way.get() or Notes()
 
 
+def note_tokens_before(tokens: int) -> None:
+    """Note what a result would have cost, unless a layer further in has seen it larger."""
+    noted = notes()
+    if noted.tokens_out_before is None:
+        noted.tokens_out_before = tokens
+
+
 @dataclass(frozen=True, kw_only=True)
 class Watching:
     """How calls are watched.

@@ -10,13 +10,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from pegboard.core.budget import Count
 from pegboard.core.calls import Call, CallResult, Shape
 from pegboard.core.fields import validate_fields
 from pegboard.core.json import Json
 from pegboard.core.outline import field_paths
+from pegboard.core.paths import listed
 from pegboard.core.projection import project_report
-from pegboard.core.results import WRAPPER, Payload, payload_of, with_meta, with_note, with_value
+from pegboard.core.results import (
+    WRAPPER,
+    Payload,
+    as_sent,
+    payload_of,
+    with_meta,
+    with_note,
+    with_value,
+)
 from pegboard.core.selection import check_expression, select
+from pegboard.dispatch.observe import note_tokens_before, notes
 from pegboard.errors import InvalidField
 from pegboard.ports import Handler, Layer
 
@@ -33,11 +44,12 @@ class _Shaped(NamedTuple):
     failed: str = ""
 
 
-def projection_layer() -> Layer:
+def projection_layer(*, count: Count | None = None) -> Layer:
     """A layer that applies `include_fields` and `select` of each call.
 
     Before the call it raises `InvalidField` for paths that the output schema cannot have, for
-    malformed ones and for expressions that are no JMESPath.
+    malformed ones and for expressions that are no JMESPath. With `count`, what the whole result
+    would have cost is noted for whoever observes the call.
     """
 
     def layer(inner: Handler) -> Handler:
@@ -46,11 +58,22 @@ def projection_layer() -> Layer:
             if not shape.include_fields and shape.select is None:
                 return await inner(call)
             _check(call)
-            return shaped(await inner(call), shape, call.tool.projection_root)
+            result = await inner(call)
+            changed = shaped(result, shape, call.tool.projection_root)
+            if changed is not result:
+                _note(result, count)
+            return changed
 
         return handle
 
     return layer
+
+
+def _note(result: CallResult, count: Count | None) -> None:
+    notes().projected = True
+    payload = payload_of(result) if count is not None else None
+    if count is not None and payload is not None:
+        note_tokens_before(count(as_sent(result, payload)))
 
 
 def _check(call: Call) -> None:
@@ -75,10 +98,7 @@ def shaped(result: CallResult, shape: Shape, root: str | None = None) -> CallRes
     kept = _shape(payload.value, shape, root)
     try:
         changed = _rewritten(result, payload, kept.value)
-    except (
-        ValueError,
-        RecursionError,
-    ):  # circular or too deep for text: only the whole can be relayed
+    except (ValueError, RecursionError):  # circular, or too deep to be written
         return with_note(result, "No fields were selected: the result cannot be written as JSON.")
     return _reported(changed, payload, kept)
 
@@ -109,7 +129,6 @@ def _reported(result: CallResult, payload: Payload, kept: _Shaped) -> CallResult
     if not kept.missing:
         return result
     available = ", ".join(field_paths(payload.value))
-    more = len(kept.missing) - _LISTED
-    note = f"Missing fields: {', '.join(kept.missing[:_LISTED])}{f' and {more} more' * (more > 0)}."
+    note = f"Missing fields: {listed(kept.missing, _LISTED)}."
     note += f" Available: {available}." if available else ""
     return with_note(with_meta(result, MISSING_FIELDS, list(kept.missing)), note)

@@ -21,6 +21,7 @@ from pegboard.core.spill import (
     readable,
     spill_key,
 )
+from pegboard.dispatch.observe import note_tokens_before, notes
 from pegboard.errors import InvalidArguments, StoreError
 from pegboard.ports import Handler, Layer, Store
 
@@ -37,7 +38,23 @@ class _Spill:
     count: Count
     policy: SpillPolicy
 
-    async def keep(self, call: Call, contents: Contents, tokens: int) -> JsonObject | None:
+    async def shorten(
+        self, call: Call, result: CallResult, budget: int, *, both: bool
+    ) -> CallResult:
+        """A notice in place of a result over its budget, `both` as text and structured."""
+        try:
+            contents = contents_of(result)
+        except (ValueError, RecursionError):  # circular, or too deep to be written
+            return result
+        tokens = sum(map(self.count, contents.texts))
+        said = await self._keep(call, contents, tokens) if tokens > budget else None
+        if said is None:
+            return result
+        notes().spilled = True
+        note_tokens_before(tokens)
+        return _noticed(result, said, contents, both=both)
+
+    async def _keep(self, call: Call, contents: Contents, tokens: int) -> JsonObject | None:
         """Keep a result; what to say in its place, or `None` when it cannot be kept."""
         handle = new_handle(self.random)
         expires_at = self.clock() + self.policy.ttl
@@ -59,7 +76,7 @@ class _Spill:
         key = spill_key(call.caller.principal, handle)
         try:
             await self.store.update(key, lambda _: record, ttl=self.policy.ttl)
-        except (StoreError, ValueError, RecursionError):
+        except (StoreError, TypeError, ValueError):
             return None  # out of reach, or a value that it cannot hold: better too much than lost
         return said
 
@@ -90,15 +107,8 @@ def spill_layer(
             kind = promise(call)
             if kind == "exact":
                 return result
-            contents = contents_of(result)
-            tokens = sum(map(count, contents.texts))
-            if tokens <= budget:
-                return result
-            said = await spill.keep(call, contents, tokens)
-            if said is None:
-                return result
             both = structured or kind == "relaxed" or structured_asked(call)
-            return _noticed(result, said, contents, both=both)
+            return await spill.shorten(call, result, budget, both=both)
 
         return handle
 
@@ -142,9 +152,8 @@ async def read_result(
     """A page of a kept result, as JSON of at most about `policy.page_tokens` tokens.
 
     Raises:
-        InvalidArguments: The handle is unknown, expired or somebody else's, which look the same;
-        or the
-            numbers make no page.
+        InvalidArguments: The handle is unknown, expired or somebody else's, which look the same,
+            or the numbers make no page.
         InvalidField: The path leads nowhere, or the expression cannot be run.
     """
     chosen = policy or SpillPolicy()

@@ -13,8 +13,8 @@ from pegboard.core.calls import Call, CallResult
 from pegboard.core.json import compact
 from pegboard.core.results import (
     TABLE,
-    Payload,
     Promise,
+    as_sent,
     payload_of,
     promised,
     structured_asked,
@@ -22,6 +22,7 @@ from pegboard.core.results import (
     with_text,
 )
 from pegboard.core.tables import encode_table
+from pegboard.dispatch.observe import note_tokens_before
 from pegboard.ports import Handler, Layer
 
 
@@ -72,18 +73,16 @@ def encoded(result: CallResult, policy: TablePolicy, count: Count) -> CallResult
         table = encode_table(payload.said)
     except (ValueError, RecursionError):  # circular or too deep
         return result
-    sent = _sent(result, payload, plain)
+    sent = as_sent(result, payload)
     if len(sent) < policy.bytes:
         return result
-    least = count(sent)
-    share = 1 - policy.saving
-    tokens = least if plain == sent else count(plain)
-    if table is not None and count(table) <= share * min(least, tokens):
+    before = count(sent)
+    tokens = before if plain == sent else count(plain)
+    if table is not None and count(table) <= (1 - policy.saving) * min(before, tokens):
+        note_tokens_before(before)
         changed, position = with_text(result, payload, table)
         return with_meta(changed, TABLE, position)
-    return with_text(result, payload, plain)[0] if tokens <= share * least else result
-
-
-def _sent(result: CallResult, payload: Payload, plain: str) -> str:
-    """The text that a model would read of the data as it came."""
-    return "\n".join(result.content[i]["text"] for i in payload.texts) or plain
+    if tokens <= (1 - policy.saving) * before:
+        note_tokens_before(before)
+        return with_text(result, payload, plain)[0]
+    return result
