@@ -135,6 +135,15 @@ async def test_a_value_that_is_not_json_is_refused_and_the_old_one_stays(
     assert await replicas.here.get("k") == 1
 
 
+async def test_a_value_nested_too_deeply_is_refused(replicas: Replicas) -> None:
+    deep: Json = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(ValueError, match="too deeply"):
+        await replicas.here.update("k", put(deep))
+    assert await replicas.here.get("k") is None
+
+
 async def test_no_update_is_lost_when_many_tasks_and_replicas_write_at_once(
     replicas: Replicas,
 ) -> None:

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import anyio
 import pytest
+from redis.asyncio import Redis
 from tests.real_redis import RedisServer
 
 from pegboard.core.json import Json
@@ -129,6 +130,45 @@ async def test_a_subscription_outlives_a_restart_and_says_that_it_may_have_misse
             assert await anext(messages) == "after"
 
 
+async def test_a_subscription_goes_on_trying_while_redis_is_away(own_redis: RedisServer) -> None:
+    tried = anyio.Event()
+
+    async def sleep(seconds: float) -> None:
+        tried.set()
+        await anyio.sleep(0.01)
+
+    store = RedisStore(connect(f"redis://{own_redis.address}"), sleep=sleep)
+    heard: list[Json] = []
+    with anyio.fail_after(20):
+        async with store.subscribe("t") as messages, anyio.create_task_group() as tasks:
+
+            async def listen() -> None:
+                heard.append(await anext(messages))
+
+            own_redis.stop()
+            tasks.start_soon(listen)
+            await tried.wait()
+            own_redis.start()
+    assert heard == [None]
+    await store.aclose()
+
+
+async def test_a_value_that_changes_all_the_time_is_an_error_in_the_end(
+    redis_server: RedisServer, opened: Open
+) -> None:
+    store = opened(f"redis://{redis_server.address}", prefix="contended:")
+    seen: list[Json] = []
+
+    def overtaken(value: Json) -> Json:
+        seen.append(value)
+        redis_server.command("SET", "contended:k", str(len(seen)))
+        return "mine"
+
+    with pytest.raises(StoreError, match="while it was being updated"):
+        await store.update("k", overtaken)
+    assert seen[:3] == [None, 1, 2]
+
+
 async def test_a_wrong_password_is_a_store_error_that_does_not_show_it(
     redis_server: RedisServer, opened: Open
 ) -> None:
@@ -136,6 +176,17 @@ async def test_a_wrong_password_is_a_store_error_that_does_not_show_it(
     with pytest.raises(StoreError) as caught:
         await store.get("k")
     assert "hunter2" not in str(caught.value)
+
+
+async def test_tls_and_login_reach_the_connections_behind_a_sentinel() -> None:
+    connected = connect("rediss+sentinel://ann:pw@h1:1,h2/board/3?socket_timeout=9")
+    client = connected.client
+    assert isinstance(client, Redis)
+    options = client.connection_pool.connection_kwargs
+    assert (options["username"], options["password"], options["db"]) == ("ann", "pw", 3)
+    assert options["socket_timeout"] == 9
+    assert "SSL" in client.connection_pool.connection_class.__name__
+    await client.aclose()
 
 
 @pytest.mark.parametrize(

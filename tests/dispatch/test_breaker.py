@@ -356,6 +356,32 @@ async def test_while_the_store_is_away_calls_go_through_unguarded() -> None:
     assert await board.call()
 
 
+class ReadOnlyStore(MemoryStore):
+    """A store that goes away between a call's start and its end."""
+
+    async def update(self, key: str, change: Change, *, ttl: float | None = None) -> Json:
+        raise StoreError("away")
+
+
+async def test_a_store_that_goes_away_while_a_call_runs_does_not_change_how_the_call_ends() -> None:
+    board = Board(store=ReadOnlyStore())
+    await board.fail(7)
+    assert await board.call()
+
+
+async def test_no_more_than_a_handful_of_alternatives_is_named() -> None:
+    many = [make_call(f"t{n}", server="jira").tool for n in range(50)]
+
+    def related(call: Call) -> Iterable[Tool]:
+        return many
+
+    board = Board(alternatives=related)
+    await board.fail(5)
+    with pytest.raises(CircuitOpen) as caught:
+        await board.call()
+    assert caught.value.details["related"] == ["t0", "t1", "t2", "t3", "t4"]
+
+
 async def test_calls_that_fail_side_by_side_all_count() -> None:
     board = Board()
     arrived = 0

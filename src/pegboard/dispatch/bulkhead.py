@@ -74,8 +74,12 @@ class _Berths:
 
     async def take(self) -> None:
         """A place, at once or after waiting in line. Raises `Busy`."""
+        try:
+            return self._free.acquire_nowait()
+        except anyio.WouldBlock:
+            pass
         waiting = self._free.statistics().tasks_waiting
-        if self._free.value == 0 and waiting >= self._bound.waiting:
+        if waiting >= self._bound.waiting:
             raise self._busy(f"{waiting} more are waiting")
         with anyio.move_on_after(self._bound.patience) as scope:
             await self._free.acquire()

@@ -189,9 +189,10 @@ class Live:
 
     def _tally(self, group: str, name: str) -> Tally:
         tallies = self._by[group]
-        if name not in tallies and not self._has_room(tallies):
-            name = OTHERS
-        return tallies.setdefault(name, Tally())
+        if name not in tallies:
+            name = name if self._has_room(tallies) else OTHERS
+            tallies.setdefault(name, Tally())
+        return tallies[name]
 
     def _note_breaker(self, event: BreakerChanged) -> None:
         name = f"{event.scope}:{event.name}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import pairwise
 
 from pegboard.core.json import Json
@@ -71,6 +72,7 @@ class Redactor:
         return value
 
 
+@lru_cache(maxsize=1024)
 def is_secret(name: str) -> bool:
     """Whether a field of this name holds a secret: `api_key`, `accessToken`, not `max_tokens`."""
     words = [w.lower() for w in _WORD.findall(name)]
