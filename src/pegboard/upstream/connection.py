@@ -46,6 +46,8 @@ State: TypeAlias = Literal["cold", "starting", "ready", "failed", "stopping"]
 
 CAUSE_TIME = 2.0
 """Seconds to wait for the reason why a connection broke, before saying only that it did."""
+END_TIME = 10.0
+"""Seconds for taking leave, of which a server over HTTP is told by a request."""
 RELISTEN_TIME = 60.0
 """The longest pause before a lost change stream is opened again."""
 
@@ -196,6 +198,8 @@ class Connection:
     def _opened(self, dispatcher: RelayDispatcher, latency: float) -> None:
         self._life.deadline = math.inf
         self._dispatcher = dispatcher
+        if self._wire is not None and self._wire.faults is not None:
+            self._wire.faults.status = None  # a legacy server may refuse the modern question so
         self.greeting = dispatcher.greeting
         self.era = eras.era_of(self.version)
         self.latency = latency
@@ -215,6 +219,7 @@ class Connection:
             tasks.start_soon(_cancel_after, self._closing, tasks)
         self._tasks = None
         self.state = "stopping"
+        self._life.deadline = anyio.current_time() + END_TIME
 
     def _explain(self, cause: str) -> None:
         if self.cause is None:

@@ -25,7 +25,8 @@ class Health:
         After that the pause doubles, up to a minute, more or less a quarter.
         """
         failures = 1 if lived >= SETTLED else self.failures + 1
-        pause = min(FIRST_PAUSE * 2.0 ** (failures - 2), LONGEST_PAUSE) if failures > 1 else 0.0
+        doublings = min(failures - 2, 10)  # a server may fail for years
+        pause = min(FIRST_PAUSE * 2.0**doublings, LONGEST_PAUSE) if failures > 1 else 0.0
         return Health(failures, now + pause * (0.75 + roll / 2), cause)
 
     def after_success(self) -> Health:

@@ -31,6 +31,13 @@ class BoundedLog:
     def write(self, data: bytes) -> None:
         """Add what the server printed; never raises."""
         self._remember(data)
+        self._keep(data)
+
+    def note(self, text: str) -> None:
+        """Add a line of our own to the file; it is no word of the server's."""
+        self._keep(f"[pegboard] {text}\n".encode())
+
+    def _keep(self, data: bytes) -> None:
         if self.path is None or self.fault is not None:
             return
         try:
@@ -38,10 +45,6 @@ class BoundedLog:
         except OSError as exc:
             self.fault = f"{self.path} cannot be written: {exc.strerror or exc}"
             self.close()
-
-    def note(self, text: str) -> None:
-        """Add a line of our own."""
-        self.write(f"[pegboard] {text}\n".encode())
 
     @property
     def last_line(self) -> str | None:
@@ -76,5 +79,5 @@ class BoundedLog:
         self._partial = self._partial[-LINE_LIMIT:]
         for line in lines[-TAIL_LINES:]:
             text = line[-LINE_LIMIT:].decode(errors="replace").strip()
-            if text and not text.startswith("[pegboard]"):
+            if text:
                 self._tail.append(text)

@@ -24,13 +24,13 @@ CONNECT_TIME = 30.0
 
 
 class HttpFaults:
-    """The last HTTP status that was an error; the SDK passes on only that there was one."""
+    """The last HTTP status of a message that was an error; the SDK says only that there was one."""
 
     def __init__(self) -> None:
         self.status: int | None = None
 
     async def note(self, response: httpx2.Response) -> None:
-        if response.status_code >= 400:
+        if response.status_code >= 400 and response.request.method == "POST":
             self.status = response.status_code
 
 

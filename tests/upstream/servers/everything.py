@@ -72,6 +72,7 @@ class Everything:
         self.cancelled = anyio.Event()
         self.signed_in = False
         self.level: str | None = None
+        self.roots_changed = anyio.Event()
         self.bus = InMemorySubscriptionBus()
         offered = [self.echo, self.ask, self.ask_twice, self.ask_page, self.sample, self.roots]
         offered += [self.log, self.progress, self.wait, self.fail, self.rich, self.page_first]
@@ -212,6 +213,9 @@ def make_server(everything: Everything | None = None) -> Server[Any]:
         it.level = p.level
         return t.EmptyResult()
 
+    async def roots_changed(ctx: Context, p: t.NotificationParams) -> None:
+        it.roots_changed.set()
+
     server: Server[Any] = Server(
         "everything",
         version="1.2.3",
@@ -229,6 +233,9 @@ def make_server(everything: Everything | None = None) -> Server[Any]:
     )
     # By the constructor it would warn that logging is deprecated, which a relay must carry still.
     server.add_request_handler("logging/setLevel", t.SetLevelRequestParams, set_level)
+    server.add_notification_handler(
+        "notifications/roots/list_changed", t.NotificationParams, roots_changed
+    )
     return server
 
 
