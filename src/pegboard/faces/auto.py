@@ -27,12 +27,14 @@ CHARACTERS_PER_TOKEN = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """What is known of an MCP client."""
+    """What is known of an MCP client; `source` shows it, `note` says what is uncertain."""
 
     name: str
+    title: str
     follows_list_changed: bool
     defers_tools: bool
     source: str
+    note: str = ""
 
 
 @cache
