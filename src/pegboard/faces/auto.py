@@ -54,7 +54,7 @@ def choose(
         caller: Era and, in the session era, the client.
         catalog: What would be listed.
         options: Budgets and rules per client.
-        complete: False while there are loaders that have not run, so that the size is not known.
+        complete: False where there are loaders, so that the size is not known.
     """
     if asked == "auto" and caller.era == "legacy" and caller.client:
         asked = _by_client(caller.client, options)
