@@ -21,6 +21,7 @@ import anyio
 import mcp_types as types
 import uvicorn
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client import Transport
 from mcp.server.lowlevel.server import Server
 from pydantic import TypeAdapter, ValidationError
 from starlette.applications import Starlette
@@ -99,7 +100,7 @@ class Transcript:
 
 # Python ------------------------------------------------------------------------------------------
 
-Target: TypeAlias = Server[Any] | StdioServerParameters | str
+Target: TypeAlias = Server[Any] | StdioServerParameters | Transport | str
 
 
 def play_python(

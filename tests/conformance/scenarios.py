@@ -61,6 +61,14 @@ _COMMON: dict[str, Step] = {
     "alias categories": call("list_tool_categories"),
     "alias schema": call("get_tool_schema", toolName="get_issue"),
     "alias invoke": call("invoke_tool", toolName="echo", args={"text": "hello"}),
+    "alias parallel": call(
+        "tools_dispatch_parallel",
+        calls=[
+            {"category": "general", "tool": "echo", "params": {"text": "one"}},
+            {"category": "issues", "tool": "get_isue", "params": {"id": 1}},
+            {"tool": "get_issue", "params": {"id": 1}},
+        ],
+    ),
 }
 
 _PROXY: dict[str, Step] = {
@@ -85,6 +93,17 @@ _PROXY: dict[str, Step] = {
     "call_tool loaded": call("call_tool", name="burndown", arguments={"project": "ab"}),
 }
 
+_FAN_OUT: Step = call(
+    "call_tools",
+    calls=[
+        {"name": "get_issue", "arguments": {"id": 1}},
+        {"name": "get_isue", "arguments": {"id": 1}},
+        {"name": "cancel_event", "arguments": {"title": "x"}},
+        {"name": "echo", "arguments": {"text": "last"}},
+        "nonsense",
+    ],
+)
+
 _BY_RISK: dict[str, Step] = {
     "read calls write": call("call_tool", name="upload_file", arguments={"name": "a", "content": "b"}),
     "read calls destructive": call("call_tool", name="cancel_event", arguments={"title": "x"}),
@@ -92,6 +111,9 @@ _BY_RISK: dict[str, Step] = {
     "write": call("call_write_tool", name="create_project", arguments={"name": "mercury"}),
     "write calls read": call("call_write_tool", name="echo", arguments={"text": "hi"}),
     "destructive": call("call_destructive_tool", name="cancel_event", arguments={"title": "x"}),
+    "fan out": _FAN_OUT,
+    "fan out of nothing": call("call_tools", calls=[]),
+    "read nothing": call("read_result", handle="no-such-handle"),
     "call_tool disabled": call("call_destructive_tool", name="shred_file", arguments={"name": "x"}),
     "call_tool loaded": call("call_write_tool", name="burndown", arguments={"project": "ab"}),
 }

@@ -87,6 +87,13 @@ def test_the_inside_of_a_crash_does_not(told: Transcript) -> None:
     assert "secret" not in error["message"]
 
 
+def test_a_parallel_dispatch_of_another_system_answers_in_order(told: Transcript) -> None:
+    first, second, third = told["alias parallel"].json["results"]
+    assert (first["ok"], first["result"]) == (True, {"result": "one"})
+    assert (second["ok"], second["error"]["kind"]) == (False, "unknown_tool")
+    assert (third["ok"], third["result"]["id"]) == (True, 1)
+
+
 def test_names_of_other_systems_are_callable_although_unlisted(told: Transcript) -> None:
     categories = {c["name"]: c["tool_count"] for c in told["alias categories"].json["categories"]}
     assert categories["storage"] == 4

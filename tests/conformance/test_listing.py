@@ -14,6 +14,8 @@ META_TOOLS: dict[FaceName, list[str]] = {
         "call_tool",
         "call_write_tool",
         "call_destructive_tool",
+        "call_tools",
+        "read_result",
     ],
     "index": ["list_available_tools", "get_tool_description"],
     "hierarchy": [

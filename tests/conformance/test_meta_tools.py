@@ -118,6 +118,22 @@ def test_a_call_tool_takes_its_own_risk_and_lower(told: Transcript) -> None:
     assert told["destructive"].ok["structuredContent"] == {"result": "cancelled x"}
 
 
+@only(cases_of("proxy"))
+def test_a_fan_out_gives_each_call_its_own_outcome_in_order(told: Transcript) -> None:
+    results = told["fan out"].json["results"]
+    assert [r["ok"] for r in results] == [True, False, False, True, False]
+    kinds = [r["error"]["kind"] for r in results if not r["ok"]]
+    assert kinds == ["unknown_tool", "not_permitted", "invalid_arguments"]
+    assert [r["name"] for r in results[:4]] == ["get_issue", "get_isue", "cancel_event", "echo"]
+    assert results[0]["result"]["id"] == 1
+    assert "one or more" in told["fan out of nothing"].mendable["message"]
+
+
+@only(cases_of("proxy"))
+def test_a_handle_that_nobody_gave_is_a_mendable_error(told: Transcript) -> None:
+    assert "no-such-handle" in told["read nothing"].mendable["message"]
+
+
 @only(cases_of("index"))
 def test_the_index_lists_names_summaries_and_categories(told: Transcript) -> None:
     answer = told["available"].json
