@@ -340,6 +340,7 @@ class Pegboard:
             read_result=result_reader(self.options, self.parts),
             session=session,
             caller=caller,
+            constant=self._registry.without_loaded(),
             is_complete=self.is_complete,
             notes=notes,
             structured=structured or self.options.structured,

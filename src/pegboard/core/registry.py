@@ -44,6 +44,8 @@ class Registry:
         self._mounted: dict[str, str] = {}
         self._pending: dict[str, _Pending] = {}
         self._catalog: Catalog | None = None
+        self._constant: Catalog | None = None
+        self._loaded: set[str] = set()
         self._listeners: dict[object, Callable[[], object]] = {}
 
     def subscribe(self, listener: Callable[[], object]) -> Callable[[], None]:
@@ -68,14 +70,7 @@ class Registry:
     def add(self, tool: Tool) -> Tool:
         """Register one tool; its id must be new."""
         with self._lock:
-            if tool.id in self._tools:
-                raise ConfigError(
-                    f"A tool {tool.id!r} is registered already: give one another name or category.",
-                    tool=tool.id,
-                )
-            self._tools[tool.id] = tool
-            if tool.category and tool.server is None:
-                self._categories.setdefault(tool.category, "")
+            self._put(tool)
             self._changed()
         return tool
 
@@ -149,6 +144,21 @@ class Registry:
                 self._catalog = Catalog(self._tools.values(), categories)
             return self._catalog
 
+    def without_loaded(self) -> Catalog | None:
+        """The catalogue as if no loader had run; `None` when there are no loaders.
+
+        MCP 2026-07-28 forbids a list that varies as a side effect of other requests, and whether a
+        loader has run is one: what a face lists by itself may depend on this alone.
+        """
+        with self._lock:
+            if not self._pending:
+                return None
+            if self._constant is None:
+                whole = self.snapshot()
+                here = [t for t in whole if t.id not in self._loaded]
+                self._constant = Catalog(here, whole.categories)
+            return self._constant
+
     def switch(self, name: str, enabled: bool) -> None:
         """Switch a tool, or all tools of a category, on or off."""
         with self._lock:
@@ -180,8 +190,18 @@ class Registry:
                         tool=tool.id,
                     ) from exc
 
+    def _put(self, tool: Tool) -> None:
+        if tool.id in self._tools:
+            raise ConfigError(
+                f"A tool {tool.id!r} is registered already: give one another name or category.",
+                tool=tool.id,
+            )
+        self._tools[tool.id] = tool
+        if tool.category and tool.server is None:
+            self._categories.setdefault(tool.category, "")
+
     def _changed(self) -> None:
-        self._catalog = None
+        self._catalog = self._constant = None
         for listener in list(self._listeners.values()):
             listener()
 
@@ -192,10 +212,14 @@ class Registry:
                 before = dict(self._tools)
                 try:
                     for tool in tools:
-                        self.add(tool)
+                        self._put(tool)
                 except ConfigError:
                     self._tools = before  # all of a category or none of it
                     raise
+                self._loaded |= {tool.id for tool in tools}
+                self._catalog = None
+                if pending.failed_at is not None:  # lists have been made without these tools
+                    self._changed()
         except Exception as exc:  # a loader is somebody else's code
             pending.failed_at = self._clock()
             pending.error = f"{type(exc).__name__}: {exc}"

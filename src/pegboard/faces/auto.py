@@ -27,12 +27,14 @@ CHARACTERS_PER_TOKEN = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """What is known of an MCP client."""
+    """What is known of an MCP client; `source` shows it, `note` says what is uncertain."""
 
     name: str
+    title: str
     follows_list_changed: bool
     defers_tools: bool
     source: str
+    note: str = ""
 
 
 @cache
@@ -52,7 +54,7 @@ def choose(
         caller: Era and, in the session era, the client.
         catalog: What would be listed.
         options: Budgets and rules per client.
-        complete: False while there are loaders that have not run, so that the size is not known.
+        complete: False where there are loaders, so that the size is not known.
     """
     if asked == "auto" and caller.era == "legacy" and caller.client:
         asked = _by_client(caller.client, options)

@@ -33,7 +33,7 @@ _CALL_PROPERTIES: JsonObject = {
 def splits_risk(view: View) -> bool:
     """Whether calls are split by risk: by setting, else when any tool says what its risk is."""
     if view.options.risk == "auto":
-        return _any_annotated(view.catalog)
+        return _any_annotated(view.listed)
     return view.options.risk == "split"
 
 
@@ -41,7 +41,7 @@ def call_tools(view: View) -> list[MetaTool]:
     """The call meta-tools for this catalogue: one for every risk that occurs, or a single one."""
     if not splits_risk(view):
         return [_call_tool("call_tool", "Call a tool", "destructive", view)]
-    present = {tool.risk for tool in view.catalog.enabled}
+    present = {tool.risk for tool in view.listed.enabled} if view.constant is None else RISKS
     return [
         _call_tool(CALL_TOOL_OF[risk], _TEXTS[risk], risk, view)
         for risk in RISKS

@@ -47,8 +47,9 @@ class DynamicFace:
 async def _search_and_enable(view: View, arguments: JsonObject) -> CallResult:
     matches, total = search(view, arguments)
     tools = _worth_enabling(view, arguments["query"], matches)
-    if tools and view.session is not None:
-        await view.session.enable([t.id for t in tools])
+    pins = {t.id for t in view.pins}  # listed anyway: they take no room
+    if view.session is not None and (new := [t.id for t in tools if t.id not in pins]):
+        await view.session.enable(new)
     detail = arguments.get("detail") or "signature"
     return view.reply(
         answer_text(view, matches, total, detail), answer_shape(view, matches, total, detail)

@@ -59,6 +59,8 @@ class View:
 
     catalog: Catalog
     options: Options
+    constant: Catalog | None = None
+    """The catalogue without what loaders gave; `None` when there are no loaders."""
     index: Callable[[], SearchIndex]
     dispatch: Handler
     fan_out: FanOut | None = None
@@ -72,6 +74,11 @@ class View:
     structured: bool = False
     params: Mapping[str, Json] = field(default_factory=dict[str, Json])
     request: object | None = None
+
+    @property
+    def listed(self) -> Catalog:
+        """What a list may tell of: it must not vary by which loaders have run."""
+        return self.catalog if self.constant is None else self.constant
 
     @property
     def pins(self) -> tuple[Tool, ...]:

@@ -32,7 +32,7 @@ class HierarchyFace:
             [
                 MetaTool(
                     "tools_list_categories",
-                    f"List tool categories. {contents(view.catalog)}",
+                    f"List tool categories. {contents(view)}",
                     parameters({}),
                     list_categories,
                     _READ_ONLY,

@@ -35,7 +35,7 @@ class IndexFace:
 
 
 def _list_available_tools(view: View) -> MetaTool:
-    text = f"List callable tools by name. {contents(view.catalog)}"
+    text = f"List callable tools by name. {contents(view)}"
     schema = parameters(
         {"category": {"type": "string"}, "include_disabled": {"type": "boolean"}},
     )

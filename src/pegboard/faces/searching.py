@@ -29,7 +29,7 @@ _PIECES = re.compile(r"[A-Za-z]+|\d+|\S")
 
 def search_tools(view: View) -> MetaTool:
     """Finds tools; its text says what there is, since models do not search for the unknown."""
-    text = f"Find tools by task. {contents(view.catalog)}"
+    text = f"Find tools by task. {contents(view)}"
     schema = parameters(
         {
             "query": {"type": "string"},
@@ -49,14 +49,14 @@ def describe_tools() -> MetaTool:
     return MetaTool("describe_tools", text, schema, _describe, _READ_ONLY)
 
 
-def contents(catalog: Catalog) -> str:
+def contents(view: View) -> str:
     """What there is, in a line of bounded length: `470 tools: issues 42, drive 30, …`."""
-    total = len(catalog.enabled)
-    groups = sorted(catalog.groups, key=lambda c: (-c.tool_count, c.name))
+    total = f"{len(view.listed.enabled)}{'' if view.constant is None else '+'}"
+    groups = sorted(view.listed.groups, key=lambda c: (-c.tool_count, c.name))
     shown: list[str] = []
     room = _CONTENTS_TOKENS
     for group in groups:
-        # A category with a loader that has not run has no count yet, but must be known to exist.
+        # How much a loader gives is not known before it runs, but that there is something must be.
         part = f"{group.name} {group.tool_count}" if group.tool_count else group.name
         room -= _estimate(part) + 1
         if room < 0:

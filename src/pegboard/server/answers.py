@@ -97,7 +97,9 @@ class Answers:
         asked = self.board.options.face
         if asked == "auto":
             asked = view.caller.face or "auto"
-        name = choose(asked, view.caller, view.catalog, view.options, complete=view.is_complete)
+        name = choose(
+            asked, view.caller, view.listed, view.options, complete=view.constant is None
+        )
         return BY_NAME[name]
 
     async def _view(self, request: Request, *, whole: bool = True) -> View:
@@ -148,12 +150,13 @@ class Answers:
         arguments = request.params.get("arguments")
         view = await self._view(request, whole=False)
         face = self._face(view)
-        view = replace(view, caller=replace(view.caller, face=face.name))
+        caller = replace(view.caller, face=face.name)
+        view = replace(view, caller=caller)
         meta_tool = _meta_tool(face, view, name)
         try:
             if meta_tool is not None:
                 if not view.is_complete:
-                    view = await self._view(request)
+                    view = replace(await self._view(request), caller=caller)
                 return await meta_tool.answer(view, checked_arguments(meta_tool, arguments))
             tool = await self._addressed(request, view, name)
             if view.session is not None:

@@ -122,7 +122,7 @@ class _Door:
         after = await self._store.update(self._key, change, ttl=SESSION_TTL)
         if set(Session.from_json(after).enabled) != before:
             # Before the result returns, so that a client sees the tools when it goes on.
-            await self._ctx.session.send_tool_list_changed()
+            await sdk.announce_tools(self._ctx)
 
     async def used(self, tool_id: str) -> None:
         if tool_id not in await self.enabled():

@@ -15,7 +15,12 @@ from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, ServerCapabilities
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    ServerCapabilities,
+    ToolListChangedNotification,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from pegboard.core.calls import LOCAL, Era
@@ -128,15 +133,25 @@ def client_of(ctx: Context) -> tuple[str | None, str | None]:
 
 
 def stamped(server: Server[Any], ctx: Context, result: JsonObject) -> JsonObject:
-    """A result of ours with what the modern era requires of every result."""
+    """A result of ours with what the modern era requires of every result, and the legacy lacks."""
     if era_of(ctx) == "legacy":
-        return result
+        return {key: value for key, value in result.items() if key != "resultType"}
     meta: Mapping[str, Json] = result.get("_meta") or {}
     return {
         **result,
         "resultType": result.get("resultType", "complete"),
         "_meta": {**meta, _SERVER_INFO: meta.get(_SERVER_INFO) or server.server_info_stamp},
     }
+
+
+async def announce_tools(ctx: Context) -> None:
+    """Tell a legacy client that its list of tools changed, before this request is answered.
+
+    On HTTP the notification rides on the request's own stream: on the standing one it could arrive
+    after the result, and would be lost on a client that opened none.
+    """
+    changed = ToolListChangedNotification()
+    await ctx.session.send_notification(changed, related_request_id=ctx.request_id)
 
 
 def invalid_params(message: str, data: Json = None) -> MCPError:

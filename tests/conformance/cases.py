@@ -1,0 +1,57 @@
+"""Which client meets which face: every pair that the suite plays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+
+from pegboard.core.options import FACES, FaceName
+from tests.conformance.clients import Era
+from tests.conformance.scenarios import shown_face
+
+
+@dataclass(frozen=True)
+class Case:
+    """One client, over one transport, in one era, at one face."""
+
+    client: str
+    era: Era
+    face: FaceName
+
+    @property
+    def shown(self) -> FaceName:
+        return shown_face(self.face, self.era)
+
+    def __str__(self) -> str:
+        return f"{self.client}-{self.era}-{self.face}"
+
+
+_EVERYWHERE: tuple[tuple[str, Era], ...] = (
+    ("python-memory", "legacy"),
+    ("python-memory", "modern"),
+    ("python-http", "legacy"),
+    ("python-http", "modern"),
+    ("typescript1-http", "legacy"),
+    ("typescript2-http", "legacy"),
+    ("typescript2-http", "modern"),
+)
+# A process of Python takes seconds to start on a small machine, so stdio is tried at one face each.
+_ON_STDIO = (
+    Case("python-stdio", "legacy", "dynamic"),
+    Case("python-stdio", "modern", "proxy"),
+    Case("typescript1-stdio", "legacy", "proxy"),
+    Case("typescript2-stdio", "legacy", "hierarchy"),
+    Case("typescript2-stdio", "modern", "index"),
+)
+CASES = (*(Case(c, e, f) for c, e in _EVERYWHERE for f in FACES), *_ON_STDIO)
+
+
+def cases_of(*faces: FaceName, era: Era | None = None) -> list[Case]:
+    """The cases whose client is really shown one of these faces."""
+    return [c for c in CASES if c.shown in faces and era in (None, c.era)]
+
+
+only = partial(pytest.mark.parametrize, "case", ids=str, indirect=True)
+"""Marks a test that is about some of the cases: `@only(cases_of("proxy"))`."""
