@@ -85,7 +85,10 @@ def _issues(board: Pegboard, office: Office) -> None:
         related=("get_issue", "issues.search"),
         examples=[
             Example("A bug", {"project": "apollo", "title": "Lamp is dark"}),
-            {"description": "Urgent", "invocation": {"project": "apollo", "title": "x", "priority": "high"}},
+            {
+                "description": "Urgent",
+                "invocation": {"project": "apollo", "title": "x", "priority": "high"},
+            },
         ],
     )
     def create_issue(project: str, title: str, priority: Priority = "medium") -> Issue:

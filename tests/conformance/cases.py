@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import pytest
-
-from pegboard.core.options import FACES, FaceName
 from tests.conformance.clients import Era
 from tests.conformance.scenarios import shown_face
+
+from pegboard.core.options import FACES, FaceName
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from mcp.client import Transport
 from mcp.server.lowlevel.server import Server
 from pydantic import TypeAdapter, ValidationError
 from starlette.applications import Starlette
-
 from tests.conftest import missing_part
 
 ROOT = Path(__file__).parents[2]
@@ -153,7 +152,9 @@ async def _send(client: Client, step: Step) -> dict[str, Any]:
         case "call":
             return _dump(await client.call_tool(step["name"], step["arguments"], meta=meta))
         case _:
-            request = types.Request[dict[str, Any], str](method=step["method"], params=step["params"])
+            request = types.Request[dict[str, Any], str](
+                method=step["method"], params=step["params"]
+            )
             return await client.session.send_request(request, _RAW)
 
 
@@ -229,7 +230,9 @@ def office_process(**environ: str) -> dict[str, Any]:
 def served(app: Starlette) -> Iterator[str]:
     """The address of an application served by uvicorn on a free loopback port."""
     server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", timeout_graceful_shutdown=1)
+        uvicorn.Config(
+            app, host="127.0.0.1", port=0, log_level="error", timeout_graceful_shutdown=1
+        )
     )
     thread = Thread(target=server.run, daemon=True)
     thread.start()

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 import pytest
 from mcp import StdioServerParameters
-
-from pegboard.server.serve import build_server
 from tests.boards import office_board
 from tests.conformance.cases import CASES, Case
 from tests.conformance.clients import (
@@ -20,6 +18,8 @@ from tests.conformance.clients import (
     served,
 )
 from tests.conformance.scenarios import scenario
+
+from pegboard.server.serve import build_server
 
 
 @dataclass

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pegboard.core.options import FaceName
 from tests.conformance.clients import Era, Scenario, Step
+
+from pegboard.core.options import FaceName
 
 LAZY = "io.github.pegboard/lazy"
 STRUCTURED = "io.github.pegboard/structured"
@@ -105,9 +106,13 @@ _FAN_OUT: Step = call(
 )
 
 _BY_RISK: dict[str, Step] = {
-    "read calls write": call("call_tool", name="upload_file", arguments={"name": "a", "content": "b"}),
+    "read calls write": call(
+        "call_tool", name="upload_file", arguments={"name": "a", "content": "b"}
+    ),
     "read calls destructive": call("call_tool", name="cancel_event", arguments={"title": "x"}),
-    "write calls destructive": call("call_write_tool", name="cancel_event", arguments={"title": "x"}),
+    "write calls destructive": call(
+        "call_write_tool", name="cancel_event", arguments={"title": "x"}
+    ),
     "write": call("call_write_tool", name="create_project", arguments={"name": "mercury"}),
     "write calls read": call("call_write_tool", name="echo", arguments={"text": "hi"}),
     "destructive": call("call_destructive_tool", name="cancel_event", arguments={"title": "x"}),
@@ -121,10 +126,14 @@ _BY_RISK: dict[str, Step] = {
 _INDEX: dict[str, Step] = {
     "available": call("list_available_tools"),
     "available in category": call("list_available_tools", category="storage"),
-    "available with disabled": call("list_available_tools", category="storage", include_disabled=True),
+    "available with disabled": call(
+        "list_available_tools", category="storage", include_disabled=True
+    ),
     "available in bad category": call("list_available_tools", category="storag"),
     "description": call("get_tool_description", tool_name="create_issue"),
-    "description short": call("get_tool_description", tool_name="create_issue", include_examples=False),
+    "description short": call(
+        "get_tool_description", tool_name="create_issue", include_examples=False
+    ),
     "description unknown": call("get_tool_description", tool_name="get_isue"),
     "description of meta": call("get_tool_description", tool_name="list_available_tools"),
 }
@@ -136,14 +145,20 @@ _HIERARCHY: dict[str, Step] = {
     "tools of bad category": call("tools_list_tools", category="documets"),
     "schema": call("tools_get_schema", category="documents", tool="search"),
     "schema unknown": call("tools_get_schema", category="documents", tool="reed_document"),
-    "dispatch": call("tools_dispatch", category="documents", tool="search", params={"query": "build"}),
+    "dispatch": call(
+        "tools_dispatch", category="documents", tool="search", params={"query": "build"}
+    ),
     "dispatch as text": call(
         "tools_dispatch", category="documents", tool="search", params='{"query": "build"}'
     ),
-    "dispatch loose": call("tools_dispatch", category="general", tool="echo", params={"text": "hi"}),
+    "dispatch loose": call(
+        "tools_dispatch", category="general", tool="echo", params={"text": "hi"}
+    ),
     "dispatch in wrong category": call("tools_dispatch", category="issues", tool="list_files"),
     "dispatch meta": call("tools_dispatch", tool="tools_get_schema", params={}),
-    "dispatch invalid": call("tools_dispatch", category="issues", tool="get_issue", params={"id": []}),
+    "dispatch invalid": call(
+        "tools_dispatch", category="issues", tool="get_issue", params={"id": []}
+    ),
 }
 
 _DYNAMIC: dict[str, Step] = {

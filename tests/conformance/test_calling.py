@@ -60,7 +60,7 @@ def test_an_argument_of_the_wrong_type_is_named(told: Transcript) -> None:
     assert error["kind"] == "invalid_arguments"
     assert error["tool"] == "get_issue"
     assert "id" in error["message"]
-    assert "integer" in error["message"]
+    assert "must be int" in error["message"]
 
 
 def test_a_missing_argument_is_named(told: Transcript) -> None:

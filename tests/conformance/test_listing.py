@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pegboard.core.options import FaceName
 from tests.boards import office_board
 from tests.conformance.cases import Case, cases_of, only
 from tests.conformance.clients import Transcript
+
+from pegboard.core.options import FaceName
 
 META_TOOLS: dict[FaceName, list[str]] = {
     "proxy": [

@@ -11,11 +11,11 @@ from fastmcp import FastMCP
 from mcp.server.lowlevel.server import Server
 from mcp.server.mcpserver import MCPServer
 from pydantic import BaseModel
+from tests.conformance.clients import Era, Target, Transcript, play_python, served
+from tests.conformance.scenarios import LISTING, call, request
 
 from pegboard import ConfigError, attach
 from pegboard.server import sdk
-from tests.conformance.clients import Era, Target, Transcript, play_python, served
-from tests.conformance.scenarios import LISTING, call, request
 
 ERAS: tuple[Era, ...] = ("legacy", "modern")
 

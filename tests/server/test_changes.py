@@ -6,9 +6,9 @@ import anyio
 import mcp_types as types
 import pytest
 from mcp import Client
+from tests.boards import office_board
 
 from pegboard.server.serve import build_server
-from tests.boards import office_board
 
 pytestmark = pytest.mark.anyio
 

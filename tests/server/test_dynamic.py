@@ -5,11 +5,11 @@ from __future__ import annotations
 import anyio
 import pytest
 from mcp import Client
-
-from pegboard.server.serve import build_server
 from tests.boards import office_board
 from tests.conformance.clients import play_python
 from tests.conformance.scenarios import LISTING, call
+
+from pegboard.server.serve import build_server
 
 META = {"search_tools", "call_tool"}
 

@@ -10,13 +10,13 @@ import httpx2
 import pytest
 from mcp import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from tests.boards import office_board
+from tests.conformance.clients import Era, Target, office_process, play_python, served
+from tests.conformance.scenarios import LISTING, call, request
 
 from pegboard import ConfigError, Pegboard
 from pegboard.core.options import FACES, FaceName
 from pegboard.server.serve import build_server
-from tests.boards import office_board
-from tests.conformance.clients import Era, Target, office_process, play_python, served
-from tests.conformance.scenarios import LISTING, call, request
 
 ERAS: tuple[Era, ...] = ("legacy", "modern")
 pytestmark = pytest.mark.parametrize("era", ERAS)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from pegboard.core.options import FACES, FaceName
-from pegboard.server.serve import build_server
 from tests.boards import office_board
 from tests.conformance.clients import Era, Step, play_python
 from tests.conformance.scenarios import call, request, shown_face
+
+from pegboard.core.options import FACES, FaceName
+from pegboard.server.serve import build_server
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "create_event": {"title": "lunch", "attendees": [{"name": "Ada"}]},

@@ -8,7 +8,6 @@ from typing import Any
 
 import httpx2
 import pytest
-
 from tests.boards import office_board
 from tests.conformance.clients import served
 from tests.conformance.scenarios import LAZY

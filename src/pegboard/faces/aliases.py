@@ -11,7 +11,7 @@ from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject
 from pegboard.faces.calling import tool_arguments
 from pegboard.faces.face import MetaTool, View, by_name, find, parameters
-from pegboard.faces.fanning import text_of
+from pegboard.faces.fanning import ANY_CALLS, text_of
 from pegboard.faces.hierarchy import dispatch, list_categories, schema_shape
 
 _NAME: JsonObject = {"toolName": {"type": "string"}}
@@ -32,7 +32,7 @@ def everywhere() -> Mapping[str, MetaTool]:
             MetaTool(
                 "tools_dispatch_parallel",
                 "",
-                parameters({"calls": {"type": "array", "items": {"type": "object"}}}, ["calls"]),
+                parameters({"calls": ANY_CALLS}, ["calls"]),
                 dispatch,
             ),
         ]

@@ -99,7 +99,9 @@ def _call_tool(name: str, text: str, risk: Risk, view: View) -> MetaTool:
         return await view.dispatch(call)
 
     schema = parameters(_CALL_PROPERTIES, ["name"])
-    return MetaTool(name, text, schema, answer, _ANNOTATIONS[risk])
+    # `tool_arguments` says where a tool's own parameters belong that were put beside `name`.
+    accepts = {**schema, "additionalProperties": True}
+    return MetaTool(name, text, schema, answer, _ANNOTATIONS[risk], accepts)
 
 
 def require_risk(tool: Tool, allowed: Risk, via: str) -> None:

@@ -139,6 +139,8 @@ class MetaTool:
     parameters: JsonObject
     answer: Callable[[View, JsonObject], Awaitable[CallResult]]
     annotations: JsonObject = field(default_factory=dict[str, Json])
+    accepts: JsonObject | None = None
+    """A wider schema to check by, where the meta-tool itself has more helpful things to say."""
 
     def entry(self) -> JsonObject:
         """Its `tools/list` entry. `alwaysLoad` keeps clients that defer tools from hiding it."""

@@ -18,12 +18,16 @@ from pegboard.faces.face import MetaTool, View, find, parameters
 
 LARGEST_FAN_OUT = 100
 
+CALLS: JsonObject = {"type": "array", "items": {"type": "object"}}
+ANY_CALLS: JsonObject = {"type": "array"}
+"""A list in which a malformed call has an outcome of its own and spoils no other."""
+
 
 def call_tools(view: View) -> MetaTool:
     """`call_tools`: read-only calls side by side; any calls where risk is not split."""
     risk_split = splits_risk(view)
     text = "Call read-only tools in parallel" if risk_split else "Call tools in parallel"
-    schema = parameters({"calls": {"type": "array", "items": {"type": "object"}}}, ["calls"])
+    schema = parameters({"calls": CALLS}, ["calls"])
     annotations: JsonObject = (
         {"readOnlyHint": True} if risk_split else single_call_tool(view).annotations
     )
@@ -40,7 +44,8 @@ def call_tools(view: View) -> MetaTool:
 
         return await fan_out(view, arguments["calls"], prepare)
 
-    return MetaTool("call_tools", text, schema, answer, annotations)
+    accepts = parameters({"calls": ANY_CALLS}, ["calls"])
+    return MetaTool("call_tools", text, schema, answer, annotations, accepts)
 
 
 def read_result() -> MetaTool:

@@ -11,7 +11,7 @@ from pegboard.errors import InvalidArguments, NotPermitted
 from pegboard.faces.calling import requested_shape
 from pegboard.faces.entries import pinned
 from pegboard.faces.face import MetaTool, View, by_name, find, parameters
-from pegboard.faces.fanning import fan_out, text_of
+from pegboard.faces.fanning import ANY_CALLS, CALLS, fan_out, text_of
 from pegboard.faces.searching import category_list, checked_category, contents
 
 _READ_ONLY: JsonObject = {"readOnlyHint": True}
@@ -51,25 +51,31 @@ class HierarchyFace:
                     _get_schema,
                     _READ_ONLY,
                 ),
-                MetaTool(
-                    "tools_dispatch",
-                    "Call a tool with params, or several: calls=[{category, tool, params}]",
-                    parameters(
-                        {
-                            **pair,
-                            "params": {"type": "object"},
-                            "calls": {"type": "array", "items": {"type": "object"}},
-                            "include_fields": {"type": "array", "items": _TEXT},
-                        }
-                    ),
-                    dispatch,
-                    {
-                        "readOnlyHint": False,
-                        "destructiveHint": view.options.dispatch_risk == "allow",
-                    },
-                ),
+                _dispatch_tool(view),
             ]
         )
+
+
+def _dispatch_tool(view: View) -> MetaTool:
+    def schema(calls: JsonObject) -> JsonObject:
+        return parameters(
+            {
+                "category": _TEXT,
+                "tool": _TEXT,
+                "params": {"type": "object"},
+                "calls": calls,
+                "include_fields": {"type": "array", "items": _TEXT},
+            }
+        )
+
+    return MetaTool(
+        "tools_dispatch",
+        "Call a tool with params, or several: calls=[{category, tool, params}]",
+        schema(CALLS),
+        dispatch,
+        {"readOnlyHint": False, "destructiveHint": view.options.dispatch_risk == "allow"},
+        accepts=schema(ANY_CALLS),
+    )
 
 
 async def list_categories(view: View, arguments: JsonObject) -> CallResult:

@@ -97,9 +97,7 @@ class Answers:
         asked = self.board.options.face
         if asked == "auto":
             asked = view.caller.face or "auto"
-        name = choose(
-            asked, view.caller, view.listed, view.options, complete=view.constant is None
-        )
+        name = choose(asked, view.caller, view.listed, view.options, complete=view.constant is None)
         return BY_NAME[name]
 
     async def _view(self, request: Request, *, whole: bool = True) -> View:
