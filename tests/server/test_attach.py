@@ -203,5 +203,5 @@ def test_only_servers_can_be_attached_to(kind: str) -> None:
         attach(kind)
     with pytest.raises(ConfigError, match="Unknown face 'prox'"):
         attach(KINDS[kind](), face="prox")
-    with pytest.raises(ConfigError, match="Unknown option 'pin'. Did you mean 'pins'"):
+    with pytest.raises(ConfigError, match=r"Unknown option 'pin'\. Did you mean 'pins'"):
         attach(KINDS[kind](), pin=["x"])

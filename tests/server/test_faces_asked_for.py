@@ -136,7 +136,7 @@ def shout(text: str) -> str:
 
 
 def test_what_cannot_be_served_stops_the_server_at_once(era: Era) -> None:
-    with pytest.raises(ConfigError, match="Unknown face 'prox'. Did you mean 'proxy'?"):
+    with pytest.raises(ConfigError, match=r"Unknown face 'prox'\. Did you mean 'proxy'\?"):
         build_server(office_board(), environ={"PEGBOARD_FACE": "prox"})
     with pytest.raises(ConfigError, match=r"A pin names no tool.*list_projects"):
         build_server(office_board(pins=["list_project"]), environ={})

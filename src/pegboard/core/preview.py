@@ -90,7 +90,7 @@ def _shortened(text: str, characters: int) -> str:
 
 def _head_and_tail(text: str, budget: int, count: Count) -> str:
     """The first lines and the last: a log says at its end how it ended."""
-    lines = text.splitlines()
+    lines = text.split("\n")
     small = ""
     for head, tail, width in (
         (40, 10, 300),
