@@ -6,7 +6,7 @@
 ```
 <!-- /snippet -->
 
-`python scripts/snippets.py` rewrites the pages; with `--check` it only says which are not up to date.
+`python scripts/snippets.py` rewrites the pages; with `--check` it says which are not up to date.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What all tests share: the async backend, real parts, and a closing line about what was skipped."""
+"""What all tests share: the async backend, real parts, and a word about what was skipped."""
 
 from __future__ import annotations
 
