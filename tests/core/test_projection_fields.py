@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from pegboard.core.projection import validate_fields
+from pegboard.core.schemas import output_fields
 from pegboard.errors import InvalidField
 
 ISSUE: dict[str, Any] = {
@@ -59,6 +60,15 @@ def test_what_it_cannot_have_is_refused_by_name_with_the_available_fields(field:
     assert "title" in error.message
     assert error.details["field"] == field
     assert "title" in error.details["expected"]
+
+
+def test_every_field_that_a_schema_is_said_to_have_is_accepted():
+    odd = {"a.b": {}, "*": {}, "x\ny": {}, 'say "hi"': {}, "": {}, "[]": {}, "größe": {}}
+    schema = {**ISSUE, "properties": {**ISSUE["properties"], "odd": {"properties": odd}}}
+    listed = list(output_fields(schema))
+    assert len(listed) > 15
+    for field in listed:
+        validate_fields([field], schema)
 
 
 def test_the_nearest_field_is_suggested():

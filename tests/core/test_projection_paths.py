@@ -1,5 +1,7 @@
 """The language of field paths."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +30,8 @@ steps = st.one_of(keys, st.integers(-99, 99), st.sampled_from(Mark))
         ('"*"', ("*",)),
         ('""', ("",)),
         (r'"say \"hi\""', ('say "hi"',)),
+        (r'"a\nb\u00e9".c', ("a\nbé", "c")),
+        (r'"a\.b"', ("a.b",)),
         ("full name.größe", ("full name", "größe")),
         ("a-b.$ref.@id", ("a-b", "$ref", "@id")),
     ],
@@ -55,6 +59,11 @@ def test_a_path_has_bounds(path: str):
 @given(st.lists(steps, min_size=1, max_size=8))
 def test_joined_steps_parse_back(given_steps: list[str | int | Mark]):
     assert parse_path(join_path(given_steps)) == tuple(given_steps)
+
+
+@given(keys.map(lambda key: key.encode("utf-8", "replace").decode()), st.booleans())
+def test_a_key_may_be_quoted_as_json(key: str, ascii_only: bool):
+    assert parse_path(f"a.{json.dumps(key, ensure_ascii=ascii_only)}") == ("a", key)
 
 
 @given(keys)

@@ -204,6 +204,31 @@ async def test_structured_content_carries_the_notice_when_it_is_asked_for():
         assert result.structured == said(result)
 
 
+@pytest.mark.parametrize(
+    ("schema", "given"),
+    [
+        (
+            {"type": "object", "properties": {"items": {"type": "array"}}, "required": ["items"]},
+            True,
+        ),
+        ({"type": "object", "additionalProperties": False}, True),
+        ({"type": "object", "properties": {"rows": {"type": "array"}}}, False),
+        ({"type": "object", "additionalProperties": {"type": "array"}}, False),
+        ({"type": 7}, False),
+    ],
+    ids=["required", "closed", "a rows of its own", "arrays only", "no schema"],
+)
+async def test_a_notice_is_given_only_where_the_relaxed_schema_lets_it_pass(
+    schema: dict[str, Any], given: bool
+):
+    source = Source()
+    source.queue.append(CallResult.json(BIG))
+    call = Call(Tool("list", constant({"type": "object"}, schema)), {}, caller=ANN)
+    result = await Bench(promise="relaxed").around(source)(call)
+    assert ("handle" in (result.structured or {})) == given
+    assert result.structured == json.loads(result.content[0]["text"])
+
+
 async def test_a_result_that_the_client_will_check_is_relayed_whole():
     whole = CallResult.json(BIG)
     assert await Bench(promise="exact").call(whole) is whole

@@ -80,11 +80,22 @@ def _step(match: re.Match[str]) -> Step:
     quoted, bare = match.group("quoted", "bare")
     if bare == "*":
         return Mark.ANY
-    key = bare if quoted is None else quoted
-    if key is not None:
-        return _ESCAPED.sub(r"\1", key) if "\\" in key else key
+    if bare is not None:
+        return _ESCAPED.sub(r"\1", bare) if "\\" in bare else bare
+    if quoted is not None:
+        return _unquoted(quoted)
     index = match["index"]
     return Mark.EACH if index in (None, "*") else int(index)
+
+
+def _unquoted(text: str) -> str:
+    """A quoted key; JSON's escapes are understood, since that is how many would write it."""
+    if "\\" not in text:
+        return text
+    try:
+        return json.loads(f'"{text}"', strict=False)
+    except ValueError:
+        return _ESCAPED.sub(r"\1", text)
 
 
 def quote_key(key: str) -> str:

@@ -12,7 +12,7 @@ A cell is JSON, except that a text stands bare where nothing else could be meant
 is a key that the record does not have. Reading a table gives the value back exactly
 (`decode_table`).
 
-Why not TOON, whose header this is: on ordinary listings it takes 2-8 % more tokens (its rows are
+Why not TOON, whose header this is: on ordinary listings it takes 2-15 % more tokens (its rows are
 indented and its times quoted), and it falls back to a list form, longer than JSON, as soon as one
 record lacks a key or holds a list. `benchmarks/results_tables.py` has the figures.
 """

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from jsonschema_rs import Draft202012Validator
+
 from pegboard.core.budget import Count, utf8_size, within
 from pegboard.core.calls import Call, Caller, CallResult
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.reading import Budget, Reading, read
 from pegboard.core.results import Promise, promised, structured_asked, with_meta
+from pegboard.core.schemas import relaxed_output
 from pegboard.core.spill import (
     Contents,
     RandomBytes,
@@ -21,6 +24,7 @@ from pegboard.core.spill import (
     readable,
     spill_key,
 )
+from pegboard.core.tools import Tool
 from pegboard.dispatch.observe import note_tokens_before, notes
 from pegboard.errors import InvalidArguments, StoreError
 from pegboard.ports import Handler, Layer, Store
@@ -39,46 +43,47 @@ class _Spill:
     policy: SpillPolicy
 
     async def shorten(
-        self, call: Call, result: CallResult, budget: int, *, both: bool
+        self, call: Call, result: CallResult, budget: int, *, structured: bool, checked: bool
     ) -> CallResult:
-        """A notice in place of a result over its budget, `both` as text and structured."""
+        """A notice in place of a result over its budget.
+
+        It comes as structured content too where that is asked for or `checked` by the client; a
+        notice that could not pass is not given.
+        """
         try:
             contents = contents_of(result)
         except (ValueError, RecursionError):  # circular, or too deep to be written
             return result
         tokens = sum(map(self.count, contents.texts))
-        said = await self._keep(call, contents, tokens) if tokens > budget else None
-        if said is None:
+        if tokens <= budget:
+            return result
+        expires_at = self.clock() + self.policy.ttl
+        said = self._said(contents.value, tokens, expires_at)
+        if self.count(compact(said)) >= tokens or (checked and not passes(said, call.tool)):
+            return result
+        key = spill_key(call.caller.principal, said["handle"])
+        if not await self._kept(key, {"value": contents.value, "expires_at": expires_at}):
             return result
         notes().spilled = True
         note_tokens_before(tokens)
-        return _noticed(result, said, contents, both=both)
+        return _noticed(result, said, contents, both=structured or checked)
 
-    async def _keep(self, call: Call, contents: Contents, tokens: int) -> JsonObject | None:
-        """Keep a result; what to say in its place, or `None` when it cannot be kept."""
-        handle = new_handle(self.random)
-        expires_at = self.clock() + self.policy.ttl
-        said = notice(
-            handle,
-            contents.value,
+    def _said(self, value: Json, tokens: int, expires_at: float) -> JsonObject:
+        return notice(
+            new_handle(self.random),
+            value,
             tokens=tokens,
             expires_at=expires_at,
             policy=self.policy,
             count=self.count,
         )
-        if self.count(compact(said)) >= tokens:
-            return None
-        record: JsonObject = {
-            "value": contents.value,
-            "tool": call.tool.id,
-            "expires_at": expires_at,
-        }
-        key = spill_key(call.caller.principal, handle)
+
+    async def _kept(self, key: str, record: JsonObject) -> bool:
         try:
             await self.store.update(key, lambda _: record, ttl=self.policy.ttl)
         except (StoreError, TypeError, ValueError):
-            return None  # out of reach, or a value that it cannot hold: better too much than lost
-        return said
+            return False  # out of reach, or a value that it cannot hold: better too much than lost
+        return True
 
 
 def spill_layer(
@@ -107,8 +112,13 @@ def spill_layer(
             kind = promise(call)
             if kind == "exact":
                 return result
-            both = structured or kind == "relaxed" or structured_asked(call)
-            return await spill.shorten(call, result, budget, both=both)
+            return await spill.shorten(
+                call,
+                result,
+                budget,
+                structured=structured or structured_asked(call),
+                checked=kind == "relaxed",
+            )
 
         return handle
 
@@ -129,6 +139,14 @@ def fits(result: CallResult, budget: int, count: Count) -> bool:
         return size + utf8_size(compact(result.structured)) <= budget
     except (ValueError, RecursionError):
         return True  # no text of it can be counted, or kept
+
+
+def passes(said: JsonObject, tool: Tool) -> bool:
+    """Whether a client that was told the relaxed output schema of a tool takes a notice for it."""
+    try:
+        return Draft202012Validator(relaxed_output(tool.output_schema or {})).is_valid(said)
+    except ValueError:  # the schema is none
+        return False
 
 
 def _noticed(result: CallResult, said: JsonObject, contents: Contents, *, both: bool) -> CallResult:

@@ -1,0 +1,89 @@
+"""What the layers around a result cost, and what a spill leaves of one, as JSON.
+
+PYTHONPATH=src:. python benchmarks/results_layers.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from typing import Any
+
+from benchmarks.results_data import fifty_kilobytes, listings
+
+from pegboard.core.calls import Call, CallResult, Shape
+from pegboard.core.tools import Tool, constant
+from pegboard.dispatch.cache import CachePolicy, cache_layer
+from pegboard.dispatch.pipeline import compose
+from pegboard.dispatch.project import projection_layer
+from pegboard.dispatch.spill import spill_layer
+from pegboard.dispatch.tables import table_layer
+from pegboard.ports import Handler
+from pegboard.store.memory import MemoryStore
+from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
+
+TOOL = Tool("list_issues", constant({"type": "object"}), risk="read")
+ORDINARY: dict[str, Any] = {"items": listings(5)["issues"]["items"], "total": 5}
+
+
+async def main() -> None:
+    small, large = CallResult.json(ORDINARY), CallResult.json(fifty_kilobytes())
+    fields = Shape(include_fields=("number", "title"))
+    timed = {
+        "ordinary result": await overhead(small, Shape()),
+        "ordinary result, two fields": await overhead(small, fields),
+        "50 KB, two fields": await overhead(large, fields),
+        "50 KB, kept": await overhead(large, Shape()),
+    }
+    print(
+        json.dumps(
+            {
+                "tokenizer": DEFAULT_TOKENIZER,
+                "added by all result layers, ms": timed,
+                "kept results": await spilled(),
+            },
+            indent=2,
+        )
+    )
+
+
+def layered(result: CallResult) -> Handler:
+    async def run(call: Call) -> CallResult:
+        return result
+
+    layers = [
+        spill_layer(store=MemoryStore(), clock=time.time, random=os.urandom, count=count_tokens),
+        table_layer(count=count_tokens),
+        projection_layer(),
+        cache_layer(clock=time.monotonic, policy=CachePolicy()),
+    ]
+    return compose(layers, run)
+
+
+async def overhead(result: CallResult, shape: Shape, times: int = 100) -> float:
+    """Milliseconds of the quickest call; what runs inside takes none."""
+    handler, call = layered(result), Call(TOOL, {"q": "open"}, shape=shape)
+    least = float("inf")
+    for _ in range(times):
+        started = time.perf_counter()
+        await handler(call)
+        least = min(least, time.perf_counter() - started)
+    return round(1000 * least, 3)
+
+
+async def spilled() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in listings(500).items():
+        whole = CallResult.text(value) if isinstance(value, str) else CallResult.json(value)
+        result = await layered(whole)(Call(TOOL, {}))
+        found[name] = {
+            "whole": count_tokens(value),
+            "notice": count_tokens(result.content[0]["text"]),
+        }
+    return found
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
