@@ -78,7 +78,9 @@ def redis_cluster(
 ) -> Iterator[RedisServer]:
     """A cluster of one node, which holds every slot."""
     folder = tmp_path_factory.mktemp("cluster")
-    server = RedisServer(redis_program, folder, "--save", "", "--cluster-enabled", "yes")
+    # Its own port for the cluster's talk: the usual one, 10,000 higher, may be beyond the last.
+    bus = ("--cluster-port", str(_free_port()))
+    server = RedisServer(redis_program, folder, "--save", "", "--cluster-enabled", "yes", *bus)
     for running in _running(server):
         running.command("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
         while "cluster_state:ok" not in running.command("CLUSTER", "INFO"):

@@ -111,8 +111,8 @@ class RedisStore:
     async def aclose(self) -> None:
         """Let go of the connections."""
         await self._client.aclose()
-        if self._sentinel is not None:
-            await self._sentinel.aclose()
+        for sentinel in self._sentinel.sentinels if self._sentinel else ():
+            await sentinel.aclose()
 
     async def _read(self, key: str) -> bytes:
         return await self._ask(self._client.get, self._prefix + key) or _NOTHING
