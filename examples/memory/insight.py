@@ -112,9 +112,9 @@ def quality_metrics(
     )
     done = [r for r in rows if r["status"] == "completed"]
     ids = {r["id"] for r in done}
-    steps = [s for e in evidence(db) if e.id in ids for s in e.steps]
+    seen = [e for e in evidence(db) if e.id in ids]
+    steps = [step for e in seen for step in e.steps]
     rewards = [r["reward_score"] for r in done]
-    recurring = mining.mine([e for e in evidence(db) if e.id in ids])
     return Quality(
         episodes=len(rows),
         completed=len(done),
@@ -126,7 +126,7 @@ def quality_metrics(
         with_reflection=round(sum(bool(r["reflection"]) for r in done) / len(done), 3)
         if done
         else 0.0,
-        recurring_patterns=len(recurring),
+        recurring_patterns=len(mining.mine(seen)),
         reward_trend=round(mining.slope(rewards), 4),
         by_task_type={
             kind: _rate([r for r in done if r["task_type"] == kind]) or 0.0

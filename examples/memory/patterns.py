@@ -10,11 +10,12 @@ from pydantic import Field
 from pegboard import Example
 
 from ..database import Database, Record, Refused, Row
+from ..fulltext import WORD
 from ..toolbox import READS, Toolbox
 from . import mining
 from .episode import EpisodeBrief, Pattern, PatternKind, TaskType, brief
 from .lifecycle import evidence
-from .recall import WORD, recall
+from .recall import recall
 
 patterns = Toolbox[Database](
     "patterns", "What works: patterns mined from episodes, searched, recommended, analysed."
@@ -179,8 +180,9 @@ def recommend_patterns(
         for r in recall(db, task_description, domain=domain, task_type=task_type, limit=8)
         if r.row["status"] == "completed"
     ]
-    steps = {e.id: mining.traces(e.steps) for e in evidence(db)}
-    known = {p.id: p for p in mining.mine(evidence(db), at_least=1)}
+    completed = evidence(db)
+    steps = {e.id: mining.traces(e.steps) for e in completed}
+    known = {p.id: p for p in mining.mine(completed, at_least=1)}
     scores: dict[str, float] = {}
     seen: dict[str, list[str]] = {}
     for found in similar:

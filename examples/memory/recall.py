@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from ..database import Database, Row, Value
+from ..fulltext import any_word
 
-WORD = re.compile(r"\w+")
-COMMON = {"a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "how", "in", "is", "it"}
-COMMON |= {"of", "on", "or", "that", "the", "to", "with"}
 REWARD_WEIGHT = 0.2
 
 
@@ -35,10 +32,10 @@ def recall(
     Words in the task weigh most, then labels, then steps and reflection. Of two that fit alike, the
     one that went better comes first.
     """
-    words = [w for w in dict.fromkeys(WORD.findall(query.lower())) if w not in COMMON]
+    words = any_word(query)
     if not words:
         return []
-    values: list[Value] = [" OR ".join(f'"{w}"' for w in words)]
+    values: list[Value] = [words]
     values += [domain, domain, task_type, task_type, but]
     rows = db.rows(
         "SELECT episodes.*, -bm25(episode_index, 4.0, 2.0, 1.0) AS fit FROM episode_index "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import mimetypes
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -51,7 +51,7 @@ class Attachments(Record):
 class Part(Record):
     id: int
     filename: str
-    encoding: Literal["text", "base64"]
+    encoding: blobs.Encoding
     content: str
     offset: int
     size: int = Field(description="Bytes of the whole file.")
@@ -100,32 +100,32 @@ def list_attachments(t: Tracker, issue: IssueKey) -> Attachments:
     annotations=ADDS,
     aliases=("upload screenshot", "add file"),
     related=("list_attachments", "upload_file"),
-    examples=[Example("A log", {"issue": "WEB-3", "filename": "trace.log", "text": "line one"})],
+    examples=[Example("A log", {"issue": "WEB-3", "filename": "trace.log", "content": "line one"})],
 )
 def attach_file(
     t: Tracker,
     issue: IssueKey,
     filename: Filename,
-    text: Annotated[str | None, Field(description="Content of a text file.")] = None,
-    data_base64: Annotated[str | None, Field(description="Content of any file, in base64.")] = None,
+    content: blobs.Content,
+    encoding: blobs.HowEncoded = "text",
     media_type: Annotated[
         str | None, Field(description="MIME type; guessed from the name.")
     ] = None,
 ) -> Attachment:
-    """Attach a file to an issue; give its content as text or as base64.
+    """Attach a file to an issue; content that is not text comes in base64.
 
     Names are unique on an issue. Content that is stored already, under whatever name, takes no
     further space; new content must fit the storage quota.
     """
     row = need_issue(t, issue, writable=True)
     _need_free_name(t, row["key"], filename)
-    checksum = blobs.keep(t, blobs.decoded(text, data_base64))
+    checksum = blobs.keep(t, blobs.decoded(content, encoding))
     kind = media_type or mimetypes.guess_type(filename)[0]
     number = t.insert(
         "attachments",
         issue=row["key"],
         filename=filename,
-        media_type=kind or ("text/plain" if text is not None else "application/octet-stream"),
+        media_type=kind or ("text/plain" if encoding == "text" else "application/octet-stream"),
         sha256=checksum,
         uploader=t.me,
         created_at=t.stamp,
@@ -169,7 +169,7 @@ def read_attachment(
     return Part(
         id=attachment,
         filename=row["filename"],
-        encoding="text" if encoding == "text" else "base64",
+        encoding=encoding,
         content=text,
         offset=offset,
         size=len(data),

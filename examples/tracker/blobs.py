@@ -9,24 +9,29 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
 
 from ..database import Refused
 from .tracker import Tracker
+
+Encoding: TypeAlias = Literal["text", "base64"]
+Content: TypeAlias = Annotated[str, Field(description="The file itself, as text or in base64.")]
+HowEncoded: TypeAlias = Annotated[Encoding, Field(description="How the content is given.")]
 
 _UNUSED = """sha256 NOT IN (SELECT sha256 FROM attachments)
     AND sha256 NOT IN (SELECT sha256 FROM files WHERE sha256 IS NOT NULL)"""
 
 
-def decoded(text: str | None, data_base64: str | None) -> bytes:
-    """The content that a caller gave in one of two ways."""
-    if (text is None) == (data_base64 is None):
-        raise Refused("Give the content either as text or as data_base64, one of the two.")
-    if text is not None:
-        return text.encode()
+def decoded(content: str, encoding: Encoding) -> bytes:
+    """The bytes of content as a caller gave it."""
+    if encoding == "text":
+        return content.encode()
     try:
-        return base64.b64decode(data_base64 or "", validate=True)
+        return base64.b64decode(content, validate=True)
     except binascii.Error as exc:
-        raise Refused(f"data_base64 is not base64: {exc}.") from exc
+        raise Refused(f"The content is not base64 ({exc}); plain text has encoding text.") from exc
 
 
 def keep(t: Tracker, data: bytes) -> str:
@@ -70,8 +75,8 @@ def sweep(t: Tracker) -> int:
     return freed
 
 
-def shown(data: bytes, offset: int, length: int) -> tuple[str, str]:
-    """A slice of content and its encoding: `text` where it is UTF-8, else `base64`."""
+def shown(data: bytes, offset: int, length: int) -> tuple[str, Encoding]:
+    """A slice of content and how it is encoded: as text where the whole is UTF-8."""
     part = data[offset : offset + length]
     try:
         data.decode()

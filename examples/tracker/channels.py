@@ -271,13 +271,9 @@ def get_thread(t: Tracker, message: MessageId) -> Thread:
 def list_unread_messages(t: Tracker, limit: Limit = 50) -> Unread:
     """List what others wrote in your channels since you last marked each as read, oldest first."""
     mine = t.column("SELECT channel FROM channel_members WHERE member = ? ORDER BY 1", t.me)
-    unread = {name: _unread(t, name) for name in mine}
+    unread = {name: rows for name in mine if (rows := _unread(t, name))}
     total = sum(len(rows) for rows in unread.values())
-    shown = {
-        name: [Message.model_validate(r) for r in rows[:limit]]
-        for name, rows in unread.items()
-        if rows
-    }
+    shown = {n: [Message.model_validate(r) for r in rows[:limit]] for n, rows in unread.items()}
     return Unread(channels=shown, total=total)
 
 

@@ -168,9 +168,7 @@ def unlink_issues(
         "DELETE FROM issue_links WHERE source = ? AND target = ?", first["key"], second["key"]
     )
     if not gone:
-        raise Refused(
-            f"No link leads from {first['key']} to {second['key']}; try the other direction."
-        )
+        raise Refused(f"No link leads from {first['key']} to {second['key']}; try the other way.")
     summary = f"{t.me} unlinked {first['key']} from {second['key']}"
     record(t, "issue.unlinked", f"issue:{first['key']}", summary, project=first["project"])
     return get_issue_links(t, first["key"])

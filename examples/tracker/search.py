@@ -11,6 +11,7 @@ from pydantic import Field
 from pegboard import Example
 
 from ..database import Record, Refused, Value, unknown
+from ..fulltext import WORD, any_word
 from ..toolbox import READS, REMOVES, SETS, Toolbox
 from .lifecycle import PRIORITY_ORDER, IssueBrief, Issues, brief
 from .lookup import need_issue, need_project
@@ -28,7 +29,6 @@ Query = Annotated[
     str, Field(min_length=1, description="Such as: status:open assignee:me label:bug crash")
 ]
 SearchName = Annotated[str, Field(min_length=1, description="Name of the saved search.")]
-WORD = re.compile(r"\w+")
 TOKEN = re.compile(r'-?(?:\w+:)?"[^"]*"\*?|\S+')  # a word, or words in quotes, perhaps of a field
 
 
@@ -247,7 +247,7 @@ def find_similar_issues(
         raise Refused("Give either an issue or a text to compare with.")
     row = need_issue(t, issue) if issue else None
     source = f"{row['title']} {row['description']}" if row else text or ""
-    words = list(dict.fromkeys(w.lower() for w in WORD.findall(source) if len(w) > 2))[:40]
+    words = any_word(source)
     if not words:
         raise Refused("There are no words to compare; give a sentence.")
     rows = t.rows(
@@ -255,7 +255,7 @@ def find_similar_issues(
         "JOIN search_entries s ON s.id = search_index.rowid "
         "JOIN issues ON kind = 'issue' AND key = ref "
         "WHERE search_index MATCH ? AND key IS NOT ? ORDER BY score DESC, key LIMIT ?",
-        " OR ".join(f'"{w}"' for w in words),
+        words,
         row["key"] if row else None,
         limit,
     )
@@ -359,7 +359,7 @@ def _due(t: Tracker, value: str) -> Test:
         return "due_on IS NULL", []
     if value == "overdue":
         return "(closed_at IS NULL AND coalesce(due_on, '9999') < ?)", [t.today.isoformat()]
-    raise unknown("value of due", value, ["none", "overdue"])
+    raise Refused(f"due: takes none or overdue; got {value!r}.")
 
 
 def _label(t: Tracker, value: str) -> Test:

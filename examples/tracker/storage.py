@@ -42,7 +42,7 @@ class Folder(Record):
 
 class Content(Record):
     path: str
-    encoding: Literal["text", "base64"]
+    encoding: blobs.Encoding
     content: str
     size: int
 
@@ -148,13 +148,13 @@ def create_folder(t: Tracker, path: Path) -> Item:
     summary="Store a file at a path, from text or base64",
     annotations=ADDS,
     related=("read_stored_file", "attach_file"),
-    examples=[Example("A note", {"path": "/notes/today.md", "text": "# Today"})],
+    examples=[Example("A note", {"path": "/notes/today.md", "content": "# Today"})],
 )
 def upload_file(
     t: Tracker,
     path: Path,
-    text: Annotated[str | None, Field(description="Content of a text file.")] = None,
-    data_base64: Annotated[str | None, Field(description="Content of any file, in base64.")] = None,
+    content: blobs.Content,
+    encoding: blobs.HowEncoded = "text",
     replace: Annotated[
         bool, Field(description="Put an existing file into the trash first.")
     ] = False,
@@ -168,7 +168,7 @@ def upload_file(
     there = _find(t, place)
     if there and not (replace and there["sha256"]):
         raise Refused(f"{place} is there already; pass replace=true for a file, or another path.")
-    checksum = blobs.keep(t, blobs.decoded(text, data_base64))
+    checksum = blobs.keep(t, blobs.decoded(content, encoding))
     if there:
         t.update("files", "id", there["id"], trashed_at=t.stamp)
     _make_folders(t, posixpath.dirname(place))
@@ -192,7 +192,7 @@ def read_stored_file(
     text, encoding = blobs.shown(blobs.content(t, row["sha256"]), 0, max_bytes)
     return Content(
         path=row["path"],
-        encoding="text" if encoding == "text" else "base64",
+        encoding=encoding,
         content=text,
         size=row["size"],
     )
