@@ -6,6 +6,7 @@ Who shares a connection with whom, and what is known of each server: `servers`.
 from __future__ import annotations
 
 import contextvars
+import logging
 import random
 import re
 import time
@@ -33,6 +34,7 @@ MOST_CONNECTIONS = 64
 """The most connections to one server; the one that was idle longest makes room."""
 
 _VISIT = "visit"
+_log = logging.getLogger(__name__)
 
 
 class Pool:
@@ -271,7 +273,10 @@ class Pool:
 
     async def _tell(self, event: UpstreamEvent) -> None:
         for listener in self._listeners:
-            await listener(event)
+            try:
+                await listener(event)
+            except Exception:  # what a listener makes of the news is no matter of the connection
+                _log.exception("A listener failed at %s", event)
 
     def _note_ready(self, server: Server, connection: Connection, front: Front | None) -> None:
         """Learn a server's era, and move the connection to where its fronts look for it."""

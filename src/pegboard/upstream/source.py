@@ -28,7 +28,7 @@ class UpstreamSource:
     def hold(self, tools: Iterable[Tool]) -> None:
         """Take these tools in place of those held before."""
         self._tools = tuple(tools)
-        self._mirrored: dict[str, HeaderMap] = {}
+        self._mirrored: dict[str, tuple[Tool, HeaderMap]] = {}
 
     async def tools(self) -> tuple[Tool, ...]:
         return self._tools
@@ -61,7 +61,7 @@ class UpstreamSource:
 
     def _headers(self, tool: Tool) -> HeaderMap:
         """The arguments that this tool wants repeated as HTTP headers."""
-        found = self._mirrored.get(tool.id)
-        if found is None:
-            found = self._mirrored[tool.id] = header_map(tool.input_schema)
-        return found
+        kept = self._mirrored.get(tool.id)
+        if kept is None or kept[0] is not tool:  # a new listing makes new tools
+            kept = self._mirrored[tool.id] = (tool, header_map(tool.input_schema))
+        return kept[1]

@@ -1,0 +1,198 @@
+"""The rarer ways of a relay: refusals, endless questions, strangers on one connection, watching."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import mcp_types as t
+import pytest
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ResourceUpdated
+from tests.upstream.servers.everything import Context, Everything, Params, form, required, text
+from tests.upstream.support import everything_behind, gateway, in_memory, memory, said
+from tests.upstream.test_eras import answer_form
+from tests.upstream.test_passthrough import learn, raw
+
+from pegboard.core.calls import Caller
+from pegboard.errors import UpstreamError
+from pegboard.upstream.fronts import Front
+from pegboard.upstream.suspended import Suspensions
+from pegboard.upstream.switchboard import Switchboard, UpstreamEvent
+
+pytestmark = pytest.mark.anyio
+
+
+async def endlessly(ctx: Context, p: Params) -> t.InputRequiredResult:
+    return required("again", form("and now?"))
+
+
+async def patiently(ctx: Context, p: Params) -> t.CallToolResult | t.InputRequiredResult:
+    """Wants to be asked again twice, without a question."""
+    times = int(p.request_state or 0)
+    if times == 2:
+        return text("ready")
+    return t.InputRequiredResult(request_state=str(times + 1))
+
+
+async def test_a_modern_server_that_only_wants_to_be_asked_again_is() -> None:
+    async with everything_behind("modern", "legacy") as (it, client, _g):
+        it.tools["patiently"] = patiently
+        assert said(await client.call_tool("e.patiently", {})) == "ready"
+
+
+async def test_a_modern_server_that_never_stops_asking_is_stopped() -> None:
+    async with everything_behind("modern", "legacy", elicitation_callback=answer_form) as (
+        it,
+        client,
+        _g,
+    ):
+        it.tools["endlessly"] = endlessly
+        with pytest.raises(MCPError, match="asked the user more than 10 times"):
+            await client.call_tool("e.endlessly", {})
+
+
+@pytest.mark.parametrize("server", ["legacy", "modern"])
+async def test_a_legacy_clients_own_error_to_a_question_keeps_its_code(server: str) -> None:
+    async def refuse(context: Any, params: Any) -> t.ErrorData:
+        return t.ErrorData(code=-32077, message="nobody is home")
+
+    async with everything_behind(server, "legacy", elicitation_callback=refuse) as (_, client, _g):
+        with pytest.raises(MCPError, match="nobody is home") as caught:
+            await client.call_tool("e.ask", {})
+        assert caught.value.code == -32077
+
+
+async def test_a_question_within_the_process_has_nobody_to_answer_it() -> None:
+    servers = {"old": (Everything(), "legacy"), "new": (Everything(), "modern")}
+    async with gateway(in_memory("old"), in_memory("new"), open_wire=memory(servers)) as through:
+        with pytest.raises(UpstreamError, match="no client here to answer elicitation/create"):
+            await through.call({"name": "old.ask"}, Caller(), None)
+        left = await through.call({"name": "new.ask"}, Caller(), None)
+        assert left["resultType"] == "input_required"
+
+
+async def test_a_modern_client_that_could_be_asked_cancels_at_the_server_too() -> None:
+    async with everything_behind("legacy", "modern", elicitation_callback=answer_form) as (
+        it,
+        client,
+        through,
+    ):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "e.wait", {})
+            await it.started.wait()
+            tasks.cancel_scope.cancel()
+        await it.cancelled.wait()
+        with anyio.fail_after(5):
+            while through.pool.status()[0].in_flight:
+                await anyio.lowlevel.checkpoint()
+
+
+class Ear:
+    """A front that remembers what it was told."""
+
+    def __init__(self, principal: str) -> None:
+        self.told: list[str] = []
+        self.front = Front(Caller(principal=principal, era="legacy"), self, {})  # pyright: ignore[reportArgumentType]
+        self.can_ask = True
+
+    def capabilities(self) -> dict[str, Any]:
+        return {}
+
+    async def tell(self, method: str, params: Any) -> None:
+        self.told.append(method)
+
+    async def announce(self, method: str, params: Any) -> None:
+        self.told.append(f"alone: {method}")
+
+    async def ask(self, method: str, params: Any) -> dict[str, Any]:
+        return {"asked": method}
+
+
+async def _no_listener(event: UpstreamEvent) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [("notifications/message", {"level": "info"}), ("notifications/vendor/thing", {})],
+)
+async def test_what_could_be_meant_for_two_owners_is_shown_to_neither(
+    method: str, params: dict[str, Any]
+) -> None:
+    one, two = Ear("one"), Ear("two")
+    board = Switchboard("s", None, _no_listener)
+    with board.flight(one.front):
+        await board.on_notify(method, params)
+        with board.flight(two.front):
+            await board.on_notify(method, params)
+    assert (one.told, two.told) == ([method], [])
+
+
+async def test_a_connection_of_one_owner_speaks_to_it_between_requests_too() -> None:
+    ear = Ear("one")
+    board = Switchboard("s", ear.front, _no_listener)
+    for method in ("notifications/message", "notifications/vendor/thing"):
+        await board.on_notify(method, {"level": "info"})
+    assert await board.on_request("vendor/ask", {}) == {"asked": "vendor/ask"}
+    assert await board.on_request("ping", None) == {}
+    assert ear.told == ["alone: notifications/message", "alone: notifications/vendor/thing"]
+
+
+async def test_a_shared_connection_asks_nobody() -> None:
+    board = Switchboard("s", None, _no_listener)
+    with board.flight(Ear("one").front), pytest.raises(MCPError, match="No client can be asked"):
+        await board.on_request("elicitation/create", {})
+
+
+async def test_a_waiting_call_is_taken_up_by_its_own_principal_only() -> None:
+    waiting = Suspensions()
+    call = waiting.open("s", Ear("one").front, "subject")
+    with pytest.raises(UpstreamError, match="belongs to no call"):
+        waiting.resume(call.token, Ear("two").front, "subject")
+    assert waiting.resume(call.token, Ear("one").front, "subject") is call
+
+
+async def test_a_modern_servers_resource_is_watched_for_a_legacy_client_until_it_is_not() -> None:
+    heard: list[str] = []
+    told = anyio.Event()
+
+    async def hear(message: Any) -> None:
+        if isinstance(message, t.ResourceUpdatedNotification):
+            heard.append(message.params.uri)
+            told.set()
+
+    async with everything_behind("modern", "legacy", message_handler=hear) as (
+        it,
+        client,
+        through,
+    ):
+        await learn(through)
+        await raw(client.session, "resources/subscribe", uri="mem://a")
+        [connection] = through.pool.live("e")
+        assert connection.watched == {"mem://a"}
+        await anyio.wait_all_tasks_blocked()
+        await it.bus.publish(ResourceUpdated(uri="mem://a"))
+        await told.wait()
+        await raw(client.session, "resources/unsubscribe", uri="mem://a")
+        assert connection.watched == frozenset()
+    assert heard == ["mem://a"]
+
+
+async def test_a_failing_listener_costs_only_its_own_news() -> None:
+    heard: list[str] = []
+    told = anyio.Event()
+
+    async def fail(event: UpstreamEvent) -> None:
+        raise RuntimeError("listener")
+
+    async def listen(event: UpstreamEvent) -> None:
+        heard.append(event.change)
+        told.set()
+
+    async with everything_behind("legacy", "legacy") as (_, client, through):
+        through.pool.listen(fail)
+        through.pool.listen(listen)
+        await client.call_tool("e.change_tools", {})
+        await told.wait()
+        assert said(await client.call_tool("e.echo", {})) == "echo"
+    assert heard == ["tools"]
