@@ -14,13 +14,15 @@ from rich.table import Table
 from pegboard.cli.boards import JsonOption
 from pegboard.cli.output import err, out, print_json
 from pegboard.core.json import JsonObject, compact
+from pegboard.core.tools import Risk
 from pegboard.errors import ConfigError
+from pegboard.faces.calling import CALL_TOOL_OF
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
 if TYPE_CHECKING:
     from mcp import Client, StdioServerParameters
 
-TASK = "what is still to do before the release"
+TASK = "which milestones are running late"
 READ_BY_MODELS = ("name", "description", "inputSchema")
 
 
@@ -89,18 +91,20 @@ async def _searching(client: Client, tour: Tour) -> str:
 async def _using(client: Client, tour: Tour, name: str) -> None:
     described = _text(await client.call_tool("describe_tools", {"names": [name]}))
     tour.add("describe (if needed)", f"describe_tools([{name!r}])", described)
-    arguments = await _example_arguments(client, name)
-    called = _text(await client.call_tool("call_tool", {"name": name, "arguments": arguments}))
-    tour.add("call", f"call_tool({name!r}, {compact(arguments)})", called)
+    arguments, risk = await _example_call(client, name)
+    through = CALL_TOOL_OF[risk]
+    called = _text(await client.call_tool(through, {"name": name, "arguments": arguments}))
+    tour.add("call", f"{through}({name!r}, {compact(arguments)})", called)
 
 
-async def _example_arguments(client: Client, name: str) -> JsonObject:
-    """The arguments of the tool's own first example, so that the call is a real one."""
+async def _example_call(client: Client, name: str) -> tuple[JsonObject, Risk]:
+    """The arguments of the tool's own first example, so that the call is a real one; its risk."""
     result = await client.call_tool(
         "describe_tools", {"names": [name]}, meta={"io.github.pegboard/structured": True}
     )
-    examples = (result.structured_content or {})["tools"][0].get("examples") or []
-    return examples[0]["invocation"] if examples else {}
+    tool = (result.structured_content or {})["tools"][0]
+    examples = tool.get("examples") or [{"invocation": {}}]
+    return examples[0]["invocation"], tool["risk"]
 
 
 async def _request(client: Client, method: str, params: JsonObject) -> JsonObject:
@@ -159,7 +163,8 @@ def _show(tour: Tour) -> None:
         out.print(f"[bold cyan]{step.title}[/]  {step.sent}", highlight=False)
         lines = step.read.split("\n")
         for line in lines[:7]:
-            out.print(f"  {line[:110]}", style="dim", markup=False, highlight=False)
+            shown = f"  {line}"[: out.width - 1]
+            out.print(shown, style="dim", markup=False, highlight=False)
         if len(lines) > 7:
             out.print(f"  ... {len(lines) - 7} more lines", style="dim")
     table = Table("step", "tokens", box=None, header_style="bold", title_justify="left")
@@ -171,7 +176,9 @@ def _show(tour: Tour) -> None:
     out.print()
     out.print(table)
     saved = 1 - tour.total / tour.everything
+    out.print(f"\n[bold green]{saved:.0%} saved[/] on the first task; the list stays as it is.")
     out.print(
-        f"\n[bold green]{saved:.0%} saved[/] before the second task even starts "
-        f"({DEFAULT_TOKENIZER}; name, description and inputSchema of what was listed)."
+        f"Counted with {DEFAULT_TOKENIZER}: what a model reads of the list (name, description, "
+        "inputSchema) and of each answer.",
+        style="dim",
     )
