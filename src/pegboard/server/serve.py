@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 from mcp.server.lowlevel.server import Server
-from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import ListenHandler
 
 from pegboard.core.json import JsonObject
@@ -21,6 +20,7 @@ from pegboard.server import sdk
 from pegboard.server.answers import EXTENSION_ID, Shown
 from pegboard.server.changes import ListChanges
 from pegboard.server.middleware import OURS, PegboardMiddleware
+from pegboard.server.stdio import stdio_streams
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -100,7 +100,7 @@ def run(board: Pegboard, *, http: str | None = None) -> None:
 async def serve_stdio(board: Pegboard) -> None:
     """Serve one client on standard input and output."""
     server = build_server(board)
-    async with stdio_server() as (incoming, outgoing):
+    async with stdio_streams() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
