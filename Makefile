@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PIP := --quiet --disable-pip-version-check --no-input
 NODE_READY := tests/typescript/node_modules/.package-lock.json
 
 .PHONY: help demo test check lint bench bench-smoke docs lock clean
@@ -39,9 +40,8 @@ $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Pegboard needs Python 3.11 or later; try make PYTHON=python3.12")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9"
-	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --require-hashes -r requirements.lock
-	@VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m pip install $(PIP) --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 # The TypeScript clients are real parts of the tests; a machine without npm runs the rest.
