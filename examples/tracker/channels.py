@@ -102,7 +102,7 @@ def list_channels(
 @channels.tool(
     summary="Create a channel",
     annotations=ADDS,
-    examples=[Example("For releases", {"name": "releases", "topic": "What ships when"})],
+    examples=[Example("For designers", {"name": "design", "topic": "How it looks"})],
 )
 def create_channel(
     t: Tracker,

@@ -270,7 +270,7 @@ def find_duplicate_contacts(t: Tracker) -> Pairs:
     summary="Merge one contact into another",
     annotations=REMOVES,
     related=("find_duplicate_contacts",),
-    examples=[Example("Keep the first", {"keep": 1, "other": 4})],
+    examples=[Example("Keep the first", {"keep": 1, "other": 3})],
 )
 def merge_contacts(
     t: Tracker,

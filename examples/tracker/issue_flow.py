@@ -90,7 +90,7 @@ def list_transitions(t: Tracker, issue: IssueKey) -> Transitions:
     related=("list_transitions", "assign_issue"),
     examples=[
         Example("Start work", {"issue": "WEB-3", "status": "in_progress"}),
-        Example("Finish", {"issue": "WEB-3", "status": "done", "note": "Fixed in 4.2."}),
+        Example("Finish", {"issue": "API-1", "status": "done", "note": "Fixed in 4.2."}),
     ],
 )
 def transition_issue(

@@ -231,7 +231,7 @@ def unplan_issues(t: Tracker, milestone: MilestoneId, issues: IssueKeys) -> Plan
     summary="Close a milestone and carry open issues over",
     annotations=REMOVES,
     aliases=("finish sprint",),
-    examples=[Example("Carry the rest over", {"milestone": 1, "carry_to": 2})],
+    examples=[Example("What is open becomes unplanned", {"milestone": 1})],
 )
 def close_milestone(
     t: Tracker,

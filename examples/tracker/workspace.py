@@ -282,7 +282,7 @@ def list_labels(t: Tracker) -> Labels:
 @workspace.tool(
     summary="Create a label that issues can carry",
     annotations=ADDS,
-    examples=[Example("A red one", {"name": "security", "color": "#d33f49"})],
+    examples=[Example("A blue one", {"name": "accessibility", "color": "#3a6ea5"})],
 )
 def create_label(
     t: Tracker,
