@@ -149,7 +149,8 @@ class _Function:
         from mcp.server.mcpserver.tools.base import Tool as SdkTool
 
         try:
-            return SdkTool.from_function(self.fn, name=self.name, description=self.description)
+            tool = SdkTool.from_function(self.fn, name=self.name, description=self.description)
+            return _taking_arguments_as_they_are(tool)
         except Exception as exc:  # pydantic and the SDK raise many kinds for a bad signature
             raise ConfigError(
                 f"No schema can be made of the type hints of {self.name!r}: {exc}", tool=self.name
@@ -201,6 +202,22 @@ class _Function:
             f"{self.name} failed inside ({type(cause).__name__}); see the server's log.",
             tool=self.name,
         )
+
+
+def _taking_arguments_as_they_are(tool: SdkTool) -> SdkTool:
+    """The tool without the SDK's guess that any text which is JSON was meant as an object.
+
+    It turns `body='{"a": 1}'` into an object even where the parameter takes text. Arguments have
+    been read by their schema before they come here.
+    """
+    from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+
+    class AsTheyAre(FuncMetadata):
+        def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
+            return data
+
+    parts = {name: getattr(tool.fn_metadata, name) for name in FuncMetadata.model_fields}
+    return tool.model_copy(update={"fn_metadata": AsTheyAre(**parts)})
 
 
 @dataclass(frozen=True, slots=True)

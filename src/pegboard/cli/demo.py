@@ -22,7 +22,7 @@ from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 if TYPE_CHECKING:
     from mcp import Client, StdioServerParameters
 
-TASK = "which milestones are running late"
+TASK = "file a bug report"
 READ_BY_MODELS = ("name", "description", "inputSchema")
 
 
