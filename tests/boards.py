@@ -1,7 +1,8 @@
 """The board that the tests share: an office with some thirty tools of every kind.
 
-Every risk, tools without annotations, output schemas, a deprecated and a disabled tool, a category with a
-loader, one name in two categories, tools without a category. Run as a program it serves itself on stdio.
+Every risk, tools without annotations, output schemas, a deprecated and a disabled tool, a category
+with a loader, one name in two categories, tools without a category. Run as a program it serves
+itself on stdio.
 """
 
 from __future__ import annotations

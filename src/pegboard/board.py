@@ -301,8 +301,9 @@ class Pegboard:
         source = self._sources.get(call.tool.server or "")
         if source is not None:
             return await source.call(call)
-        if call.tool.id in self._functions:
-            return await self._functions.call(call)
+        result = await self._functions.call(call)
+        if result is not None:
+            return result
         raise UpstreamUnavailable(
             f"{call.tool.name} is only described here, by a catalogue file: it cannot be called.",
             tool=call.tool.name,

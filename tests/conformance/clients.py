@@ -1,6 +1,7 @@
-"""Real clients that play one scenario: the Python `mcp` client and the TypeScript SDKs, 1.x and 2.x.
+"""Real clients that play one scenario: the Python `mcp` client and the TypeScript SDKs.
 
-A scenario is data, so that every client plays the same one; what comes back is a `Transcript` of JSON.
+A scenario is data, so that every client plays the same one; what comes back is a `Transcript` of
+JSON.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +37,7 @@ Step: TypeAlias = Mapping[str, Any]
 Scenario: TypeAlias = Mapping[str, Step]
 """Steps by the key under which their answers are looked up, in the order in which they are made."""
 
-_RAW: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+_RAW: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -227,7 +228,7 @@ def office_process(**environ: str) -> dict[str, Any]:
 
 
 @contextmanager
-def served(app: Starlette) -> Iterator[str]:
+def served(app: Starlette) -> Generator[str]:
     """The address of an application served by uvicorn on a free loopback port."""
     server = uvicorn.Server(
         uvicorn.Config(

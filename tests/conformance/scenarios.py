@@ -181,7 +181,7 @@ _OF_FACE: dict[FaceName, dict[str, Step]] = {
 
 
 def shown_face(face: FaceName, era: Era) -> FaceName:
-    """The face that a client really gets: `dynamic` is for the session era only (MCP 2026-07-28)."""
+    """The face that a client really gets: `dynamic` is for the session era only."""
     return "proxy" if (face, era) == ("dynamic", "modern") else face
 
 

@@ -1,4 +1,4 @@
-"""The extension's methods, raw, over every client: `tools/describe`, `describe_batch`, `manifest`."""
+"""The extension's methods, raw: `tools/describe`, `tools/describe_batch`, `tools/manifest`."""
 
 from __future__ import annotations
 

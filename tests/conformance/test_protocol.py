@@ -40,7 +40,7 @@ def test_list_changed_is_advertised(told: Transcript) -> None:
 
 @only(MODERN)
 def test_a_modern_list_may_be_kept_and_is_stamped(told: Transcript) -> None:
-    """2026-07-28: `ttlMs` and `cacheScope` are required on a list; the server may identify itself."""
+    """2026-07-28: a list has `ttlMs` and `cacheScope`; the server may identify itself."""
     listed = told["list"].ok
     assert listed["ttlMs"] == 300_000
     assert listed["cacheScope"] == "public"

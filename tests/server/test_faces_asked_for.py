@@ -1,4 +1,4 @@
-"""Who chooses the face: configuration, URL, header, environment, else `auto`; and what is pinned."""
+"""Who chooses the face: configuration, URL, header, environment, else `auto`; and the pins."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def read_catalog(path: str | Path) -> list[Tool]:
         ConfigError: The file cannot be read, or an entry is not a tool; says which and why.
     """
     try:
-        text = Path(path).read_text("utf-8")
+        text = Path(path).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"Cannot read the catalogue {path}: {exc}") from exc
     tools: dict[str, Tool] = {}
@@ -41,6 +41,8 @@ def read_catalog(path: str | Path) -> list[Tool]:
 
 
 def _entries(text: str, path: str) -> Iterator[tuple[str, Json]]:
+    if not text.strip():
+        raise ConfigError(f"{path} is empty: expected tools as JSON.")
     try:
         whole = json.loads(text)
     except ValueError:

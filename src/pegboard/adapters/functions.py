@@ -92,7 +92,6 @@ class FunctionTools:
 
     def __init__(self, schemas: SchemaCache) -> None:
         self._schemas = schemas
-        self._functions: dict[str, _Function] = {}
 
     def make(self, fn: Function, given: Registration) -> Tool:
         """The `Tool` of a function; its schemas are generated when they are first asked for."""
@@ -104,10 +103,9 @@ class FunctionTools:
         annotations = dict(given.annotations or {})
         tool_id = f"{given.category}.{name}" if given.category else name
         function = _Function(fn, name, description, doc.parameters)
-        self._functions[tool_id] = function
         return Tool(
             name=name,
-            definition=lambda: self._schemas.get(tool_id, lambda: function.schemas),
+            definition=_Definition(function, self._schemas, tool_id),
             id=tool_id,
             category=given.category,
             summary=check_summary(given.summary, name)
@@ -129,12 +127,22 @@ class FunctionTools:
             timeout=given.timeout,
         )
 
-    def __contains__(self, tool_id: str) -> bool:
-        return tool_id in self._functions
+    async def call(self, call: Call) -> CallResult | None:
+        """Run the function behind a call; `None` when there is none behind its tool."""
+        definition = call.tool.definition
+        return await definition.function.run(call) if isinstance(definition, _Definition) else None
 
-    async def call(self, call: Call) -> CallResult:
-        """Run the function behind a call."""
-        return await self._functions[call.tool.id].run(call)
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Definition:
+    """Gives the schemas of a function; a tool carries its function here, and nowhere else."""
+
+    function: _Function
+    cache: SchemaCache
+    key: str
+
+    def __call__(self) -> Schemas:
+        return self.cache.get(self.key, lambda: self.function.schemas)
 
 
 @dataclass(eq=False)

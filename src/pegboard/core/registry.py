@@ -100,7 +100,7 @@ class Registry:
     def is_loaded(self, category: str) -> bool:
         """Whether the tools of a category are there; a category without a loader always is."""
         if category not in self._categories:
-            raise ToolNotFound(category, nearest(category, self._categories), what="category")
+            raise ToolNotFound(category, nearest(category, list(self._categories)), what="category")
         pending = self._pending.get(category)
         return pending is None or pending.loaded
 

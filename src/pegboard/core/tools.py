@@ -141,8 +141,12 @@ def group_of(tool: Tool) -> str:
 
 
 def constant(input_schema: JsonObject, output_schema: JsonObject | None = None) -> Definition:
-    """A definition that is already there."""
-    schemas = Schemas(input_schema, output_schema)
+    """A definition that is already there.
+
+    Raises:
+        ConfigError: The input schema is not one of an object.
+    """
+    schemas = Schemas(root_object(input_schema), output_schema)
     return lambda: schemas
 
 

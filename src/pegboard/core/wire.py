@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.tools import Tool, constant, derive_summary, risk_of, root_object
+from pegboard.core.tools import Tool, constant, derive_summary, risk_of
 from pegboard.errors import ConfigError
 
 CATEGORY_KEY = "io.github.pegboard/category"
@@ -34,11 +34,11 @@ def tool_from_wire(
     description = _text(entry, "description") or ""
     annotations = _mapping(entry, "annotations")
     meta = _mapping(entry, "_meta")
-    output_schema = entry.get("outputSchema")
+    given, output_schema = entry.get("inputSchema"), entry.get("outputSchema")
     return Tool(
         name=entry["name"],
         definition=constant(
-            root_object(entry.get("inputSchema") or {"type": "object"}),
+            {"type": "object"} if given is None else given,
             output_schema if isinstance(output_schema, dict) else None,
         ),
         id=_text(entry, "id") or tool_id or "",

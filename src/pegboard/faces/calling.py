@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pegboard.core.calls import CallResult, Shape
-from pegboard.core.json import JsonObject
+from pegboard.core.json import JsonObject, compact
 from pegboard.core.tools import RISKS, Catalog, Risk, Tool
 from pegboard.errors import InvalidArguments, NotPermitted
 from pegboard.faces.face import MetaTool, View, find, parameters
@@ -57,10 +57,25 @@ def single_call_tool(view: View) -> MetaTool:
 def requested_shape(arguments: JsonObject) -> Shape:
     """How the caller wants the result, from a call meta-tool's arguments."""
     return Shape(
-        include_fields=tuple(arguments.get("include_fields") or ()),
+        include_fields=asked_fields(arguments),
         select=arguments.get("select"),
         raw=bool(arguments.get("raw")),
         max_tokens=arguments.get("max_tokens"),
+    )
+
+
+def asked_fields(arguments: JsonObject) -> tuple[str, ...]:
+    """The field paths of `include_fields`: a list of texts, or one text with commas between."""
+    given = arguments.get("include_fields")
+    if isinstance(given, str):
+        given = [path.strip() for path in given.split(",") if path.strip()]
+    if given is None:
+        return ()
+    if isinstance(given, list) and all(isinstance(path, str) for path in given):
+        return tuple(given)
+    raise InvalidArguments(
+        f"`include_fields` must be a list of field paths, not {compact(given)[:80]}.",
+        field="include_fields",
     )
 
 

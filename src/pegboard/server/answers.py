@@ -19,6 +19,7 @@ from pegboard.errors import AmbiguousName, InvalidArguments, PegboardError, Tool
 from pegboard.faces import entries
 from pegboard.faces.aliases import everywhere
 from pegboard.faces.auto import choose
+from pegboard.faces.calling import asked_fields
 from pegboard.faces.checking import checked_arguments
 from pegboard.faces.face import META_PREFIX, Face, MetaTool, SessionDoor, View, find
 from pegboard.faces.registry import BY_NAME
@@ -151,6 +152,7 @@ class Answers:
         caller = replace(view.caller, face=face.name)
         view = replace(view, caller=caller)
         meta_tool = _meta_tool(face, view, name)
+        tool: Tool | None = None
         try:
             if meta_tool is not None:
                 if not view.is_complete:
@@ -163,7 +165,7 @@ class Answers:
         except PegboardError as exc:
             if isinstance(exc, Misuse) or "code" in exc.details:
                 raise  # a JSON-RPC error: ours, or an upstream's own
-            return failure(exc)
+            return failure(exc, tool)
 
     async def _addressed(self, request: Request, view: View, name: str) -> Tool:
         """The tool that a direct call names; loaders run only when no loaded tool has the name."""
@@ -191,7 +193,7 @@ def _direct(view: View, tool: Tool, arguments: Json) -> Call:
     given = {} if arguments is None else arguments
     fields: tuple[str, ...] = ()
     if isinstance(given, dict) and "include_fields" in given and not _takes_fields(tool):
-        fields = tuple(given["include_fields"] or ())
+        fields = asked_fields(given)
         given = {k: v for k, v in given.items() if k != "include_fields"}
     return view.call(tool, given, shape=Shape(include_fields=fields))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pegboard.core.calls import CallResult
 from pegboard.core.json import Json, JsonObject
+from pegboard.core.tools import Tool
+from pegboard.dispatch.spill import passes
 from pegboard.errors import PegboardError
 from pegboard.faces.fanning import error_shape
 
@@ -18,9 +20,18 @@ class Misuse(PegboardError):
         self.data = data
 
 
-def failure(exc: PegboardError) -> CallResult:
-    """A failed call as a result that a model can read and mend."""
-    return CallResult.text(exc.message, structured={"error": error_shape(exc)}, is_error=True)
+def failure(exc: PegboardError, tool: Tool | None = None) -> CallResult:
+    """A failed call as a result that a model can read and mend.
+
+    Args:
+        exc: What went wrong.
+        tool: The tool whose output schema the client was told. The TypeScript SDK 1.x checks even
+            failures against it, so where it does not let the error pass, the text must do.
+    """
+    structured: JsonObject | None = {"error": error_shape(exc)}
+    if tool is not None and tool.output_schema is not None and not passes(structured, tool):
+        structured = None
+    return CallResult.text(exc.message, structured=structured, is_error=True)
 
 
 def misuse(exc: PegboardError) -> Misuse:

@@ -1,0 +1,239 @@
+"""Every private or provisional name of the SDK that `server/sdk.py` touches, and what it does.
+
+A new SDK release that moves one of them fails here, with the name that moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from fastmcp import FastMCP
+from mcp import Client, MCPError
+from mcp.server.connection import Connection
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware
+from mcp.server.lowlevel.server import Server
+from mcp.server.mcpserver import MCPServer
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+
+from pegboard import ConfigError, UpstreamError
+from pegboard.server import sdk
+
+pytestmark = pytest.mark.anyio
+
+ERAS = {"legacy": "legacy", "modern": "auto"}
+
+
+async def _nothing_listed(ctx: object, params: object) -> types.ListToolsResult:
+    return types.ListToolsResult(tools=[])
+
+
+async def _called(ctx: object, params: object) -> types.CallToolResult:
+    return types.CallToolResult(content=[])
+
+
+def server(middleware: ServerMiddleware[Any] | None = None) -> Server[Any]:
+    made: Server[Any] = Server(
+        "contract",
+        version="9.9",
+        on_list_tools=_nothing_listed,
+        on_call_tool=_called,
+        on_subscriptions_listen=ListenHandler(InMemorySubscriptionBus()),
+    )
+    if middleware is not None:
+        made.middleware.append(middleware)
+    return made
+
+
+async def seen(mode: str, look: Callable[[sdk.Context], Any], times: int = 1) -> list[Any]:
+    """What `look` sees in the context of `times` requests to list tools."""
+    found: list[Any] = []
+
+    async def middleware(ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method == "tools/list":
+            found.append(look(ctx))
+        return await call_next(ctx)
+
+    info = types.Implementation(name="somebody", version="4.2")
+    with anyio.fail_after(10):
+        async with Client(server(middleware), mode=mode, client_info=info, cache=None) as client:
+            for _ in range(times):
+                await client.list_tools()
+    return found
+
+
+@pytest.mark.parametrize("make", [MCPServer, FastMCP])
+async def test_the_low_level_server_inside_another_is_found(make: Callable[[str], object]) -> None:
+    assert isinstance(sdk.lowlevel(make("outer")), Server)
+
+
+async def test_a_low_level_server_is_itself_and_anything_else_is_refused() -> None:
+    own = server()
+    assert sdk.lowlevel(own) is own
+    with pytest.raises(ConfigError, match="Cannot attach to dict"):
+        sdk.lowlevel({})
+
+
+@pytest.mark.parametrize(("era", "mode"), ERAS.items())
+async def test_the_era_is_read_from_the_protocol_version(era: str, mode: str) -> None:
+    assert await seen(mode, sdk.era_of) == [era]
+    versions = MODERN_PROTOCOL_VERSIONS if era == "modern" else HANDSHAKE_PROTOCOL_VERSIONS
+    assert (await seen(mode, lambda ctx: ctx.protocol_version))[0] in versions
+
+
+@pytest.mark.parametrize("mode", ERAS.values())
+async def test_the_connection_is_behind_the_session_of_a_request(mode: str) -> None:
+    (connection,) = await seen(mode, sdk.connection_of)
+    assert isinstance(connection, Connection)
+    assert isinstance(connection.state, dict)
+    assert connection.session_id is None  # no HTTP here
+    assert connection.initialize_accepted is True
+
+
+async def test_a_legacy_session_has_one_name_and_a_modern_request_none() -> None:
+    names = await seen("legacy", sdk.session_of, times=2)
+    assert len(set(names)) == 1
+    assert isinstance(names[0], str)
+    assert await seen("legacy", sdk.session_of) != names[:1]
+    assert await seen("auto", sdk.session_of, times=2) == [None, None]
+
+
+@pytest.mark.parametrize("mode", ERAS.values())
+async def test_the_client_says_its_name_and_version(mode: str) -> None:
+    assert await seen(mode, sdk.client_of) == [("somebody", "4.2")]
+
+
+@pytest.mark.parametrize("mode", ERAS.values())
+async def test_nobody_is_asked_who_they_are_in_memory(mode: str) -> None:
+    assert await seen(mode, sdk.principal_of) == ["local"]
+
+
+@pytest.mark.parametrize("mode", ERAS.values())
+async def test_a_middleware_may_answer_with_a_wire_dict(mode: str) -> None:
+    """What it answers reaches the client, in both eras, with the stamp of the modern."""
+    made = server()
+
+    async def middleware(ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method != "tools/list":
+            return await call_next(ctx)
+        tools = [{"name": "mine", "inputSchema": {"type": "object"}}]
+        cacheable = {"ttlMs": 5, "cacheScope": "public"} if sdk.era_of(ctx) == "modern" else {}
+        return sdk.stamped(made, ctx, {"tools": tools, "resultType": "complete", **cacheable})
+
+    made.middleware.append(middleware)
+    with anyio.fail_after(10):
+        async with Client(made, mode=mode) as client:
+            listed = await client.list_tools()
+    assert [tool.name for tool in listed.tools] == ["mine"]
+    stamp = (listed.meta or {}).get("io.modelcontextprotocol/serverInfo")
+    assert stamp == ({"name": "contract", "version": "9.9"} if mode == "auto" else None)
+
+
+async def test_a_stamp_leaves_a_result_of_another_kind_its_kind() -> None:
+    made = server()
+    result: dict[str, Any] = {"resultType": "input_required", "_meta": {"own": 1}}
+
+    def look(ctx: sdk.Context) -> dict[str, Any]:
+        return sdk.stamped(made, ctx, result)
+
+    (stamped,) = await seen("auto", look)
+    assert stamped["resultType"] == "input_required"
+    assert stamped["_meta"]["own"] == 1
+    assert await seen("legacy", look) == [{"_meta": {"own": 1}}]
+
+
+@pytest.mark.parametrize(("era", "mode"), ERAS.items())
+async def test_an_extension_is_advertised_to_the_client_of_either_era(era: str, mode: str) -> None:
+    made = server()
+    sdk.advertise(made, "io.example/extra", {"on": True}, tools_changed=True)
+    with anyio.fail_after(10):
+        async with Client(made, mode=mode) as client:
+            capabilities = client.server_capabilities
+    offered = capabilities.extensions if era == "modern" else capabilities.experimental
+    assert offered == {"io.example/extra": {"on": True}}
+    assert capabilities.tools is not None
+    assert capabilities.tools.list_changed is True
+
+
+@pytest.mark.parametrize("mode", ERAS.values())
+async def test_misuse_is_a_protocol_error_with_code_and_data(mode: str) -> None:
+    async def middleware(ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method == "tools/list":
+            raise sdk.invalid_params("Not like that.", {"right": "like this"})
+        return await call_next(ctx)
+
+    with anyio.fail_after(10):
+        async with Client(server(middleware), mode=mode) as client:
+            with pytest.raises(MCPError) as caught:
+                await client.list_tools()
+    error = caught.value.error
+    assert (error.code, error.message, error.data) == (
+        -32602,
+        "Not like that.",
+        {"right": "like this"},
+    )
+
+
+async def test_a_middleware_sees_methods_that_the_server_does_not_know() -> None:
+    """This is how the extension's methods are answered on a server that somebody else built."""
+
+    async def middleware(ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
+        return {"seen": True} if ctx.method == "example/unknown" else await call_next(ctx)
+
+    request = types.Request[dict[str, Any], str](method="example/unknown", params={})
+    for mode in ERAS.values():
+        with anyio.fail_after(10):
+            async with Client(server(middleware), mode=mode) as client:
+                answer = await client.session.send_request(request, types.EmptyResult)
+        assert answer is not None
+
+
+async def test_an_announcement_arrives_before_the_answer_of_its_request() -> None:
+    heard: list[str] = []
+
+    async def note(message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            heard.append("announcement")
+
+    async def middleware(ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method == "tools/list":
+            await sdk.announce_tools(ctx)
+        return await call_next(ctx)
+
+    with anyio.fail_after(10):
+        async with Client(server(middleware), mode="legacy", message_handler=note) as client:
+            await client.list_tools()
+            heard.append("answer")
+    assert heard == ["announcement", "answer"]
+
+
+@pytest.mark.parametrize("mode", ERAS.values())
+async def test_further_capabilities_are_advertised_as_they_are_when_a_client_asks(
+    mode: str,
+) -> None:
+    made = server()
+    now: dict[str, Any] = {}
+    sdk.offer(made, lambda: now)
+    now["prompts"] = {"listChanged": False}
+    with anyio.fail_after(10):
+        async with Client(made, mode=mode) as client:
+            capabilities = client.server_capabilities
+    assert capabilities.prompts is not None
+    assert capabilities.tools is not None
+
+
+def test_an_upstreams_own_error_keeps_its_code_and_any_other_stays_ours() -> None:
+    with pytest.raises(MCPError) as relayed, sdk.relayed_errors():
+        raise UpstreamError("Row is locked.", code=-32001, data={"row": 5})
+    error = relayed.value.error
+    assert (error.code, error.message, error.data) == (-32001, "Row is locked.", {"row": 5})
+    with pytest.raises(UpstreamError, match="gone"), sdk.relayed_errors():
+        raise UpstreamError("The server is gone.")
+
+
+def test_an_internal_error_says_nothing_of_the_inside() -> None:
+    assert sdk.internal_error().error.code == types.INTERNAL_ERROR

@@ -1,0 +1,102 @@
+"""What holds for all faces: their names, their reserved names, and what their texts may cost."""
+
+from __future__ import annotations
+
+import pytest
+from tests.boards import office_board
+
+from pegboard import Pegboard, count_tokens
+from pegboard.core.options import FACES
+from pegboard.core.tools import Tool, constant
+from pegboard.faces.aliases import everywhere
+from pegboard.faces.face import RESERVED
+from pegboard.faces.registry import BY_NAME
+
+pytestmark = pytest.mark.anyio
+
+
+def test_every_face_is_registered_under_its_own_name() -> None:
+    assert tuple(BY_NAME) == FACES
+    assert all(BY_NAME[name].name == name for name in FACES)
+
+
+async def test_the_reserved_names_are_those_of_all_meta_tools() -> None:
+    names: set[str] = set(everywhere())
+    for risk in ("split", "single"):
+        view = await office_board(risk=risk).view()
+        for face in BY_NAME.values():
+            names |= set(face.meta_tools(view))
+    assert names == RESERVED
+
+
+@pytest.mark.parametrize("face", FACES)
+async def test_a_face_lists_the_same_twice_in_a_fixed_order(face: str) -> None:
+    listings = [
+        await BY_NAME[face].entries(await office_board(pins=["echo"]).view())  # type: ignore[index]
+        for _ in range(2)
+    ]
+    assert listings[0] == listings[1]
+
+
+@pytest.mark.parametrize("face", ["proxy", "index", "hierarchy", "dynamic"])
+async def test_what_a_face_lists_does_not_depend_on_which_loaders_have_run(face: str) -> None:
+    board = office_board()
+    before = await BY_NAME[face].entries(await board.view(whole=False))  # type: ignore[index]
+    assert board.catalog  # runs them
+    after = await BY_NAME[face].entries(await board.view())  # type: ignore[index]
+    assert before == after
+    assert any("reports" in entry["description"] for entry in before)
+
+
+def _large_board(tools: int) -> Pegboard:
+    """Tools of all risks in categories with long names, none with a loader."""
+    board = Pegboard("large", version="1")
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    risks = ({"readOnlyHint": True}, {"destructiveHint": False}, {"destructiveHint": True})
+    for n in range(tools):
+        board.add(
+            Tool(
+                f"tool_{n}",
+                constant(schema),
+                id=f"c{n % 40}.tool_{n}",
+                category=f"category_with_a_long_name_{n % 40}",
+                annotations=risks[n % 3],
+            )
+        )
+    return board
+
+
+@pytest.mark.parametrize("tools", [30, 1_000])
+async def test_the_proxy_list_costs_the_same_handful_of_tokens_whatever_the_size(
+    tools: int,
+) -> None:
+    """REQUIREMENTS B6: at most 500 tokens with everything on."""
+    entries = await BY_NAME["proxy"].entries(await _large_board(tools).view())
+    cost = sum(
+        count_tokens({k: entry[k] for k in ("name", "description", "inputSchema")})
+        for entry in entries
+    )
+    assert cost <= 500
+
+
+async def test_single_risk_has_one_call_tool_annotated_as_the_worst() -> None:
+    view = await office_board(risk="single").view()
+    calls = [e for e in await BY_NAME["proxy"].entries(view) if e["name"].startswith("call_")]
+    assert [e["name"] for e in calls] == ["call_tool", "call_tools"]
+    assert all(e["annotations"]["destructiveHint"] for e in calls)
+
+
+async def test_risk_is_not_split_where_no_tool_says_anything_of_it() -> None:
+    board = Pegboard("plain")
+    board.add(Tool("one", constant({"type": "object"})))
+    names = [e["name"] for e in await BY_NAME["proxy"].entries(await board.view())]
+    assert "call_write_tool" not in names
+
+
+async def test_only_the_risks_that_occur_have_a_call_tool() -> None:
+    board = Pegboard("reader", risk="split")
+    board.add(
+        Tool("one", constant({"type": "object"}), annotations={"readOnlyHint": True}, risk="read")
+    )
+    names = [e["name"] for e in await BY_NAME["proxy"].entries(await board.view())]
+    assert [n for n in names if n.startswith("call_")] == ["call_tool", "call_tools"]
