@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 from pydantic import BaseModel, ConfigDict
-
-from pegboard import Pegboard, ToolError
 from tests.conformance.clients import Answer, Era, Job, play_python, play_typescript, served
 from tests.conformance.scenarios import LISTING, call
+
+from pegboard import Pegboard, ToolError
 
 STEPS = {
     "list": LISTING,

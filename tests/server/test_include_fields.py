@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from pegboard.core.options import FACES, FaceName
-from pegboard.server.serve import build_server
 from tests.boards import office_board
 from tests.conformance.clients import Era, play_python
 from tests.conformance.scenarios import call
+
+from pegboard.core.options import FACES, FaceName
+from pegboard.server.serve import build_server
 
 ERAS: tuple[Era, ...] = ("legacy", "modern")
 
