@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from pegboard.core.calls import Call, Caller, CallResult, Shape
+from pegboard.core.calls import Caller, CallResult
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.options import Options
 from pegboard.core.tools import Tool
@@ -159,7 +159,7 @@ class Answers:
             tool = await self._addressed(request, view, name)
             if view.session is not None:
                 await view.session.used(tool.id)
-            return await view.dispatch(_direct(view, tool, arguments))
+            return await view.dispatch(view.call(tool, {} if arguments is None else arguments))
         except PegboardError as exc:
             if isinstance(exc, Misuse) or "code" in exc.details:
                 raise  # a JSON-RPC error: ours, or an upstream's own
@@ -185,19 +185,6 @@ def _meta_tool(face: Face, view: View, name: str) -> MetaTool | None:
     if own is not None or view.catalog.named(name):
         return own
     return everywhere().get(name)
-
-
-def _direct(view: View, tool: Tool, arguments: Json) -> Call:
-    given = {} if arguments is None else arguments
-    fields: tuple[str, ...] = ()
-    if isinstance(given, dict) and "include_fields" in given and not _takes_fields(tool):
-        fields = tuple(given["include_fields"] or ())
-        given = {k: v for k, v in given.items() if k != "include_fields"}
-    return view.call(tool, given, shape=Shape(include_fields=fields))
-
-
-def _takes_fields(tool: Tool) -> bool:
-    return "include_fields" in tool.input_schema.get("properties", {})
 
 
 def _lazy_face(lazy: Json) -> Face:
