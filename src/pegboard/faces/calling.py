@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from pegboard.core.calls import CallResult, Shape
-from pegboard.core.json import JsonObject, compact
+from pegboard.core.calls import CallResult
+from pegboard.core.json import JsonObject
+from pegboard.core.shaping import FIELDS, requested_shape
 from pegboard.core.tools import RISKS, Catalog, Risk, Tool
 from pegboard.errors import InvalidArguments, NotPermitted
 from pegboard.faces.face import MetaTool, View, find, parameters
@@ -54,31 +55,6 @@ def single_call_tool(view: View) -> MetaTool:
     return _call_tool("call_tool", "Call a tool", "destructive", view)
 
 
-def requested_shape(arguments: JsonObject) -> Shape:
-    """How the caller wants the result, from a call meta-tool's arguments."""
-    return Shape(
-        include_fields=asked_fields(arguments),
-        select=arguments.get("select"),
-        raw=bool(arguments.get("raw")),
-        max_tokens=arguments.get("max_tokens"),
-    )
-
-
-def asked_fields(arguments: JsonObject) -> tuple[str, ...]:
-    """The field paths of `include_fields`: a list of texts, or one text with commas between."""
-    given = arguments.get("include_fields")
-    if isinstance(given, str):
-        given = [path.strip() for path in given.split(",") if path.strip()]
-    if given is None:
-        return ()
-    if isinstance(given, list) and all(isinstance(path, str) for path in given):
-        return tuple(given)
-    raise InvalidArguments(
-        f"`include_fields` must be a list of field paths, not {compact(given)[:80]}.",
-        field="include_fields",
-    )
-
-
 def tool_arguments(tool: Tool, given: JsonObject) -> JsonObject:
     """The tool's own arguments out of a call meta-tool's.
 
@@ -115,7 +91,10 @@ def _call_tool(name: str, text: str, risk: Risk, view: View) -> MetaTool:
 
     schema = parameters(_CALL_PROPERTIES, ["name"])
     # `tool_arguments` says where a tool's own parameters belong that were put beside `name`.
-    accepts = {**schema, "additionalProperties": True}
+    accepts = {
+        **parameters({**_CALL_PROPERTIES, FIELDS: True}, ["name"]),
+        "additionalProperties": True,
+    }
     return MetaTool(name, text, schema, answer, _ANNOTATIONS[risk], accepts)
 
 

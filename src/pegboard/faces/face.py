@@ -18,6 +18,7 @@ from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.names import resolve
 from pegboard.core.options import Options
 from pegboard.core.search import Match, SearchIndex
+from pegboard.core.shaping import fields_taken_off
 from pegboard.core.tools import Catalog, Tool
 from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
 from pegboard.ports import Handler
@@ -110,10 +111,11 @@ class View:
     def call(
         self, tool: Tool, arguments: JsonObject, *, via: str | None = None, shape: Shape = WHOLE
     ) -> Call:
-        """A call of `tool` on behalf of this caller."""
+        """A call of `tool` on behalf of this caller; `include_fields` may be in the arguments."""
+        own, shape = fields_taken_off(tool, arguments, shape)
         return Call(
             tool=tool,
-            arguments=arguments,
+            arguments=own,
             shape=shape,
             caller=self.caller,
             via=via,

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from pegboard.core.calls import Call, CallResult, Outcome
 from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.shaping import requested_shape
 from pegboard.errors import InvalidArguments, PegboardError
 from pegboard.faces.calling import (
-    requested_shape,
     require_risk,
     single_call_tool,
     splits_risk,

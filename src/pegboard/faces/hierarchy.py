@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pegboard.core.calls import Call, CallResult
-from pegboard.core.json import JsonObject
+from pegboard.core.json import Json, JsonObject
+from pegboard.core.shaping import FIELDS, requested_shape
 from pegboard.core.tools import Tool, group_of
 from pegboard.errors import InvalidArguments, NotPermitted
-from pegboard.faces.calling import requested_shape
 from pegboard.faces.entries import pinned
 from pegboard.faces.face import MetaTool, View, by_name, find, parameters
 from pegboard.faces.fanning import ANY_CALLS, CALLS, fan_out, text_of
@@ -57,24 +57,24 @@ class HierarchyFace:
 
 
 def _dispatch_tool(view: View) -> MetaTool:
-    def schema(calls: JsonObject) -> JsonObject:
+    def schema(calls: JsonObject, fields: Json) -> JsonObject:
         return parameters(
             {
                 "category": _TEXT,
                 "tool": _TEXT,
                 "params": {"type": "object"},
                 "calls": calls,
-                "include_fields": {"type": "array", "items": _TEXT},
+                FIELDS: fields,
             }
         )
 
     return MetaTool(
         "tools_dispatch",
         "Call a tool with params, or several: calls=[{category, tool, params}]",
-        schema(CALLS),
+        schema(CALLS, {"type": "array", "items": _TEXT}),
         dispatch,
         {"readOnlyHint": False, "destructiveHint": view.options.dispatch_risk == "allow"},
-        accepts=schema(ANY_CALLS),
+        accepts=schema(ANY_CALLS, True),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from pegboard.core.calls import Call, Caller, CallResult, Shape
+from pegboard.core.calls import Caller, CallResult
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.options import Options
 from pegboard.core.tools import Tool
@@ -19,7 +19,6 @@ from pegboard.errors import AmbiguousName, InvalidArguments, PegboardError, Tool
 from pegboard.faces import entries
 from pegboard.faces.aliases import everywhere
 from pegboard.faces.auto import choose
-from pegboard.faces.calling import asked_fields
 from pegboard.faces.checking import checked_arguments
 from pegboard.faces.face import META_PREFIX, Face, MetaTool, SessionDoor, View, find
 from pegboard.faces.registry import BY_NAME
@@ -161,7 +160,7 @@ class Answers:
             tool = await self._addressed(request, view, name)
             if view.session is not None:
                 await view.session.used(tool.id)
-            return await view.dispatch(_direct(view, tool, arguments))
+            return await view.dispatch(view.call(tool, {} if arguments is None else arguments))
         except PegboardError as exc:
             if isinstance(exc, Misuse) or "code" in exc.details:
                 raise  # a JSON-RPC error: ours, or an upstream's own
@@ -187,19 +186,6 @@ def _meta_tool(face: Face, view: View, name: str) -> MetaTool | None:
     if own is not None or view.catalog.named(name):
         return own
     return everywhere().get(name)
-
-
-def _direct(view: View, tool: Tool, arguments: Json) -> Call:
-    given = {} if arguments is None else arguments
-    fields: tuple[str, ...] = ()
-    if isinstance(given, dict) and "include_fields" in given and not _takes_fields(tool):
-        fields = asked_fields(given)
-        given = {k: v for k, v in given.items() if k != "include_fields"}
-    return view.call(tool, given, shape=Shape(include_fields=fields))
-
-
-def _takes_fields(tool: Tool) -> bool:
-    return "include_fields" in tool.input_schema.get("properties", {})
 
 
 def _lazy_face(lazy: Json) -> Face:
