@@ -19,7 +19,7 @@ from pegboard.adapters.functions import Function, FunctionTools, Registration, T
 from pegboard.core.calls import LOCAL, Call, Caller, CallResult, Outcome, Shape
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.names import resolve
-from pegboard.core.options import make_options, refuse_unknown
+from pegboard.core.options import Options, make_options, refuse_unknown
 from pegboard.core.registry import Registry
 from pegboard.core.schema_cache import SchemaCache
 from pegboard.core.tools import Catalog, Category, Risk, Tool, group_of, risk_of
@@ -130,6 +130,11 @@ class Pegboard:
         """
         self._sources = dict(sources)
         self._registry.mount([self._with_risk(tool) for tool in tools], pending)
+
+    def reconfigure(self, options: Options) -> None:
+        """Take other options; calls under way end as they began."""
+        self.options = options
+        self._dispatch = None
 
     def enable(self, name: str) -> None:
         """Switch a tool, or every tool of a category, on."""
@@ -378,6 +383,26 @@ class Pegboard:
         for tool in read_catalog(path):
             board.add(tool)
         return board
+
+    @classmethod
+    def from_config(cls, path: str | Path, **settings: Any) -> Pegboard:
+        """A board of the servers and APIs that a configuration names; nothing is started for it.
+
+        Tools are known from the last time the servers were listed; those never listed are started
+        and listed on first use. A call starts its server, and ends it unless the board is running:
+        `async with board:` keeps servers between calls, `board.run()` serves it as a gateway.
+
+        Args:
+            path: `pegboard.toml`, or the file that an MCP client keeps its servers in.
+            settings: Top-level settings that win over the file's, such as `face`.
+
+        Raises:
+            ConfigError: The file cannot be read or understood.
+        """
+        # By name, because a gateway is made of boards and not the other way round.
+        from importlib import import_module
+
+        return import_module("pegboard.gateway.board").GatewayBoard.open(path, **settings)
 
     # Inside ------------------------------------------------------------------------------------
 

@@ -64,7 +64,7 @@ def test_what_was_kept_reads_back_the_same(tmp_path: Path) -> None:
     assert found is not None
     assert found.about == ABOUT
     assert found.entries() == entries()
-    assert found.tools(SPEC) == tools_from_wire(entries(), server="files", timeout=60.0)[0]
+    assert found.tools(SPEC) == tools_from_wire(entries(), server="files")[0]
     assert found.saved_at > 0
 
 
@@ -90,14 +90,19 @@ def test_schemas_are_parsed_on_first_access_and_once(tmp_path: Path) -> None:
 def test_the_configuration_of_today_applies_to_what_was_kept(tmp_path: Path) -> None:
     kept, _ = folder(tmp_path)
     kept.save(SPEC, ABOUT, entries())
-    today = replace(SPEC, exclude=("tool_1",), category="c", prefix="f", timeout=5.0)
+    today = replace(SPEC, exclude=("tool_1",), category="c", prefix="f")
     found = kept.load(today)
     assert found is not None
     tools = found.tools(today, Naming(separator="-"))
-    assert [(t.name, t.category, t.timeout) for t in tools] == [
-        ("f-tool_0", "c", 5.0),
-        ("f-tool_2", "c", 5.0),
-    ]
+    assert [(t.name, t.category) for t in tools] == [("f-tool_0", "c"), ("f-tool_2", "c")]
+
+
+def test_the_seconds_of_a_call_are_left_to_the_connection(tmp_path: Path) -> None:
+    kept, _ = folder(tmp_path)
+    kept.save(SPEC, ABOUT, entries())
+    found = kept.load(replace(SPEC, timeout=5.0))
+    assert found is not None
+    assert {t.timeout for t in found.tools(SPEC)} == {None}
 
 
 def test_bad_entries_are_reported_again_after_reading(tmp_path: Path) -> None:

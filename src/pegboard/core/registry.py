@@ -82,7 +82,7 @@ class Registry:
             self._mounted = dict.fromkeys(pending, "")
             try:
                 for tool in tools:
-                    self.add(tool)
+                    self._put(tool)
             except ConfigError:
                 self._tools = before  # all of them or none
                 raise

@@ -1,49 +1,59 @@
-"""`Gateway`: a board whose tools are those of upstream servers.
+"""`Gateway`: a board whose tools are those of upstream servers and APIs.
 
 start    kept catalogues are read from disk and mounted; nothing is started
 missing  a server that was never listed is listed in the background, bounded in number
 use      the first call of a server starts it; then its catalogue is looked at again
 change   what a server lists anew is mounted, kept, and announced to clients
+reload   servers that are still the same go on as they are
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self, TypeAlias
 
 import anyio
 from anyio import to_thread
+from anyio.abc import TaskGroup
 
 from pegboard.board import Pegboard
 from pegboard.config import Configuration
-from pegboard.core.calls import Call, Caller, CallResult
-from pegboard.core.json import Json
-from pegboard.core.options import Options
-from pegboard.core.tools import Tool
-from pegboard.faces.face import RESERVED, SessionDoor, View
-from pegboard.gateway.options import naming_of, options_of
-from pegboard.ports import Source
-from pegboard.upstream.discovery import Found, Refresher, discover
+from pegboard.core.calls import Caller
+from pegboard.core.json import Json, JsonObject
+from pegboard.core.options import Options, make_options
+from pegboard.faces.face import SessionDoor, View
+from pegboard.gateway.offers import Offers, lazy_face
+from pegboard.gateway.options import options_of
+from pegboard.gateway.sources import Sources, read_api
+from pegboard.gateway.work import Work
+from pegboard.upstream.discovery import Found, Progress, Refresher, discover
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue
 from pegboard.upstream.listing import Listing
-from pegboard.upstream.names import settle
 from pegboard.upstream.passthrough import Passthrough
 from pegboard.upstream.pool import Pool
 from pegboard.upstream.relay import Relay
-from pegboard.upstream.source import UpstreamSource
-from pegboard.upstream.spec import UpstreamSpec
+from pegboard.upstream.sdk import our_version
+from pegboard.upstream.wires import OpenWire, open_wire
 
 logger = logging.getLogger(__name__)
 
 FIRST_LOOK = 3.0
-"""Seconds that the first answers wait for servers that were never listed before."""
+"""Seconds after the start for which answers wait for servers that were never listed before."""
+MOUNT_PAUSE = 0.1
+"""Seconds between two changes of the board while servers come in one after the other."""
+FIRST_RETRY = 30.0
+"""Seconds until servers that could not be listed are tried again; doubles each time."""
+LONGEST_RETRY = 600.0
+_REASON_LENGTH = 200
 
-Progress = Callable[[int, int, Found], None]
+OtherList: TypeAlias = Literal["prompts", "resources"]
+Announce: TypeAlias = Callable[[OtherList], Awaitable[None]]
+"""Told which list beside that of the tools has changed."""
 
 
 class Gateway:
@@ -55,43 +65,67 @@ class Gateway:
         *,
         folder: Path,
         progress: Progress = lambda done, total, found: None,
+        board: Pegboard | None = None,
+        open_wire: OpenWire = open_wire,
+        first_look: float = FIRST_LOOK,
     ) -> None:
         self.configuration = configuration
-        self.board = Pegboard("pegboard", **options_of(configuration.settings))
-        self.pool = Pool(configuration.upstreams, logs=folder / "logs")
+        self.board = board or Pegboard(
+            instructions=configuration.settings.instructions, version=our_version()
+        )
+        self.logs = folder / "logs"
+        self.pool = Pool(configuration.upstreams, logs=self.logs, open_wire=open_wire)
         self.relay = Relay(self.pool)
         self.passthrough = Passthrough(self.relay)
+        self.offers = Offers(configuration, CatalogueFolder(folder / "catalogues"))
         self.failures: dict[str, str] = {}
         """Servers that could not be listed, with the reason."""
         self.pending: set[str] = set()
-        """Servers that were never listed and are being looked at now."""
-        self._folder = CatalogueFolder(folder / "catalogues")
+        """Servers that nothing is known of yet and that are being looked at."""
+        self.work = Work()
+        self._announcers: list[Announce] = []
+        self._sources = Sources(self.relay, self._noticed_use)
         self._progress = progress
-        self._specs = {spec.name: spec for spec in configuration.upstreams}
-        self._catalogues: dict[str, KeptCatalogue] = {}
-        self._sources: dict[str, Source] = {}
+        self._first_look = first_look
+        self._deadline = 0.0
+        self._arrived: set[str] = set()
         self._used: set[str] = set()
+        self._changed = anyio.Event()
+        self._settled = anyio.Event()
+        self._mounted = anyio.Event()
+        self._doubtful: set[str] = set()
+        self._answered = anyio.Event()
         self._refresher = Refresher(self.pool, self._found)
-        self._looked = anyio.Event()
         self._owned = AsyncExitStack()
+        self._tasks: TaskGroup | None = None
+        self._configure(configuration)
 
     @property
     def options(self) -> Options:
         """How the board is shown."""
         return self.board.options
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests are welcome, and answered without waiting for servers."""
+        waits = bool(self._awaited()) and anyio.current_time() < self._deadline
+        return self._tasks is not None and not waits and not self.work.is_closed
+
     # Starting and stopping ---------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
+        self.restore()
         await self._owned.__aenter__()
-        await to_thread.run_sync(self.restore)
         await self._owned.enter_async_context(self.pool)
         self.pool.listen(self._refresher.notice)
         self.pool.listen(self.passthrough.on_event)
-        tasks = await self._owned.enter_async_context(anyio.create_task_group())
+        self._deadline = anyio.current_time() + self._first_look
+        self._owned.push_async_callback(self._sources.aclose)
+        tasks = self._tasks = await self._owned.enter_async_context(anyio.create_task_group())
         self._owned.callback(tasks.cancel_scope.cancel)
-        tasks.start_soon(self._refresher.run)
-        tasks.start_soon(self._look_at_pending)
+        for work in (self._refresher.run, self._mount_changes, self._refresh, self._retry_failures):
+            tasks.start_soon(work)
+        self._look_soon(self.pending)
         return self
 
     async def __aexit__(
@@ -100,78 +134,184 @@ class Gateway:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool | None:
+        self._tasks = None
         return await self._owned.__aexit__(exc_type, exc, traceback)
 
     def restore(self) -> None:
         """Mount what is kept on disk; the rest is pending. Blocks, for milliseconds."""
-        for spec in self._specs.values():
-            kept = self._folder.load(spec)
-            if kept is None:
-                self.pending.add(spec.name)
-            else:
-                self._take(spec, kept)
+        self.pending = self.offers.restore()
+        self._doubtful = {name for name in self.pending if self.offers.failed_before(name)}
+        self._learn()
         self._mount()
-
-    async def _look_at_pending(self) -> None:
-        """List the servers that were never listed; each is mounted as soon as it is in."""
-        bound = self.configuration.settings.upstreams.start_concurrency
-        if self.pending:
-            async with discover(
-                self.pool, sorted(self.pending), bound=bound, progress=self._progress
-            ) as found:
-                async for one in found:
-                    await self._found(one)
-        self._looked.set()
 
     async def looked(self) -> None:
-        """Return when every server has been listed or has failed."""
-        await self._looked.wait()
+        """Return when every server that was not known has been listed or has failed."""
+        if self.pending:
+            await self._settled.wait()
 
-    # Catalogues --------------------------------------------------------------------------------
-
-    async def _found(self, found: Found) -> None:
-        spec = self._specs.get(found.server)
-        if spec is None:  # removed from the configuration meanwhile
-            return
-        self.pending.discard(found.server)
-        if found.listing is None:
-            self.failures[found.server] = found.error.message if found.error else "no answer"
-            logger.warning("%s could not be listed: %s", spec.name, self.failures[spec.name])
-            return
-        self.failures.pop(found.server, None)
-        listing = found.listing
-        kept = await to_thread.run_sync(
-            lambda: self._folder.save(spec, _about(listing), listing.tools)
-        )
-        self._take(spec, kept)
+    async def reload(self, configuration: Configuration) -> None:
+        """Take a new configuration; calls under way and servers that stay the same go on."""
+        self._configure(configuration)
+        self.offers.configure(configuration)
+        unknown = await to_thread.run_sync(self.offers.restore)
+        new = unknown - self.pending
+        self.pending = unknown
+        self.failures = {n: why for n, why in self.failures.items() if n in unknown - new}
+        self._used &= set(self.offers.specs)
+        await self.pool.replace(configuration.upstreams)
+        self._learn()
+        self._settled = anyio.Event()
         self._mount()
+        self._look_soon(new)
 
-    def _take(self, spec: UpstreamSpec, kept: KeptCatalogue) -> None:
-        self._catalogues[spec.name] = kept
-        self.pool.learn(spec.name, kept.about.era)
-        for problem in kept.problems:
-            logger.warning("%s", problem)
+    def _configure(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+        options = options_of(configuration.settings)
+        if options["face"] in ("auto", "eager"):
+            options["face"] = lazy_face(configuration) or options["face"]
+        self.board.reconfigure(make_options(**options))
 
-    def _mount(self) -> None:
-        """Put the tools of all servers on the board, under names that do not collide."""
-        naming = naming_of(self.configuration.settings)
-        tools: list[Tool] = []
-        for name, kept in self._catalogues.items():
-            spec = self._specs[name]
-            shown = kept.tools(spec, naming)
-            if name not in self._sources:
-                self._sources[name] = _Watched(UpstreamSource(spec, self.relay), self._noticed_use)
-            tools += [replace(t, category=t.category or name) for t in shown]
-        prefixes = {s.name: s.prefix for s in self._specs.values() if s.prefix is not None}
-        settled = settle(tools, naming, prefixes=prefixes, taken=RESERVED)
-        self.board.mount(self._sources, settled, pending=self.pending)
-        self.passthrough.hold(_listing(name, k.about) for name, k in self._catalogues.items())
+    def _learn(self) -> None:
+        """Tell the pool what eras the kept catalogues know of, to save the question."""
+        for spec in self.pool.servers:
+            if spec.name in self.offers:
+                self.pool.learn(spec.name, self.offers[spec.name].about.era)
+
+    # Looking at servers ------------------------------------------------------------------------
+
+    def _look_soon(self, names: Iterable[str]) -> None:
+        wanted = sorted(names)
+        if not wanted:
+            self._settle()
+        elif self._tasks is not None:
+            self._tasks.start_soon(self._look, wanted)
+
+    async def _look(self, names: list[str]) -> None:
+        """List servers and read APIs; each is mounted as soon as it is in."""
+        apis = [name for name in names if name in self.offers.apis]
+        servers = [name for name in names if name not in self.offers.apis]
+        bound = self.configuration.settings.upstreams.start_concurrency
+        async with anyio.create_task_group() as tasks:
+            for name in apis:
+                tasks.start_soon(self._read_api, name)
+            if not servers:
+                return
+            async with discover(self.pool, servers, bound=bound, progress=self._progress) as found:
+                async for one in found:
+                    await self._found(one)
+
+    async def _refresh(self) -> None:
+        """Behind the first answer, look again at what can be looked at without starting it."""
+        await self._answered.wait()
+        if not self.configuration.settings.upstreams.refresh:
+            return
+        for spec in self.pool.servers:
+            if spec.transport != "stdio" and spec.name not in self.pending:
+                self._refresher.want(spec.name)
+        for name in self.offers.apis:
+            if name not in self.pending:
+                await self._read_api(name)
+
+    async def _retry_failures(self) -> None:
+        """Try servers that could not be listed again, ever less often."""
+        pause = FIRST_RETRY
+        while True:
+            await anyio.sleep(pause)
+            await self.looked()
+            lost = [n for n in self.failures if n in self.offers.specs and n not in self.offers]
+            pause = min(pause * 2, LONGEST_RETRY) if lost else FIRST_RETRY
+            if lost:
+                await self._look(sorted(lost))
 
     def _noticed_use(self, server: str) -> None:
         """A server runs now, so looking whether its tools are still the same costs no start."""
-        if server not in self._used:
+        if server not in self._used and self.configuration.settings.upstreams.refresh:
             self._used.add(server)
             self._refresher.want(server)
+
+    async def _read_api(self, name: str) -> None:
+        began = anyio.current_time()
+        read = await read_api(self._sources.api(self.offers.apis[name]))
+        seconds = anyio.current_time() - began
+        if read.error is not None:
+            await self._failed(name, read.error.message)
+        elif name in self.offers.apis:
+            await self._keep(name, About(), read.entries)
+        for problem in read.problems:
+            logger.warning("%s", problem)
+        self._progress(1, 1, Found(name, Listing(name, tools=read.entries), read.error, seconds))
+
+    async def _found(self, found: Found) -> None:
+        if found.server not in self.offers.specs:  # removed from the configuration meanwhile
+            return
+        if found.listing is None:
+            await self._failed(found.server, found.error.message if found.error else "no answer")
+            return
+        await self._keep(found.server, about(found.listing), found.listing.tools)
+
+    async def _failed(self, name: str, reason: str) -> None:
+        if name not in self.pending and self.failures.get(name) != reason:
+            logger.warning("%s", reason)  # on the first look, `progress` tells
+        self.failures[name] = reason
+        if name not in self.offers:
+            await to_thread.run_sync(self.offers.remember_failure, name)
+        self._arrive(name)
+
+    async def _keep(self, name: str, said: About, entries: Iterable[Json]) -> None:
+        kept = await to_thread.run_sync(lambda: self.offers.save(name, said, entries))
+        if name not in self.offers.specs:
+            return
+        self.failures.pop(name, None)
+        before = self.offers[name].about if name in self.offers else About()
+        if self.offers.take(name, kept):
+            self._note(kept)
+            self._arrive(name)
+            for kind in _other_lists(before, kept.about):
+                for announce in self._announcers:
+                    await announce(kind)
+        elif name in self.pending:
+            self._arrive(name)
+
+    def when_lists_change(self, announce: Announce) -> None:
+        """Have clients told of changed prompts and resources; the board tells of tools."""
+        self._announcers.append(announce)
+
+    def _note(self, kept: KeptCatalogue) -> None:
+        for problem in kept.problems:
+            logger.warning("%s", problem)
+
+    # Mounting ----------------------------------------------------------------------------------
+
+    def _arrive(self, name: str) -> None:
+        self._arrived.add(name)
+        self._changed.set()
+
+    async def _mount_changes(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed = anyio.Event()
+            self._mount()
+            await anyio.sleep(MOUNT_PAUSE)
+
+    def _mount(self) -> None:
+        """Put the tools of all servers on the board."""
+        self.pending -= self._arrived
+        self._arrived.clear()
+        tools = self.offers.tools()
+        pins, unfit = self.offers.pins(tools)
+        if not self.pending and unfit:
+            logger.warning("These pins fit no tool: %s.", ", ".join(unfit))
+        self.board.options = replace(self.board.options, pins=pins)
+        known = [spec for name, spec in self.offers.specs.items() if name in self.offers]
+        self.board.mount(self._sources.of(known, self.offers.apis), tools, pending=self.pending)
+        self.passthrough.hold(self.offers.listings())
+        self._mounted.set()
+        self._mounted = anyio.Event()
+        if not self.pending:
+            self._settle()
+
+    def _settle(self) -> None:
+        self._settled.set()
 
     # Showing -----------------------------------------------------------------------------------
 
@@ -186,9 +326,10 @@ class Gateway:
         whole: bool = True,
     ) -> View:
         """The board as one caller sees it; waits a little for servers that nobody has seen yet."""
-        if self.pending and not self._looked.is_set():
-            with anyio.move_on_after(FIRST_LOOK):
-                await self._looked.wait()
+        while self._awaited() and anyio.current_time() < self._deadline:
+            with anyio.CancelScope(deadline=self._deadline):
+                await self._mounted.wait()
+        self._answered.set()
         view = await self.board.view(
             caller,
             session=session,
@@ -197,36 +338,29 @@ class Gateway:
             request=request,
             whole=whole,
         )
-        notes = self._notes()
-        return replace(view, notes=(*view.notes, *notes), is_complete=not self.pending)
+        if not self.pending and not self.failures:
+            return view
+        return replace(view, notes=(*view.notes, *self.notes()), is_complete=not self.pending)
 
-    def _notes(self) -> list[str]:
+    def _awaited(self) -> set[str]:
+        """The servers that an answer is worth waiting for: not those that failed the last time."""
+        return self.pending - self._doubtful
+
+    def notes(self) -> list[str]:
+        """What a model should know of servers whose tools it cannot see."""
         notes: list[str] = []
         if self.pending:
             notes.append(f"Still starting: {', '.join(sorted(self.pending))}. Search again soon.")
-        missing = sorted(set(self.failures) - set(self._catalogues))
-        if missing:
-            notes.append(f"Not available: {', '.join(missing)}.")
+        notes += [
+            f"Not available: {why[:_REASON_LENGTH]}"
+            for name, why in sorted(self.failures.items())
+            if name not in self.offers
+        ]
         return notes
 
 
-class _Watched:
-    """A source that tells when it was used."""
-
-    def __init__(self, source: UpstreamSource, used: Callable[[str], None]) -> None:
-        self._source = source
-        self._used = used
-
-    async def tools(self) -> tuple[Tool, ...]:
-        return await self._source.tools()
-
-    async def call(self, call: Call) -> CallResult:
-        result = await self._source.call(call)
-        self._used(call.tool.server or "")
-        return result
-
-
-def _about(listing: Listing) -> About:
+def about(listing: Listing) -> About:
+    """What a server said of itself, as it is kept."""
     return About(
         server_info=listing.server_info,
         capabilities=listing.capabilities,
@@ -239,5 +373,14 @@ def _about(listing: Listing) -> About:
     )
 
 
-def _listing(server: str, about: About) -> Listing:
-    return Listing(server=server, **asdict(about))
+def _other_lists(before: About, after: About) -> list[OtherList]:
+    kinds: list[OtherList] = []
+    if before.prompts != after.prompts:
+        kinds.append("prompts")
+    if _resources(before) != _resources(after):
+        kinds.append("resources")
+    return kinds
+
+
+def _resources(said: About) -> list[JsonObject]:
+    return [*said.resources, *said.resource_templates]

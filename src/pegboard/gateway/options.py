@@ -1,7 +1,9 @@
-"""What a configuration says, as the options of a board."""
+"""What a configuration says, as the options of a board and the folder of a gateway."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pegboard.config.settings import Settings
@@ -10,12 +12,10 @@ from pegboard.upstream.names import Naming
 
 
 def options_of(settings: Settings) -> dict[str, Any]:
-    """The keyword arguments of `Pegboard` for these settings."""
+    """The keyword arguments of `Pegboard` for these settings; pins are found when tools are."""
     return {
         "face": settings.face,
-        "pins": settings.pins,
         "risk": settings.risk,
-        "instructions": settings.instructions,
         "structured": settings.structured,
         "client_faces": dict(settings.clients),
         "risk_rules": _risk_rules(settings),
@@ -26,7 +26,7 @@ def options_of(settings: Settings) -> dict[str, Any]:
         "dispatch_risk": settings.risk_rules.dispatch,
         "max_parallel": settings.calls.max_concurrency,
         "coerce": settings.calls.coerce,
-        "timeout": settings.calls.timeout,
+        "timeout": None,  # each server's own, which its connection counts
         "attempts": settings.calls.retries + 1,
         "breaker_failures": settings.calls.breaker_failures,
         "breaker_cooldown": settings.calls.breaker_cooldown,
@@ -41,6 +41,17 @@ def naming_of(settings: Settings) -> Naming:
     """How tools of several servers are named."""
     names = settings.names
     return Naming(style=names.style, separator=names.separator, max_length=names.max_length)
+
+
+def folder_of(settings: Settings, environ: Mapping[str, str], beside: Path) -> Path:
+    """Where catalogues and logs are kept: as configured, `PEGBOARD_HOME`, or the user's cache."""
+    if settings.upstreams.folder:
+        return beside / Path(settings.upstreams.folder).expanduser()
+    if home := environ.get("PEGBOARD_HOME"):
+        return Path(home).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("pegboard", appauthor=False)
 
 
 def _risk_rules(settings: Settings) -> dict[str, Risk]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -10,46 +11,41 @@ from typing import Any
 import anyio
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
-from mcp.server.subscriptions import ListenHandler
+from mcp.server.subscriptions import ListenHandler, ResourceUpdated
+from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
-from pegboard.core.json import JsonObject
+from pegboard.errors import Busy, PegboardError
 from pegboard.gateway.gateway import Gateway
 from pegboard.server import sdk
 from pegboard.server.changes import ListChanges
 from pegboard.server.middleware import PegboardMiddleware
-from pegboard.server.serve import answered_before, install
+from pegboard.server.serve import install, make_server
+from pegboard.upstream.switchboard import UpstreamEvent
 
-_ENDS_SESSION = "pegboard/ends-session"
+_GOODBYE = 2.0
+"""Seconds for telling a server that nobody watches a resource any more."""
+_ROOTS_CHANGED = "notifications/roots/list_changed"
 
 
 def build_server(gateway: Gateway, *, environ: Mapping[str, str] = os.environ) -> Server[Any]:
     """A low-level server in front of a gateway that is running already."""
-    board = gateway.board
     changes = ListChanges()
-
-    @asynccontextmanager
-    async def lifespan(server: Server[Any]) -> AsyncGenerator[JsonObject]:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(changes.watch, board.on_change)
-            yield {}
-            tasks.cancel_scope.cancel()
-
-    server: Server[Any] = Server(
-        board.name,
-        version=board.version,
-        instructions=board.instructions,
-        lifespan=lifespan,
-        on_list_tools=answered_before,
-        on_call_tool=answered_before,
-        on_subscriptions_listen=ListenHandler(changes.bus),
-        get_tool_input_schema=lambda name: None,
-    )
+    listen = _Listen(gateway, changes)
+    server = make_server(gateway.board, changes, listen)
     middleware = install(
-        gateway, server, board.parts.store, environ, kind=GatewayMiddleware, changes=changes
+        gateway,
+        server,
+        gateway.board.parts.store,
+        environ,
+        kind=GatewayMiddleware,
+        changes=changes,
     )
     assert isinstance(middleware, GatewayMiddleware)
     middleware.gateway = gateway
+    listen.middleware = middleware
     sdk.offer(server, gateway.passthrough.capabilities)
+    gateway.when_lists_change(changes.announce)
+    gateway.pool.listen(listen.on_event)
     return server
 
 
@@ -59,30 +55,92 @@ class GatewayMiddleware(PegboardMiddleware):
     gateway: Gateway
 
     async def __call__(self, ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
-        if not sdk.is_open(ctx) or not self.gateway.passthrough.handles(ctx.method):
+        through = self.gateway.passthrough
+        if not sdk.is_open(ctx):
             return await super().__call__(ctx, call_next)
-        caller = self.caller(ctx)
-        self._end_with(ctx, caller.session)
-        params = ctx.params or {}
-        if ctx.request_id is None:
-            await self.gateway.passthrough.notify(ctx.method, params, caller=caller, request=ctx)
-            return None
-        with sdk.relayed_errors():
-            result = await self.gateway.passthrough.request(
-                ctx.method, params, caller=caller, request=ctx
-            )
-        return sdk.stamped(self.server, ctx, result)
+        if ctx.request_id is None and ctx.method == _ROOTS_CHANGED:
+            params = ctx.params or {}
+            await through.notify(ctx.method, params, caller=self.caller(ctx), request=ctx)
+        elif ctx.request_id is not None and through.handles(ctx.method):
+            return await self._passed(ctx)
+        return await super().__call__(ctx, call_next)
 
     async def answered(self, ctx: sdk.Context) -> HandlerResult:
-        self._end_with(ctx, sdk.session_of(ctx))
-        return await super().answered(ctx)
+        self._begin()
+        try:
+            return await super().answered(ctx)
+        finally:
+            self.gateway.work.end()
 
-    def _end_with(self, ctx: sdk.Context, session: str | None) -> None:
-        """End what a legacy session holds upstream when its connection ends."""
-        if session is None:
-            return
-        connection = sdk.connection_of(ctx)
-        if connection.state.setdefault(_ENDS_SESSION, False):
-            return
-        connection.state[_ENDS_SESSION] = True
-        connection.exit_stack.push_async_callback(self.gateway.relay.end_session, session)
+    def _begin(self) -> None:
+        try:
+            self.gateway.work.begin()
+        except Busy as exc:
+            raise sdk.failed(exc) from exc
+
+    async def _passed(self, ctx: sdk.Context) -> HandlerResult:
+        caller = self.caller(ctx)
+        if caller.era == "legacy":
+            self.changes.listen(sdk.connection_of(ctx))
+        self._begin()
+        try:
+            with sdk.relayed_errors():
+                result = await self.gateway.passthrough.request(
+                    ctx.method, ctx.params or {}, caller=caller, request=ctx
+                )
+        except PegboardError as exc:
+            raise sdk.failed(exc) from exc
+        finally:
+            self.gateway.work.end()
+        return sdk.stamped(self.server, ctx, result)
+
+
+class _Listen:
+    """Serves streams of changes, and has servers announce the resources that these are about."""
+
+    middleware: GatewayMiddleware
+
+    def __init__(self, gateway: Gateway, changes: ListChanges) -> None:
+        self._gateway = gateway
+        self._changes = changes
+        self._handler = ListenHandler(changes.bus)
+        self._watched: Counter[str] = Counter()
+
+    async def __call__(
+        self, ctx: sdk.Context, params: SubscriptionsListenRequestParams
+    ) -> SubscriptionsListenResult:
+        uris = params.notifications.resource_subscriptions or []
+        async with self._watching(ctx, [str(uri) for uri in uris]):
+            return await self._handler(ctx, params)
+
+    async def on_event(self, event: UpstreamEvent) -> None:
+        """Tell the streams about a resource; for `Pool.listen`."""
+        if event.change == "resource" and event.uri is not None:
+            uri = self._gateway.passthrough.addresses.visible(event.server, event.uri)
+            await self._changes.bus.publish(ResourceUpdated(uri=uri))
+
+    @asynccontextmanager
+    async def _watching(self, ctx: sdk.Context, uris: list[str]) -> AsyncGenerator[None]:
+        for uri in uris:
+            self._watched[uri] += 1
+            if self._watched[uri] == 1:
+                await self._ask(ctx, "resources/subscribe", uri)
+        try:
+            yield
+        finally:
+            for uri in uris:
+                self._watched[uri] -= 1
+                if not self._watched[uri]:
+                    del self._watched[uri]
+                    # The client has left, which cancels this task; the server must still hear it.
+                    with anyio.move_on_after(_GOODBYE, shield=True):
+                        await self._ask(ctx, "resources/unsubscribe", uri)
+
+    async def _ask(self, ctx: sdk.Context, method: str, uri: str) -> None:
+        caller = self.middleware.caller(ctx)
+        try:
+            await self._gateway.passthrough.request(
+                method, {"uri": uri}, caller=caller, request=ctx
+            )
+        except PegboardError:
+            return  # as with a resource that is not there: honoured, and never announced

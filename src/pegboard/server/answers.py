@@ -97,7 +97,8 @@ class Answers:
         asked = self.board.options.face
         if asked == "auto":
             asked = view.caller.face or "auto"
-        name = choose(asked, view.caller, view.listed, view.options, complete=view.constant is None)
+        complete = view.constant is None and view.is_complete
+        name = choose(asked, view.caller, view.listed, view.options, complete=complete)
         return BY_NAME[name]
 
     async def _view(self, request: Request, *, whole: bool = True) -> View:

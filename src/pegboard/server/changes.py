@@ -1,4 +1,4 @@
-"""Telling clients that the list of tools has changed: once per burst, in both eras.
+"""Telling clients that a list has changed: once per burst, in both eras.
 
 Modern clients hear it on the `subscriptions/listen` streams that they opened, legacy ones on their
 connection.
@@ -8,14 +8,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Literal, TypeAlias
 from weakref import WeakSet
 
 import anyio
 from mcp.server.connection import Connection
-from mcp.server.subscriptions import InMemorySubscriptionBus, SubscriptionBus, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    PromptsListChanged,
+    ResourcesListChanged,
+    SubscriptionBus,
+    ToolsListChanged,
+)
 
 QUIET_FOR = 0.05
 """Seconds without a further change after which a burst counts as over."""
+
+Kind: TypeAlias = Literal["tools", "prompts", "resources"]
+_EVENTS = {
+    "tools": ToolsListChanged,
+    "prompts": PromptsListChanged,
+    "resources": ResourcesListChanged,
+}
 
 
 class ListChanges:
@@ -29,16 +43,20 @@ class ListChanges:
         """Remember a legacy connection, for as long as it lives."""
         self._legacy.add(connection)
 
-    async def announce(self) -> None:
+    async def announce(self, kind: Kind = "tools") -> None:
         """Say it now, to everyone."""
-        await self.bus.publish(ToolsListChanged())
+        await self.bus.publish(_EVENTS[kind]())
         for connection in list(self._legacy):
             try:
-                await connection.send_tool_list_changed()
+                await connection.notify(f"notifications/{kind}/list_changed", None)
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                 self._legacy.discard(connection)
 
-    async def watch(self, subscribe: Callable[[Callable[[], object]], Callable[[], None]]) -> None:
+    async def watch(
+        self,
+        subscribe: Callable[[Callable[[], object]], Callable[[], None]],
+        kind: Kind = "tools",
+    ) -> None:
         """Announce changes until cancelled; `subscribe` takes a callback for any thread."""
         loop = asyncio.get_running_loop()
         changed = asyncio.Event()
@@ -49,6 +67,6 @@ class ListChanges:
                 while changed.is_set():
                     changed.clear()
                     await anyio.sleep(QUIET_FOR)
-                await self.announce()
+                await self.announce(kind)
         finally:
             stop()

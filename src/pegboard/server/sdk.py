@@ -159,6 +159,11 @@ def invalid_params(message: str, data: Json = None) -> MCPError:
     return MCPError(INVALID_PARAMS, message, data)
 
 
+def failed(exc: PegboardError) -> MCPError:
+    """JSON-RPC -32603 that says what could not be done, and who stood in the way."""
+    return MCPError(INTERNAL_ERROR, exc.message, {"kind": exc.kind, **exc.details})
+
+
 def internal_error() -> MCPError:
     """JSON-RPC -32603, without a word about what went wrong inside."""
     return MCPError(INTERNAL_ERROR, "Internal error: the server's log has the details.")

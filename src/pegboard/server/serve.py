@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import anyio
 from mcp.server.lowlevel.server import Server
 from mcp.server.subscriptions import ListenHandler
+from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
 from pegboard.core.json import JsonObject
 from pegboard.core.options import FACES, checked_face
@@ -19,13 +20,20 @@ from pegboard.ports import Store
 from pegboard.server import sdk
 from pegboard.server.answers import EXTENSION_ID, Shown
 from pegboard.server.changes import ListChanges
+from pegboard.server.guard import Guard, GuardMiddleware
 from pegboard.server.middleware import OURS, PegboardMiddleware
 from pegboard.server.stdio import stdio_streams
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.routing import BaseRoute
 
     from pegboard.board import Pegboard
+
+Listen: TypeAlias = Callable[
+    [sdk.Context, SubscriptionsListenRequestParams], Awaitable[SubscriptionsListenResult]
+]
+"""Serves one stream of changes to a modern client."""
 
 
 def build_server(board: Pegboard, *, environ: Mapping[str, str] = os.environ) -> Server[Any]:
@@ -33,6 +41,13 @@ def build_server(board: Pegboard, *, environ: Mapping[str, str] = os.environ) ->
     board.options = replace(board.options, pins=pins_from(environ, board.options.pins))
     board.check()
     changes = ListChanges()
+    server = make_server(board, changes, ListenHandler(changes.bus))
+    install(board, server, board.parts.store, environ, changes=changes)
+    return server
+
+
+def make_server(board: Pegboard, changes: ListChanges, listen: Listen) -> Server[Any]:
+    """A low-level server of a board's name that tells clients of changes; it answers nothing."""
 
     @asynccontextmanager
     async def lifespan(server: Server[Any]) -> AsyncGenerator[JsonObject]:
@@ -41,18 +56,16 @@ def build_server(board: Pegboard, *, environ: Mapping[str, str] = os.environ) ->
             yield {}
             tasks.cancel_scope.cancel()
 
-    server: Server[Any] = Server(
+    return Server(
         board.name,
         version=board.version,
         instructions=board.instructions,
         on_list_tools=answered_before,
         on_call_tool=answered_before,
         lifespan=lifespan,
-        on_subscriptions_listen=ListenHandler(changes.bus),
+        on_subscriptions_listen=listen,
         get_tool_input_schema=lambda name: _input_schema(board, name),
     )
-    install(board, server, board.parts.store, environ, changes=changes)
-    return server
 
 
 def install(
@@ -106,11 +119,21 @@ async def serve_stdio(board: Pegboard) -> None:
 
 def http_app(board: Pegboard, *, host: str = "127.0.0.1", store: Store | None = None) -> Starlette:
     """An ASGI application with `/mcp` and `/mcp/<face>`."""
+    return asgi_app(build_server(board), Guard.bound_to(host))
+
+
+def asgi_app(server: Server[Any], guard: Guard, *routes: BaseRoute) -> Starlette:
+    """An ASGI application with `/mcp`, `/mcp/<face>` and further routes, all behind the guard."""
+    from mcp.server.transport_security import TransportSecuritySettings
+    from starlette.middleware import Middleware
     from starlette.routing import Route
 
-    app = build_server(board).streamable_http_app(host=host)
+    unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    app = server.streamable_http_app(transport_security=unguarded)
     endpoint = next(r for r in app.routes if isinstance(r, Route) and r.path == "/mcp").endpoint
     app.router.routes.append(Route("/mcp/{face}", _FaceEndpoint(endpoint)))
+    app.router.routes.extend(routes)
+    app.user_middleware.insert(0, Middleware(GuardMiddleware, guard=guard))
     return app
 
 

@@ -34,6 +34,7 @@ from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.wire import ToolProblem, Treatment, checked_entries, schemas_of
 
 SUFFIX = ".catalogue"
+FAILED = ".failed"
 _MAGIC = b"pegboard-catalogue 1"
 _SECRET = re.compile(r"key|token|secret|passw|auth|credential|session|cookie", re.IGNORECASE)
 _STALE_TEMPORARY = 3600.0
@@ -130,11 +131,13 @@ class KeptCatalogue:
 
 
 def treatment_of(spec: UpstreamSpec, naming: Naming | None = None) -> Treatment:
-    """How a spec has the tools of its server treated."""
+    """How a spec has the tools of its server treated.
+
+    Its timeout is no part of that: the connection counts the seconds of a call, since only it knows
+    when the server waits for a person.
+    """
     shows = spec.shows if spec.include or spec.exclude else None
-    return Treatment(
-        spec.name, spec.category, spec.prefix, naming or DEFAULT_NAMING, shows, spec.timeout
-    )
+    return Treatment(spec.name, spec.category, spec.prefix, naming or DEFAULT_NAMING, shows)
 
 
 class CatalogueFolder:
@@ -173,6 +176,7 @@ class CatalogueFolder:
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             _write(path, data)
+            path.with_suffix(FAILED).unlink(missing_ok=True)
         except OSError as exc:
             self._say_once(exc)
         return _parse(spec.name, data, _modified(path))
@@ -184,10 +188,22 @@ class CatalogueFolder:
         except OSError as exc:
             self._say_once(exc)
 
+    def mark_failed(self, spec: UpstreamSpec) -> None:
+        """Remember that an upstream could not be listed; `save` forgets it."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._path(spec).with_suffix(FAILED).touch()
+        except OSError as exc:
+            self._say_once(exc)
+
+    def has_failed(self, spec: UpstreamSpec) -> bool:
+        """Whether it could not be listed when it was last tried."""
+        return self._path(spec).with_suffix(FAILED).exists()
+
     def sweep(self, *, now: float, unused_for: float = 90 * 86_400.0) -> int:
         """Remove what a killed writer left behind and what nobody has refreshed for long."""
         removed = 0
-        limits = {".tmp": _STALE_TEMPORARY, SUFFIX: unused_for}
+        limits = {".tmp": _STALE_TEMPORARY, SUFFIX: unused_for, FAILED: unused_for}
         try:
             for path in self.folder.iterdir():
                 limit = limits.get(path.suffix)

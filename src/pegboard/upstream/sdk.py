@@ -80,19 +80,21 @@ __all__ = [
     "is_session_gone",
     "negotiate",
     "open_session",
+    "our_version",
 ]
 
 HeaderMap = Mapping[tuple[str, ...], str]
 
 
-def _our_version() -> str:
+def our_version() -> str:
+    """The version that we give ourselves."""
     try:
         return version("pegboard")
     except PackageNotFoundError:  # a source tree
         return "0"
 
 
-CLIENT: Final[JsonObject] = {"name": "pegboard", "version": _our_version()}
+CLIENT: Final[JsonObject] = {"name": "pegboard", "version": our_version()}
 
 
 class Inbox(Protocol):

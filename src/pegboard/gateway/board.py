@@ -1,0 +1,159 @@
+"""`GatewayBoard`: what `Pegboard.from_config` gives, a board in Python over servers elsewhere.
+
+Reading it starts nothing, except to list servers that were never listed. A call outside of `async
+with board:` starts the one server that it needs, for this call alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Thread
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import anyio
+from anyio import to_thread
+
+from pegboard.board import Pegboard
+from pegboard.config import Configuration
+from pegboard.core.calls import LOCAL, Call, Caller, CallResult
+from pegboard.core.json import Json
+from pegboard.core.tools import Catalog, Tool
+from pegboard.errors import ToolNotFound
+from pegboard.faces.face import SessionDoor, View
+from pegboard.gateway.gateway import Gateway
+from pegboard.gateway.opening import Opening
+from pegboard.gateway.sources import call_alone
+from pegboard.upstream.discovery import Progress
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+
+class GatewayBoard(Pegboard):
+    """A board of the servers and APIs of a configuration."""
+
+    def __init__(self, opening: Opening, configuration: Configuration, progress: Progress) -> None:
+        super().__init__(instructions=configuration.settings.instructions)
+        self.configuration = configuration
+        self._opening = opening
+        self._progress = progress
+        self._is_running = False
+        self.gateway = self._make_gateway()
+        self.gateway.restore()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        progress: Progress = lambda done, total, found: None,
+        **settings: Any,
+    ) -> Self:
+        """The board of a configuration file; `progress` hears of servers that must be listed."""
+        opening = Opening.of(path, **settings)
+        return cls(opening, opening.read(), progress)
+
+    def _make_gateway(self) -> Gateway:
+        folder = self._opening.folder(self.configuration)
+        return Gateway(self.configuration, folder=folder, board=self, progress=self._progress)
+
+    # Running -----------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        self.gateway = await self._make_gateway().__aenter__()
+        self._is_running = True
+        await self.gateway.looked()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._is_running = False
+        await self.gateway.__aexit__(exc_type, exc, traceback)
+
+    async def run_call(self, call: Call) -> CallResult:
+        server = call.tool.server or ""
+        if self._is_running or server not in self.gateway.offers.specs:
+            return await super().run_call(call)
+        return await call_alone(call, self.gateway.offers, self.gateway.logs)
+
+    # Reading -----------------------------------------------------------------------------------
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """Servers that could not be listed, with the reason."""
+        return self.gateway.failures
+
+    @property
+    def catalog(self) -> Catalog:
+        self._list_missing()
+        return super().catalog
+
+    def tools(self, category: str | None = None, include_disabled: bool = False) -> list[Tool]:
+        self._list_missing()
+        return super().tools(category, include_disabled)
+
+    def find(self, name: str) -> Tool:
+        try:
+            return super().find(name)
+        except ToolNotFound:
+            self._list_missing()
+        return super().find(name)
+
+    async def view(
+        self,
+        caller: Caller = LOCAL,
+        *,
+        session: SessionDoor | None = None,
+        structured: bool = False,
+        params: Mapping[str, Json] | None = None,
+        request: object | None = None,
+        whole: bool = True,
+    ) -> View:
+        await to_thread.run_sync(self._list_missing)
+        return await super().view(
+            caller,
+            session=session,
+            structured=structured,
+            params=params,
+            request=request,
+            whole=whole,
+        )
+
+    def _list_missing(self) -> None:
+        """List servers that were never listed, however the caller runs; blocks until they are in.
+
+        A thread of its own, because the calling one may have an event loop already.
+        """
+        if self._is_running or not self.gateway.pending:
+            return
+        thread = Thread(target=anyio.run, args=(self._list_now,), name="pegboard-listing")
+        thread.start()
+        thread.join()
+
+    async def _list_now(self) -> None:
+        async with self._make_gateway() as gateway:
+            await gateway.looked()
+            self.gateway = gateway
+
+    # Serving -----------------------------------------------------------------------------------
+
+    def run(self, *, http: str | None = None) -> None:
+        from pegboard.gateway.serving import serve
+
+        serve(self._opening, http=http)
+
+    async def serve_stdio(self) -> None:
+        from pegboard.gateway.serving import Serving
+
+        await Serving(self._opening).on_stdio()
+
+    def asgi(self) -> Starlette:
+        from pegboard.gateway.http import gateway_app
+
+        return gateway_app(self._make_gateway(), "127.0.0.1")

@@ -1,0 +1,46 @@
+"""A gateway as an ASGI application: `/mcp`, `/mcp/<face>`, `/health`, `/ready`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from pegboard.gateway.gateway import Gateway
+from pegboard.gateway.server import build_server
+from pegboard.server.guard import Guard
+from pegboard.server.serve import asgi_app
+
+
+def gateway_app(gateway: Gateway, host: str) -> Starlette:
+    """The application of a gateway that runs for as long as the application does."""
+    allowed = gateway.configuration.settings.http
+    guard = Guard.bound_to(host, hosts=allowed.allowed_hosts, origins=allowed.allowed_origins)
+
+    async def health(request: Any) -> JSONResponse:
+        return JSONResponse({"status": "ok"})
+
+    async def ready(request: Any) -> JSONResponse:
+        state = {
+            "ready": gateway.is_ready,
+            "tools": len(gateway.board.known_catalog),
+            "pending": sorted(gateway.pending),
+            "unavailable": sorted(gateway.failures),
+        }
+        return JSONResponse(state, status_code=200 if gateway.is_ready else 503)
+
+    routes = (Route("/health", health), Route("/ready", ready))
+    app = asgi_app(build_server(gateway), guard, *routes)
+    serving = app.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(application: Starlette) -> AsyncGenerator[Any]:
+        async with gateway, serving(application) as state:
+            yield state
+
+    app.router.lifespan_context = lifespan
+    return app

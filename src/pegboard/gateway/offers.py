@@ -1,0 +1,196 @@
+"""What every server and API of a configuration offers, as it was last seen, and as tools.
+
+    disk  -->  catalogue of each  -->  tools under names that do not collide, and which are pinned
+
+An OpenAPI source is kept beside the servers, under a stand-in spec: its tools are there at once,
+and its document is read when one of them is called or when there is time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from fnmatch import fnmatchcase
+
+from pegboard.adapters.openapi.spec import OpenApiSpec
+from pegboard.config import Configuration
+from pegboard.core.json import Json, JsonObject
+from pegboard.core.tools import Tool
+from pegboard.faces.face import META_PREFIX, RESERVED
+from pegboard.gateway.options import naming_of
+from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue, identity
+from pegboard.upstream.listing import Listing
+from pegboard.upstream.names import own_name, settle
+from pegboard.upstream.spec import UpstreamSpec
+from pegboard.upstream.wire import CATEGORY_META
+
+_TAGS = f"{META_PREFIX}tags"
+_DEPRECATED = f"{META_PREFIX}deprecated"
+
+
+class Offers:
+    """The catalogues of all servers and APIs; functions that touch the disk block."""
+
+    def __init__(self, configuration: Configuration, folder: CatalogueFolder) -> None:
+        self._folder = folder
+        self._kept: dict[str, KeptCatalogue] = {}
+        self._shown: dict[str, list[Tool]] = {}
+        self.specs: Mapping[str, UpstreamSpec] = {}
+        self.apis: Mapping[str, OpenApiSpec] = {}
+        self.configure(configuration)
+
+    def configure(self, configuration: Configuration) -> None:
+        """Take a configuration; what is kept of servers that are still the same stays."""
+        before = self.specs
+        self._configuration = configuration
+        self.apis = {api.name: api for api in configuration.sources}
+        self.specs = {
+            **{spec.name: spec for spec in configuration.upstreams},
+            **{name: stand_in(api) for name, api in self.apis.items()},
+        }
+        self._shown.clear()
+        same = {n for n, s in self.specs.items() if n in before and _same(before[n], s)}
+        self._kept = {name: kept for name, kept in self._kept.items() if name in same}
+
+    def restore(self) -> set[str]:
+        """Read what is on disk of servers that nothing is known of; names those it has not."""
+        unknown: set[str] = set()
+        for name, spec in self.specs.items():
+            if name in self._kept:
+                continue
+            kept = self._folder.load(spec)
+            if kept is None:
+                unknown.add(name)
+            else:
+                self._kept[name] = kept
+        return unknown
+
+    def save(self, name: str, about: About, entries: Iterable[Json]) -> KeptCatalogue:
+        """Write what a server lists; `take` makes it count."""
+        return self._folder.save(self.specs[name], about, entries)
+
+    def remember_failure(self, name: str) -> None:
+        """Note that a server could not be listed, so that the next start does not wait for it."""
+        if name in self.specs:
+            self._folder.mark_failed(self.specs[name])
+
+    def failed_before(self, name: str) -> bool:
+        """Whether it could not be listed when it was last tried."""
+        return self._folder.has_failed(self.specs[name])
+
+    def take(self, name: str, kept: KeptCatalogue) -> bool:
+        """Replace what is known of a server; whether that is something new."""
+        before = self._kept.get(name)
+        self._kept[name] = kept
+        self._shown.pop(name, None)
+        return before is None or (before.hash, before.about) != (kept.hash, kept.about)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._kept
+
+    def __getitem__(self, name: str) -> KeptCatalogue:
+        return self._kept[name]
+
+    def listings(self) -> list[Listing]:
+        """What the servers said of themselves, without their tools."""
+        return [
+            Listing(server=name, **asdict(self._kept[name].about))
+            for name in self.specs
+            if name in self._kept
+        ]
+
+    def tools(self) -> list[Tool]:
+        """The tools of all servers that are shown, under names that are legal and all different."""
+        naming = naming_of(self._configuration.settings)
+        shown = [tool for name in self.specs if name in self._kept for tool in self._of(name)]
+        prefixes = {s.name: s.prefix for s in self.specs.values() if s.prefix is not None}
+        return settle(shown, naming, prefixes=prefixes, taken=RESERVED)
+
+    def _of(self, name: str) -> list[Tool]:
+        if name not in self._shown:
+            naming = naming_of(self._configuration.settings)
+            found = self._kept[name].tools(self.specs[name], naming)
+            self._shown[name] = [_restored(t) for t in found] if name in self.apis else found
+        return self._shown[name]
+
+    def pins(self, tools: Iterable[Tool]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The ids of the pinned tools, in the configured order; and pins that no tool fits."""
+        listed = list(tools)
+        eager = eager_servers(self._configuration)
+        found: dict[str, None] = {}
+        unfit: list[str] = []
+        for pattern in self._configuration.settings.pins:
+            fitting = [t.id for t in listed if _fits(t, pattern)]
+            found |= dict.fromkeys(fitting)
+            if not fitting:
+                unfit.append(pattern)
+        for tool in listed:
+            spec = self.specs[tool.server or ""]
+            if spec.name in eager or any(fnmatchcase(own_name(tool), p) for p in spec.pins):
+                found[tool.id] = None
+        return tuple(found), tuple(unfit)
+
+
+def eager_servers(configuration: Configuration) -> frozenset[str]:
+    """The servers whose tools are all listed as themselves, whatever the face of the rest."""
+    lazy = lazy_face(configuration)
+    whole = configuration.settings.face == "eager" and lazy is not None
+    return frozenset(
+        spec.name
+        for spec in configuration.upstreams
+        if spec.face == "eager" or (whole and spec.face in (None, "auto"))
+    )
+
+
+def lazy_face(configuration: Configuration) -> str | None:
+    """The face of the servers that are not to be listed whole, where some are to be."""
+    return next(
+        (s.face for s in configuration.upstreams if s.face not in (None, "auto", "eager")), None
+    )
+
+
+def entry_of(tool: Tool) -> JsonObject:
+    """A tool of an API as a catalogue keeps it."""
+    meta: JsonObject = {CATEGORY_META: tool.category, _TAGS: list(tool.tags)}
+    if tool.deprecated:
+        meta[_DEPRECATED] = tool.deprecated
+    return {**tool.wire(), "_meta": meta}
+
+
+def stand_in(api: OpenApiSpec) -> UpstreamSpec:
+    """An API as a server, for what servers and APIs have in common."""
+    return UpstreamSpec(
+        api.name,
+        transport="http",
+        url=api.document,
+        headers=api.headers,
+        include=api.include,
+        exclude=api.exclude,
+        category=api.category,
+        prefix=api.prefix,
+        timeout=api.timeout,
+    )
+
+
+def whole(api: OpenApiSpec) -> OpenApiSpec:
+    """The API without what is decided when its tools are shown."""
+    return replace(api, include=(), exclude=(), category=None)
+
+
+def _restored(tool: Tool) -> Tool:
+    """A kept tool of an API, with what an entry has no place for."""
+    meta = {k: v for k, v in tool.meta.items() if not k.startswith(META_PREFIX)}
+    return replace(
+        tool,
+        meta=meta,
+        tags=tuple(tool.meta.get(_TAGS) or ()),
+        deprecated=tool.meta.get(_DEPRECATED),
+    )
+
+
+def _same(one: UpstreamSpec, other: UpstreamSpec) -> bool:
+    return one == other or identity(one) == identity(other)
+
+
+def _fits(tool: Tool, pattern: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in (tool.id, tool.name, own_name(tool)))

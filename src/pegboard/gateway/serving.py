@@ -1,0 +1,211 @@
+"""Running a gateway: on stdio or HTTP, until it is told to stop; reloaded when its files change.
+
+SIGTERM, SIGINT   no new work; calls under way are finished; then all servers are stopped
+SIGHUP, a file    the configuration is read again; what is wrong with it leaves all as it is
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+from anyio import to_thread
+
+from pegboard.config import Configuration
+from pegboard.errors import ConfigError
+from pegboard.gateway.gateway import Gateway
+from pegboard.gateway.opening import Opening
+from pegboard.upstream.discovery import Found
+
+if TYPE_CHECKING:
+    import uvicorn
+
+logger = logging.getLogger(__name__)
+
+WATCH_EVERY = 1.0
+"""Seconds between two looks at the times of the configuration's files."""
+PATIENCE = 30.0
+"""Seconds that calls under way are given when the gateway is told to stop."""
+WRITE_TIME = 0.1
+"""Seconds for the last answers to leave, once the last call is over."""
+
+
+Stop: TypeAlias = Callable[[], Coroutine[None, None, None]]
+"""Finishes what is under way and ends the serving."""
+
+
+class Serving:
+    """One gateway, served once."""
+
+    def __init__(self, opening: Opening, *, patience: float = PATIENCE) -> None:
+        self.opening = opening
+        configuration = opening.read()
+        report(configuration)
+        self.gateway = Gateway(
+            configuration, folder=opening.folder(configuration), progress=say_progress
+        )
+        self._patience = patience
+
+    async def on_stdio(self) -> None:
+        """Serve one client on standard input and output."""
+        from pegboard.gateway.server import build_server
+        from pegboard.server.stdio import stdio_streams
+
+        async with self.gateway, anyio.create_task_group() as tasks:
+
+            async def stop() -> None:
+                await self.gateway.work.finished(self._patience)
+                await anyio.sleep(WRITE_TIME)
+                tasks.cancel_scope.cancel()
+
+            server = build_server(self.gateway)
+            async with self._attended(stop), stdio_streams() as (incoming, outgoing):
+                await server.run(incoming, outgoing, server.create_initialization_options())
+            tasks.cancel_scope.cancel()
+
+    async def on_http(self, host: str, port: int) -> None:
+        """Serve streamable HTTP."""
+        from pegboard.gateway.http import gateway_app
+
+        server = _http_server(gateway_app(self.gateway, host), host, port)
+
+        async def stop() -> None:
+            for listening in server.servers:
+                listening.close()
+            await self.gateway.work.finished(self._patience)
+            server.should_exit = True
+
+        async with self._attended(stop):
+            await server.serve()
+
+    @asynccontextmanager
+    async def _attended(self, stop: Stop) -> AsyncGenerator[None]:
+        """Listen to signals and watch the files while the block runs."""
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self._listen, stop)
+            tasks.start_soon(self._watch)
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def _listen(
+        self,
+        stop: Stop,
+        *,
+        task_status: anyio.abc.TaskStatus[None],
+    ) -> None:
+        if sys.platform == "win32":
+            task_status.started()
+            return
+        async with anyio.create_task_group() as tasks:
+            with anyio.open_signal_receiver(
+                signal.SIGTERM, signal.SIGINT, signal.SIGHUP
+            ) as received:
+                task_status.started()
+                async for number in received:
+                    if number == signal.SIGHUP:
+                        tasks.start_soon(self.reload)
+                    else:
+                        tasks.start_soon(stop)
+
+    async def _watch(self) -> None:
+        """Reload when a file of the configuration has changed and has been left alone since."""
+        seen = _times(self.gateway.configuration)
+        while True:
+            await anyio.sleep(WATCH_EVERY)
+            now = _times(self.gateway.configuration)
+            if now != seen:
+                await anyio.sleep(WATCH_EVERY / 4)  # editors write in several steps
+                seen = _times(self.gateway.configuration)
+                await self.reload()
+
+    async def reload(self) -> None:
+        """Read the configuration again and take it, unless it is wrong."""
+        try:
+            configuration = await to_thread.run_sync(self.opening.read)
+        except ConfigError as exc:
+            say(f"The configuration was changed and is not taken: {exc.message}")
+            return
+        report(configuration)
+        await self.gateway.reload(configuration)
+        say(f"The configuration was read again: {len(configuration.upstreams)} servers.")
+
+
+def serve(opening: Opening, *, http: str | None = None) -> None:
+    """Serve a configuration until stopped.
+
+    Raises:
+        ConfigError: It cannot be read, or the address is none.
+    """
+    serving = Serving(opening)
+    if http is None:
+        anyio.run(serving.on_stdio)
+        return
+    from pegboard.server.serve import host_and_port
+
+    anyio.run(serving.on_http, *host_and_port(http))
+
+
+# What the operator reads ------------------------------------------------------------------------
+
+
+def say(text: str) -> None:
+    """A line for the operator; standard output is the protocol's."""
+    sys.stderr.write(f"pegboard: {text}\n")
+    sys.stderr.flush()
+
+
+def report(configuration: Configuration) -> None:
+    """What is wrong with a configuration, and what was left out on purpose."""
+    for problem in configuration.problems:
+        say(f"problem: {problem.message}")
+    for note in configuration.notes:
+        say(note)
+    if not configuration.upstreams and not configuration.sources:
+        say("no server of this configuration can be used.")
+
+
+def say_progress(done: int, total: int, found: Found) -> None:
+    """One line for each server that is listed for the first time."""
+    if found.listing is None:
+        what = found.error.message if found.error else "no answer"
+    else:
+        what = f"{found.server}: {len(found.listing.tools)} tools in {found.seconds:.1f} s"
+    say(f"[{done}/{total}] {what}")
+
+
+def _times(configuration: Configuration) -> tuple[int | None, ...]:
+    return tuple(_time(path) for path in configuration.files)
+
+
+def _time(path: Path) -> int | None:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+def _http_server(app: object, host: str, port: int) -> uvicorn.Server:
+    from contextlib import nullcontext
+
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        """Leaves signals to the gateway, which has calls to finish first."""
+
+        def capture_signals(self) -> nullcontext[None]:  # pyright: ignore[reportIncompatibleMethodOverride] no signals, no generator
+            return nullcontext()
+
+    config = uvicorn.Config(
+        app,  # pyright: ignore[reportArgumentType] Starlette
+        host=host,
+        port=port,
+        log_level="warning",
+        timeout_graceful_shutdown=1,  # streams of changes never end by themselves
+    )
+    return Server(config)
