@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pegboard.board import Pegboard
-from pegboard.core.calls import Call, Caller, CallResult, Outcome
+from pegboard.core.calls import Caller, CallResult, Outcome
+from pegboard.core.calls import CallRequest as Call
 from pegboard.core.tools import Catalog, Category, Example, Tool
 from pegboard.errors import (
     AmbiguousName,

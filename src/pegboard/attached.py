@@ -128,6 +128,7 @@ class AttachedBoard:
             fan_out=self._fan_out if self.options.fan_out else None,
             read_result=result_reader(self.options, self._parts),
             session=session,
+            observer=self._parts.observer,
             caller=caller,
             structured=structured or self.options.structured,
             params=params,
@@ -135,7 +136,12 @@ class AttachedBoard:
         )
 
     async def _fan_out(self, calls: Sequence[Call]) -> list[Outcome]:
-        return await call_many(self._dispatch, calls, max_concurrency=self.options.max_parallel)
+        return await call_many(
+            self._dispatch,
+            calls,
+            max_concurrency=self.options.max_parallel,
+            deadline=self.options.fan_out_deadline,
+        )
 
     def input_schema(self, name: str) -> JsonObject | None:
         """The schema of a tool that everybody can see; runs before it is known who asks."""

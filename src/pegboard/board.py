@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from pegboard.adapters.functions import Function, FunctionTools, Registration, ToolKeywords
-from pegboard.core.calls import LOCAL, Call, Caller, CallResult, Outcome, Shape
+from pegboard.core.calls import LOCAL, Call, Caller, CallRequest, CallResult, Outcome, Shape
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.names import resolve
 from pegboard.core.options import Options, make_options, refuse_unknown
@@ -273,11 +273,36 @@ class Pegboard:
         shape = Shape(include_fields=tuple(include_fields or ()), select=select)
         return await self.dispatch(self._call(name, arguments, shape, caller))
 
-    async def call_many(self, calls: Sequence[Call], *, max_concurrency: int = 8) -> list[Outcome]:
-        """Make several calls side by side: outcomes in order, each with its own error."""
-        from pegboard.dispatch.fanout import call_many
+    async def call_many(
+        self,
+        calls: Sequence[CallRequest],
+        *,
+        max_concurrency: int = 8,
+        deadline: float | None = None,
+        caller: Caller = LOCAL,
+    ) -> list[Outcome]:
+        """Make several calls side by side: outcomes in order, each with its own error.
 
-        return await call_many(self.dispatch, calls, max_concurrency=max_concurrency)
+        Args:
+            calls: `Call(name, arguments)` each.
+            max_concurrency: How many run at the same time.
+            deadline: Seconds for all of them; what has not finished then has a timeout as outcome.
+            caller: On whose behalf.
+        """
+        from pegboard.dispatch.fanout import call_many, unmade
+
+        prepared: list[Call | Outcome] = []
+        for asked in calls:
+            shape = Shape(include_fields=tuple(asked.include_fields), select=asked.select)
+            try:
+                prepared.append(self._call(asked.name, dict(asked.arguments), shape, caller))
+            except PegboardError as exc:
+                prepared.append(unmade(asked.name, exc))
+        made = [p for p in prepared if isinstance(p, Call)]
+        ran = iter(
+            await call_many(self.dispatch, made, max_concurrency=max_concurrency, deadline=deadline)
+        )
+        return [p if isinstance(p, Outcome) else next(ran) for p in prepared]
 
     @property
     def dispatch(self) -> Handler:
@@ -332,7 +357,12 @@ class Pegboard:
         from pegboard.wiring import result_reader
 
         async def fan_out(calls: Sequence[Call]) -> list[Outcome]:
-            return await call_many(self.dispatch, calls, max_concurrency=self.options.max_parallel)
+            return await call_many(
+                self.dispatch,
+                calls,
+                max_concurrency=self.options.max_parallel,
+                deadline=self.options.fan_out_deadline,
+            )
 
         notes: tuple[str, ...] = ()
         if whole and self._registry.unloaded:
@@ -348,6 +378,7 @@ class Pegboard:
             caller=caller,
             constant=self._registry.without_loaded(),
             is_complete=self.is_complete,
+            observer=self.parts.observer,
             notes=notes,
             structured=structured or self.options.structured,
             params=params or {},

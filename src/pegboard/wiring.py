@@ -20,6 +20,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pegboard.core.breaker import BreakerPolicy
 from pegboard.core.calls import Call, Caller, CallResult
@@ -41,6 +42,11 @@ from pegboard.dispatch.spill import read_result, spill_layer
 from pegboard.dispatch.tables import table_layer
 from pegboard.dispatch.timeout import TimeoutPolicy, timeout
 from pegboard.dispatch.validate import validate
+from pegboard.observe.in_flight import InFlight
+from pegboard.observe.live import Live
+from pegboard.observe.log import EventLog
+from pegboard.observe.otel import Spans
+from pegboard.observe.several import Several
 from pegboard.ports import Handler, Layer, Observer, Store
 from pegboard.store.memory import MemoryStore
 from pegboard.tokens import count_tokens
@@ -54,19 +60,30 @@ class Parts:
     """What the layers are made with, beside the options."""
 
     store: Store = field(default_factory=MemoryStore)
-    observer: Observer | None = None
+    in_flight: InFlight = field(default_factory=InFlight)
+    live: Live = field(default_factory=Live)
+    observers: tuple[Observer, ...] = ()
+    """Told of every event beside `in_flight`, `live`, the log and open traces."""
     alternatives: Callable[[Call], Iterable[Tool]] = lambda call: ()
     layers: tuple[Layer, ...] = ()
     """Further layers, just inside `observe`: permissions, locks, rate limits."""
 
+    @cached_property
+    def observer(self) -> Observer:
+        """Everyone who is told of events, as one."""
+        return Several(self.in_flight, self.live, EventLog(), Spans(), *self.observers)
+
 
 def pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
     """The handler that carries out a call through every layer."""
-    layers: list[Layer] = []
-    if parts.observer is not None:
-        layers.append(observe(Watching(observer=parts.observer, count=count_tokens)))
-    layers += [*parts.layers, permit, *_result_layers(options, parts)]
-    layers += [validate(coerce=options.coerce), *_running_layers(options, parts)]
+    layers: list[Layer] = [
+        observe(Watching(observer=parts.observer)),
+        *parts.layers,
+        permit,
+        *_result_layers(options, parts),
+        validate(coerce=options.coerce),
+        *_running_layers(options, parts),
+    ]
     return compose(layers, run)
 
 

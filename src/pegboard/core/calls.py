@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -58,6 +58,16 @@ class Call:
     via: str | None = None
     params: Mapping[str, Json] = field(default_factory=dict[str, Json])
     request: object | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """One call as a Python caller asks for it, before its tool is looked up: `pegboard.Call`."""
+
+    name: str
+    arguments: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    include_fields: Sequence[str] = ()
+    select: str | None = None
 
 
 class CallResult:

@@ -39,8 +39,10 @@ class Options:
     """Enabled tools of one `dynamic` session, beyond its pins."""
     dispatch_risk: Literal["allow", "refuse", "read-only"] = "allow"
     """What `tools_dispatch` may call: all, all but destructive, or only read-only tools."""
-    max_parallel: int = 8
+    max_parallel: int = 16
     """Calls of one fan-out that run at the same time."""
+    fan_out_deadline: float = 300.0
+    """Seconds that all calls of one fan-out may take together."""
     fan_out: bool = True
     """Whether several calls may be made in one request."""
     coerce: bool = True

@@ -60,6 +60,11 @@ async def call_many(
     ]
 
 
+def unmade(name: str, exc: PegboardError) -> Outcome:
+    """The outcome of a call that could not even be made."""
+    return Outcome(name, ok=False, error=_shape(exc))
+
+
 async def _outcome(run: Handler, call: Call, began: float, timer: Callable[[], float]) -> Outcome:
     result: CallResult | None = None
     error: JsonObject | None = None

@@ -21,7 +21,7 @@ from pegboard.core.search import Match, SearchIndex
 from pegboard.core.shaping import fields_taken_off
 from pegboard.core.tools import Catalog, Tool
 from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
-from pegboard.ports import Handler
+from pegboard.ports import Handler, Observer
 
 META_PREFIX = "io.github.pegboard/"
 
@@ -70,6 +70,7 @@ class View:
     caller: Caller = LOCAL
     is_complete: bool = True
     """False while there are loaders that have not run."""
+    observer: Observer | None = None
     notes: tuple[str, ...] = ()
     """What the model should know about this catalogue, such as a category that cannot be loaded."""
     structured: bool = False

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pegboard.core.calls import Call, CallResult, Outcome
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.shaping import requested_shape
+from pegboard.dispatch.fanout import unmade
 from pegboard.errors import InvalidArguments, PegboardError
 from pegboard.faces.calling import (
     require_risk,
@@ -89,7 +90,7 @@ async def fan_out(view: View, given: Json, prepare: Callable[[JsonObject], Call]
                 raise InvalidArguments("Each call is an object with name and arguments.")
             prepared.append(prepare(one))
         except PegboardError as exc:
-            prepared.append(Outcome(name, ok=False, error=error_shape(exc)))
+            prepared.append(unmade(name, exc))
     ran = iter(await view.fan_out([c for c in prepared if isinstance(c, Call)]))
     outcomes = [p if isinstance(p, Outcome) else next(ran) for p in prepared]
     return view.reply_json({"results": [outcome_shape(o) for o in outcomes]})

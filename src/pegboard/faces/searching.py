@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from pegboard.core.calls import CallResult
+from pegboard.core.events import SearchAnswered
 from pegboard.core.json import JsonObject, compact
 from pegboard.core.names import nearest
 from pegboard.core.schemas import described as described_parameters
@@ -15,6 +17,7 @@ from pegboard.core.tools import Catalog, Category, Tool
 from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
 from pegboard.faces.calling import splits_risk
 from pegboard.faces.face import MetaTool, View, find, parameters
+from pegboard.ports import tell
 
 Detail: TypeAlias = Literal["name", "summary", "signature", "full"]
 DETAILS: tuple[Detail, ...] = ("name", "summary", "signature", "full")
@@ -75,7 +78,21 @@ def search(view: View, arguments: JsonObject) -> tuple[list[Match], int]:
     """The matches of a search, and how many there would be without its limit."""
     limit = min(max(int(arguments.get("limit") or DEFAULT_LIMIT), 1), LARGEST_LIMIT)
     category = checked_category(view.catalog, arguments.get("category"))
+    began = time.perf_counter()
     matches = view.search(arguments["query"], limit=LARGEST_LIMIT, category=category)
+    tell(
+        view.observer,
+        SearchAnswered(
+            at=time.time(),
+            face=view.caller.face or "",
+            matches=len(matches),
+            duration=time.perf_counter() - began,
+            principal=view.caller.principal,
+            client=view.caller.client,
+            query=arguments["query"],
+            found=tuple(match.tool.id for match in matches[:limit]),
+        ),
+    )
     return matches[:limit], len(matches)
 
 

@@ -7,11 +7,13 @@ tools/describe ...   -> the extension's methods, in `methods`
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from pegboard.core.calls import Caller, CallResult
+from pegboard.core.events import ListAnswered
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.options import Options
 from pegboard.core.tools import Tool
@@ -22,6 +24,7 @@ from pegboard.faces.auto import choose
 from pegboard.faces.checking import checked_arguments
 from pegboard.faces.face import META_PREFIX, Face, MetaTool, SessionDoor, View, find
 from pegboard.faces.registry import BY_NAME
+from pegboard.ports import tell
 from pegboard.server import methods
 from pegboard.server.replies import Misuse, failure, misuse
 
@@ -115,6 +118,7 @@ class Answers:
 
     async def _list(self, request: Request) -> JsonObject:
         lazy = request.params.get("lazy", request.meta.get(LAZY_KEY))
+        began = time.perf_counter()
         view = await self._view(request, whole=False)
         face = self._face(view) if lazy is None else _lazy_face(lazy)
         if face.name in _WHOLE_FACES and not view.is_complete:
@@ -123,6 +127,7 @@ class Answers:
             shown = entries.every_stub(view, bare=True)
         else:
             shown = await face.entries(view)
+        _tell_listed(view, face.name, len(shown), time.perf_counter() - began)
         return self._listed(request, shown, face.name, is_default=lazy is None)
 
     def _listed(
@@ -179,6 +184,20 @@ class Answers:
             return find(view, name)
         except PegboardError as exc:
             raise misuse(exc) from exc
+
+
+def _tell_listed(view: View, face: str, tools: int, duration: float) -> None:
+    tell(
+        view.observer,
+        ListAnswered(
+            at=time.time(),
+            face=face,
+            tools=tools,
+            duration=duration,
+            principal=view.caller.principal,
+            client=view.caller.client,
+        ),
+    )
 
 
 def _meta_tool(face: Face, view: View, name: str) -> MetaTool | None:

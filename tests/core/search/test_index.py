@@ -161,7 +161,7 @@ def test_a_query_of_a_hundred_kilobytes_is_answered(office: SearchIndex) -> None
     ),
 )
 def test_any_definition_can_be_indexed(description: str, name: str, schema: object) -> None:
-    definition = lambda: Schemas(schema)  # noqa: E731 malformed on purpose
+    definition = lambda: Schemas(schema)  # noqa: E731  # pyright: ignore[reportArgumentType] malformed on purpose
     tool = Tool(name, definition, description=description)
     good = Tool("read_file", constant({"type": "object"}), description="Reads a file.")
     if tool.id != good.id:
