@@ -10,6 +10,7 @@ from tests.conformance.clients import Answer, Era, Job, play_python, play_typesc
 from tests.conformance.scenarios import LISTING, call
 
 from pegboard import Pegboard, ToolError
+from pegboard.server.serve import build_server
 
 STEPS = {
     "list": LISTING,
@@ -90,3 +91,21 @@ def _text(answer: Answer) -> str:
     assert answer.result is not None, answer.error
     assert answer.result["isError"] is True
     return answer.result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_a_tool_without_parameters_refuses_those_that_it_does_not_have(era: Era) -> None:
+    """REQUIREMENTS D1: unknown parameters are reported, never silently dropped."""
+    board = Pegboard("bell", face="eager")
+
+    @board.tool
+    def ring() -> str:
+        return "ding"
+
+    told = play_python(
+        build_server(board, environ={}),
+        era,
+        {"plain": call("ring"), "extra": call("ring", loud=True)},
+    )
+    assert told["plain"].text == "ding"
+    assert "loud" in told["extra"].mendable["message"]

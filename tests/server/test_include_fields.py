@@ -1,4 +1,4 @@
-"""`include_fields` over the wire: on every tool, in every face, and refused where it makes no sense."""
+"""`include_fields` over the wire: on every tool, in every face, refused where it is nonsense."""
 
 from __future__ import annotations
 

@@ -102,8 +102,10 @@ class Validator:
     @cached_property
     def _known(self) -> frozenset[str] | None:
         """All parameters there are; `None` where the schema lets others in."""
-        names = _parameter_names(unwrap_root(self.schema))
-        return frozenset(names) if names else None
+        root = unwrap_root(self.schema)
+        names = _parameter_names(root)
+        # `properties: {}` says that there are none; a schema without a word of them says nothing.
+        return frozenset(names) if names or (names is not None and "properties" in root) else None
 
 
 class Validators:
