@@ -33,6 +33,8 @@ def texts(of: CallResult) -> list[str]:
         (result("long text", structured={"result": "long text"}), "unwrapped", (0,)),
         (result("Two rows.", structured={"rows": ROWS}), "none", ()),
         (result('{"v": NaN}', structured={"v": float("nan")}), "whole", (0,)),
+        (result('{"v": NaN, "w": -Infinity}', structured={"v": None, "w": None}), "whole", (0,)),
+        (result('{"v": 1, "w": NaN}', structured={"v": 2, "w": None}), "none", ()),
     ],
 )
 def test_the_texts_that_mirror_structured_content_are_recognised(

@@ -11,7 +11,7 @@ from pegboard.core.budget import Count, utf8_size, within
 from pegboard.core.calls import Call, Caller, CallResult
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.reading import Budget, Reading, read
-from pegboard.core.results import Promise, promised, structured_asked, with_meta
+from pegboard.core.results import META, TABLE, Promise, promised, structured_asked, with_meta
 from pegboard.core.schemas import relaxed_output
 from pegboard.core.spill import (
     Contents,
@@ -154,7 +154,9 @@ def _noticed(result: CallResult, said: JsonObject, contents: Contents, *, both: 
     wire["content"] = [{"type": "text", "text": compact(said)}, *contents.left]
     if both:
         wire["structuredContent"] = said
-    return with_meta(CallResult(wire), SPILLED, said["handle"])
+    noticed = with_meta(CallResult(wire), SPILLED, said["handle"])
+    noticed.wire["_meta"].pop(META + TABLE, None)  # a kept table: the notice is none
+    return noticed
 
 
 async def read_result(

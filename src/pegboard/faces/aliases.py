@@ -1,6 +1,6 @@
 """Meta-tools that are callable in every face although no face lists them.
 
-They carry the names of other systems, so that instructions written for those keep working.
+Most carry the names of other systems, so that instructions written for those keep working.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from pegboard.faces.calling import tool_arguments
 from pegboard.faces.face import MetaTool, View, by_name, find, parameters
 from pegboard.faces.fanning import ANY_CALLS, text_of
 from pegboard.faces.hierarchy import dispatch, list_categories, schema_shape
+from pegboard.faces.reading import read_result
 
 _NAME: JsonObject = {"toolName": {"type": "string"}}
 
 
 def everywhere() -> Mapping[str, MetaTool]:
-    """The meta-tools of other systems, by name."""
+    """The meta-tools that need not be listed, by name."""
     return by_name(
         [
             MetaTool("list_tool_categories", "", parameters({}), list_categories),
@@ -35,6 +36,7 @@ def everywhere() -> Mapping[str, MetaTool]:
                 parameters({"calls": ANY_CALLS}, ["calls"]),
                 dispatch,
             ),
+            read_result(),
         ]
     )
 

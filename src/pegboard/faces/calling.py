@@ -8,6 +8,7 @@ from pegboard.core.shaping import FIELDS, requested_shape
 from pegboard.core.tools import RISKS, Catalog, Risk, Tool
 from pegboard.errors import InvalidArguments, NotPermitted
 from pegboard.faces.face import MetaTool, View, find, parameters
+from pegboard.faces.reading import is_reading, read_on
 
 CALL_TOOL_OF: dict[Risk, str] = {
     "read": "call_tool",
@@ -82,6 +83,8 @@ _KNOWN = {*_CALL_PROPERTIES, "select", "raw", "max_tokens", "category"}
 
 def _call_tool(name: str, text: str, risk: Risk, view: View) -> MetaTool:
     async def answer(view: View, arguments: JsonObject) -> CallResult:
+        if is_reading(view, arguments["name"]):
+            return await read_on(view, arguments.get("arguments"))
         tool = find(view, arguments["name"])
         require_risk(tool, risk, name)
         call = view.call(

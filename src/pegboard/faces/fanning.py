@@ -1,4 +1,4 @@
-"""Meta-tools of larger work: several calls in one request, and reading on in a large result."""
+"""Several calls in one request: `call_tools`, and what every fan-out answers."""
 
 from __future__ import annotations
 
@@ -47,29 +47,6 @@ def call_tools(view: View) -> MetaTool:
 
     accepts = parameters({"calls": ANY_CALLS}, ["calls"])
     return MetaTool("call_tools", text, schema, answer, annotations, accepts)
-
-
-def read_result() -> MetaTool:
-    """`read_result`: goes on reading a result that was too large to send whole."""
-    schema = parameters(
-        {
-            "handle": {"type": "string"},
-            "path": {"type": "string"},
-            "offset": {"type": "integer"},
-            "limit": {"type": "integer"},
-            "grep": {"type": "string"},
-            "select": {"type": "string"},
-        },
-        ["handle"],
-    )
-
-    async def answer(view: View, arguments: JsonObject) -> CallResult:
-        if view.read_result is None:
-            raise InvalidArguments("No results are kept here.")
-        return await view.read_result(arguments, view.caller)
-
-    text = "Read on in a large result"
-    return MetaTool("read_result", text, schema, answer, {"readOnlyHint": True})
 
 
 async def fan_out(view: View, given: Json, prepare: Callable[[JsonObject], Call]) -> CallResult:

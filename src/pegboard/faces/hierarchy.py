@@ -12,6 +12,7 @@ from pegboard.errors import InvalidArguments, NotPermitted
 from pegboard.faces.entries import pinned
 from pegboard.faces.face import MetaTool, View, by_name, find, parameters
 from pegboard.faces.fanning import ANY_CALLS, CALLS, fan_out, text_of
+from pegboard.faces.reading import is_reading, read_on
 from pegboard.faces.searching import category_list, checked_category, contents
 
 _READ_ONLY: JsonObject = {"readOnlyHint": True}
@@ -132,16 +133,21 @@ async def dispatch(view: View, arguments: JsonObject) -> CallResult:
     """One call, or a fan-out when `calls` is given."""
     if arguments.get("calls"):
         return await fan_out(view, arguments["calls"], lambda one: _prepared(view, one))
+    if is_reading(view, arguments.get("tool", arguments.get("name"))):
+        return await read_on(view, _params(arguments))
     return await view.dispatch(_prepared(view, arguments))
 
 
 def _prepared(view: View, arguments: JsonObject) -> Call:
     tool = _addressed(view, arguments)
     _permit(view, tool)
-    params = arguments.get("params", arguments.get("arguments"))
-    if params is None:
-        params = {}
+    params = _params(arguments)
     return view.call(tool, params, via="tools_dispatch", shape=requested_shape(arguments))
+
+
+def _params(arguments: JsonObject) -> Json:
+    given = arguments.get("params", arguments.get("arguments"))
+    return {} if given is None else given
 
 
 def _addressed(view: View, arguments: JsonObject) -> Tool:

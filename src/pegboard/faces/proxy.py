@@ -8,6 +8,7 @@ from pegboard.core.json import JsonObject
 from pegboard.faces import calling, fanning
 from pegboard.faces.entries import pinned
 from pegboard.faces.face import MetaTool, View, by_name
+from pegboard.faces.reading import read_result
 from pegboard.faces.searching import describe_tools, search_tools
 
 
@@ -24,5 +25,5 @@ class ProxyFace:
         if view.fan_out is not None:
             tools.append(fanning.call_tools(view))
         if view.read_result is not None:
-            tools.append(fanning.read_result())
+            tools.append(read_result())
         return by_name(tools)
