@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 
 def main() -> None:
     """Run the command line; exits 0 done, 1 failed, 2 wrong use, 3 configuration."""
+    from pegboard.cli.quick import run_quickly
+
+    if run_quickly(sys.argv[1:]):
+        return
     from pegboard.cli.app import run
 
     run()

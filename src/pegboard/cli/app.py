@@ -8,7 +8,7 @@ from typing import Annotated
 import click
 import typer
 
-from pegboard.cli import demo, describe, listing, search, serve
+from pegboard.cli import call, demo, describe, doctor, listing, search, serve
 from pegboard.cli.output import EXIT_CONFIGURATION, EXIT_FAILED, fail
 from pegboard.errors import ConfigError, PegboardError
 
@@ -25,6 +25,8 @@ app.command("demo")(demo.demo)
 app.command("list")(listing.list_tools)
 app.command("search")(search.search)
 app.command("describe")(describe.describe)
+app.command("call")(call.call)
+app.command("doctor")(doctor.doctor)
 
 
 @app.callback()
@@ -38,13 +40,13 @@ def run() -> None:
     """Run the command line; our errors become a sentence and an exit code."""
     debug = "--debug" in sys.argv[1:]
     try:
-        app(standalone_mode=False)
+        code = app(standalone_mode=False)
+        if isinstance(code, int) and code:  # what `typer.Exit` becomes outside standalone mode
+            raise SystemExit(code)
     except click.exceptions.Abort:
         raise SystemExit(130) from None
     except click.ClickException as exc:
         exc.show()
-        raise SystemExit(exc.exit_code) from None
-    except click.exceptions.Exit as exc:
         raise SystemExit(exc.exit_code) from None
     except PegboardError as exc:
         if debug:

@@ -8,10 +8,19 @@ from typing import Annotated, TypeAlias
 import typer
 
 from pegboard.board import Pegboard
+from pegboard.cli.output import err, plain
 
 CatalogOption: TypeAlias = Annotated[
     Path | None,
     typer.Option("--catalog", metavar="FILE", help="A tools/list result, JSON list or JSON lines."),
+]
+ConfigOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="pegboard.toml, or a client's file of MCP servers.",
+    ),
 ]
 FaceOption: TypeAlias = Annotated[
     str,
@@ -22,8 +31,29 @@ FaceOption: TypeAlias = Annotated[
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def open_board(catalog: Path | None, *, face: str = "auto") -> Pegboard:
+def open_board(catalog: Path | None, config: Path | None = None, *, face: str = "auto") -> Pegboard:
     """The board that the options name."""
-    if catalog is None:
-        raise typer.BadParameter("say which tools: --catalog FILE")
-    return Pegboard.from_catalog(catalog, face=face)
+    if (catalog is None) == (config is None):
+        raise typer.BadParameter("say which tools: --config FILE or --catalog FILE")
+    if config is None:
+        return Pegboard.from_catalog(catalog or "", face=face)
+    return open_config(config, face=face)
+
+
+def open_config(config: Path | None, *, face: str = "auto") -> Pegboard:
+    """The board of a configuration; what is wrong with it, and slow, is told on stderr."""
+    if config is None:
+        raise typer.BadParameter("say which servers: --config FILE")
+    from pegboard.gateway.board import GatewayBoard
+    from pegboard.gateway.reporting import report, say_progress
+
+    settings = {} if face == "auto" else {"face": face}
+    board = GatewayBoard.open(config, progress=say_progress, **settings)
+    report(board.configuration)
+    return board
+
+
+def tell_failures(board: Pegboard) -> None:
+    """Say which servers could not be asked, since what they have is missing from the answer."""
+    for reason in getattr(board, "failures", {}).values():
+        err.print(f"[yellow]missing:[/] {plain(reason)}", highlight=False, soft_wrap=True)

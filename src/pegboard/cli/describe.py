@@ -6,17 +6,18 @@ from typing import Annotated
 
 import typer
 
-from pegboard.cli.boards import CatalogOption, JsonOption, open_board
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board
 from pegboard.cli.output import out, print_json
 
 
 def describe(
     names: Annotated[list[str], typer.Argument(help="Names of tools.")],
+    config: ConfigOption = None,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show tools whole: description, parameters, result fields."""
-    tools = open_board(catalog).describe(*names)
+    tools = open_board(catalog, config).describe(*names)
     if as_json:
         print_json({"tools": [t.wire() for t in tools]})
         return

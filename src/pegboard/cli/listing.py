@@ -8,7 +8,14 @@ import anyio
 import typer
 from rich.table import Table
 
-from pegboard.cli.boards import CatalogOption, FaceOption, JsonOption, open_board
+from pegboard.cli.boards import (
+    CatalogOption,
+    ConfigOption,
+    FaceOption,
+    JsonOption,
+    open_board,
+    tell_failures,
+)
 from pegboard.cli.output import out, print_json
 from pegboard.core.calls import Caller, Era
 from pegboard.core.json import JsonObject
@@ -16,6 +23,7 @@ from pegboard.tokens import count_tokens
 
 
 def list_tools(
+    config: ConfigOption = None,
     catalog: CatalogOption = None,
     face: FaceOption = "auto",
     era: Annotated[
@@ -26,7 +34,9 @@ def list_tools(
     """Show the tools/list result that a client would get, and what it costs."""
     if era not in ("modern", "legacy"):
         raise typer.BadParameter("--era is modern or legacy")
-    result = anyio.run(_listed, open_board(catalog, face=face), era)
+    board = open_board(catalog, config, face=face)
+    result = anyio.run(_listed, board, era)
+    tell_failures(board)
     if as_json:
         print_json(result)
         return

@@ -24,8 +24,9 @@ def print_json(value: Json) -> None:
 
 def fail(message: str) -> None:
     """An error in one sentence, on standard error."""
-    err.print(f"[bold red]error:[/] {_plain(message)}", highlight=False, soft_wrap=True)
+    err.print(f"[bold red]error:[/] {plain(message)}", highlight=False, soft_wrap=True)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    """Text that Rich prints as it is."""
     return text.replace("[", "\\[")

@@ -7,20 +7,22 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from pegboard.cli.boards import CatalogOption, JsonOption, open_board
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board, tell_failures
 from pegboard.cli.output import EXIT_FAILED, out, print_json
 
 
 def search(
     query: Annotated[str, typer.Argument(help="A task in your own words.")],
+    config: ConfigOption = None,
     catalog: CatalogOption = None,
     limit: Annotated[int, typer.Option(min=1, max=50, help="At most so many.")] = 10,
     category: Annotated[str | None, typer.Option(help="Only tools of this category.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find tools by what you want to do."""
-    board = open_board(catalog)
+    board = open_board(catalog, config)
     matches = board.search(query, limit, category=category)
+    tell_failures(board)
     if as_json:
         print_json(
             {

@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
-from pegboard.cli.boards import CatalogOption, FaceOption, open_board
+from pegboard.cli.boards import CatalogOption, ConfigOption, FaceOption, open_board
+from pegboard.cli.quick import serve_config
 
 
 def serve(
+    config: ConfigOption = None,
     catalog: CatalogOption = None,
     face: FaceOption = "auto",
     http: Annotated[
@@ -18,4 +20,7 @@ def serve(
     ] = None,
 ) -> None:
     """Serve tools to MCP clients."""
-    open_board(catalog, face=face).run(http=http)
+    if config is not None and catalog is None:
+        serve_config(config, face=face, http=http)
+    else:
+        open_board(catalog, config, face=face).run(http=http)

@@ -8,15 +8,18 @@ notification.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject
-from pegboard.core.search import Match
 from pegboard.core.tools import Tool
 from pegboard.faces.calling import single_call_tool
 from pegboard.faces.entries import full, pinned
 from pegboard.faces.face import MetaTool, View, by_name
 from pegboard.faces.searching import answer_shape, answer_text, search, search_tools
+
+if TYPE_CHECKING:
+    from pegboard.core.search import Match
 
 MOST_ENABLED_BY_A_SEARCH = 20
 

@@ -11,17 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pegboard.core.calls import LOCAL, WHOLE, Call, Caller, CallResult, Outcome, Shape
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.names import resolve
 from pegboard.core.options import Options
-from pegboard.core.search import Match, SearchIndex
 from pegboard.core.shaping import fields_taken_off
 from pegboard.core.tools import Catalog, Tool
 from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
 from pegboard.ports import Handler, Observer
+
+if TYPE_CHECKING:
+    from pegboard.core.search import Match, SearchIndex
 
 META_PREFIX = "io.github.pegboard/"
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pegboard.core.calls import CallResult
 from pegboard.core.events import SearchAnswered
 from pegboard.core.json import JsonObject, compact
 from pegboard.core.names import nearest
 from pegboard.core.schemas import described as described_parameters
-from pegboard.core.search import Match
 from pegboard.core.tools import Catalog, Category, Tool
 from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
 from pegboard.faces.calling import splits_risk
 from pegboard.faces.face import MetaTool, View, find, parameters
 from pegboard.ports import tell
+
+if TYPE_CHECKING:
+    from pegboard.core.search import Match
 
 Detail: TypeAlias = Literal["name", "summary", "signature", "full"]
 DETAILS: tuple[Detail, ...] = ("name", "summary", "signature", "full")

@@ -87,7 +87,8 @@ class GatewayBoard(Pegboard):
     @property
     def failures(self) -> Mapping[str, str]:
         """Servers that could not be listed, with the reason."""
-        return self.gateway.failures
+        slow = {name: f"{name} has not answered yet." for name in sorted(self.gateway.pending)}
+        return {**slow, **self.gateway.failures}
 
     @property
     def catalog(self) -> Catalog:

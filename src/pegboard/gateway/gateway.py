@@ -10,7 +10,7 @@ reload   servers that are still the same go on as they are
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -91,7 +91,6 @@ class Gateway:
         self._arrived: set[str] = set()
         self._used: set[str] = set()
         self._changed = anyio.Event()
-        self._settled = anyio.Event()
         self._mounted = anyio.Event()
         self._doubtful: set[str] = set()
         self._answered = anyio.Event()
@@ -145,9 +144,15 @@ class Gateway:
         self._mount()
 
     async def looked(self) -> None:
-        """Return when every server that was not known has been listed or has failed."""
-        if self.pending:
-            await self._settled.wait()
+        """Return when every server that was not known has been listed or has failed.
+
+        Those that failed the last time are not waited for longer than a first look takes.
+        """
+        while self._awaited():
+            await self._mounted.wait()
+        with anyio.CancelScope(deadline=self._deadline):
+            while self.pending:
+                await self._mounted.wait()
 
     async def reload(self, configuration: Configuration) -> None:
         """Take a new configuration; calls under way and servers that stay the same go on."""
@@ -160,7 +165,6 @@ class Gateway:
         self._used &= set(self.offers.specs)
         await self.pool.replace(configuration.upstreams)
         self._learn()
-        self._settled = anyio.Event()
         self._mount()
         self._look_soon(new)
 
@@ -179,12 +183,9 @@ class Gateway:
 
     # Looking at servers ------------------------------------------------------------------------
 
-    def _look_soon(self, names: Iterable[str]) -> None:
-        wanted = sorted(names)
-        if not wanted:
-            self._settle()
-        elif self._tasks is not None:
-            self._tasks.start_soon(self._look, wanted)
+    def _look_soon(self, names: Set[str]) -> None:
+        if names and self._tasks is not None:
+            self._tasks.start_soon(self._look, sorted(names))
 
     async def _look(self, names: list[str]) -> None:
         """List servers and read APIs; each is mounted as soon as it is in."""
@@ -230,16 +231,17 @@ class Gateway:
             self._refresher.want(server)
 
     async def _read_api(self, name: str) -> None:
-        began = anyio.current_time()
+        began, is_new = anyio.current_time(), name in self.pending
         read = await read_api(self._sources.api(self.offers.apis[name]))
-        seconds = anyio.current_time() - began
         if read.error is not None:
             await self._failed(name, read.error.message)
         elif name in self.offers.apis:
             await self._keep(name, About(), read.entries)
         for problem in read.problems:
             logger.warning("%s", problem)
-        self._progress(1, 1, Found(name, Listing(name, tools=read.entries), read.error, seconds))
+        if is_new:
+            listing = None if read.error else Listing(name, tools=read.entries)
+            self._progress(1, 1, Found(name, listing, read.error, anyio.current_time() - began))
 
     async def _found(self, found: Found) -> None:
         if found.server not in self.offers.specs:  # removed from the configuration meanwhile
@@ -255,12 +257,13 @@ class Gateway:
         self.failures[name] = reason
         if name not in self.offers:
             await to_thread.run_sync(self.offers.remember_failure, name)
-        self._arrive(name)
+            self._arrive(name)
 
     async def _keep(self, name: str, said: About, entries: Iterable[Json]) -> None:
-        kept = await to_thread.run_sync(lambda: self.offers.save(name, said, entries))
-        if name not in self.offers.specs:
-            return
+        spec = self.offers.specs[name]
+        kept = await to_thread.run_sync(lambda: self.offers.save(spec, said, entries))
+        if self.offers.specs.get(name) != spec:
+            return  # the configuration was changed meanwhile, and it is looked at again
         self.failures.pop(name, None)
         before = self.offers[name].about if name in self.offers else About()
         if self.offers.take(name, kept):
@@ -307,11 +310,6 @@ class Gateway:
         self.passthrough.hold(self.offers.listings())
         self._mounted.set()
         self._mounted = anyio.Event()
-        if not self.pending:
-            self._settle()
-
-    def _settle(self) -> None:
-        self._settled.set()
 
     # Showing -----------------------------------------------------------------------------------
 

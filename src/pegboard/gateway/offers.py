@@ -65,9 +65,9 @@ class Offers:
                 self._kept[name] = kept
         return unknown
 
-    def save(self, name: str, about: About, entries: Iterable[Json]) -> KeptCatalogue:
+    def save(self, spec: UpstreamSpec, about: About, entries: Iterable[Json]) -> KeptCatalogue:
         """Write what a server lists; `take` makes it count."""
-        return self._folder.save(self.specs[name], about, entries)
+        return self._folder.save(spec, about, entries)
 
     def remember_failure(self, name: str) -> None:
         """Note that a server could not be listed, so that the next start does not wait for it."""

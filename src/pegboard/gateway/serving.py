@@ -6,7 +6,6 @@ SIGHUP, a file    the configuration is read again; what is wrong with it leaves 
 
 from __future__ import annotations
 
-import logging
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -21,12 +20,10 @@ from pegboard.config import Configuration
 from pegboard.errors import ConfigError
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.opening import Opening
-from pegboard.upstream.discovery import Found
+from pegboard.gateway.reporting import report, say, say_progress, say_warnings
 
 if TYPE_CHECKING:
     import uvicorn
-
-logger = logging.getLogger(__name__)
 
 WATCH_EVERY = 1.0
 """Seconds between two looks at the times of the configuration's files."""
@@ -142,6 +139,7 @@ def serve(opening: Opening, *, http: str | None = None) -> None:
     Raises:
         ConfigError: It cannot be read, or the address is none.
     """
+    say_warnings()
     serving = Serving(opening)
     if http is None:
         anyio.run(serving.on_stdio)
@@ -149,34 +147,6 @@ def serve(opening: Opening, *, http: str | None = None) -> None:
     from pegboard.server.serve import host_and_port
 
     anyio.run(serving.on_http, *host_and_port(http))
-
-
-# What the operator reads ------------------------------------------------------------------------
-
-
-def say(text: str) -> None:
-    """A line for the operator; standard output is the protocol's."""
-    sys.stderr.write(f"pegboard: {text}\n")
-    sys.stderr.flush()
-
-
-def report(configuration: Configuration) -> None:
-    """What is wrong with a configuration, and what was left out on purpose."""
-    for problem in configuration.problems:
-        say(f"problem: {problem.message}")
-    for note in configuration.notes:
-        say(note)
-    if not configuration.upstreams and not configuration.sources:
-        say("no server of this configuration can be used.")
-
-
-def say_progress(done: int, total: int, found: Found) -> None:
-    """One line for each server that is listed for the first time."""
-    if found.listing is None:
-        what = found.error.message if found.error else "no answer"
-    else:
-        what = f"{found.server}: {len(found.listing.tools)} tools in {found.seconds:.1f} s"
-    say(f"[{done}/{total}] {what}")
 
 
 def _times(configuration: Configuration) -> tuple[int | None, ...]:

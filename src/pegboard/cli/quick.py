@@ -1,0 +1,57 @@
+"""`pegboard serve --config FILE` as clients start it: without paying for the command line.
+
+Reading arguments and drawing tables takes a tenth of a second to import, and a client waits for its
+servers each time it starts. The few options that clients write are read here; anything else,
+mistakes and `--help` included, is for the whole command line.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+_OPTIONS = ("--config", "--face", "--http")
+
+
+def run_quickly(arguments: Sequence[str]) -> bool:
+    """Serve if that is plainly what is asked for; false when the whole command line is needed."""
+    options = _plain_options(arguments)
+    if options is None:
+        return False
+    from pegboard.errors import ConfigError
+
+    try:
+        serve_config(
+            Path(options["--config"]),
+            face=options.get("--face", "auto"),
+            http=options.get("--http"),
+        )
+    except ConfigError as exc:
+        sys.stderr.write(f"error: {exc.message}\n")
+        raise SystemExit(3) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    return True
+
+
+def serve_config(config: Path, *, face: str, http: str | None) -> None:
+    """Serve a configuration until stopped."""
+    from pegboard.gateway.opening import Opening
+    from pegboard.gateway.serving import serve
+
+    opening = Opening.of(config) if face == "auto" else Opening.of(config, face=face)
+    serve(opening, http=http)
+
+
+def _plain_options(arguments: Sequence[str]) -> dict[str, str] | None:
+    if list(arguments[:1]) != ["serve"]:
+        return None
+    options: dict[str, str] = {}
+    rest = list(arguments[1:])
+    while rest:
+        name, equals, value = rest.pop(0).partition("=")
+        if name not in _OPTIONS or name in options or not (equals or rest):
+            return None
+        options[name] = value if equals else rest.pop(0)
+    return options if "--config" in options else None

@@ -1,0 +1,134 @@
+"""How every server of a configuration is: what `pegboard doctor` tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pegboard.adapters.openapi.spec import OpenApiSpec
+from pegboard.config import Configuration
+from pegboard.core.calls import Era
+from pegboard.core.json import JsonObject
+from pegboard.gateway.gateway import about
+from pegboard.gateway.offers import Offers
+from pegboard.gateway.sources import read_api
+from pegboard.tokens import count_tokens
+from pegboard.upstream.discovery import Found, Progress, discover
+from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue
+from pegboard.upstream.pool import Pool
+
+_READ_BY_MODELS = ("name", "description", "inputSchema")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkup:
+    """What was found out about one server or API."""
+
+    server: str
+    transport: str
+    label: str
+    reachable: bool
+    era: Era | None = None
+    version: str | None = None
+    tools: int = 0
+    tokens: int = 0
+    """Of all its definitions as a model would read them."""
+    latency: float | None = None
+    """Seconds from nothing to the first answer: its start, and the handshake."""
+    seconds: float = 0.0
+    """Until everything it offers was listed."""
+    problems: tuple[str, ...] = ()
+
+
+async def check(
+    configuration: Configuration,
+    folder: Path,
+    progress: Progress = lambda done, total, found: None,
+) -> list[Checkup]:
+    """Look at every server afresh, as far as possible at once; what they list is kept."""
+    offers = Offers(configuration, CatalogueFolder(folder / "catalogues"))
+    found: dict[str, Checkup] = {}
+    bound = configuration.settings.upstreams.start_concurrency
+    async with (
+        Pool(configuration.upstreams, logs=folder / "logs") as pool,
+        discover(pool, bound=bound, progress=progress) as arriving,
+    ):
+        async for one in arriving:
+            latency = next(s.latency for s in pool.status() if s.server == one.server)
+            found[one.server] = _checked(one, latency, offers)
+    for api in configuration.sources:
+        found[api.name] = await _checked_api(api, offers)
+    return [found[name] for name in offers.specs]
+
+
+def _checked(found: Found, latency: float | None, offers: Offers) -> Checkup:
+    spec = offers.specs[found.server]
+    listing = found.listing
+    if listing is None:
+        reason = found.error.message if found.error else "no answer"
+        offers.remember_failure(spec.name)
+        return Checkup(
+            server=spec.name,
+            transport=spec.transport,
+            label=spec.label,
+            reachable=False,
+            seconds=found.seconds,
+            problems=(reason,),
+        )
+    kept = offers.save(spec, about(listing), listing.tools)
+    entries = _shown(kept, offers, spec.name)
+    return Checkup(
+        server=spec.name,
+        transport=spec.transport,
+        label=spec.label,
+        reachable=True,
+        era=listing.era,
+        version=listing.protocol_version,
+        tools=len(entries),
+        tokens=_tokens(entries),
+        latency=latency,
+        seconds=found.seconds,
+        problems=tuple(str(problem) for problem in kept.problems),
+    )
+
+
+async def _checked_api(api: OpenApiSpec, offers: Offers) -> Checkup:
+    import anyio
+
+    from pegboard.adapters.openapi.source import OpenApiSource
+    from pegboard.gateway.offers import whole
+
+    source = OpenApiSource(whole(api))
+    began = anyio.current_time()
+    try:
+        read = await read_api(source)
+    finally:
+        await source.aclose()
+    entries: list[JsonObject] = []
+    if read.error is None:
+        entries = _shown(
+            offers.save(offers.specs[api.name], About(), read.entries), offers, api.name
+        )
+    problems = (read.error.message,) if read.error else tuple(read.problems)
+    return Checkup(
+        server=api.name,
+        transport="openapi",
+        label=offers.specs[api.name].label,
+        reachable=read.error is None,
+        tools=len(entries),
+        tokens=_tokens(entries),
+        seconds=anyio.current_time() - began,
+        problems=problems,
+    )
+
+
+def _shown(kept: KeptCatalogue, offers: Offers, name: str) -> list[JsonObject]:
+    return [tool.wire() for tool in kept.tools(offers.specs[name])]
+
+
+def _tokens(entries: Iterable[JsonObject]) -> int:
+    return sum(
+        count_tokens({key: entry[key] for key in _READ_BY_MODELS if key in entry})
+        for entry in entries
+    )

@@ -1,0 +1,44 @@
+"""What the operator of a gateway reads, line by line on standard error."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from pegboard.config import Configuration
+from pegboard.upstream.discovery import Found
+
+
+def say(text: str) -> None:
+    """A line for the operator; standard output is the protocol's."""
+    sys.stderr.write(f"pegboard: {text}\n")
+    sys.stderr.flush()
+
+
+def report(configuration: Configuration) -> None:
+    """What is wrong with a configuration, and what was left out on purpose."""
+    for problem in configuration.problems:
+        say(f"problem: {problem.message}")
+    for note in configuration.notes:
+        say(note)
+    if not configuration.upstreams and not configuration.sources:
+        say("no server of this configuration can be used.")
+
+
+def say_progress(done: int, total: int, found: Found) -> None:
+    """One line for each server that is listed for the first time."""
+    if found.listing is None:
+        what = found.error.message if found.error else "no answer"
+    else:
+        what = f"{found.server}: {len(found.listing.tools)} tools in {found.seconds:.1f} s"
+    say(f"[{done}/{total}] {what}")
+
+
+def say_warnings() -> None:
+    """Have warnings of all parts read like the rest."""
+    logger = logging.getLogger("pegboard")
+    if not logger.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("pegboard: %(message)s"))
+        logger.addHandler(handler)
+        logger.propagate = False
