@@ -72,7 +72,11 @@ async def _faces_of(board: Pegboard) -> dict[str, Any]:
     faces: dict[str, Any] = {}
     for face in FACES:
         board.options = type(board.options)(
-            **{**{f: getattr(board.options, f) for f in board.options.__slots__}, "face": face, "pins": ()}
+            **{
+                **{f: getattr(board.options, f) for f in board.options.__slots__},
+                "face": face,
+                "pins": (),
+            }
         )
         tokens = await _list_tokens(board, era="legacy")
         if face == "index":

@@ -27,7 +27,7 @@ DETAILS: tuple[Detail, ...] = ("name", "summary", "signature", "full")
 DEFAULT_LIMIT = 10
 LARGEST_LIMIT = 50
 _READ_ONLY: JsonObject = {"readOnlyHint": True}
-_CONTENTS_TOKENS = 40
+_CONTENTS_TOKENS = 32
 """What the list of categories may take, by estimate, of a meta-tool's description."""
 _PIECES = re.compile(r"[A-Za-z]+|\d+|\S")
 
