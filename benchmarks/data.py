@@ -1,4 +1,4 @@
-"""Where the data of benchmarks is: real catalogues and labelled queries, which the project does not hold."""
+"""Where the data of benchmarks is: catalogues and queries, which the project does not hold."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.results_data import fifty_kilobytes
-from examples.memory import RICH_EPISODE, build_board
 
+from examples.memory import RICH_EPISODE, build_board
 from pegboard import Pegboard
 from pegboard.core.json import compact
 from pegboard.core.projection import project, savings

@@ -1,7 +1,7 @@
-"""What each face costs on real catalogues, against listing everything: tokens of what a model reads.
+"""What each face costs on real catalogues, against listing everything, as a model reads it.
 
-Catalogues come from the folder in `PEGBOARD_BENCH` (JSON lines of tools, see `benchmarks/data.py`) and
-from the examples. Figures: the list, the list and one search answer of five signatures, the savings.
+Catalogues come from the folder in `PEGBOARD_BENCH` (JSON lines of tools, `benchmarks/data.py`) and
+from the examples. Figures: the list, the list with one search answer of five signatures, savings.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-
 from benchmarks.data import bench_folder
+
 from pegboard import Pegboard, count_tokens
 from pegboard.core.calls import Caller
 from pegboard.core.options import FACES
