@@ -166,7 +166,7 @@ _DYNAMIC: dict[str, Step] = {
     "list after search": LISTING,
     "found again": call("search_tools", query="get one issue", limit=2),
     "call found": call("get_issue", id=1),
-    "found category": call("search_tools", query="calendar"),
+    "found category": call("search_tools", query="everything about the calendar", limit=1),
     "list after category": LISTING,
 }
 
