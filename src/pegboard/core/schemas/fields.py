@@ -1,7 +1,7 @@
 """The fields of a result: as paths that a projection may name, and as one compact outline.
 
-    items, items[].id, items[].user, items[].user.name          paths, each parent before its
-    children items[]{id, user{name}}                                     the same as an outline
+    items, items[].id, items[].user, items[].user.name     paths, each parent before its children
+    items[]{id, user{name}}                                the same as an outline
 
 `[]` goes into the items of a list, `*` into the values of a map. A name that is not plain is quoted
 as JSON.

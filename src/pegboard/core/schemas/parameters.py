@@ -13,7 +13,7 @@ _DEEPEST = 8
 
 
 def parameters(schema: Json) -> dict[str, JsonObject]:
-    """Each parameter with `type`, `description`, `required` and, where there are any, `default` and `enum`.
+    """Each parameter with `type`, `description`, `required`, and `default` and `enum` if any.
 
     `type` is one JSON Schema type, or several joined with `|`. What it does not tell (the items of
     an array, the members of an object, a range) is in `accepts`, as a signature would spell it.

@@ -145,7 +145,7 @@ class View:
 
     @property
     def members(self) -> dict[str, Json]:
-        """The properties by name, required ones first; a required name without a schema takes anything."""
+        """The properties, required ones first; a required name without a schema takes anything."""
         required = dict.fromkeys(self.required)
         named: dict[str, Json] = {name: self.properties.get(name, {}) for name in required}
         return named | {n: s for n, s in self.properties.items() if n not in required}
@@ -161,7 +161,7 @@ class View:
 
     @property
     def alternatives(self) -> tuple[View, ...]:
-        """The branches of `anyOf` or `oneOf`, each with what stands beside them; empty when there are none."""
+        """The branches of `anyOf` or `oneOf`, if any, each with what stands beside them."""
         for keyword in ("anyOf", "oneOf"):
             branches = self.schema.get(keyword)
             if isinstance(branches, list) and branches:
