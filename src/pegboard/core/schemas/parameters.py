@@ -28,7 +28,7 @@ def parameters(schema: Json) -> dict[str, JsonObject]:
 
 
 def _parameter(view: View, required: bool) -> JsonObject:
-    types = _types(view)
+    types = types_of(view)
     made: JsonObject = {
         "type": "|".join(types) or "any",
         "description": view.description,
@@ -44,7 +44,7 @@ def _parameter(view: View, required: bool) -> JsonObject:
     return made
 
 
-def _types(view: View, level: int = 0) -> tuple[str, ...]:
+def types_of(view: View, level: int = 0) -> tuple[str, ...]:
     """All types that a value may have, through literals and alternatives."""
     values = literals(view)
     if view.cut or level > _DEEPEST:
@@ -52,7 +52,7 @@ def _types(view: View, level: int = 0) -> tuple[str, ...]:
     if values is not None and "type" not in view.schema:
         found = {json_type(value) for value in values}
     elif view.alternatives:
-        each = [_types(one, level + 1) for one in view.alternatives]
+        each = [types_of(one, level + 1) for one in view.alternatives]
         found = {name for names in each for name in names} if all(each) else set[str]()
     else:
         return kinds(view)

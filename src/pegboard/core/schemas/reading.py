@@ -183,7 +183,7 @@ def folded(view: View, level: int = 0) -> View:
     is lost, so the view is not `exact` unless there was nothing to fold.
     """
     alternatives = view.alternatives
-    branches = [*alternatives, *(view.at(schema) for schema in _conditional(view.schema))]
+    branches = branches_of(view)
     if not branches or level > _DEEPEST_FOLD:
         return view
     seen: dict[str, list[Json]] = {}
@@ -200,6 +200,11 @@ def folded(view: View, level: int = 0) -> View:
     }
     schema["required"] = list(dict.fromkeys([*view.required, *sorted(common)]))
     return replace(view, schema=schema, exact=False)
+
+
+def branches_of(view: View) -> list[View]:
+    """Everything else that applies to the same value, under some condition or other."""
+    return [*view.alternatives, *(view.at(schema) for schema in _conditional(view.schema))]
 
 
 def _conditional(schema: JsonObject) -> Iterator[Json]:
