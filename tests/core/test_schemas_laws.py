@@ -24,7 +24,7 @@ from pegboard.core.schemas import (
 )
 
 laws = settings(
-    max_examples=120,
+    max_examples=80,
     deadline=None,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )

@@ -6,7 +6,7 @@ from pegboard.core.json import Json, JsonObject
 from pegboard.core.schemas.reading import TYPES, View
 from pegboard.core.schemas.scalars import Room
 from pegboard.core.schemas.signatures import parameters_of
-from pegboard.core.schemas.spelling import is_never, kinds, literals, options
+from pegboard.core.schemas.spelling import is_never, kinds, literals, spelled
 
 _ROOM = Room(depth=4, values=64, literal=200)
 _DEEPEST = 8
@@ -39,7 +39,7 @@ def _parameter(view: View, required: bool) -> JsonObject:
     values = literals(view)
     if values is not None:
         made["enum"] = list(values)
-    elif (accepts := "|".join(options(view, _ROOM))) != "|".join(map(_word, types)):
+    elif (accepts := spelled(view, _ROOM)) != ("|".join(map(_word, types)) or "any"):
         made["accepts"] = accepts
     return made
 

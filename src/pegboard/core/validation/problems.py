@@ -18,10 +18,11 @@ from pegboard.core.schemas.spelling import spelled
 MOST_TOLD = 6
 _ROOM = Room(depth=2, values=20, literal=60)
 _SHOWN = 60
-_NOT_ABOUT_THE_VALUE = frozenset({"backtrackLimitExceeded", "regexEngineFailure", "$ref"})
 _ELSEWHERE = 1_000
 _Error = jsonschema_rs.ValidationError
 _Kind = jsonschema_rs.ValidationErrorKind
+# What the validator could not tell is no reason to refuse a call.
+_UNDECIDED = (_Kind.BacktrackLimitExceeded, _Kind.RegexEngineFailure, _Kind.Referencing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def explain(tool: str, problems: Sequence[Problem], signature: str) -> str:
 
 def unknown(name: str, known: Iterable[str], holder: str = "") -> Problem:
     """A parameter that there is not."""
-    meant = nearest(name, known, limit=3)
+    meant = nearest(name, list(known), limit=3)
     hint = f" (did you mean {_quoted(meant[0])}?)" if meant else ""
     field = _joined(holder, name)
     return Problem(field, f"there is no {_quoted(field)}{hint}", nearest=tuple(meant))
@@ -72,7 +73,7 @@ def problems_of(error: _Error, schema: JsonObject) -> Iterator[Problem]:
             expected = spelled(view, _ROOM) if view.schema else None
             told = f" ({expected})" if expected else ""
             yield Problem(missing, f"{_quoted(missing)} is missing{told}", expected)
-        elif kind.name not in _NOT_ABOUT_THE_VALUE:
+        elif not isinstance(kind, _UNDECIDED):
             yield _wrong_value(leaf, field, schema)
 
 
@@ -112,8 +113,10 @@ def _is_elsewhere(union: _Error, error: _Error) -> bool:
 
 def _choices(union: _Error) -> list[list[str]] | None:
     """The names that each alternative asks for, if that is all that any of them asks for."""
+    if not isinstance(union.kind, (_Kind.AnyOf, _Kind.OneOfNotValid)):
+        return None
     choices: list[list[str]] = []
-    for branch in getattr(union.kind, "context", ()):
+    for branch in union.kind.context:
         kinds = [e.kind for e in branch if e.instance_path == union.instance_path]
         names = [kind.property for kind in kinds if isinstance(kind, _Kind.Required)]
         if len(names) != len(branch):
@@ -123,7 +126,7 @@ def _choices(union: _Error) -> list[list[str]] | None:
 
 
 def _wrong_value(error: _Error, field: str, schema: JsonObject) -> Problem:
-    where = _quoted(field) if field else "the arguments"
+    where = _quoted(field) if field else "the call"
     if isinstance(error.kind, _Kind.FalseSchema):
         return Problem(field, f"{where} may not be given")
     if (choices := _choices(error)) is not None:

@@ -9,7 +9,7 @@ through, since a call that might work is better than none.
 
 from __future__ import annotations
 
-import sys
+import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
@@ -81,21 +81,21 @@ class Validator:
         known = self._known
         strangers = [name for name in arguments if known is not None and name not in known]
         found = [unknown(name, known or ()) for name in strangers]
-        explained = self._bounds.explained
-        if explained is not None and not _is_flat(arguments, explained):
-            return found or [Problem("", "the arguments do not fit, somewhere deep inside them")]
-        try:
-            errors = self.errors(arguments)
-        except (ValueError, TypeError) as exc:
-            return [*found, Problem("", f"the arguments are not JSON ({exc})")]
+        errors = self.errors(arguments)
+        if not errors and not found:
+            return [Problem("", _unlisted(arguments))]
         others = (p for error in errors for p in problems_of(error, self.schema))
         return list(dict.fromkeys([*found, *(p for p in others if p.field not in strangers)]))
 
     def errors(self, arguments: JsonObject) -> Sequence[jsonschema_rs.ValidationError]:
-        """What the schema itself says against the arguments: the first so many things."""
-        if self._compiled is None:
+        """What the schema says against the arguments: the first so many things, if it can say."""
+        explained = self._bounds.explained
+        if self._compiled is None or (explained and not _is_flat(arguments, explained)):
             return ()
-        return list(islice(self._compiled.iter_errors(arguments), MOST_ERRORS))
+        try:
+            return list(islice(self._compiled.iter_errors(arguments), MOST_ERRORS))
+        except (ValueError, TypeError):  # not JSON, or deeper than it can show
+            return ()
 
     @cached_property
     def parameters(self) -> frozenset[str]:
@@ -160,7 +160,18 @@ def _compiled(schema: JsonObject) -> jsonschema_rs.Validator:
 
 
 def _is_flat(arguments: JsonObject, levels: int) -> bool:
-    return fits(arguments, depth=levels, nodes=sys.maxsize)
+    return fits(arguments, depth=levels, nodes=1_000_000)
+
+
+def _unlisted(arguments: JsonObject) -> str:
+    """What to say where the schema refuses arguments and cannot say why."""
+    if not _is_flat(arguments, DEEPEST):
+        return f"the arguments are nested more than {DEEPEST} levels deep"
+    try:
+        json.dumps(arguments, allow_nan=False)
+    except (TypeError, ValueError) as exc:
+        return f"the arguments are not JSON: {exc}"
+    return "the arguments do not fit, somewhere deep inside them"
 
 
 def _names(view: View, level: int = 0) -> tuple[set[str], bool]:
