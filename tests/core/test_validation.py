@@ -153,8 +153,13 @@ def test_an_unknown_parameter_passes_where_the_schema_says_that_there_may_be_oth
     Validator({**CREATE, **opening}).check({**FITTING, "x-more": "yes"}, "create_issue")
 
 
-def test_a_schema_without_parameters_takes_any() -> None:
+def test_a_schema_without_a_word_about_parameters_takes_any() -> None:
     assert Validator({"type": "object"}).accepts({"anything": 1})
+    assert Validator({"properties": {}, "additionalProperties": True}).accepts({"anything": 1})
+
+
+def test_a_schema_that_says_that_there_are_no_parameters_takes_none() -> None:
+    assert not Validator({"properties": {}}).accepts({"a": 1})
     assert not Validator({"properties": {}, "additionalProperties": False}).accepts({"a": 1})
 
 

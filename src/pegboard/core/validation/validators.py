@@ -105,8 +105,11 @@ class Validator:
     @cached_property
     def _known(self) -> frozenset[str] | None:
         """The parameters if there can be no others."""
-        names, is_open = _names(View.of(self.schema))
-        return None if is_open or not names else frozenset(names)
+        view = View.of(self.schema)
+        names, is_open = _names(view)
+        # `properties: {}` says that there are none; a schema without a word of them says nothing.
+        spoken = names or isinstance(view.schema.get("properties"), dict)
+        return frozenset(names) if spoken and not is_open else None
 
     def _compile(self) -> jsonschema_rs.Validator | None:
         types = View.of(self.schema).types
