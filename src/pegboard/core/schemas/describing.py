@@ -71,7 +71,7 @@ class _Page:
         self.lines += ["  " * (indent + 1) + line.strip() for line in others if line.strip()]
 
     def members(self, view: View, indent: int) -> None:
-        """A line for each member of an object, with lines of its own below where it is described inside."""
+        """A line for each member of an object, and below it lines for what is described inside."""
         required = set(view.required)
         for name, schema in view.members.items():
             self._member(view.at(schema), name, name in required, indent)
@@ -101,7 +101,7 @@ class _Page:
 
 
 def objects(view: View, level: int = 0) -> list[View]:
-    """The objects with named members that a value is made of: itself, an alternative, an item, a map's value."""
+    """The objects with named members in a value: itself, alternatives, items, a map's values."""
     if view.cut or level > _DEEPEST or literals(view) is not None:
         return []
     if view.alternatives:

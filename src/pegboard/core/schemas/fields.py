@@ -1,7 +1,7 @@
 """The fields of a result: as paths that a projection may name, and as one compact outline.
 
-    items, items[].id, items[].user, items[].user.name          paths, each parent before its
-    children items[]{id, user{name}}                                     the same as an outline
+    items, items[].id, items[].user, items[].user.name     paths, each parent before its children
+    items[]{id, user{name}}                                the same as an outline
 
 `[]` goes into the items of a list, `*` into the values of a map. A name that is not plain is quoted
 as JSON.
@@ -106,23 +106,16 @@ def _paths(fields: Sequence[Field], prefix: str) -> Iterator[str]:
 def _outline(fields: Sequence[Field], left: Iterator[int]) -> str:
     texts: list[str] = []
     for field in fields:
-        if field.step == _EACH:
-            inner = _outline(field.below, left)
-            texts.append(
-                f"{_EACH}{{{inner}}}" if inner and not inner.startswith(_EACH) else _EACH + inner
-            )
-        elif next(left, None) is None:
+        if field.step != _EACH and next(left, None) is None:
             texts.append(MORE)
             break
-        else:
-            texts.append(field.step + _braced(field, left))
+        texts.append(field.step + _braced(field, left))
     return ", ".join(texts)
 
 
 def _braced(field: Field, left: Iterator[int]) -> str:
+    """What lies below a field; a list says so by its own brackets."""
     inner = _outline(field.below, left)
-    if field.cut:
-        inner = f"{inner}, {MORE}" if inner else MORE
-    if not inner or (inner.startswith(_EACH) and len(field.below) == 1):
+    if not field.cut and (not inner or [one.step for one in field.below] == [_EACH]):
         return inner
-    return f"{{{inner}}}"
+    return f"{{{', '.join(filter(None, (inner, MORE if field.cut else '')))}}}"

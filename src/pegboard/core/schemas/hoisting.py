@@ -75,7 +75,7 @@ def _with_common(root: JsonObject, branches: Sequence[JsonObject]) -> JsonObject
 
 
 def _common(name: str, branches: Sequence[JsonObject]) -> JsonObject:
-    """What every branch that allows the property says of it; only its description where some say nothing."""
+    """What all branches that allow the property say of it; its description where one is silent."""
     schemas = [_properties(b)[name] for b in branches if name in _properties(b)]
     distinct = [s for number, s in enumerate(schemas) if s not in schemas[:number]]
     silent = any(name not in _properties(b) and not _is_closed(b) for b in branches)

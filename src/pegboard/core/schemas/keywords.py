@@ -82,7 +82,7 @@ def with_children(schema: JsonObject, change: Callable[[Json, Path], Json]) -> J
 
 
 def fits(value: Json, *, depth: int = 100, nodes: int = 50_000) -> bool:
-    """Whether a JSON value is small enough to be walked: nested at most so deep, of at most so many parts.
+    """Whether a JSON value is small enough to be walked: at most so deep, of so many parts.
 
     Without recursion, so that a value deeper than the interpreter's stack is measured, not fatal; a
     value that contains itself is deeper than any bound.

@@ -81,7 +81,7 @@ class _Moves:
     certain: bool = True
 
     def rebuilt(self, node: Json, path: Path) -> Json:
-        """The node with its references led to the new places, and without the definitions that left it."""
+        """The node with references to the new places, without the definitions that left it."""
         if not isinstance(node, dict):
             return node
         left = {

@@ -6,14 +6,14 @@ from pegboard.core.json import Json, JsonObject
 from pegboard.core.schemas.reading import TYPES, View
 from pegboard.core.schemas.scalars import Room
 from pegboard.core.schemas.signatures import parameters_of
-from pegboard.core.schemas.spelling import is_never, kinds, literals, options
+from pegboard.core.schemas.spelling import is_never, kinds, literals, spelled
 
 _ROOM = Room(depth=4, values=64, literal=200)
 _DEEPEST = 8
 
 
 def parameters(schema: Json) -> dict[str, JsonObject]:
-    """Each parameter with `type`, `description`, `required` and, where there are any, `default` and `enum`.
+    """Each parameter with `type`, `description`, `required`, and `default` and `enum` if any.
 
     `type` is one JSON Schema type, or several joined with `|`. What it does not tell (the items of
     an array, the members of an object, a range) is in `accepts`, as a signature would spell it.
@@ -28,7 +28,7 @@ def parameters(schema: Json) -> dict[str, JsonObject]:
 
 
 def _parameter(view: View, required: bool) -> JsonObject:
-    types = _types(view)
+    types = types_of(view)
     made: JsonObject = {
         "type": "|".join(types) or "any",
         "description": view.description,
@@ -39,12 +39,12 @@ def _parameter(view: View, required: bool) -> JsonObject:
     values = literals(view)
     if values is not None:
         made["enum"] = list(values)
-    elif (accepts := "|".join(options(view, _ROOM))) != "|".join(map(_word, types)):
+    elif (accepts := spelled(view, _ROOM)) != ("|".join(map(_word, types)) or "any"):
         made["accepts"] = accepts
     return made
 
 
-def _types(view: View, level: int = 0) -> tuple[str, ...]:
+def types_of(view: View, level: int = 0) -> tuple[str, ...]:
     """All types that a value may have, through literals and alternatives."""
     values = literals(view)
     if view.cut or level > _DEEPEST:
@@ -52,7 +52,7 @@ def _types(view: View, level: int = 0) -> tuple[str, ...]:
     if values is not None and "type" not in view.schema:
         found = {json_type(value) for value in values}
     elif view.alternatives:
-        each = [_types(one, level + 1) for one in view.alternatives]
+        each = [types_of(one, level + 1) for one in view.alternatives]
         found = {name for names in each for name in names} if all(each) else set[str]()
     else:
         return kinds(view)

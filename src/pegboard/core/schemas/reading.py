@@ -145,7 +145,7 @@ class View:
 
     @property
     def members(self) -> dict[str, Json]:
-        """The properties by name, required ones first; a required name without a schema takes anything."""
+        """The properties, required ones first; a required name without a schema takes anything."""
         required = dict.fromkeys(self.required)
         named: dict[str, Json] = {name: self.properties.get(name, {}) for name in required}
         return named | {n: s for n, s in self.properties.items() if n not in required}
@@ -161,7 +161,7 @@ class View:
 
     @property
     def alternatives(self) -> tuple[View, ...]:
-        """The branches of `anyOf` or `oneOf`, each with what stands beside them; empty when there are none."""
+        """The branches of `anyOf` or `oneOf`, if any, each with what stands beside them."""
         for keyword in ("anyOf", "oneOf"):
             branches = self.schema.get(keyword)
             if isinstance(branches, list) and branches:
@@ -183,7 +183,7 @@ def folded(view: View, level: int = 0) -> View:
     is lost, so the view is not `exact` unless there was nothing to fold.
     """
     alternatives = view.alternatives
-    branches = [*alternatives, *(view.at(schema) for schema in _conditional(view.schema))]
+    branches = branches_of(view)
     if not branches or level > _DEEPEST_FOLD:
         return view
     seen: dict[str, list[Json]] = {}
@@ -200,6 +200,11 @@ def folded(view: View, level: int = 0) -> View:
     }
     schema["required"] = list(dict.fromkeys([*view.required, *sorted(common)]))
     return replace(view, schema=schema, exact=False)
+
+
+def branches_of(view: View) -> list[View]:
+    """Everything else that applies to the same value, under some condition or other."""
+    return [*view.alternatives, *(view.at(schema) for schema in _conditional(view.schema))]
 
 
 def _conditional(schema: JsonObject) -> Iterator[Json]:

@@ -75,9 +75,9 @@ def ignores_ref_siblings(root: JsonObject) -> bool:
 
 
 def localised(schema: JsonObject) -> tuple[JsonObject, bool]:
-    """The same schema without `$id` and anchors, its references as pointers, and whether their sense was certain.
+    """The same schema with pointers instead of `$id` and anchors, and whether these were clear.
 
-    It is not where a reference names a document by a name that two different ones have. A schema
+    They are not where a reference names a document by a name that two different ones have. A schema
     without names is returned itself.
     """
     names = _Names(schema, ignores_ref_siblings(schema))

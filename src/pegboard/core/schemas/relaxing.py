@@ -23,10 +23,13 @@ _DEMANDS = frozenset(
 
 
 def relaxed_output(schema: Json) -> JsonObject:
-    """The schema that any projection of a valid result fits; the same object when it asks for nothing."""
+    """A schema that any projection of a valid result fits; itself when it asks for nothing."""
     if not isinstance(schema, dict) or not fits(schema):
         return {"type": "object"}
-    made = _relaxed(localised(schema)[0])
+    root, certain = localised(schema)
+    if not certain:
+        return {"type": "object"}
+    made = _relaxed(root)
     made = _without_lost(made, made)
     return schema if made == schema else made
 

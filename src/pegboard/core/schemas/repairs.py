@@ -7,8 +7,7 @@ send:
 
 - references become pointers from the root, `$id`s go, nested definitions move to the root;
 - what may not stand at the root moves into `{"if": {}, "then": {...}}`, which always applies;
-- properties and requirements that the branches imply are repeated at the root, where models read
-them.
+- properties and requirements that the branches imply are repeated at the root, for models to read.
 
 Before draft 7 there was no `if`: there, what cannot stand is dropped. So is a keyword of the wrong
 shape, and a root type that no object has. `Repair.exact` is then false: the schema accepts more
@@ -45,7 +44,7 @@ _LONGEST_CHAIN = 16
 
 
 class Repair(NamedTuple):
-    """A schema fit to be shown, and whether it accepts exactly the objects that the original does."""
+    """A schema fit to be shown, and whether it accepts exactly the original's objects."""
 
     schema: JsonObject
     exact: bool = True
@@ -137,7 +136,7 @@ def _rooted(root: JsonObject) -> Repair:
 
 
 def _split(root: JsonObject, moved: list[str], place: Path) -> tuple[JsonObject, JsonObject]:
-    """The root without some keywords, and these alone, all references led to where they will stand."""
+    """The root without some keywords, and these alone, with references to their new place."""
     places: dict[Path, Path] = {(keyword,): (*place, keyword) for keyword in moved}
     root = redirected(root, places)
     rest = {k: v for k, v in root.items() if k not in moved}

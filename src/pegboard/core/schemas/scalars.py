@@ -13,7 +13,7 @@ MORE = "…"
 _LARGEST = 2**53 - 1
 _LONGEST_FORMAT = 24
 
-# Schema generators write these formats and then spell them out again as a pattern; people write the pattern alone.
+# Generators write these and spell them out as a pattern too; people write the pattern alone.
 _FORMATS = frozenset(
     {"date", "date-time", "time", "duration", "email", "uuid", "uri", "url", "hostname"}
     | {"ipv4", "ipv6", "cidrv4", "cidrv6", "base64", "base64url", "jwt", "e164", "regex"}
@@ -28,7 +28,7 @@ _PATTERNS = {
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How much a spelling may say: levels of nested objects, values of an enum, characters of a literal."""
+    """How much may be said: levels of nested objects, values of an enum, length of a literal."""
 
     depth: int
     values: int

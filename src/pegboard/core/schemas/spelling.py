@@ -124,7 +124,7 @@ def literals(view: View) -> Sequence[Json] | None:
 
 
 def kinds(view: View) -> tuple[str, ...]:
-    """The types that a value may have: as declared, else as other keywords suggest; empty for any."""
+    """The types that a value may have, as declared or as other keywords suggest; empty for any."""
     if "type" in view.schema:
         return view.types
     return tuple(kind for kind, words in _HINTS.items() if any(w in view.schema for w in words))[:1]

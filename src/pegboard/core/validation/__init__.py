@@ -1,4 +1,4 @@
-"""Arguments against schemas: read forgivingly, checked exactly, refused helpfully."""
+"""Arguments against schemas: read forgivingly, checked exactly, refused with what is right."""
 
 from pegboard.core.validation.examples import check_examples
 from pegboard.core.validation.understanding import understood

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import jsonschema_rs
 
 from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.names import nearest
+from pegboard.core.schemas.keywords import is_schema
 from pegboard.core.schemas.reading import View
+from pegboard.core.schemas.references import NOTHING, follow
 from pegboard.core.schemas.scalars import Room
 from pegboard.core.schemas.spelling import spelled
 
 MOST_TOLD = 6
 _ROOM = Room(depth=2, values=20, literal=60)
 _SHOWN = 60
+_ELSEWHERE = 1_000
+_Error = jsonschema_rs.ValidationError
+_Kind = jsonschema_rs.ValidationErrorKind
+# What the validator could not tell is no reason to refuse a call.
+_UNDECIDED = (_Kind.BacktrackLimitExceeded, _Kind.RegexEngineFailure, _Kind.Referencing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,73 +33,150 @@ class Problem:
     message: str
     expected: str | None = None
     nearest: tuple[str, ...] = ()
-    is_about_unknown: bool = False
 
-    @classmethod
-    def unknown(cls, name: str, meant: Sequence[str]) -> Problem:
-        """A parameter that the tool does not have."""
-        hint = f" (did you mean `{meant[0]}`?)" if meant else ""
-        return cls(name, f"there is no parameter `{name}`{hint}", nearest=tuple(meant))
-
-    @classmethod
-    def of(cls, error: jsonschema_rs.ValidationError, schema: JsonObject) -> Problem:
-        """The problem that a validator reports."""
-        field = _path(error.instance_path)
-        kind: Any = error.kind  # its attributes depend on the keyword
-        match kind.name:
-            case "required":
-                missing = _joined(field, str(kind.property))
-                return cls(missing, f"`{missing}` is missing", _missing_type(error, schema))
-            case "additionalProperties" | "unevaluatedProperties":
-                names = ", ".join(f"`{_joined(field, n)}`" for n in kind.unexpected)
-                at_root = not error.instance_path
-                return cls(field, f"there is no {names}", is_about_unknown=at_root)
-            case _:
-                return _wrong_value(field, error, schema)
+    def wire(self) -> JsonObject:
+        """The same as data, for whoever does not read sentences."""
+        made: JsonObject = {"field": self.field, "message": self.message}
+        if self.expected:
+            made["expected"] = self.expected
+        if self.nearest:
+            made["nearest"] = list(self.nearest)
+        return made
 
 
 def explain(tool: str, problems: Sequence[Problem], signature: str) -> str:
     """All problems in one message that ends with how the tool is called."""
-    told = [p.message for p in problems[:MOST_TOLD]]
+    told = [problem.message for problem in problems[:MOST_TOLD]]
     if len(problems) > MOST_TOLD:
         told.append(f"and {len(problems) - MOST_TOLD} more")
     return f"{tool}: {'; '.join(told)}. Call it as {signature}"
 
 
-def _wrong_value(field: str, error: jsonschema_rs.ValidationError, schema: JsonObject) -> Problem:
-    expected = _expected(error.schema_path, schema)
-    where = f"`{field}`" if field else "the arguments"
-    got = _shortened(error.instance)
-    if expected is None or error.kind.name not in ("type", "enum", "const", "anyOf", "oneOf"):
-        # Bounds, patterns and formats are said best in the validator's own words.
-        return Problem(field, f"{where}: {_first_line(error.message)}", expected)
-    return Problem(field, f"{where} must be {expected}, not {got}", expected)
+def unknown(name: str, known: Iterable[str], holder: str = "") -> Problem:
+    """A parameter that there is not."""
+    meant = nearest(name, list(known), limit=3)
+    hint = f" (did you mean {_quoted(meant[0])}?)" if meant else ""
+    field = _joined(holder, name)
+    return Problem(field, f"there is no {_quoted(field)}{hint}", nearest=tuple(meant))
 
 
-def _expected(path: Sequence[str | int], schema: JsonObject) -> str | None:
-    return _spelled_at(path[:-1], schema)
+def problems_of(error: _Error, schema: JsonObject) -> Iterator[Problem]:
+    """What one error of the validator means for whoever wrote the arguments."""
+    for leaf in leaves(error):
+        field, kind = _path(leaf.instance_path), leaf.kind
+        if isinstance(kind, (_Kind.AdditionalProperties, _Kind.UnevaluatedProperties)):
+            known = at(leaf.schema_path[:-1], schema).properties
+            yield from (unknown(name, known, field) for name in kind.unexpected)
+        elif isinstance(kind, _Kind.Required):
+            missing = _joined(field, kind.property)
+            view = at([*leaf.schema_path[:-1], "properties", kind.property], schema)
+            expected = spelled(view, _ROOM) if view.schema else None
+            told = f" ({expected})" if expected else ""
+            yield Problem(missing, f"{_quoted(missing)} is missing{told}", expected)
+        elif not isinstance(kind, _UNDECIDED):
+            yield _wrong_value(leaf, field, schema)
 
 
-def _missing_type(error: jsonschema_rs.ValidationError, schema: JsonObject) -> str | None:
-    kind: Any = error.kind
-    return _spelled_at([*error.schema_path[:-1], "properties", kind.property], schema)
+def leaves(error: _Error) -> Iterator[_Error]:
+    """The errors behind one error that matter: those of the alternative that was likely meant."""
+    kind = error.kind
+    is_union = isinstance(kind, (_Kind.AnyOf, _Kind.OneOfNotValid))
+    if is_union and isinstance(error.instance, (dict, list)) and _choices(error) is None:
+        closest = min(kind.context, key=lambda branch: _distance(error, branch), default=[])
+        if closest and _distance(error, closest) < _ELSEWHERE:
+            for inner in closest:
+                yield from leaves(inner)
+            return
+    yield error
 
 
-def _spelled_at(path: Sequence[str | int], schema: JsonObject) -> str | None:
-    """The type that the schema at a path stands for, as signatures spell it."""
-    view, at = View.of(schema), schema
-    for step in path:
-        inner = _step(at, step)
-        if not isinstance(inner, (dict, list)):
+def at(path: Sequence[str | int], schema: JsonObject) -> View:
+    """The part of a schema that an error speaks of; an empty one where it cannot be found."""
+    whole = View.of(schema)
+    found = follow(whole.root, tuple(map(str, path)))
+    return whole.at(found if found is not NOTHING and is_schema(found) else {})
+
+
+def _distance(union: _Error, branch: Sequence[_Error]) -> int:
+    """How far a value is from an alternative; one of another type or name was not meant."""
+    return sum(_ELSEWHERE if _is_elsewhere(union, error) else 1 for error in branch)
+
+
+def _is_elsewhere(union: _Error, error: _Error) -> bool:
+    kind = error.kind
+    if isinstance(kind, _Kind.Enum):
+        return len(kind.options) == 1
+    return isinstance(kind, _Kind.Constant) or (
+        kind.name in ("type", "falseSchema") and error.instance_path == union.instance_path
+    )
+
+
+def _choices(union: _Error) -> list[list[str]] | None:
+    """The names that each alternative asks for, if that is all that any of them asks for."""
+    if not isinstance(union.kind, (_Kind.AnyOf, _Kind.OneOfNotValid)):
+        return None
+    choices: list[list[str]] = []
+    for branch in union.kind.context:
+        kinds = [e.kind for e in branch if e.instance_path == union.instance_path]
+        names = [kind.property for kind in kinds if isinstance(kind, _Kind.Required)]
+        if len(names) != len(branch):
             return None
-        at = inner
-    return spelled(view.at(at), _ROOM) if isinstance(at, dict) else None
+        choices.append(names)
+    return choices or None
 
 
-def _step(at: Any, step: str | int) -> Json:
-    if isinstance(at, list):
-        return at[int(step)] if str(step).isdigit() and int(step) < len(at) else None
-    return at.get(step) if isinstance(at, dict) else None
+def _wrong_value(error: _Error, field: str, schema: JsonObject) -> Problem:
+    where = _quoted(field) if field else "the call"
+    if isinstance(error.kind, _Kind.FalseSchema):
+        return Problem(field, f"{where} may not be given")
+    if (choices := _choices(error)) is not None:
+        texts = (" and ".join(_quoted(_joined(field, n)) for n in names) for names in choices)
+        return Problem(field, f"{where} needs {' or '.join(dict.fromkeys(texts))}")
+    expected = spelled(at(error.schema_path[:-1], schema), _ROOM)
+    said = _measured(error) or _forbidden(error)
+    if said:
+        return Problem(field, f"{where} {said}", expected)
+    got = _shortened(error.instance)
+    options = error.kind.options if isinstance(error.kind, _Kind.Enum) else ()
+    meant = nearest(str(error.instance), [o for o in options if isinstance(o, str)], limit=1)
+    return Problem(field, f"{where} must be {expected}, not {got}", expected, tuple(meant))
+
+
+def _measured(error: _Error) -> str | None:
+    """How much there is and how much there may be, for limits on length."""
+    match error.kind:
+        case _Kind.MaxLength(limit) | _Kind.MaxItems(limit) | _Kind.MaxProperties(limit):
+            most = f"at most {limit} are allowed"
+        case _Kind.MinLength(limit) | _Kind.MinItems(limit) | _Kind.MinProperties(limit):
+            most = f"at least {limit} are needed"
+        case _:
+            return None
+    match error.instance:
+        case str(text):
+            return f"has {len(text)} characters, {most}"
+        case list(items):
+            return f"has {len(items)} items, {most}"
+        case dict(members):
+            return f"has {len(members)} members, {most}"
+        case _:
+            return None
+
+
+def _forbidden(error: _Error) -> str | None:
+    """What may not be so, for rules that no type expresses."""
+    match error.kind:
+        case _Kind.UniqueItems():
+            return "has the same item twice"
+        case _Kind.OneOfMultipleValid():
+            return "fits several alternatives, of which only one may hold"
+        case _Kind.Not({"required": list(names), **rest}) if not rest:
+            return f"may not have {' and '.join(_quoted(str(n)) for n in names)} together"
+        case _Kind.PropertyNames(inner):
+            return f"has a member with a wrong name: {_first_line(inner.message)}"
+        case _Kind.Not() | _Kind.Contains() | _Kind.Custom():
+            return f"is not allowed: {_first_line(error.message)}"
+        case _:
+            return None
 
 
 def _path(steps: Sequence[str | int]) -> str:
@@ -102,15 +186,19 @@ def _path(steps: Sequence[str | int]) -> str:
     return text
 
 
-def _joined(field: str, name: str) -> str:
-    return f"{field}.{name}" if field else name
+def _joined(holder: str, name: str) -> str:
+    return f"{holder}.{name}" if holder else name
+
+
+def _quoted(name: str) -> str:
+    return f"`{name if len(name) <= _SHOWN else name[: _SHOWN - 1] + '…'}`"
 
 
 def _first_line(text: str) -> str:
     line = text.split("\n", 1)[0]
-    return line if len(line) <= 200 else f"{line[:199]}…"
+    return line if len(line) <= 2 * _SHOWN else f"{line[: 2 * _SHOWN - 1]}…"
 
 
 def _shortened(value: Json) -> str:
     text = compact(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

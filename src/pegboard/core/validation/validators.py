@@ -1,111 +1,133 @@
-"""Validators: a schema compiled once, bounded, and never looking beyond itself."""
+"""A schema compiled once, bounded, and never looking beyond itself.
+
+Stricter than JSON Schema in one thing: a parameter that no part of the schema names is refused
+unless the schema says in so many words that there may be others, for a tool would not know what to
+do with it. And more lenient in two: `format` is left to the server, which alone knows how strictly
+it reads dates or addresses; and a schema that is itself wrong (`problem` says how) lets everything
+through, since a call that might work is better than none.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import islice
 
 import jsonschema_rs
 
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.names import nearest
-from pegboard.core.schemas import signature, unwrap_root
+from pegboard.core.schemas import repaired, signature
 from pegboard.core.schemas.keywords import fits
-from pegboard.core.validation.problems import Problem, explain
+from pegboard.core.schemas.reading import View, branches_of
+from pegboard.core.validation.bounds import DEEPEST, Bounds, bounds
+from pegboard.core.validation.problems import Problem, explain, problems_of, unknown
 from pegboard.errors import InvalidArguments
 
 MOST_BACKTRACKING = 100_000
-_BRANCHES = ("allOf", "anyOf", "oneOf")
-_OPENING = ("patternProperties", "unevaluatedProperties", "propertyNames", "$dynamicRef")
-_DEFAULT_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+MOST_ERRORS = 40
+_DEEPEST_BRANCH = 8
 
 
 class Validator:
-    """One schema, ready to check arguments.
+    """One schema, ready to check arguments; `problem` tells why it cannot be, if it cannot."""
 
-    A schema that cannot be compiled (`problem` says why) lets everything through: the server behind
-    it has the last word, and a call that might work is better than none.
-    """
+    def __init__(self, schema: Json) -> None:
+        self.schema: JsonObject = schema if isinstance(schema, dict) else {}
+        self._bounds = bounds(schema) if isinstance(schema, dict) else Bounds("it is not an object")
+        self.problem = self._bounds.problem
+        self._compiled = None if self.problem else self._compile()
 
-    def __init__(self, schema: JsonObject) -> None:
-        self.schema = schema
-        self.problem: str | None = None
-        self._compiled = self._compile()
-
-    def check(self, arguments: JsonObject, tool: str) -> None:
-        """Accept the arguments of a tool.
+    def check(self, arguments: JsonObject, tool: str) -> JsonObject:
+        """The arguments themselves, fit for the tool.
 
         Raises:
             InvalidArguments: They do not fit; says what is wrong and what would be right.
         """
         if self.accepts(arguments):
-            return
+            return arguments
         problems = self.problems(arguments)
-        if not problems:  # accepted after all: the two questions see very deep values differently
-            return
+        if not problems:
+            return arguments
+        line = signature(tool, self.schema)
         first = problems[0]
         raise InvalidArguments(
-            explain(tool, problems, signature(tool, self.schema)),
+            explain(tool, problems, line),
             tool=tool,
             field=first.field or None,
             expected=first.expected,
             nearest=list(first.nearest) or None,
-            signature=signature(tool, self.schema),
+            signature=line,
+            problems=[problem.wire() for problem in problems] if len(problems) > 1 else None,
         )
 
     def accepts(self, arguments: JsonObject) -> bool:
         """Whether there is nothing to say against the arguments."""
-        if self._known is not None and not self._known.issuperset(arguments):
-            return False
         if self._compiled is None:
             return True
+        if self._known is not None and not self._known.issuperset(arguments):
+            return False
+        if self._bounds.deepest is not None and not _is_flat(arguments, self._bounds.deepest):
+            # Too deep to be asked about, though perhaps not for the tool.
+            return _is_flat(arguments, DEEPEST)
         try:
             return self._compiled.is_valid(arguments)
-        except (ValueError, RecursionError):
-            return False  # deeper than anything a tool takes
+        except (ValueError, TypeError):
+            return False  # not JSON; the list of problems says so
 
     def problems(self, arguments: JsonObject) -> list[Problem]:
         """Everything that is wrong with the arguments, unknown parameters first."""
-        unknown = [k for k in arguments if self._known is not None and k not in self._known]
-        found = [Problem.unknown(k, nearest(k, self._known or (), limit=3)) for k in unknown]
-        for error in self.errors(arguments):
-            problem = Problem.of(error, self.schema)
-            if problem.field not in unknown and not problem.is_about_unknown:
-                found.append(problem)
-        return found
+        known = self._known
+        strangers = [name for name in arguments if known is not None and name not in known]
+        found = [unknown(name, known or ()) for name in strangers]
+        errors = self.errors(arguments)
+        if not errors and not found:
+            return [Problem("", _unlisted(arguments))]
+        others = (p for error in errors for p in problems_of(error, self.schema))
+        return list(dict.fromkeys([*found, *(p for p in others if p.field not in strangers)]))
 
     def errors(self, arguments: JsonObject) -> Sequence[jsonschema_rs.ValidationError]:
-        """What the schema itself says against the arguments."""
-        if self._compiled is None:
+        """What the schema says against the arguments: the first so many things, if it can say."""
+        explained = self._bounds.explained
+        if self._compiled is None or (explained and not _is_flat(arguments, explained)):
             return ()
         try:
-            return list(self._compiled.iter_errors(arguments))
-        except (ValueError, RecursionError):
-            raise InvalidArguments("The arguments are nested too deeply.") from None
+            return list(islice(self._compiled.iter_errors(arguments), MOST_ERRORS))
+        except (ValueError, TypeError):  # not JSON, or deeper than it can show
+            return ()
 
-    def _compile(self) -> jsonschema_rs.Validator | None:
-        if not fits(self.schema):
-            self.problem = "the schema is too large or too deep"
-            return None
-        schema = self.schema if "$schema" in self.schema else self.schema | _default_draft()
-        try:
-            return jsonschema_rs.validator_for(
-                schema,
-                offline=True,
-                pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=MOST_BACKTRACKING),
-            )
-        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as exc:
-            self.problem = str(exc).split("\n", 1)[0]
-            return None
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """The names of all parameters, in whichever branch of the schema."""
+        return frozenset(_names(View.of(self.schema))[0])
 
     @cached_property
     def _known(self) -> frozenset[str] | None:
-        """All parameters there are; `None` where the schema lets others in."""
-        root = unwrap_root(self.schema)
-        names = _parameter_names(root)
+        """The parameters if there can be no others."""
+        view = View.of(self.schema)
+        names, is_open = _names(view)
         # `properties: {}` says that there are none; a schema without a word of them says nothing.
-        return frozenset(names) if names or (names is not None and "properties" in root) else None
+        spoken = names or isinstance(view.schema.get("properties"), dict)
+        return frozenset(names) if spoken and not is_open else None
+
+    def _compile(self) -> jsonschema_rs.Validator | None:
+        types = View.of(self.schema).types
+        if types and "object" not in types:
+            self.problem = f"it describes a value of type {'|'.join(types)}, not an object"
+            return None
+        try:
+            return _compiled(self.schema)
+        except (ValueError, TypeError, jsonschema_rs.ReferencingError) as exc:
+            self.problem = str(exc).split("\n", 1)[0]
+        mended = repaired(self.schema)
+        try:
+            # Definitions that were pasted below the root are found once they are moved there.
+            compiled = None if mended is self.schema else _compiled(mended)
+        except (ValueError, TypeError, jsonschema_rs.ReferencingError):
+            return None
+        self.problem = None if compiled else self.problem
+        return compiled
 
 
 class Validators:
@@ -115,6 +137,9 @@ class Validators:
         self._capacity = capacity
         self._kept: OrderedDict[str, Validator] = OrderedDict()
 
+    def __len__(self) -> int:
+        return len(self._kept)
+
     def of(self, key: str, schema: JsonObject) -> Validator:
         """The validator of a schema; compiled again only when the tool's schema has changed."""
         kept = self._kept.get(key)
@@ -122,32 +147,45 @@ class Validators:
             self._kept.move_to_end(key)
             return kept
         made = self._kept[key] = Validator(schema)
+        self._kept.move_to_end(key)
         if len(self._kept) > self._capacity:
             self._kept.popitem(last=False)
         return made
 
 
-def _default_draft() -> JsonObject:
-    return {"$schema": _DEFAULT_DRAFT}
+def _compiled(schema: JsonObject) -> jsonschema_rs.Validator:
+    return jsonschema_rs.validator_for(
+        schema,
+        offline=True,
+        validate_formats=False,
+        pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=MOST_BACKTRACKING),
+    )
 
 
-def _parameter_names(schema: Json) -> set[str] | None:
-    """Every parameter a schema names, over all its branches; `None` where it is open to others."""
-    if not isinstance(schema, dict):
-        return None
-    if schema.get("additionalProperties") not in (None, False) or any(
-        k in schema for k in _OPENING
-    ):
-        return None
-    properties = schema.get("properties")
-    names = set(properties) if isinstance(properties, dict) else set[str]()
-    branches = [b for key in _BRANCHES for b in schema.get(key) or ()]
-    branches += [schema[key] for key in ("if", "then", "else", "$ref") if key in schema]
-    if isinstance(dependent := schema.get("dependentSchemas"), dict):
-        branches += dependent.values()
-    for branch in branches:
-        inner = _parameter_names(branch)
-        if inner is None:
-            return None
+def _is_flat(arguments: JsonObject, levels: int) -> bool:
+    return fits(arguments, depth=levels, nodes=1_000_000)
+
+
+def _unlisted(arguments: JsonObject) -> str:
+    """What to say where the schema refuses arguments and cannot say why."""
+    if not _is_flat(arguments, DEEPEST):
+        return f"the arguments are nested more than {DEEPEST} levels deep"
+    try:
+        json.dumps(arguments, allow_nan=False)
+    except (TypeError, ValueError) as exc:
+        return f"the arguments are not JSON: {exc}"
+    return "the arguments do not fit, somewhere deep inside them"
+
+
+def _names(view: View, level: int = 0) -> tuple[set[str], bool]:
+    """Every parameter that a schema names, and whether it lets others in."""
+    names = set(view.members)
+    is_open = view.cut or level > _DEEPEST_BRANCH
+    is_open |= view.extra is not False or "patternProperties" in view.schema
+    if is_open:
+        return names, True
+    for branch in branches_of(view):
+        inner, opened = _names(branch, level + 1)
         names |= inner
-    return names
+        is_open |= opened
+    return names, is_open

@@ -1,0 +1,206 @@
+"""What checking against a schema may cost, found out before it is ever done.
+
+A small schema can unfold to an enormous one: a definition that uses the next one twice, which uses
+the next one twice. And a recursive one is as deep as the arguments are, while a validator in native
+code has a stack to overflow. Three bounds follow from the graph of references alone, in time
+that is linear in the size of the schema:
+
+- `problem`: it unfolds to too much, or refers to itself without end: do not check at all;
+- `deepest`: levels of arguments that a recursive schema may be asked about;
+- `explained`: levels up to which its errors can be listed, since each level multiplies the list by
+  the number of branches that look at the same place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pegboard.core.json import Json, JsonObject
+from pegboard.core.schemas.keywords import DEFINITIONS, Path, children, fits
+from pegboard.core.schemas.references import localised, lookup
+
+LARGEST = 20_000
+DEEPEST = 128
+MOST_RECURSIVE = 200
+MOST_FRAMES = 1_000
+"""Nested steps of the validator that fit a thread's stack of 512 KiB with much to spare."""
+MOST_EXPLAINED = 1_000
+
+_INTO_ITEMS = frozenset({"items", "prefixItems", "additionalItems", "contains", "unevaluatedItems"})
+_INTO_VALUES = frozenset({"additionalProperties", "patternProperties", "unevaluatedProperties"})
+_ROOT = "#"
+
+
+class Bounds(NamedTuple):
+    """`None` wherever nothing needs bounding."""
+
+    problem: str | None = None
+    deepest: int | None = None
+    explained: int | None = None
+
+
+def bounds(schema: JsonObject) -> Bounds:
+    """How far arguments can be checked against the schema."""
+    if not fits(schema):
+        return Bounds("the schema is too large or too deep")
+    root, _ = localised(schema)
+    graph = _Graph(root)
+    if graph.is_too_large():
+        return Bounds("the schema unfolds to too many parts")
+    if not graph.endless:
+        return Bounds()
+    if len(graph.endless) > MOST_RECURSIVE:
+        return Bounds("the schema is recursive in too many ways")
+    if _endless({name: body.in_place for name, body in graph.bodies.items()}):
+        return Bounds("the schema refers to itself without end")
+    return graph.recursion()
+
+
+@dataclass(slots=True)
+class _Body:
+    """One schema that references lead to: its parts, and the references in them by where they look.
+
+    The key of `references` is the name and the way from the value that the body is about: empty for
+    the same value, `[]` for an item, `*` for any member.
+    """
+
+    parts: int = 0
+    levels: int = 0
+    references: Counter[tuple[str, Path]] = field(default_factory=Counter[tuple[str, Path]])
+
+    @property
+    def names(self) -> set[str]:
+        return {name for name, _ in self.references}
+
+    @property
+    def in_place(self) -> set[str]:
+        return {name for name, way in self.references if not way}
+
+
+class _Graph:
+    """The bodies of a schema by the references that lead to them."""
+
+    def __init__(self, root: JsonObject) -> None:
+        self.bodies: dict[str, _Body] = {}
+        pending: list[tuple[str, Json]] = [(_ROOT, root)]
+        while pending:
+            name, schema = pending.pop()
+            if name not in self.bodies:
+                body = self.bodies[name] = _read(schema)
+                pending += [(one, lookup(root, one)) for one in body.names]
+        self.endless = _endless({name: body.names for name, body in self.bodies.items()})
+
+    def is_too_large(self) -> bool:
+        """Whether a body has too many parts or levels once references are what they lead to."""
+        sizes, levels = dict.fromkeys(self.endless, 1), dict.fromkeys(self.endless, 1)
+        for name in self._ordered():
+            body = self.bodies[name]
+            more = sum(count * sizes[one] for (one, _), count in body.references.items())
+            size = body.parts + more
+            level = body.levels + max((levels[one] for one in body.names), default=0)
+            if size > LARGEST or level > MOST_FRAMES:
+                return True
+            if name not in self.endless:
+                sizes[name], levels[name] = size, level
+        return False
+
+    def _ordered(self) -> Iterator[str]:
+        """All bodies, each after those that it refers to and that end."""
+        done: set[str] = set()
+        for start in self.bodies:
+            stack = [(start, iter(self.bodies[start].names - self.endless))]
+            while stack:
+                name, rest = stack[-1]
+                following = next((one for one in rest if one not in done), None)
+                if following is not None:
+                    stack.append((following, iter(self.bodies[following].names - self.endless)))
+                    continue
+                stack.pop()
+                if name not in done:
+                    done.add(name)
+                    yield name
+
+    def recursion(self) -> Bounds:
+        """Bounds for a schema that is as deep as the arguments are."""
+        looks: dict[str, Counter[Path]] = {}
+        frames: dict[str, int] = {}
+        for name in self.endless:
+            self._look(name, looks, frames)
+        explained = (
+            int(len(way) * math.log(MOST_EXPLAINED, times))
+            for found in looks.values()
+            for way, times in found.items()
+            if times > 1
+        )
+        deepest = max(1, min(DEEPEST, MOST_FRAMES // max(frames.values())))
+        return Bounds(None, deepest, max(1, min(explained, default=deepest)))
+
+    def _look(
+        self, name: str, looks: dict[str, Counter[Path]], frames: dict[str, int]
+    ) -> Counter[Path]:
+        """How often a body, with what it refers to in place, looks at each place below it."""
+        if name in looks:
+            return looks[name]
+        body, found, deepest = self.bodies[name], Counter[Path](), 0
+        for (one, way), count in body.references.items():
+            if one not in self.endless:
+                continue
+            if way:
+                found[way] += count
+                continue
+            for inner, times in self._look(one, looks, frames).items():
+                found[inner] += count * times
+            deepest = max(deepest, frames[one])
+        looks[name], frames[name] = found, body.levels + deepest
+        return found
+
+
+def _read(schema: Json) -> _Body:
+    body = _Body()
+    pending: list[tuple[Json, Path, int]] = [(schema, (), 1)]
+    while pending:
+        node, way, level = pending.pop()
+        body.parts += 1
+        body.levels = max(body.levels, level)
+        if not isinstance(node, dict):
+            continue
+        reference = node.get("$ref")
+        if isinstance(reference, str):
+            body.references[reference, way] += 1
+        pending += [
+            (child, (*way, *_step(path)), level + 1)
+            for path, child in children(node)
+            if path[0] not in DEFINITIONS
+        ]
+    return body
+
+
+def _step(path: Path) -> Path:
+    """Where a keyword looks, seen from the value that its schema is about."""
+    if path[0] in _INTO_ITEMS:
+        return ("[]",)
+    if path[0] in _INTO_VALUES:
+        return ("*",)
+    return path[1:2] if path[0] == "properties" else ()
+
+
+def _endless(graph: Mapping[str, set[str]]) -> set[str]:
+    """The nodes from which some way never ends: what is left after taking away all that ends."""
+    left = {name: set(following) for name, following in graph.items()}
+    before: dict[str, list[str]] = {}
+    for name, following in graph.items():
+        for one in following:
+            before.setdefault(one, []).append(name)
+    ended = [name for name, following in left.items() if not following]
+    while ended:
+        done = ended.pop()
+        del left[done]
+        for name in before.get(done, ()):
+            left[name].discard(done)
+            if not left[name]:
+                ended.append(name)
+    return set(left)
