@@ -24,7 +24,6 @@ from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.outline import field_paths
 from pegboard.core.paths import Mark, Step, invalid_field, join_path, parse_path
 from pegboard.core.preview import preview
-from pegboard.core.selection import select
 from pegboard.core.spill import lines_of, rows_of
 from pegboard.errors import InvalidArguments
 
@@ -89,6 +88,8 @@ def read(value: Json, reading: Reading, budget: Budget) -> JsonObject:
     entries, many = locate(value, path)
     if reading.select is not None:
         subject = [entry.value for entry in entries] if many else entries[0].value
+        from pegboard.core.selection import select  # few select, and it costs an import
+
         entries, many = [Entry((), select(subject, reading.select))], False
     page: JsonObject = {"path": path} if path and not reading.path else {}
     only = None if many else entries[0]

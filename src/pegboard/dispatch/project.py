@@ -26,7 +26,6 @@ from pegboard.core.results import (
     with_note,
     with_value,
 )
-from pegboard.core.selection import check_expression, select
 from pegboard.dispatch.observe import note_tokens_before, notes
 from pegboard.errors import InvalidField
 from pegboard.ports import Handler, Layer
@@ -79,6 +78,8 @@ def _note(result: CallResult, count: Count | None) -> None:
 def _check(call: Call) -> None:
     fields, expression = call.shape.include_fields, call.shape.select
     if expression is not None:
+        from pegboard.core.selection import check_expression  # few select: it costs an import
+
         check_expression(expression)
         validate_fields(fields, None)  # fields of what is selected, which no schema describes
     else:
@@ -105,6 +106,8 @@ def shaped(result: CallResult, shape: Shape, root: str | None = None) -> CallRes
 
 def _shape(value: Json, shape: Shape, root: str | None) -> _Shaped:
     if shape.select is not None:
+        from pegboard.core.selection import select
+
         try:
             value = select(value, shape.select)
         except InvalidField as error:

@@ -204,6 +204,7 @@ class Gateway:
     async def _refresh(self) -> None:
         """Behind the first answer, look again at what can be looked at without starting it."""
         await self._answered.wait()
+        await to_thread.run_sync(self._prepare)
         if not self.configuration.settings.upstreams.refresh:
             return
         for spec in self.pool.servers:
@@ -212,6 +213,10 @@ class Gateway:
         for name in self.offers.apis:
             if name not in self.pending:
                 await self._read_api(name)
+
+    def _prepare(self) -> None:
+        """Make what the first search needs, so that it is as quick as the next."""
+        _ = self.board.index
 
     async def _retry_failures(self) -> None:
         """Try servers that could not be listed again, ever less often."""
