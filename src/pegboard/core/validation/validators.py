@@ -102,8 +102,11 @@ class Validator:
     @cached_property
     def _known(self) -> frozenset[str] | None:
         """All parameters there are; `None` where the schema lets others in."""
-        names = _parameter_names(unwrap_root(self.schema))
-        return frozenset(names) if names else None
+        root = unwrap_root(self.schema)
+        names = _parameter_names(root)
+        if names or (names is not None and root.get("additionalProperties") is False):
+            return frozenset(names)
+        return None  # a schema that names none says nothing, unless it says that there are none
 
 
 class Validators:
