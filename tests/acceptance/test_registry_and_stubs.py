@@ -1,0 +1,168 @@
+"""The first earlier system: a registry of loaders, stubs in the list, schemas on demand, a cache.
+
+Theirs: `ToolRegistry`, `ToolLoader`, `ToolStub`, `SchemaCache`, `tools/describe`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acceptance.support import (
+    LIST,
+    as_read,
+    ask,
+    call,
+    in_both_eras,
+    memory_board,
+    play,
+    play_on_stdio,
+    tracker_board,
+    twenty_tools,
+)
+from tests.conformance.clients import Era, Transcript
+
+from pegboard import Pegboard, ToolNotFound
+from pegboard.tokens import count_tokens
+
+STUB_TOKENS = 40
+"""What one stub may cost on average."""
+
+
+@in_both_eras
+@pytest.mark.parametrize("make", [memory_board, tracker_board])
+def test_a_listing_of_stubs_stays_under_its_limit(make: Callable[[], Pegboard], era: Era) -> None:
+    board = make()
+    told = play(board, era, {"stubs": LIST, "whole": ask("tools/list", lazy=False)}, face="stub")
+    stubs, whole = told["stubs"].ok["tools"], told["whole"].ok["tools"]
+    assert [t["name"] for t in stubs] == [t["name"] for t in whole]
+    assert as_read(stubs) <= STUB_TOKENS * len(stubs)
+    assert count_tokens(stubs) < 0.15 * count_tokens(whole)
+
+
+@in_both_eras
+def test_a_stub_has_a_name_a_summary_and_a_schema_that_every_client_takes(era: Era) -> None:
+    told = play(memory_board(), era, {"list": LIST}, face="stub")
+    for stub in told["list"].ok["tools"]:
+        if stub["name"] == "query_memory":
+            continue  # a pin, which every face lists whole
+        assert 0 < len(stub["description"]) <= 80
+        assert stub["inputSchema"] == {"type": "object"}
+    assert told["list"].ok["_meta"]["io.github.pegboard/lazy"] is True
+
+
+@in_both_eras
+def test_describe_is_complete(era: Era) -> None:
+    names = ["get_episode", "create_episode"]
+    told = play(
+        memory_board(),
+        era,
+        {
+            "described": ask("tools/describe", names=names),
+            "one": ask("tools/describe", tool_name="get_episode"),
+            "whole": ask("tools/list", lazy=False),
+        },
+        face="stub",
+    )
+    whole = {tool["name"]: tool for tool in told["whole"].ok["tools"]}
+    assert told["described"].ok["tools"] == [whole[name] for name in names]
+    schema = told["one"].ok["schema"]
+    assert schema["inputSchema"]["required"] == ["episode_id"]
+    assert "episode" in schema["outputSchema"]["properties"]
+    assert schema["description"]
+
+
+@in_both_eras
+def test_a_name_that_is_not_found_is_an_error_with_the_nearest(era: Era) -> None:
+    told = play(
+        memory_board(),
+        era,
+        {
+            "one": ask("tools/describe", tool_name="get_episod"),
+            "several": ask("tools/describe_batch", tool_names=["health_check", "get_episod"]),
+        },
+        face="stub",
+    )
+    assert told["one"].misuse["data"]["unknownNames"] == ["get_episod"]
+    assert told["one"].misuse["data"]["nearest"]["get_episod"][0] == "get_episode"
+    batch = told["several"].ok
+    assert [t["tool_name"] for t in batch["tools"]] == ["health_check"]
+    assert batch["missing"][0]["name"] == "get_episod"
+
+
+def test_the_same_error_in_process_is_typed() -> None:
+    with pytest.raises(ToolNotFound) as caught:
+        memory_board().describe("get_episod")
+    assert caught.value.nearest[0] == "get_episode"
+
+
+def test_a_schema_is_made_once_and_then_comes_from_the_cache() -> None:
+    board = memory_board()
+    before = board.schema_cache.stats()
+    first = board.describe("get_episode")[0].input_schema
+    made = board.schema_cache.stats()
+    second = board.describe("get_episode")[0].input_schema
+    after = board.schema_cache.stats()
+    assert first == second
+    assert made.misses == before.misses + 1
+    assert (after.misses, after.hits) == (made.misses, made.hits + 1)
+    assert 0 < after.hit_rate <= 1
+
+
+def test_a_loader_runs_on_first_use_and_once() -> None:
+    runs: list[int] = []
+
+    def load() -> list[Any]:
+        runs.append(1)
+
+        def burndown(project: str) -> str:
+            """Open issues by day."""
+            return project
+
+        return [burndown]
+
+    board = Pegboard("lazy", face="stub")
+    board.load("reports", load, description="Figures")
+    assert not board.is_loaded("reports")
+    told = play(board, "modern", {"call": call("burndown", project="x"), "list": LIST})
+    assert told["call"].ok["structuredContent"] == {"result": "x"}
+    assert told["list"].names == ["burndown"]
+    assert (board.is_loaded("reports"), len(runs)) == (True, 1)
+
+
+@in_both_eras
+def test_using_two_tools_of_twenty_saves_over_nine_tenths(era: Era, tmp_path: Path) -> None:
+    board = twenty_tools(tmp_path)
+    two = ["get_episode", "health_check"]
+    whole = play(board, era, {"list": LIST}, face="eager")["list"].ok["tools"]
+    told = play(
+        board,
+        era,
+        {"list": LIST, "described": call("describe_tools", names=two)},
+        face="proxy",
+    )
+    used = count_tokens(told["list"].ok["tools"]) + count_tokens(told["described"].text)
+    assert len(whole) == 20
+    assert used < 0.1 * count_tokens(whole)
+
+
+@pytest.fixture(scope="module", params=["legacy", "modern"])
+def on_stdio(request: pytest.FixtureRequest) -> Transcript:
+    return play_on_stdio(
+        "examples.memory",
+        request.param,
+        {
+            "list": LIST,
+            "describe": ask("tools/describe", names=["health_check"]),
+            "call": call("health_check"),
+        },
+        face="stub",
+    )
+
+
+def test_the_whole_way_works_on_standard_input_and_output(on_stdio: Transcript) -> None:
+    assert "health_check" in on_stdio["list"].names
+    assert on_stdio["describe"].ok["tools"][0]["outputSchema"]["properties"]
+    assert on_stdio["call"].ok["structuredContent"]["status"]
