@@ -1,4 +1,4 @@
-"""The example servers, used through every face in both eras: found, described, called, shortened."""
+"""The example servers driven over every face by a real client."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from pegboard.core.calls import Caller
-from pegboard.core.options import FACES, FaceName, make_options
+from pegboard.core.options import FACES, FaceName, Options, make_options
 from pegboard.core.tools import Catalog, Tool, constant
 from pegboard.errors import ConfigError
 from pegboard.faces.auto import choose, fits, known_clients
@@ -113,3 +113,13 @@ def test_the_cautious_side_is_taken_where_a_client_is_only_partly_known() -> Non
         "codex-mcp-client",
     }
     assert not table["Zed"].follows_list_changed
+
+
+def test_a_client_is_known_by_the_start_of_a_longer_name() -> None:
+    caller = Caller(era="legacy", client="codex-mcp-client (via mcp-remote 0.1.37)")
+    tools = [
+        Tool(f"t{n}", constant({"type": "object"}), description="word " * 400) for n in range(60)
+    ]
+    assert choose("auto", caller, Catalog(tools), Options()) == "eager"
+    other = Caller(era="legacy", client="codex-mcp-clientele")
+    assert choose("auto", other, Catalog(tools), Options()) == "proxy"

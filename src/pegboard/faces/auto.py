@@ -11,6 +11,7 @@ configuration and size count.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -89,5 +90,14 @@ def _size(tool: Tool) -> int:
 def _by_client(name: str, options: Options) -> str:
     if name in options.client_faces:
         return checked_face(options.client_faces[name])
-    client = known_clients().get(name)
+    client = _known_client(name)
     return "eager" if client and client.defers_tools else "auto"
+
+
+def _known_client(name: str) -> Client | None:
+    """The client of that name; bridges and some clients put more behind their names."""
+    clients = known_clients()
+    if name in clients:
+        return clients[name]
+    starts = [known for known in clients if re.match(rf"{re.escape(known)}[\s(/-]", name)]
+    return clients[max(starts, key=len)] if starts else None
