@@ -8,7 +8,7 @@ issues/create_issue     the same
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from pegboard.core.tools import Catalog, Tool
@@ -16,7 +16,6 @@ from pegboard.errors import AmbiguousName, ToolNotFound
 
 NEAREST_LIMIT = 5
 _LEAST_LIKENESS = 60.0
-_SEPARATORS = "./"
 
 
 def resolve(catalog: Catalog, name: str, category: str | None = None) -> Tool:
@@ -26,9 +25,7 @@ def resolve(catalog: Catalog, name: str, category: str | None = None) -> Tool:
         AmbiguousName: Several tools fit; the error lists an address for each.
         ToolNotFound: None fits; the error lists the nearest.
     """
-    if category is None and (tool := catalog.get(name)):
-        return tool
-    found = _candidates(catalog, name, category)
+    found = catalog.matching(name, category)
     if len(found) == 1:
         return found[0]
     if found:
@@ -71,22 +68,3 @@ def _likeness(one: str, other: str, **options: Any) -> float:
         fuzz.token_sort_ratio(one, other),
         0.85 * fuzz.token_set_ratio(one, other),
     )
-
-
-def _candidates(catalog: Catalog, name: str, category: str | None) -> list[Tool]:
-    if category is not None:
-        return [t for t in catalog.named(name) if category in (t.category, t.server)]
-    bare = catalog.named(name)
-    if bare:
-        return list(bare)
-    qualified = {
-        t.id: t for group, tail in _splits(name) for t in _candidates(catalog, tail, group)
-    }
-    return list(qualified.values())
-
-
-def _splits(name: str) -> Iterator[tuple[str, str]]:
-    """Every way to read a name as group and tool, since both may contain separators."""
-    for at, character in enumerate(name):
-        if character in _SEPARATORS and 0 < at < len(name) - 1:
-            yield name[:at], name[at + 1 :]

@@ -135,6 +135,13 @@ class Tool:
         return hash(self.id)
 
 
+def _readings(name: str) -> Iterator[tuple[str, str]]:
+    """Every way to read a name as group and tool, since both may contain separators."""
+    for at, character in enumerate(name):
+        if character in "./" and 0 < at < len(name) - 1:
+            yield name[:at], name[at + 1 :]
+
+
 def group_of(tool: Tool) -> str:
     """The one group a tool is shown under where tools are shown by group."""
     return tool.category or tool.server or "general"
@@ -215,17 +222,27 @@ class Catalog:
         """All tools of that bare name."""
         return self._by_name.get(name, ())
 
+    def matching(self, name: str, group: str | None = None) -> list[Tool]:
+        """Every tool that a name may mean: an id, a bare name, or `group.tool` and `group/tool`.
+
+        With `group`, the name is a bare one of that category or server.
+        """
+        if group is not None:
+            return [t for t in self.named(name) if group in (t.category, t.server)]
+        if tool := self._by_id.get(name):
+            return [tool]
+        if bare := self.named(name):
+            return list(bare)
+        read = {t.id: t for group, rest in _readings(name) for t in self.matching(rest, group)}
+        return list(read.values())
+
     def address(self, tool: Tool) -> str:
         """The shortest name that finds this tool and no other; what clients are shown."""
-        same = self.named(tool.name)
-        if len(same) <= 1:
-            return tool.name
-        for group, groups in (
-            (tool.server, [t.server for t in same]),
-            (tool.category, [t.category for t in same]),
-        ):
-            if group and groups.count(group) == 1:
-                return f"{group}.{tool.name}"
+        groups = [group for group in (tool.server, tool.category) if group]
+        for name in (tool.name, *(f"{group}.{tool.name}" for group in groups)):
+            found = self.matching(name)
+            if len(found) == 1 and found[0].id == tool.id:
+                return name
         return tool.id
 
     @cached_property
