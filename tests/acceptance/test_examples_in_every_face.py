@@ -1,4 +1,4 @@
-"""The example servers, used through every face in both eras: found, described, called, shortened."""
+"""The example servers through every face, in both eras: found, described, called, shortened."""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ Theirs: `HierarchicalToolManager.dispatch`, `dispatch_parallel`, `_schema_cache`
 
 from __future__ import annotations
 
+from typing import Any
+
 import anyio
 import pytest
 from mcp import Client
@@ -129,7 +131,7 @@ async def test_the_same_in_process_keeps_the_order() -> None:
 class Backend:
     """Something that is away until it comes back."""
 
-    def __init__(self, **options: float) -> None:
+    def __init__(self, **options: Any) -> None:
         self.away = True
         self.asked = 0
         self.board = Pegboard("shaky", face="hierarchy", **options)
