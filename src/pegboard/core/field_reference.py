@@ -1,12 +1,13 @@
 """The fields of results as people look them up: path, type, description, example, in a page.
 
-An example comes from the schema if it has one, else from a sample result.
+An example comes from the schema if it has one, else from a sample result; on a page also from a
+field of the same name and type in a sample of another tool.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.paths import Mark, Step, parse_path
@@ -18,6 +19,7 @@ from pegboard.core.tools import Tool
 
 _ROOM = Room(depth=0, values=12, literal=40)
 _SHORT = Room(depth=0, values=0, literal=60)
+_LONGEST_TEXT = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +50,29 @@ def field_entries(schema: JsonObject | None, sample: Json = None) -> list[FieldE
 
 def fields_page(server: str, tools: Iterable[Tool], samples: Mapping[str, Json]) -> str:
     """The reference of all tools of a server, as Markdown; `samples` are results by tool id."""
+    listed = sorted(tools, key=lambda t: (t.category or "", t.name))
+    entries = {t.id: field_entries(t.output_schema, samples.get(t.id)) for t in listed}
+    known: dict[tuple[str, str], str] = {}
+    for entry in (e for of_tool in entries.values() for e in of_tool if e.example):
+        known.setdefault(_kind(entry), entry.example)
     parts = [f"# Fields of {server}\n", _INTRODUCTION]
     group = None
-    for tool in sorted(tools, key=lambda t: (t.category or "", t.name)):
+    for tool in listed:
         if tool.category != group:
             group = tool.category
             parts.append(f"## {group or 'other'}\n")
-        parts.append(_section(tool, samples.get(tool.id)))
+        rows = [e if e.example else _with_example(e, known) for e in entries[tool.id]]
+        parts.append(_section(tool, rows))
     return "\n".join(parts)
+
+
+def _kind(entry: FieldEntry) -> tuple[str, str]:
+    """What tells one field from another across tools: its own name, and its type."""
+    return entry.path.rpartition(".")[2], entry.type
+
+
+def _with_example(entry: FieldEntry, known: Mapping[tuple[str, str], str]) -> FieldEntry:
+    return replace(entry, example=known.get(_kind(entry), ""))
 
 
 _INTRODUCTION = (
@@ -64,9 +81,8 @@ _INTRODUCTION = (
 )
 
 
-def _section(tool: Tool, sample: Json) -> str:
+def _section(tool: Tool, entries: Sequence[FieldEntry]) -> str:
     lines = [f"### {tool.name}\n", f"{tool.summary}.\n"]
-    entries = field_entries(tool.output_schema, sample)
     if not entries:
         return "\n".join([*lines, "Says nothing of its result.\n"])
     lines += ["| field | type | description | example |", "|---|---|---|---|"]
@@ -96,27 +112,30 @@ def _type(view: View) -> str:
 def _example(path: str, views: Sequence[View], sample: Json) -> str:
     for view in views:
         for value in (*_listed(view.schema.get("examples")), *(literals(view) or ())):
-            if _is_plain(value):
-                return literal(value, _SHORT)
-    found = (literal(v, _SHORT) for v in _at(sample, parse_path(path)) if _is_plain(v))
+            if value is not None:
+                return _short(value)
+    found = (_short(v) for v in _at(sample, parse_path(path)) if v not in (None, [], {}))
     return next((text for text in found if text != MORE), "")
+
+
+def _short(value: Json) -> str:
+    """The text of a value; a long text with its beginning, other long values not at all."""
+    if isinstance(value, str) and len(value) > _LONGEST_TEXT:
+        value = value[: _LONGEST_TEXT - 3] + "..."
+    return literal(value, _SHORT)
 
 
 def _listed(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _is_plain(value: Json) -> bool:
-    return value is not None and not isinstance(value, (dict, list))
-
-
 def _at(value: Json, path: Sequence[Step]) -> Iterator[Json]:
     """Every value that a path leads to; lists are looked through."""
-    if isinstance(value, list):
+    if not path:
+        yield value
+    elif isinstance(value, list):
         for item in value:
             yield from _at(item, path)
-    elif not path:
-        yield value
     elif path[0] is Mark.EACH:
         yield from _at(value, path[1:])
     elif isinstance(value, dict):
