@@ -1,4 +1,4 @@
-"""The example servers driven over every face by a real client."""
+"""The example servers through every face, in both eras: found, described, called, shortened."""
 
 from __future__ import annotations
 

@@ -171,11 +171,7 @@ class _Function:
         properties: JsonObject = {
             name: self._described(name, prop) for name, prop in schema.get("properties", {}).items()
         }
-        whole: JsonObject = {**schema, "properties": properties}
-        if not properties:
-            # Without parameters there is no schema by which an unknown one could be told.
-            whole.setdefault("additionalProperties", False)
-        return Schemas(whole, tool.output_schema)
+        return Schemas({**schema, "properties": properties}, tool.output_schema)
 
     def _described(self, name: str, schema: JsonObject) -> JsonObject:
         # pydantic titles every parameter with its own name, which tells a model nothing.

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import click
 import typer
 
-from pegboard.cli import call, demo, describe, doctor, listing, search, serve
+from pegboard.cli import call, demo, describe, doctor, fields, listing, search, serve
 from pegboard.cli.output import EXIT_CONFIGURATION, EXIT_FAILED, fail
 from pegboard.errors import ConfigError, PegboardError
 
@@ -26,6 +25,7 @@ app.command("list")(listing.list_tools)
 app.command("search")(search.search)
 app.command("describe")(describe.describe)
 app.command("call")(call.call)
+app.command("fields")(fields.fields)
 app.command("doctor")(doctor.doctor)
 
 
@@ -37,17 +37,13 @@ def _options(
 
 
 def run() -> None:
-    """Run the command line; our errors become a sentence and an exit code."""
+    """Run the command line; our errors become a sentence and an exit code.
+
+    Wrong use is Typer's to tell, with exit code 2.
+    """
     debug = "--debug" in sys.argv[1:]
     try:
-        code = app(standalone_mode=False)
-        if isinstance(code, int) and code:  # what `typer.Exit` becomes outside standalone mode
-            raise SystemExit(code)
-    except click.exceptions.Abort:
-        raise SystemExit(130) from None
-    except click.ClickException as exc:
-        exc.show()
-        raise SystemExit(exc.exit_code) from None
+        app()
     except PegboardError as exc:
         if debug:
             raise

@@ -77,7 +77,7 @@ def contents_of(result: CallResult) -> Contents:
     The value is the one thing that the result says, or a list where it says several.
     """
     payload = payload_of(result)
-    data = result.structured if payload is None else payload.value
+    data = result.structured if payload is None else payload.said
     mirrors = () if payload is None else payload.texts
     blocks = dict(enumerate(result.content))
     stays = {i for i, block in blocks.items() if is_binary(block) or is_note(block)}

@@ -29,15 +29,24 @@ _PLAIN = re.compile(r"[\w$@/-]+")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One step into a result and what lies below it; `cut` when more does than was read."""
+    """One step into a result and what lies below it; `cut` when more does than was read.
+
+    `views` are the schemas that a value there may have.
+    """
 
     step: str
     below: tuple[Field, ...] = ()
     cut: bool = False
+    views: tuple[View, ...] = ()
 
 
 def output_fields(schema: Json, *, most: int = MOST) -> Iterator[str]:
     """Each path into a result of this schema, parents before children; at most so many."""
+    return (path for path, _ in fields_by_path(schema, most=most))
+
+
+def fields_by_path(schema: Json, *, most: int = MOST) -> Iterator[tuple[str, Field]]:
+    """The same with what is known of each."""
     return islice(_paths(_tree(schema), ""), most)
 
 
@@ -64,7 +73,7 @@ def _fields(views: Sequence[View], level: int) -> tuple[Field, ...]:
 
 def _field(step: str, views: Sequence[View], level: int) -> Field:
     cut = any(view.cut for view in views)
-    return Field(step, _fields(views, level), cut)
+    return Field(step, _fields(views, level), cut, tuple(views))
 
 
 def _shapes(view: View, level: int = 0) -> Iterator[View]:
@@ -90,7 +99,7 @@ def _steps(view: View) -> Iterator[tuple[str, View]]:
             yield _EACH, view.at(schema)
 
 
-def _paths(fields: Sequence[Field], prefix: str) -> Iterator[str]:
+def _paths(fields: Sequence[Field], prefix: str) -> Iterator[tuple[str, Field]]:
     for field in fields:
         if field.step == MORE:
             continue
@@ -99,7 +108,7 @@ def _paths(fields: Sequence[Field], prefix: str) -> Iterator[str]:
             continue
         path = f"{prefix}.{field.step}" if prefix else field.step
         if field.step != _ANY:
-            yield path
+            yield path, field
         yield from _paths(field.below, path)
 
 

@@ -1,0 +1,140 @@
+"""`pegboard fields`: what the results of a tool hold, and what a selection of it saves."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board
+from pegboard.cli.output import EXIT_FAILED, out, print_json
+from pegboard.core.calls import CallResult
+from pegboard.core.field_reference import field_entries, fields_page
+from pegboard.core.fields import validate_fields
+from pegboard.core.json import Json, JsonObject
+from pegboard.core.paths import parse_fields
+from pegboard.core.projection import Savings, project, savings
+from pegboard.core.results import payload_of
+from pegboard.core.schemas import field_outline
+from pegboard.core.tools import Tool
+from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
+
+
+def fields(
+    name: Annotated[str | None, typer.Argument(help="The name of a tool.")] = None,
+    config: ConfigOption = None,
+    catalog: CatalogOption = None,
+    result: Annotated[
+        Path | None,
+        typer.Option(
+            "--try", metavar="FILE", exists=True, dir_okay=False, help="A result of the tool."
+        ),
+    ] = None,
+    include: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Fields to keep of that result.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every tool, as a page of Markdown.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the fields of a tool's results; with --try, the tokens before and after a selection."""
+    if everything == (name is not None) or (everything and result is not None):
+        raise typer.BadParameter("say which tool: NAME, or --all")
+    if (result is None) != (include is None):
+        raise typer.BadParameter("--try FILE and --include A,B belong together")
+    board = open_board(catalog, config)
+    if name is None:
+        _show_all(board.name, board.tools(), as_json=as_json)
+        return
+    tool = board.describe(name)[0]
+    if result is None:
+        _show_fields(tool, as_json=as_json)
+    else:
+        _try(tool, _read_result(result), include or "", as_json=as_json)
+
+
+def _show_all(server: str, tools: list[Tool], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"tools": [_reference(tool) for tool in tools]})
+    else:
+        typer.echo(fields_page(server, tools, {}), nl=False)
+
+
+def _show_fields(tool: Tool, *, as_json: bool) -> None:
+    if as_json:
+        print_json(_reference(tool))
+        return
+    if not tool.output_fields:
+        out.print(f"{tool.name} says nothing of its result.", highlight=False)
+        raise typer.Exit(EXIT_FAILED)
+    outline = field_outline(tool.output_schema)
+    out.print(f"{tool.name} -> {{{outline}}}", style="bold", markup=False, highlight=False)
+    table = Table("field", "type", "description", box=None, header_style="bold")
+    for entry in field_entries(tool.output_schema):
+        table.add_row(
+            *(text.replace("[", "\\[") for text in (entry.path, entry.type)), entry.description
+        )
+    out.print(table)
+
+
+def _reference(tool: Tool) -> JsonObject:
+    entries = field_entries(tool.output_schema)
+    return {
+        "tool": tool.name,
+        "outline": field_outline(tool.output_schema) if entries else "",
+        "fields": [entry.wire() for entry in entries],
+    }
+
+
+def _read_result(path: Path) -> Json:
+    """The data of a saved result: a JSON value, or a whole `tools/call` result."""
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except ValueError as exc:
+        raise typer.BadParameter(f"{path} is not JSON: {exc}") from exc
+    if isinstance(value, dict) and isinstance(value.get("content"), list):
+        payload = payload_of(CallResult(value))
+        if payload is None:
+            raise typer.BadParameter(f"{path} is a result without data to select from")
+        return payload.value
+    return value
+
+
+def _try(tool: Tool, value: Json, include: str, *, as_json: bool) -> None:
+    wanted = parse_fields(include)
+    validate_fields(wanted, tool.output_schema, tool.projection_root)
+    told = savings(value, wanted, count_tokens, tool.projection_root)
+    if as_json:
+        print_json(_as_json(tool, wanted, told, project(value, wanted, tool.projection_root)))
+    else:
+        _show_savings(wanted, told)
+    if told.missing:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _as_json(tool: Tool, wanted: tuple[str, ...], told: Savings, kept: Json) -> JsonObject:
+    return {
+        "tool": tool.name,
+        "tokenizer": DEFAULT_TOKENIZER,
+        "include_fields": list(wanted),
+        "before": told.before,
+        "after": told.after,
+        "saved": round(told.saved, 4),
+        "missing": list(told.missing),
+        "result": kept,
+    }
+
+
+def _show_savings(wanted: tuple[str, ...], told: Savings) -> None:
+    table = Table("", "tokens", box=None, header_style="bold")
+    table.columns[1].justify = "right"
+    table.add_row("whole", f"{told.before:,}")
+    table.add_row(", ".join(wanted).replace("[", "\\["), f"{told.after:,}")
+    out.print(table)
+    out.print(f"{told.saved:.1%} saved ({DEFAULT_TOKENIZER})", style="bold green", highlight=False)
+    if told.missing:
+        out.print(f"not in this result: {', '.join(told.missing)}", markup=False, highlight=False)
