@@ -26,6 +26,14 @@ import anyio
 
 HERE = os.path.abspath(__file__)
 TICKS = os.sysconf("SC_CLK_TCK")
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string"},
+        "limit": {"type": "integer"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+    },
+}
 ARGUMENTS = {"query": "a short question", "limit": 10, "tags": ["one", "two"]}
 
 
@@ -36,7 +44,7 @@ def make_server() -> Any:
     import mcp_types as t
     from mcp.server.lowlevel.server import Server
 
-    schema = {"type": "object", "properties": {"query": {"type": "string"}}}
+    schema = SCHEMA
 
     async def list_tools(ctx: Any, params: Any) -> t.ListToolsResult:
         return t.ListToolsResult(tools=[t.Tool(name="search", input_schema=schema)])
@@ -64,7 +72,7 @@ def make_gateway(spec: Any) -> Any:
     from pegboard.upstream.relay import Relay
     from pegboard.upstream.source import UpstreamSource
 
-    schema = {"type": "object", "properties": {"query": {"type": "string"}}}
+    schema = SCHEMA
     tool = Tool("search", constant(schema), server=spec.name)
 
     @asynccontextmanager
@@ -141,10 +149,10 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def http_process(*args: str) -> AsyncGenerator[str]:
+async def http_process(*args: str, program: str = HERE) -> AsyncGenerator[str]:
     """A server of ours on a free port, by its URL."""
     port = free_port()
-    command = [sys.executable, HERE, *args, "--port", str(port)]
+    command = [sys.executable, program, *args, "--port", str(port)]
     async with await anyio.open_process(command, stdout=None, stderr=None) as process:
         try:
             with anyio.fail_after(30):
