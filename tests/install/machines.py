@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pegboard.install import carrying_out
 from pegboard.install.clients import Client, Machine, System, client_of
@@ -24,15 +25,19 @@ class Desk:
     def file(self) -> Path:
         return self.machine.file_of(self.client)
 
-    def write(self, data: bytes) -> Path:
-        self.file.parent.mkdir(parents=True, exist_ok=True)
-        self.file.write_bytes(data)
-        return self.file
+    def write(self, data: bytes | str) -> Path:
+        path = self.file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data.encode() if isinstance(data, str) else data)
+        return path
 
-    def plan(self, **given: object) -> Plan:
-        return plan_install(self.client, self.machine, command=COMMAND, **given)  # pyright: ignore[reportArgumentType]
+    def text(self) -> str:
+        return self.file.read_bytes().decode()
 
-    def install(self, **given: object) -> Plan:
+    def plan(self, **given: Any) -> Plan:
+        return plan_install(self.client, self.machine, command=COMMAND, **given)
+
+    def install(self, **given: Any) -> Plan:
         plan = self.plan(**given)
         carrying_out.install(plan)
         return plan
@@ -47,6 +52,6 @@ def desk(key: str, home: Path, system: System = "linux") -> Desk:
     return Desk(client_of(key), Machine(system, home))
 
 
-def golden(key: str, name: str) -> Path:
-    """A kept file of a client, whatever its suffix."""
-    return next((GOLDEN / key).glob(f"{name}.*"))
+def golden(key: str, name: str) -> bytes:
+    """A golden file of a client, whatever its suffix."""
+    return next((GOLDEN / key).glob(f"{name}.*")).read_bytes()

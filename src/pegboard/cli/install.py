@@ -31,7 +31,9 @@ ClientArgument = Annotated[
 ]
 FileOption = Annotated[
     Path | None,
-    typer.Option("--file", metavar="FILE", help="Another file of that client, such as a project's."),
+    typer.Option(
+        "--file", metavar="FILE", help="Another file of that client, such as a project's."
+    ),
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show the change, write nothing.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

@@ -24,6 +24,7 @@ from pegboard.core.json import Json, JsonObject
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"\s*")
 _COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|/\*.*?\*/|//[^\r\n]*\Z')
 _REST_OF_LINE = re.compile(r"[^\S\r\n]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[^\S\r\n]*)?(?=\r?\n)")
 _INDENTED = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 
@@ -154,8 +155,8 @@ def _without(text: str, table: Table, names: set[str]) -> str:
     last = table.members[-1]
     if kept and kept[-1] is not last and _comma_at(text, last) is None:
         pieces[-1] = _without_comma(text, kept[-1])
-    tail = text[last.end : table.close]
-    return text[: table.open + 1] + "".join(pieces) + tail + text[table.close :]
+    inside = _joined([*pieces, text[last.end : table.close]], _newline(text))
+    return text[: table.open + 1] + inside + text[table.close :]
 
 
 def _comma_at(text: str, member: Member) -> int | None:
@@ -199,20 +200,38 @@ def _append_raw(text: str, table: str, raw: _Raw) -> str:
 def _appended(text: str, table: Table, raw: _Raw) -> str:
     """The text with one more member at the end of the table."""
     newline = _newline(text)
+    before, after = text[: table.open + 1], text[table.close :]
     if not table.members:
         inside = text[table.open + 1 : table.close]
         closing = inside[inside.rfind("\n") :] if "\n" in inside else ""
         head = inside[: len(inside) - len(closing)]
         if "\n" in raw.above and not closing:
             closing = newline + _indent_of_line(text, table.open)
-        end = raw.behind + closing
-        kept = head if head.strip() else ""
-        return f"{text[: table.open + 1]}{kept}{raw.above}{raw.member}{end}{text[table.close :]}"
+        parts = [head if head.strip() else "", raw.above + raw.member + raw.behind, closing]
+        return before + _joined(parts, newline) + after
     last = table.members[-1]
-    trails = _comma_at(text, last) is not None  # the file likes a comma after the last one too
-    before = text[: last.value_end] + ("" if trails else ",") + text[last.value_end : last.end]
-    comma = "," if trails else ""
-    return f"{before}{raw.above}{raw.member}{comma}{raw.behind}{text[last.end :]}"
+    comma = "," if _comma_at(text, last) is not None else ""  # some files like a last one
+    own = text[last.value_end : last.end] if comma else "," + text[last.value_end : last.end]
+    parts = [
+        text[table.open + 1 : last.value_end] + own,
+        raw.above + raw.member + comma + raw.behind,
+        text[last.end : table.close],
+    ]
+    return before + _joined(parts, newline) + after
+
+
+def _joined(parts: Iterable[str], newline: str) -> str:
+    """The parts one after the other; a comment up to the end of its line gets that end."""
+    whole = ""
+    for part in parts:
+        whole += newline if part and _ends_in_comment(whole) and part[0] not in "\r\n" else ""
+        whole += part
+    return whole + newline if _ends_in_comment(whole) else whole
+
+
+def _ends_in_comment(text: str) -> bool:
+    last_line = text[text.rfind("\n") + 1 :]
+    return any(piece[0].startswith("//") for piece in _PIECE.finditer(last_line))
 
 
 # --- style --------------------------------------------------------------------------------------
