@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 
-from pegboard.cli import call, demo, describe, doctor, fields, listing, search, serve
-from pegboard.cli.output import EXIT_CONFIGURATION, EXIT_FAILED, fail
+from pegboard.cli import (
+    call,
+    clients,
+    demo,
+    describe,
+    doctor,
+    fields,
+    install,
+    listing,
+    search,
+    serve,
+)
+from pegboard.cli.output import (
+    EXIT_CONFIGURATION,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    fail,
+    suit_streams,
+)
 from pegboard.errors import ConfigError, PegboardError
+
+_WRONG_USE: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+"""The root of what Typer raises for wrong use; it exports only some of its leaves."""
 
 app = typer.Typer(
     name="pegboard",
@@ -27,29 +49,69 @@ app.command("describe")(describe.describe)
 app.command("call")(call.call)
 app.command("fields")(fields.fields)
 app.command("doctor")(doctor.doctor)
+app.command("install")(install.install)
+app.command("uninstall")(install.uninstall)
+app.command("clients")(clients.clients)
 
 
 @app.callback()
 def _options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; goes anywhere.")
+    ] = False,
 ) -> None:
-    """Set what holds for every command; `run` reads it from the command line itself."""
+    """Set what holds for every command; `run` takes it off the command line itself."""
 
 
-def run() -> None:
-    """Run the command line; our errors become a sentence and an exit code.
-
-    Wrong use is Typer's to tell, with exit code 2.
-    """
-    debug = "--debug" in sys.argv[1:]
+def run(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; what fails becomes a sentence and an exit code."""
+    words, debug = _without_debug(sys.argv[1:] if arguments is None else arguments)
+    suit_streams()
     try:
-        app()
-    except PegboardError as exc:
+        code = app(words, standalone_mode=False)
+        sys.stdout.flush()
+    except (typer.Abort, KeyboardInterrupt):
+        raise SystemExit(EXIT_INTERRUPTED) from None
+    except BrokenPipeError:  # whoever read our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(EXIT_FAILED) from None
+    except Exception as exc:
         if debug:
             raise
+        raise SystemExit(_told(exc)) from None
+    if isinstance(code, int) and code:  # what `typer.Exit` becomes outside standalone mode
+        raise SystemExit(code)
+
+
+def _told(exc: BaseException) -> int:
+    """Say in one sentence what is wrong; gives the exit code."""
+    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
+        exc = exc.exceptions[0]
+    if isinstance(exc, _WRONG_USE):
+        return _told_wrong_use(exc)
+    if isinstance(exc, PegboardError):
         fail(exc.message)
-        raise SystemExit(
-            EXIT_CONFIGURATION if isinstance(exc, ConfigError) else EXIT_FAILED
-        ) from None
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
+        return EXIT_CONFIGURATION if isinstance(exc, ConfigError) else EXIT_FAILED
+    if isinstance(exc, OSError):
+        fail(f"{exc.filename or 'The system'}: {exc.strerror or exc}.")
+        return EXIT_FAILED
+    fail(f"This is a fault of Pegboard ({type(exc).__name__}: {exc}): --debug shows where.")
+    return EXIT_FAILED
+
+
+def _told_wrong_use(exc: Any) -> int:
+    message = exc.format_message()
+    if not message:  # help was shown instead
+        return exc.exit_code
+    context = getattr(exc, "ctx", None)
+    command = context.command_path if context is not None else "pegboard"
+    fail(f"{message.rstrip('.')}. See `{command} --help`.")
+    return exc.exit_code
+
+
+def _without_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
+    """The arguments without `--debug`, wherever it stands before a `--`."""
+    words = list(arguments)
+    end = words.index("--") if "--" in words else len(words)
+    ours = [word for word in words[:end] if word != "--debug"]
+    return [*ours, *words[end:]], len(ours) < end

@@ -71,7 +71,7 @@ class Document:
     def _lines(self) -> dict[KeyPath, list[int]]:
         if self.syntax == "toml":
             return {}
-        pairs = _json_keys(_blanked(self.text)) if self.syntax == "json" else _yaml_keys(self.text)
+        pairs = _json_keys(blanked(self.text)) if self.syntax == "json" else _yaml_keys(self.text)
         lines: dict[KeyPath, list[int]] = {}
         for key, line in pairs:
             lines.setdefault(key, []).append(line)
@@ -140,13 +140,13 @@ def _parse_json(text: str, path: Path) -> tuple[Json, bool]:
     if not text.strip():
         return {}, False
     try:
-        return json.loads(_blanked(text), object_pairs_hook=pairs), repeats
+        return json.loads(blanked(text), object_pairs_hook=pairs), repeats
     except json.JSONDecodeError as exc:
         where = f"column {exc.colno}: {exc.msg[0].lower()}{exc.msg[1:]}."
         raise located(path, f"this is not valid JSON at {where}", line=exc.lineno) from exc
 
 
-def _blanked(text: str) -> str:
+def blanked(text: str) -> str:
     """The same JSON without comments and trailing commas, every other character in its place."""
 
     def blank(match: re.Match[str]) -> str:

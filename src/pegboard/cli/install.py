@@ -1,0 +1,193 @@
+"""`pegboard install` and `pegboard uninstall`: one entry in a client instead of many, and back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pegboard.cli.boards import JsonOption
+from pegboard.cli.output import EXIT_FAILED, out, print_json
+from pegboard.core.json import Json, JsonObject
+from pegboard.install.clients import Machine, client_of, clients
+
+if TYPE_CHECKING:
+    from pegboard.install.plan import Plan
+
+
+def _complete(incomplete: str) -> list[str]:
+    return [key for key in clients() if key.startswith(incomplete)]
+
+
+ClientArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="CLIENT", help=", ".join(clients()), autocompletion=_complete, show_default=False
+    ),
+]
+FileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--file", metavar="FILE", help="Another file of that client, such as a project's."
+    ),
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show the change, write nothing.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def install(
+    client: ClientArgument,
+    file: FileOption = None,
+    face: Annotated[
+        str | None, typer.Option(metavar="FACE", help="Another face than the one that suits it.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SERVER", help="Leave this server where it is; may be repeated."),
+    ] = None,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Put Pegboard in front of the servers of an MCP client."""
+    from pegboard.install import carrying_out
+    from pegboard.install.plan import plan_install
+
+    plan = plan_install(
+        client_of(client),
+        this_machine(),
+        command=_command(),
+        file=file,
+        face=face,
+        keep=keep or (),
+    )
+    if not as_json:
+        _show_install(plan)
+    done = False
+    if not dry_run and (plan.is_change or not plan.ours.record.exists()):
+        _ask(yes, as_json, f"Change {plan.path}?")
+        carrying_out.install(plan)
+        done = True
+    if as_json:
+        print_json({**_as_json(plan), "done": done})
+    elif done:
+        out.print(f"Done. Restart {plan.client.title}; `pegboard uninstall {client}` undoes it.")
+
+
+def uninstall(
+    client: ClientArgument,
+    file: FileOption = None,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Take Pegboard out of an MCP client and put its servers back."""
+    from pegboard.install import carrying_out
+    from pegboard.install.plan import plan_uninstall
+
+    plan = plan_uninstall(client_of(client), this_machine(), file=file)
+    if not as_json:
+        _show_diff(plan)
+    if not dry_run:
+        _ask(yes, as_json, f"Put {plan.path} back?")
+        carrying_out.uninstall(plan)
+    if as_json:
+        print_json({**_as_json(plan), "done": not dry_run})
+    elif not dry_run:
+        out.print(f"Done. {plan.client.title} has its servers back; restart it.")
+
+
+def this_machine() -> Machine:
+    """The machine that this runs on."""
+    system = "win32" if sys.platform == "win32" else "darwin" if sys.platform == "darwin" else None
+    return Machine(system or "linux", Path.home(), os.environ)
+
+
+def _command() -> tuple[str, ...]:
+    """What starts Pegboard: by its full path, since clients look in few folders."""
+    running = Path(sys.argv[0])
+    if running.stem == "pegboard" and running.is_file():
+        return (str(running.absolute()),)
+    found = shutil.which("pegboard")
+    return (found,) if found else (sys.executable, "-m", "pegboard")
+
+
+def _ask(yes: bool, as_json: bool, question: str) -> None:
+    if yes:
+        return
+    if as_json or not sys.stdin.isatty():
+        raise typer.BadParameter("nobody can be asked here: say --yes, or --dry-run to look only")
+    if not typer.confirm(question):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _show_install(plan: Plan) -> None:
+    from rich.markup import escape
+
+    client = plan.client
+    if not plan.is_change and plan.ours.record.exists():
+        out.print(f"{client.title} has Pegboard already; nothing to change in {plan.path}.")
+        return
+    _show_diff(plan)
+    if plan.taken:
+        out.print(f"Taken over: {escape(', '.join(plan.taken))}", highlight=False)
+    else:
+        out.print(f"No servers to take over; add some to {plan.ours.settings}.", highlight=False)
+    for left in plan.left:
+        out.print(f"Stays: {escape(left.name)} ({escape(left.reason)})", highlight=False)
+    out.print(f"Face: {plan.face}. Servers are kept in {plan.ours.folder}.", highlight=False)
+
+
+def _show_diff(plan: Plan) -> None:
+    from rich.text import Text
+
+    styles = {"+": "green", "-": "red", "@": "cyan"}
+    for line in _shown_diff(plan).splitlines():
+        style = "bold" if line.startswith(("+++", "---")) else styles.get(line[:1], "")
+        out.print(Text(line, style=style), soft_wrap=True)
+
+
+def _shown_diff(plan: Plan) -> str:
+    """The difference without the secrets that clients keep in their files."""
+    from pegboard.config.documents import parse
+    from pegboard.observe.redact import Redactor
+
+    plain = Redactor()
+    secrets: list[str] = []
+    for data in (plan.content.data, plan.after):
+        if data:
+            value = parse(data.decode("utf-8-sig"), plan.path).value
+            secrets += _changed_texts(value, plain.value(value))
+    return Redactor(secrets).text(plan.diff())
+
+
+def _changed_texts(before: Json, after: Json) -> list[str]:
+    """The texts of a value that are secret, which its redacted twin shows."""
+    if isinstance(before, str):
+        return [] if before == after else [before]
+    if isinstance(before, dict):
+        parts: Any = after if isinstance(after, dict) else {}
+        return [t for k, v in before.items() for t in _changed_texts(v, parts.get(k))]
+    if isinstance(before, list):
+        items: Any = after if isinstance(after, list) else [None] * len(before)
+        return [t for v, w in zip(before, items, strict=False) for t in _changed_texts(v, w)]
+    return []
+
+
+def _as_json(plan: Plan) -> JsonObject:
+    return {
+        "client": plan.client.key,
+        "title": plan.client.title,
+        "file": str(plan.path),
+        "face": plan.face or None,
+        "changed": plan.is_change,
+        "taken": list(plan.taken),
+        "left": [{"name": left.name, "reason": left.reason} for left in plan.left],
+        "config": str(plan.ours.settings),
+        "backup": str(plan.ours.backup),
+        "diff": _shown_diff(plan),
+    }

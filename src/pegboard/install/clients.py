@@ -1,0 +1,130 @@
+"""The clients that can be installed into, and where each keeps its servers on which system.
+
+System, home folder and environment are arguments, so that one machine can answer for all three.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from pegboard.core.json import Json
+from pegboard.core.names import nearest
+from pegboard.core.options import FaceName
+from pegboard.errors import ConfigError
+from pegboard.faces.auto import known_clients
+
+Shape: TypeAlias = Literal["plain", "typed", "codex", "zed", "goose", "opencode"]
+System: TypeAlias = Literal["linux", "darwin", "win32"]
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One MCP client, as `clients.toml` describes it."""
+
+    key: str
+    title: str
+    known_as: str
+    table: str
+    shape: Shape
+    files: tuple[str, ...]
+    found_by: tuple[str, ...]
+    source: str
+    windows: tuple[str, ...] = ()
+    kept_as: str = ""
+
+    @property
+    def face(self) -> FaceName:
+        """The face that suits it: one that defers tools by itself is best shown them all."""
+        known = known_clients().get(self.known_as)
+        return "eager" if known and known.defers_tools else "proxy"
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where things are on a machine."""
+
+    system: System
+    home: Path
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    @property
+    def app(self) -> Path:
+        """The folder in which programs keep their data."""
+        if self.system == "win32":
+            return self._named("APPDATA", self.home / "AppData" / "Roaming")
+        if self.system == "darwin":
+            return self.home / "Library" / "Application Support"
+        return self.config
+
+    @property
+    def config(self) -> Path:
+        """The folder of configuration files, by the convention of XDG."""
+        return self._named("XDG_CONFIG_HOME", self.home / ".config")
+
+    @property
+    def ours(self) -> Path:
+        """The folder in which we keep what was taken over from clients."""
+        return self._named("PEGBOARD_CONFIG_HOME", self.app / "pegboard") / "clients"
+
+    def files_of(self, client: Client) -> list[Path]:
+        """Where the client's file may be, the likeliest first."""
+        named = client.windows if self.system == "win32" and client.windows else client.files
+        return [self._path(template) for template in named]
+
+    def file_of(self, client: Client) -> Path:
+        """The client's file: the one that is there, else the one that it would make."""
+        candidates = self.files_of(client)
+        here = [path for path in candidates if path.is_symlink() or path.exists()]
+        rooms = [path for path in candidates if path.parent.exists()]
+        return (here or rooms or candidates)[0]
+
+    def has(self, client: Client) -> bool:
+        """Whether the client seems to be installed."""
+        evidence = [*self.files_of(client), *(self._path(name) for name in client.found_by)]
+        return any(path.is_symlink() or path.exists() for path in evidence)
+
+    def _path(self, template: str) -> Path:
+        return Path(
+            template.format(
+                home=self.home,
+                app=self.app,
+                config=self.config,
+                codex=self._named("CODEX_HOME", self.home / ".codex"),
+                claude=self._named("CLAUDE_CONFIG_DIR", self.home),
+            )
+        )
+
+    def _named(self, variable: str, default: Path) -> Path:
+        return Path(self.env[variable]) if self.env.get(variable) else default
+
+
+@cache
+def clients() -> dict[str, Client]:
+    """All clients that can be installed into, by key."""
+    text = files("pegboard.install").joinpath("clients.toml").read_text("utf-8")
+    rows = tomllib.loads(text)["client"]
+    return {row["key"]: Client(**{k: _frozen(v) for k, v in row.items()}) for row in rows}
+
+
+def client_of(key: str) -> Client:
+    """The client of that key.
+
+    Raises:
+        ConfigError: There is none; names the nearest and all of them.
+    """
+    known = clients()
+    if key in known:
+        return known[key]
+    meant = nearest(key, list(known), limit=1)
+    hint = f" Did you mean {meant[0]!r}?" if meant else ""
+    raise ConfigError(f"Unknown client {key!r}.{hint} Clients: {', '.join(known)}.", nearest=meant)
+
+
+def _frozen(value: Json) -> Json:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,184 @@
+"""YAML changed as text: the parser says on which lines things stand, and only those are touched.
+
+A mapping in block style is lines; a member is its lines and the comments right above it. A table
+written in braces on one line is not changed but refused.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pegboard.core.json import JsonObject
+from pegboard.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A key of the table and the lines it takes, the last excluded."""
+
+    key: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The table: the line of its key, where its value begins and ends, and its members."""
+
+    line: int
+    column: int
+    empty_value: tuple[int, int] | None
+    """Where `{}` or `null` stands on the key's line, when there are no members."""
+    members: tuple[Member, ...]
+    indent: int
+
+
+def put(text: str, table: str, name: str, value: JsonObject) -> str:
+    """The text with one more member in the table, which is made where it is missing."""
+    return _with_lines(text, table, lambda indent: _dumped({name: value}, indent))
+
+
+def drop(text: str, table: str, names: Iterable[str]) -> str:
+    """The text without these members of the table."""
+    found = _table(text, table)
+    gone = [m for m in found.members if m.key in set(names)] if found else []
+    if found is None or not gone:
+        return text
+    lines = text.splitlines(keepends=True)
+    for member in reversed(gone):
+        del lines[member.start : member.end]
+    if len(gone) == len(found.members):
+        key_line = lines[found.line]
+        bare = key_line.rstrip("\r\n")
+        code, mark, comment = bare.partition(" #")
+        lines[found.line] = f"{code.rstrip()} {{}}{mark}{comment}{key_line[len(bare) :]}"
+    return "".join(lines)
+
+
+def copied(text: str, table: str, source: str, names: Sequence[str]) -> str:
+    """The text with members of another text's table, as they are written there."""
+    found = _table(source, table)
+    lines = source.splitlines(keepends=True)
+    for member in found.members if found else ():
+        if found and member.key in names:
+            body = "".join(lines[member.start : member.end])
+            body = body if body.endswith("\n") else body + _newline(source)
+            text = _with_lines(text, table, partial(_moved, body, found.indent))
+    return text
+
+
+def _with_lines(text: str, table: str, body: Callable[[int], str]) -> str:
+    newline = _newline(text)
+    found = _table(text, table)
+    if found is None:
+        start = text if not text or text.endswith("\n") else text + newline
+        return start + f"{table}:{newline}" + _line_ends(body(2), newline)
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += newline
+    if found.empty_value:
+        start, end = found.empty_value
+        line = lines[found.line]
+        lines[found.line] = line[:start].rstrip() + line[end:]
+    at = found.members[-1].end if found.members else found.line + 1
+    lines.insert(at, _line_ends(body(found.indent), newline))
+    return "".join(lines)
+
+
+def _table(text: str, name: str) -> Table | None:
+    root = _composed(text)
+    if root is None:
+        return None
+    _refuse_braces(root)
+    keys = [key for key, _ in root.value]
+    for index, (key, value) in enumerate(root.value):
+        if key.value == name:
+            following = keys[index + 1].start_mark.line if index + 1 < len(keys) else None
+            return _read(text, key, value, following)
+    return None
+
+
+def _read(text: str, key: Any, value: Any, following: int | None) -> Table:
+    line, column = key.start_mark.line, key.start_mark.column
+    children: list[Any] = value.value if value.id == "mapping" else []
+    if not children:
+        empty = (value.start_mark.column, value.end_mark.column)
+        on_line = value.start_mark.line == line and empty[1] > empty[0]
+        return Table(line, column, empty if on_line else None, (), column + 2)
+    _refuse_braces(value)
+    lines = text.splitlines(keepends=True)
+    indent = children[0][0].start_mark.column
+    starts = [_above(lines, child.start_mark.line, line, indent) for child, _ in children]
+    last = _end(lines, len(lines) if following is None else following, indent)
+    ends = [*starts[1:], last]
+    members = tuple(
+        Member(str(child.value), start, end)
+        for (child, _), start, end in zip(children, starts, ends, strict=True)
+    )
+    return Table(line, column, None, members, indent)
+
+
+def _above(lines: list[str], line: int, bound: int, indent: int) -> int:
+    """The first of the comment lines right above a member that are indented like it."""
+    while line - 1 > bound and _is_comment(lines[line - 1], indent):
+        line -= 1
+    return line
+
+
+def _is_comment(line: str, indent: int) -> bool:
+    stripped = line.lstrip(" ")
+    return stripped.startswith("#") and len(line) - len(stripped) == indent
+
+
+def _end(lines: list[str], end: int, indent: int) -> int:
+    """Without the blank lines and the comments that go with what follows the table."""
+    while end > 0:
+        line = lines[end - 1]
+        stripped = line.lstrip(" ")
+        is_outside = stripped.startswith("#") and len(line) - len(stripped) < indent
+        if stripped.strip() and not is_outside:
+            return end
+        end -= 1
+    return end
+
+
+def _composed(text: str) -> Any:
+    from ruamel.yaml import YAML
+
+    return YAML(typ="safe", pure=True).compose(text)
+
+
+def _refuse_braces(node: Any) -> None:
+    if node.id != "mapping" or node.flow_style:
+        raise ConfigError("A table in braces cannot be changed line by line.")
+
+
+def _dumped(value: JsonObject, indent: int) -> str:
+    from ruamel.yaml import YAML
+
+    out = io.StringIO()
+    yaml = YAML()
+    yaml.width = 4096
+    yaml.dump(value, out)
+    return "".join(" " * indent + line for line in out.getvalue().splitlines(keepends=True))
+
+
+def _moved(body: str, before: int, indent: int) -> str:
+    """Lines at another indentation."""
+    shift = indent - before
+    return "".join(
+        (" " * shift + line if shift >= 0 else line[-shift:]) if line.strip() else line
+        for line in body.splitlines(keepends=True)
+    )
+
+
+def _line_ends(text: str, newline: str) -> str:
+    return text.replace("\r\n", "\n").replace("\n", newline)
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
