@@ -20,6 +20,7 @@ from pegboard.core.calls import LOCAL, Call, Caller, CallRequest, CallResult, Ou
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.names import resolve
 from pegboard.core.options import Options, make_options, refuse_unknown
+from pegboard.core.policy import EVERYTHING
 from pegboard.core.registry import Registry
 from pegboard.core.schema_cache import SchemaCache
 from pegboard.core.tools import Catalog, Category, Risk, Tool, group_of, risk_of
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from pegboard.core.search import Match, SearchIndex
     from pegboard.faces.face import SessionDoor, View
-    from pegboard.ports import Handler, Source
+    from pegboard.ports import Handler, Layer, Source
     from pegboard.wiring import Parts
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -70,6 +71,8 @@ class Pegboard:
         self._registry = Registry(time.monotonic)
         self._functions = FunctionTools(self.schema_cache)
         self._sources: dict[str, Source] = {}
+        self.policy = EVERYTHING
+        """Who may see and call what; may be replaced at any time."""
         self._dispatch: Handler | None = None
         self._index: SearchIndex | None = None
 
@@ -318,11 +321,18 @@ class Pegboard:
         """What dispatch is made with: the store, observers, further layers. Set it before use."""
         from pegboard.wiring import Parts
 
-        return Parts(alternatives=self._alternatives)
+        return Parts(alternatives=self._alternatives, layers=(self.guard,))
+
+    @property
+    def guard(self) -> Layer:
+        """The layer that refuses calls of tools that their caller may not see."""
+        from pegboard.dispatch.guard import guard
+
+        return guard(lambda: self.policy, self._registry.snapshot)
 
     def _alternatives(self, call: Call) -> list[Tool]:
         """Tools to suggest while one is out of order: its related ones, then those most like it."""
-        catalog = self._registry.snapshot()
+        catalog = self.policy.visible(self._registry.snapshot(), call.caller)
         related = [t for name in call.tool.related for t in catalog.named(name)]
         return related or [t for t in catalog.group(group_of(call.tool)) if t.id != call.tool.id]
 
@@ -366,9 +376,12 @@ class Pegboard:
 
         notes: tuple[str, ...] = ()
         if whole and self._registry.unloaded:
-            notes = tuple((await to_thread.run_sync(self._registry.load_all)).values())
+            failures = await to_thread.run_sync(self._registry.load_all)
+            grant = self.policy.grant(caller)
+            notes = tuple(why for name, why in failures.items() if grant.allows_group(name))
+        constant = self._registry.without_loaded()
         return View(
-            catalog=self._registry.snapshot(),
+            catalog=self.policy.visible(self._registry.snapshot(), caller),
             options=self.options,
             index=lambda: self.index,
             dispatch=self.dispatch,
@@ -376,7 +389,7 @@ class Pegboard:
             read_result=result_reader(self.options, self.parts),
             session=session,
             caller=caller,
-            constant=self._registry.without_loaded(),
+            constant=None if constant is None else self.policy.visible(constant, caller),
             is_complete=self.is_complete,
             observer=self.parts.observer,
             notes=notes,
@@ -458,7 +471,14 @@ class Pegboard:
         self, name: str, arguments: JsonObject | str | None, shape: Shape, caller: Caller
     ) -> Call:
         given: Any = {} if arguments is None else arguments
-        return Call(self.find(name), given, shape=shape, caller=caller)
+        tool = self.find(name) if self.policy.is_open else self._find_for(caller, name)
+        return Call(tool, given, shape=shape, caller=caller)
+
+    def _find_for(self, caller: Caller, name: str) -> Tool:
+        try:
+            return resolve(self.policy.visible(self._registry.snapshot(), caller), name)
+        except ToolNotFound:
+            return resolve(self.policy.visible(self.catalog, caller), name)
 
 
 class CategoryHandle:

@@ -23,6 +23,8 @@ class Caller:
     client: str | None = None
     client_version: str | None = None
     face: str | None = None
+    scopes: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
 
 
 LOCAL = Caller()

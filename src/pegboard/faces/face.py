@@ -19,7 +19,7 @@ from pegboard.core.names import resolve
 from pegboard.core.options import Options
 from pegboard.core.shaping import fields_taken_off
 from pegboard.core.tools import Catalog, Tool
-from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
+from pegboard.errors import AmbiguousName, InvalidArguments, PegboardError, ToolNotFound
 from pegboard.ports import Handler, Observer
 
 if TYPE_CHECKING:
@@ -108,6 +108,12 @@ class View:
             allowed=None if self.catalog is self.index().catalog else self._can_see,
         )
 
+    def related(self, tool: Tool) -> list[str]:
+        """The related tools that this caller can see."""
+        if not tool.related:
+            return []
+        return [name for name in tool.related if _is_known(self.catalog, name)]
+
     def _can_see(self, tool: Tool) -> bool:
         return self.catalog.get(tool.id) is not None
 
@@ -182,6 +188,16 @@ def parameters(properties: JsonObject, required: Sequence[str] = ()) -> JsonObje
 
 def by_name(tools: Sequence[MetaTool]) -> dict[str, MetaTool]:
     return {tool.name: tool for tool in tools}
+
+
+def _is_known(catalog: Catalog, name: str) -> bool:
+    try:
+        resolve(catalog, name)
+    except AmbiguousName:
+        return True
+    except ToolNotFound:
+        return False
+    return True
 
 
 def find(view: View, name: str, category: str | None = None) -> Tool:

@@ -174,8 +174,8 @@ def described(view: View, tool: Tool) -> str:
     if tool.output_fields:
         lines.append(f"Result fields: {', '.join(tool.output_fields)}")
     lines += [f"Example: {e.description}: {compact(dict(e.invocation))}" for e in tool.examples]
-    if tool.related:
-        lines.append(f"Related: {', '.join(tool.related)}")
+    if related := view.related(tool):
+        lines.append(f"Related: {', '.join(related)}")
     return "\n".join(line for line in lines if line)
 
 

@@ -1,0 +1,251 @@
+"""Who may see and call which tools: rules, compiled once into what one caller may do.
+
+    caller  --Policy.grant-->  Grant  --allows(tool)-->  yes or no
+                               (shared by all callers to whom the same rules apply)
+
+A rule has two sides. *Who*: any of its principals, scopes or groups; none of them given means
+everybody. *What*: servers, categories, tools and risks; each that is given must fit. A rule that
+denies wins over any that allows; what no rule speaks of is as `default` says.
+
+A tool that a caller may not see is left out of the catalogue that everything else is given, so that
+it is not listed, not found, not described and not called, and every error about it is the one for
+a tool that does not exist.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import translate
+from typing import Literal, TypeAlias, TypeVar
+
+from pegboard.core.calls import Caller
+from pegboard.core.tools import RISKS, Catalog, Risk, Tool
+
+Effect: TypeAlias = Literal["allow", "deny"]
+_Test: TypeAlias = Callable[[str], bool]
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_What: TypeAlias = tuple[str, str, str, str, Risk]
+
+MOST_GRANTS = 4_096
+"""Sets of rules that are kept compiled; callers beyond that are looked up anew."""
+MOST_CALLERS = 65_536
+_MOST_CATALOGS = 256
+_MEMO = "policy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One sentence of a policy; all names are globs."""
+
+    effect: Effect = "allow"
+    principals: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    """Over the name that clients see, the id (`server.tool`), and the server's own name."""
+    risks: tuple[Risk, ...] = ()
+
+    @property
+    def is_for_everybody(self) -> bool:
+        return not (self.principals or self.scopes or self.groups)
+
+
+class Policy:
+    """Rules as one object that answers in microseconds, however many rules there are."""
+
+    def __init__(self, rules: Iterable[Rule] = (), *, default: Effect = "allow") -> None:
+        self.rules = tuple(rules)
+        self.default: Effect = default
+        self._everybody = [i for i, rule in enumerate(self.rules) if rule.is_for_everybody]
+        self._principals = _Names(rule.principals for rule in self.rules)
+        self._scopes = _Names(rule.scopes for rule in self.rules)
+        self._groups = _Names(rule.groups for rule in self.rules)
+        self._grants: OrderedDict[tuple[int, ...], Grant] = OrderedDict()
+        self._callers: OrderedDict[tuple[str, frozenset[str], frozenset[str]], Grant] = (
+            OrderedDict()
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everybody may do everything."""
+        return self.default == "allow" and not self.rules
+
+    def grant(self, caller: Caller) -> Grant:
+        """What this caller may do."""
+        who = (caller.principal, caller.scopes, caller.groups)
+        grant = self._callers.get(who)
+        if grant is None:
+            grant = _kept(self._callers, who, self._compiled(caller), MOST_CALLERS)
+        return grant
+
+    def allows(self, caller: Caller, tool: Tool) -> bool:
+        """Whether this caller may see and call this tool."""
+        return self.is_open or self.grant(caller).allows(tool)
+
+    def visible(self, catalog: Catalog, caller: Caller) -> Catalog:
+        """The catalogue as this caller sees it; the same object for callers of the same rules."""
+        if self.is_open:
+            return catalog
+        grant = self.grant(caller)
+        seen: OrderedDict[Grant, Catalog] = catalog.memo.setdefault(_MEMO, OrderedDict())
+        found = seen.get(grant)
+        if found is None:
+            found = _kept(seen, grant, _seen_with(grant, catalog), _MOST_CATALOGS)
+        return found
+
+    def _compiled(self, caller: Caller) -> Grant:
+        applying = {
+            *self._everybody,
+            *self._principals.fitting((caller.principal,)),
+            *self._scopes.fitting(caller.scopes),
+            *self._groups.fitting(caller.groups),
+        }
+        key = tuple(sorted(applying))
+        grant = self._grants.get(key)
+        if grant is None:
+            made = Grant([self.rules[i] for i in key], self.default)
+            grant = _kept(self._grants, key, made, MOST_GRANTS)
+        return grant
+
+
+class Grant:
+    """What the rules that apply to somebody let them see and call."""
+
+    __slots__ = ("_allow", "_decided", "_default", "_deny")
+
+    def __init__(self, rules: Sequence[Rule], default: Effect) -> None:
+        self._allow = [_Target(rule) for rule in rules if rule.effect == "allow"]
+        self._deny = [_Target(rule) for rule in rules if rule.effect == "deny"]
+        self._default = default == "allow"
+        self._decided: dict[_What, bool] = {}
+
+    def allows(self, tool: Tool) -> bool:
+        """Whether they may see and call this tool."""
+        what = (tool.server or "", tool.category or "", tool.name, tool.id, tool.risk)
+        decision = self._decided.get(what)
+        if decision is None:
+            decision = self._decide(what)
+            if len(self._decided) >= _MOST_DECISIONS:
+                self._decided.clear()
+            self._decided[what] = decision
+        return decision
+
+    def allows_server(self, server: str) -> bool:
+        """Whether they may use what a server offers beside tools: its prompts and resources.
+
+        They may where a rule gives them the server without naming tools, categories or risks.
+        """
+        if any(target.is_whole and target.servers(server) for target in self._deny):
+            return False
+        if any(target.is_whole and target.servers(server) for target in self._allow):
+            return True
+        return self._default
+
+    def allows_group(self, name: str) -> bool:
+        """Whether they may know of a category or server whose tools are not there yet."""
+        if any(target.is_about(name) and not target.is_partial for target in self._deny):
+            return False
+        return self._default or any(target.is_about(name) for target in self._allow)
+
+    def _decide(self, what: _What) -> bool:
+        if any(target.fits(what) for target in self._deny):
+            return False
+        return self._default or any(target.fits(what) for target in self._allow)
+
+
+_MOST_DECISIONS = 100_000
+
+
+class _Target:
+    """The side of a rule that says what it is about."""
+
+    __slots__ = ("_groups", "categories", "is_partial", "is_whole", "risks", "servers", "tools")
+
+    def __init__(self, rule: Rule) -> None:
+        self.servers = _any_of(rule.servers)
+        self.categories = _any_of(rule.categories)
+        self.tools = _any_of(rule.tools)
+        self.risks = frozenset(rule.risks or RISKS)
+        self._groups = [_any_of(names) for names in (rule.servers, rule.categories) if names]
+        self.is_partial = bool(rule.tools or rule.risks)
+        self.is_whole = not (rule.categories or self.is_partial)
+
+    def fits(self, what: _What) -> bool:
+        server, category, name, tool_id, risk = what
+        if risk not in self.risks or not self.servers(server) or not self.categories(category):
+            return False
+        own = tool_id.removeprefix(f"{server}.") if server else name
+        return self.tools(name) or self.tools(tool_id) or self.tools(own)
+
+    def is_about(self, group: str) -> bool:
+        """Whether tools of this category or server could be meant."""
+        return not self._groups or any(fits(group) for fits in self._groups)
+
+
+class _Names:
+    """Which rules name somebody: exact names by dictionary, globs one after the other."""
+
+    def __init__(self, patterns_of_rules: Iterable[tuple[str, ...]]) -> None:
+        self._exact: dict[str, list[int]] = {}
+        self._globs: dict[str, list[int]] = {}
+        for index, patterns in enumerate(patterns_of_rules):
+            for pattern in patterns:
+                table = self._globs if _is_glob(pattern) else self._exact
+                table.setdefault(pattern, []).append(index)
+        self._tests = [(_any_of((glob,)), rules) for glob, rules in self._globs.items()]
+
+    def fitting(self, names: Iterable[str]) -> set[int]:
+        """The rules that name one of these."""
+        found: set[int] = set()
+        for name in names:
+            found.update(self._exact.get(name, ()))
+            for fits, rules in self._tests:
+                if fits(name):
+                    found.update(rules)
+        return found
+
+
+def _seen_with(grant: Grant, catalog: Catalog) -> Catalog:
+    seen = catalog.only(grant.allows)
+    full, filled = {tool.category for tool in catalog}, {tool.category for tool in seen}
+    categories = [
+        c
+        for c in catalog.categories
+        if c.name in filled or (c.name not in full and grant.allows_group(c.name))
+    ]
+    if seen is catalog and len(categories) == len(catalog.categories):
+        return catalog
+    return Catalog(seen, categories)
+
+
+def _any_of(patterns: tuple[str, ...]) -> _Test:
+    """Whether a name fits one of the globs; every name does where there are none."""
+    if not patterns or "*" in patterns:
+        return lambda name: True
+    exact = frozenset(p for p in patterns if not _is_glob(p))
+    globs = [p for p in patterns if _is_glob(p)]
+    if not globs:
+        return exact.__contains__
+    match = re.compile("|".join(translate(p) for p in globs)).match
+    return lambda name: name in exact or match(name) is not None
+
+
+def _is_glob(pattern: str) -> bool:
+    return any(character in pattern for character in "*?[")
+
+
+def _kept(cache: OrderedDict[_K, _V], key: _K, value: _V, most: int) -> _V:
+    cache[key] = value
+    if len(cache) > most:
+        cache.popitem(last=False)
+    return value
+
+
+EVERYTHING = Policy()
+"""The policy of a board that has none."""

@@ -1,0 +1,103 @@
+"""Bounds how much each principal may do, over all replicas."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+import anyio
+
+from pegboard.core.calls import Call, Caller, CallResult
+from pegboard.core.json import Json
+from pegboard.core.rate import Allowance, RateLimit, Refusal
+from pegboard.errors import Busy, StoreError
+from pegboard.ports import Handler, Layer, Store
+
+_GOODBYE = 2.0
+"""Seconds for giving a place back when the caller has already left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitRule:
+    """A limit, and whose it is: any of these principals or groups, by glob; none means everybody's.
+
+    Everyone it applies to has an allowance of their own.
+    """
+
+    limit: RateLimit
+    principals: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+    def applies_to(self, caller: Caller) -> bool:
+        if not self.principals and not self.groups:
+            return True
+        return any(fnmatchcase(caller.principal, p) for p in self.principals) or any(
+            fnmatchcase(group, p) for p in self.groups for group in caller.groups
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Whose calls are bounded how; the first rule that applies decides."""
+
+    store: Store
+    rules: Sequence[LimitRule]
+    clock: Callable[[], float] = time.time
+    new_id: Callable[[], str] = field(default=lambda: secrets.token_hex(8))
+
+    def of(self, caller: Caller) -> RateLimit | None:
+        return next((rule.limit for rule in self.rules if rule.applies_to(caller)), None)
+
+
+def rate(limits: Limits) -> Layer:
+    """A layer that refuses with `Busy` what is beyond the caller's limit."""
+
+    def layer(inner: Handler) -> Handler:
+        async def limited(call: Call) -> CallResult:
+            limit = limits.of(call.caller)
+            if limit is None:
+                return await inner(call)
+            key = f"rate/{call.caller.principal}"
+            call_id = limits.new_id()
+            await _admitted(limits, limit, key, call_id)
+            if limit.concurrent is None:
+                return await inner(call)
+            try:
+                return await inner(call)
+            finally:
+                await _given_back(limits, limit, key, call_id)
+
+        return limited
+
+    return layer
+
+
+async def _admitted(limits: Limits, limit: RateLimit, key: str, call_id: str) -> None:
+    now = limits.clock()
+    refusal: Refusal | None = None
+
+    def change(kept: Json) -> Json:
+        nonlocal refusal
+        allowance, refusal = Allowance.from_json(kept).admit(limit, call_id, now)
+        return allowance.to_json()
+
+    await limits.store.update(key, change, ttl=limit.ttl)
+    if refusal is not None:
+        raise Busy(
+            f"Too many calls: {refusal.reason}. Try again in {refusal.retry_after:.1f} s.",
+            retry_after=round(refusal.retry_after, 3),
+        )
+
+
+async def _given_back(limits: Limits, limit: RateLimit, key: str, call_id: str) -> None:
+    def change(kept: Json) -> Json:
+        return Allowance.from_json(kept).finished(call_id).to_json()
+
+    with anyio.move_on_after(_GOODBYE, shield=True):
+        try:
+            await limits.store.update(key, change, ttl=limit.ttl)
+        except StoreError:
+            return  # its lease ends by itself
