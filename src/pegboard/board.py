@@ -321,7 +321,7 @@ class Pegboard:
         """What dispatch is made with: the store, observers, further layers. Set it before use."""
         from pegboard.wiring import Parts
 
-        return Parts(alternatives=self._alternatives, layers=(self.guard,))
+        return Parts(alternatives=self.alternatives, layers=(self.guard,))
 
     @property
     def guard(self) -> Layer:
@@ -330,7 +330,7 @@ class Pegboard:
 
         return guard(lambda: self.policy, self._registry.snapshot)
 
-    def _alternatives(self, call: Call) -> list[Tool]:
+    def alternatives(self, call: Call) -> list[Tool]:
         """Tools to suggest while one is out of order: its related ones, then those most like it."""
         catalog = self.policy.visible(self._registry.snapshot(), call.caller)
         related = [t for name in call.tool.related for t in catalog.named(name)]
