@@ -42,8 +42,11 @@ class AuthorizationServer:
         """The public halves, as published."""
         found: list[dict[str, Any]] = []
         for name, key in self.keys.items():
-            kind = RSAAlgorithm if isinstance(key, rsa.RSAPrivateKey) else ECAlgorithm
-            found.append({**kind.to_jwk(key.public_key(), as_dict=True), "kid": name})
+            if isinstance(key, rsa.RSAPrivateKey):
+                published: Any = RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
+            else:
+                published = ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
+            found.append({**published, "kid": name})
         return {"keys": found}
 
     async def _keys(self, request: Request) -> JSONResponse:

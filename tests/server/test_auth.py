@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -142,15 +143,14 @@ def test_forged_signatures_are_refused(url: str, issuer: AuthorizationServer) ->
     stranger = ec.generate_private_key(ec.SECP256R1())
     forged = [
         jwt.encode(claims, stranger, algorithm="ES256", headers={"kid": "first"}),
-        jwt.encode(claims, None, algorithm="none", headers={"kid": "first"}),
+        jwt.encode(claims, "", algorithm="none", headers={"kid": "first"}),
         jwt.encode(claims, "x" * 32, algorithm="HS256", headers={"kid": "first"}),
         good[:-4] + "AAAA",
         "not a token",
-        "x" * 100_000,
+        "x" * 20_000,
     ]
-    for token in forged[:-1]:
+    for token in forged:
         assert ask(url, token, "tools/list").status_code == 401
-    assert ask(url, "x" * 20_000, "tools/list").status_code == 401
 
 
 @pytest.mark.anyio
@@ -226,10 +226,8 @@ def outcomes(url: str, token: str, name: str) -> list[tuple[int, str]]:
         ask(url, token, "tools/list", lazy=False),
         ask(url, token, "tools/manifest"),
     ]  # fmt: skip
-    durations = r'"duration_ms":[0-9.]+'
-    import re
-
-    return [(a.status_code, re.sub(durations, "", a.text.replace(name, "NAME"))) for a in asked]
+    duration = re.compile(r'"duration_ms":[0-9.]+')
+    return [(a.status_code, duration.sub("", a.text.replace(name, "NAME"))) for a in asked]
 
 
 def test_a_hidden_tool_looks_exactly_like_one_that_does_not_exist(
@@ -262,7 +260,7 @@ def test_lists_that_depend_on_the_caller_are_not_for_shared_caches(
     assert '"cacheScope":"private"' in ask(url, issuer.token(), "tools/list").text
 
 
-# Starting ------------------------------------------------------------------------------------------
+# Starting ----------------------------------------------------------------------------------------
 
 
 def test_an_open_door_to_other_machines_must_be_asked_for_twice() -> None:
