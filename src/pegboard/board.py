@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pegboard.ports import Handler, Layer, Source
     from pegboard.wiring import Parts
 
+_INDEX = "index"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -240,6 +241,16 @@ class Pegboard:
             self._index = self._index.updated(catalog)
         return self._index
 
+    def _index_for(self, seen: Catalog) -> SearchIndex:
+        """The index of what somebody sees: words of other tools must not weigh in its answers."""
+        whole = self.index
+        if seen is whole.catalog or self.policy.is_open:
+            return whole
+        index: SearchIndex | None = seen.memo.get(_INDEX)
+        if index is None:
+            index = seen.memo[_INDEX] = whole.updated(seen)
+        return index
+
     def check(self) -> None:
         """Look over the whole board: related tools, pins, examples.
 
@@ -321,7 +332,7 @@ class Pegboard:
         """What dispatch is made with: the store, observers, further layers. Set it before use."""
         from pegboard.wiring import Parts
 
-        return Parts(alternatives=self._alternatives, layers=(self.guard,))
+        return Parts(alternatives=self.alternatives, layers=(self.guard,))
 
     @property
     def guard(self) -> Layer:
@@ -330,7 +341,7 @@ class Pegboard:
 
         return guard(lambda: self.policy, self._registry.snapshot)
 
-    def _alternatives(self, call: Call) -> list[Tool]:
+    def alternatives(self, call: Call) -> list[Tool]:
         """Tools to suggest while one is out of order: its related ones, then those most like it."""
         catalog = self.policy.visible(self._registry.snapshot(), call.caller)
         related = [t for name in call.tool.related for t in catalog.named(name)]
@@ -379,11 +390,12 @@ class Pegboard:
             failures = await to_thread.run_sync(self._registry.load_all)
             grant = self.policy.grant(caller)
             notes = tuple(why for name, why in failures.items() if grant.allows_group(name))
+        seen = self.policy.visible(self._registry.snapshot(), caller)
         constant = self._registry.without_loaded()
         return View(
-            catalog=self.policy.visible(self._registry.snapshot(), caller),
+            catalog=seen,
             options=self.options,
-            index=lambda: self.index,
+            index=lambda: self._index_for(seen),
             dispatch=self.dispatch,
             fan_out=fan_out if self.options.fan_out else None,
             read_result=result_reader(self.options, self.parts),

@@ -27,10 +27,12 @@ from pegboard.core.calls import Caller
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.options import Options, make_options
 from pegboard.faces.face import SessionDoor, View
+from pegboard.gateway.governing import limits_of, policy_of, store_of
 from pegboard.gateway.offers import Offers, lazy_face
 from pegboard.gateway.options import options_of
 from pegboard.gateway.sources import Sources, read_api
 from pegboard.gateway.work import Work
+from pegboard.ports import Observer, Store
 from pegboard.upstream.discovery import Found, Progress, Refresher, discover
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue
 from pegboard.upstream.listing import Listing
@@ -39,6 +41,7 @@ from pegboard.upstream.pool import Pool
 from pegboard.upstream.relay import Relay
 from pegboard.upstream.sdk import our_version
 from pegboard.upstream.wires import OpenWire, open_wire
+from pegboard.wiring import Parts
 
 logger = logging.getLogger(__name__)
 
@@ -68,15 +71,21 @@ class Gateway:
         board: Pegboard | None = None,
         open_wire: OpenWire = open_wire,
         first_look: float = FIRST_LOOK,
+        observer: Observer | None = None,
+        store: Store | None = None,
     ) -> None:
         self.configuration = configuration
         self.board = board or Pegboard(
             instructions=configuration.settings.instructions, version=our_version()
         )
+        settings = configuration.settings
+        self.observer = observer
+        self.store = store or store_of(settings, observer)
         self.logs = folder / "logs"
         self.pool = Pool(configuration.upstreams, logs=self.logs, open_wire=open_wire)
         self.relay = Relay(self.pool)
         self.passthrough = Passthrough(self.relay)
+        self.passthrough.permits = self._permits
         self.offers = Offers(configuration, CatalogueFolder(folder / "catalogues"))
         self.failures: dict[str, str] = {}
         """Servers that could not be listed, with the reason."""
@@ -173,6 +182,13 @@ class Gateway:
         options = options_of(configuration.settings)
         if options["face"] in ("auto", "eager"):
             options["face"] = lazy_face(configuration) or options["face"]
+        self.board.policy = policy_of(configuration.settings)
+        self.board.parts = Parts(
+            store=self.store,
+            observer=self.observer,
+            alternatives=self.board.alternatives,
+            layers=(self.board.guard, *limits_of(configuration.settings, self.store)),
+        )
         self.board.reconfigure(make_options(**options))
 
     def _learn(self) -> None:
@@ -180,6 +196,10 @@ class Gateway:
         for spec in self.pool.servers:
             if spec.name in self.offers:
                 self.pool.learn(spec.name, self.offers[spec.name].about.era)
+
+    def _permits(self, caller: Caller, server: str, whole: bool) -> bool:
+        grant = self.board.policy.grant(caller)
+        return grant.allows_server(server) if whole else grant.allows_group(server)
 
     # Looking at servers ------------------------------------------------------------------------
 
@@ -343,21 +363,23 @@ class Gateway:
         )
         if not self.pending and not self.failures:
             return view
-        return replace(view, notes=(*view.notes, *self.notes()), is_complete=not self.pending)
+        notes = self.notes(self.board.policy.grant(caller).allows_group)
+        return replace(view, notes=(*view.notes, *notes), is_complete=not self.pending)
 
     def _awaited(self) -> set[str]:
         """The servers that an answer is worth waiting for: not those that failed the last time."""
         return self.pending - self._doubtful
 
-    def notes(self) -> list[str]:
-        """What a model should know of servers whose tools it cannot see."""
+    def notes(self, may_know: Callable[[str], bool] = lambda server: True) -> list[str]:
+        """What a model should know of servers whose tools are not there."""
         notes: list[str] = []
-        if self.pending:
-            notes.append(f"Still starting: {', '.join(sorted(self.pending))}. Search again soon.")
+        starting = [name for name in sorted(self.pending) if may_know(name)]
+        if starting:
+            notes.append(f"Still starting: {', '.join(starting)}. Search again soon.")
         notes += [
             f"Not available: {why[:_REASON_LENGTH]}"
             for name, why in sorted(self.failures.items())
-            if name not in self.offers
+            if name not in self.offers and may_know(name)
         ]
         return notes
 

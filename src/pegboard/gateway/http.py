@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import os
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,30 +12,39 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from pegboard.gateway.gateway import Gateway
+from pegboard.gateway.governing import auth_of
 from pegboard.gateway.server import build_server
+from pegboard.server.auth import refuse_exposure
 from pegboard.server.guard import Guard
 from pegboard.server.serve import asgi_app
 
 
-def gateway_app(gateway: Gateway, host: str) -> Starlette:
-    """The application of a gateway that runs for as long as the application does."""
+def gateway_app(
+    gateway: Gateway, host: str, *, environ: Mapping[str, str] = os.environ
+) -> Starlette:
+    """The application of a gateway that runs for as long as the application does.
+
+    Raises:
+        ConfigError: Other machines could reach it and nobody would be asked who they are.
+    """
     allowed = gateway.configuration.settings.http
+    auth = auth_of(gateway.configuration.settings)
+    refuse_exposure(host, auth, environ, allowed=allowed.unauthenticated)
     guard = Guard.bound_to(host, hosts=allowed.allowed_hosts, origins=allowed.allowed_origins)
 
     async def health(request: Any) -> JSONResponse:
         return JSONResponse({"status": "ok"})
 
     async def ready(request: Any) -> JSONResponse:
-        state = {
-            "ready": gateway.is_ready,
-            "tools": len(gateway.board.known_catalog),
-            "pending": sorted(gateway.pending),
-            "unavailable": sorted(gateway.failures),
-        }
+        state: dict[str, Any] = {"ready": gateway.is_ready}
+        if auth is None:  # else nobody has been asked who they are: servers are not named
+            state["tools"] = len(gateway.board.known_catalog)
+            state["pending"] = sorted(gateway.pending)
+            state["unavailable"] = sorted(gateway.failures)
         return JSONResponse(state, status_code=200 if gateway.is_ready else 503)
 
     routes = (Route("/health", health), Route("/ready", ready))
-    app = asgi_app(build_server(gateway), guard, *routes)
+    app = asgi_app(build_server(gateway), guard, *routes, auth=auth)
     serving = app.router.lifespan_context
 
     @asynccontextmanager

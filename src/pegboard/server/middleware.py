@@ -86,13 +86,16 @@ class PegboardMiddleware:
     def caller(self, ctx: sdk.Context) -> Caller:
         """Who asks, as far as the connection and the request tell."""
         client, version = sdk.client_of(ctx)
+        identity = sdk.identity_of(ctx)
         return Caller(
-            principal=sdk.principal_of(ctx),
+            principal=identity.principal,
             era=sdk.era_of(ctx),
             session=sdk.session_of(ctx),
             client=client,
             client_version=version,
             face=_asked_face(ctx.request) or self._default_face,
+            scopes=identity.scopes,
+            groups=identity.groups,
         )
 
 
