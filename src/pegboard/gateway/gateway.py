@@ -163,10 +163,11 @@ class Gateway:
         self.pending = unknown
         self.failures = {n: why for n, why in self.failures.items() if n in unknown - new}
         self._used &= set(self.offers.specs)
-        await self.pool.replace(configuration.upstreams)
+        leaving = self.pool.exchange(configuration.upstreams)
         self._learn()
         self._mount()
         self._look_soon(new)
+        await self.pool.retire(leaving)
 
     def _configure(self, configuration: Configuration) -> None:
         self.configuration = configuration
