@@ -30,6 +30,7 @@ def gateway_app(gateway: Gateway, host: str) -> Starlette:
             "tools": len(gateway.board.known_catalog),
             "pending": sorted(gateway.pending),
             "unavailable": sorted(gateway.failures),
+            "in_flight": len(gateway.work),
         }
         return JSONResponse(state, status_code=200 if gateway.is_ready else 503)
 
