@@ -41,7 +41,6 @@ from pegboard.upstream.pool import Pool
 from pegboard.upstream.relay import Relay
 from pegboard.upstream.sdk import our_version
 from pegboard.upstream.wires import OpenWire, open_wire
-from pegboard.wiring import Parts
 
 logger = logging.getLogger(__name__)
 
@@ -172,10 +171,11 @@ class Gateway:
         self.pending = unknown
         self.failures = {n: why for n, why in self.failures.items() if n in unknown - new}
         self._used &= set(self.offers.specs)
-        await self.pool.replace(configuration.upstreams)
+        leaving = self.pool.exchange(configuration.upstreams)
         self._learn()
         self._mount()
         self._look_soon(new)
+        await self.pool.retire(leaving)
 
     def _configure(self, configuration: Configuration) -> None:
         self.configuration = configuration
@@ -183,9 +183,11 @@ class Gateway:
         if options["face"] in ("auto", "eager"):
             options["face"] = lazy_face(configuration) or options["face"]
         self.board.policy = policy_of(configuration.settings)
-        self.board.parts = Parts(
+        # What is counted and under way goes on over a changed configuration.
+        self.board.parts = replace(
+            self.board.parts,
             store=self.store,
-            observer=self.observer,
+            observers=(self.observer,) if self.observer else (),
             alternatives=self.board.alternatives,
             layers=(self.board.guard, *limits_of(configuration.settings, self.store)),
         )

@@ -41,6 +41,7 @@ def gateway_app(
             state["tools"] = len(gateway.board.known_catalog)
             state["pending"] = sorted(gateway.pending)
             state["unavailable"] = sorted(gateway.failures)
+            state["in_flight"] = len(gateway.work)
         return JSONResponse(state, status_code=200 if gateway.is_ready else 503)
 
     routes = (Route("/health", health), Route("/ready", ready))

@@ -128,10 +128,11 @@ class Answers:
         else:
             shown = await face.entries(view)
         _tell_listed(view, face.name, len(shown), time.perf_counter() - began)
-        return self._listed(request, shown, face.name, is_default=lazy is None)
+        lasting = lazy is None and (view.constant is not None or view.is_complete)
+        return self._listed(request, shown, face.name, is_lasting=lasting)
 
     def _listed(
-        self, request: Request, shown: list[JsonObject], face: str, *, is_default: bool
+        self, request: Request, shown: list[JsonObject], face: str, *, is_lasting: bool
     ) -> JsonObject:
         page, following = _page(shown, request.params.get("cursor"), self.board.options.page_size)
         result: JsonObject = {"tools": page}
@@ -140,8 +141,9 @@ class Answers:
         if face == "stub":
             result["_meta"] = {LAZY_KEY: True}
         if request.caller.era == "modern":
-            # Clients cache by method alone: an answer that is not the default must not be kept.
-            result["ttlMs"] = int(self.board.options.list_ttl * 1000) if is_default else 0
+            # Clients cache by method alone: an answer that is not the default, or not whole while
+            # servers are still starting, must not be kept.
+            result["ttlMs"] = int(self.board.options.list_ttl * 1000) if is_lasting else 0
             result["cacheScope"] = "public" if request.caller.principal == "local" else "private"
         return result
 
