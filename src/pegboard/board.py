@@ -20,6 +20,7 @@ from pegboard.core.calls import LOCAL, Call, Caller, CallRequest, CallResult, Ou
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.names import resolve
 from pegboard.core.options import Options, make_options, refuse_unknown
+from pegboard.core.paths import parse_fields
 from pegboard.core.registry import Registry
 from pegboard.core.schema_cache import SchemaCache
 from pegboard.core.tools import Catalog, Category, Risk, Tool, group_of, risk_of
@@ -270,7 +271,7 @@ class Pegboard:
         Raises:
             PegboardError: The call could not be made, or failed.
         """
-        shape = Shape(include_fields=tuple(include_fields or ()), select=select)
+        shape = Shape(parse_fields(include_fields), select)  # a bare text is a sequence too
         return await self.dispatch(self._call(name, arguments, shape, caller))
 
     async def call_many(
@@ -293,8 +294,8 @@ class Pegboard:
 
         prepared: list[Call | Outcome] = []
         for asked in calls:
-            shape = Shape(include_fields=tuple(asked.include_fields), select=asked.select)
             try:
+                shape = Shape(parse_fields(asked.include_fields), asked.select)
                 prepared.append(self._call(asked.name, dict(asked.arguments), shape, caller))
             except PegboardError as exc:
                 prepared.append(unmade(asked.name, exc))

@@ -122,7 +122,7 @@ def test_sixteen_slow_calls_take_little_more_than_one() -> None:
 @pytest.mark.anyio
 async def test_the_same_in_process_keeps_the_order() -> None:
     board = tracker()
-    calls = [Call(board.find(name), {}) for name in ("list_members", "list_projects") * 3]
+    calls = [Call(name) for name in ("list_members", "list_projects") * 3]
     outcomes = await board.call_many(calls, max_concurrency=3)
     assert [o.name for o in outcomes] == ["list_members", "list_projects"] * 3
     assert all(o.ok for o in outcomes)

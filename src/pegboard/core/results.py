@@ -147,7 +147,7 @@ def _loaded(text: str) -> Json:
 
 
 def _same(parsed: Json, value: Json) -> bool:
-    """Equal as JSON, where NaN and infinity equal themselves and the null that SDKs make of them."""
+    """Equal as JSON; NaN and infinity equal themselves, and the null that SDKs make of them."""
     if type(parsed) is not type(value) or parsed is None:
         return False
     try:
