@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any, TypeAlias
 
@@ -31,6 +30,8 @@ def canonical(value: Json) -> bytes:
 
 def digest(value: Json) -> str:
     """Sha-256 of the canonical text, in hexadecimal."""
+    import hashlib  # here, as above: digests are asked for later, if at all
+
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
