@@ -11,11 +11,12 @@ Json: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, Any]
 
 _LARGEST_EXACT_INTEGER = 2**53 - 1
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def compact(value: Json) -> str:
     """The shortest ordinary text of a value; what token figures are counted on."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return _encoder.encode(value)
 
 
 def canonical(value: Json) -> bytes:
