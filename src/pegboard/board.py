@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from pegboard.adapters.functions import Function, FunctionTools, Registration, ToolKeywords
@@ -27,6 +26,8 @@ from pegboard.core.tools import Catalog, Category, Risk, Tool, group_of, risk_of
 from pegboard.errors import ConfigError, PegboardError, ToolNotFound, UpstreamUnavailable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from starlette.applications import Starlette
 
     from pegboard.core.search import Match, SearchIndex
@@ -284,7 +285,9 @@ class Pegboard:
         Raises:
             PegboardError: The call could not be made, or failed.
         """
-        shape = Shape(include_fields=tuple(include_fields or ()), select=select)
+        from pegboard.core.paths import parse_fields
+
+        shape = Shape(parse_fields(include_fields), select)  # a bare text is a sequence too
         return await self.dispatch(self._call(name, arguments, shape, caller))
 
     async def call_many(
@@ -303,12 +306,13 @@ class Pegboard:
             deadline: Seconds for all of them; what has not finished then has a timeout as outcome.
             caller: On whose behalf.
         """
+        from pegboard.core.paths import parse_fields
         from pegboard.dispatch.fanout import call_many, unmade
 
         prepared: list[Call | Outcome] = []
         for asked in calls:
-            shape = Shape(include_fields=tuple(asked.include_fields), select=asked.select)
             try:
+                shape = Shape(parse_fields(asked.include_fields), asked.select)
                 prepared.append(self._call(asked.name, dict(asked.arguments), shape, caller))
             except PegboardError as exc:
                 prepared.append(unmade(asked.name, exc))
@@ -433,6 +437,8 @@ class Pegboard:
     @classmethod
     def from_catalog(cls, path: str | Path, **options: Any) -> Pegboard:
         """A board of the tools in a file: listed, searched and described, not called."""
+        from pathlib import Path
+
         from pegboard.adapters.catalog_file import read_catalog
 
         board = cls(options.pop("name", None) or Path(path).stem, **options)
