@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from mcp import Client
 from tests.gateway.support import MODES, ROOT, called, polite, said, served, write
 
 pytestmark = pytest.mark.anyio
+Running = AbstractAsyncContextManager[tuple[str, Process]]
 SERVERS = str(ROOT / "tests/upstream/servers")
 
 
@@ -28,16 +29,19 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
+def gateway(folder: Path, servers: dict[str, Any], *options: str) -> Running:
+    return running_gateway(folder, write(folder, servers), *options)
+
+
 @asynccontextmanager
-async def gateway(
-    folder: Path, servers: dict[str, Any], *options: str
+async def running_gateway(
+    folder: Path, config: Path, *options: str, patience: float = 40
 ) -> AsyncGenerator[tuple[str, Process]]:
     """`pegboard serve --http`, once it is ready; its stderr is in `stderr.txt`."""
     port = free_port()
-    config = write(folder, servers)
     args = ["-m", "pegboard", "serve", "--config", str(config), "--http", f"127.0.0.1:{port}"]
     env = {"PYTHONPATH": str(ROOT / "src"), "PEGBOARD_HOME": str(folder / "home")}
-    with (folder / "stderr.txt").open("w") as stderr, anyio.fail_after(40):
+    with (folder / "stderr.txt").open("w") as stderr, anyio.fail_after(patience):
         command = [sys.executable, *args, *options]
         async with await anyio.open_process(command, stderr=stderr, env=env) as process:
             url = f"http://127.0.0.1:{port}"
