@@ -9,7 +9,19 @@ from typing import Annotated, Any
 
 import typer
 
-from pegboard.cli import call, clients, demo, describe, doctor, install, listing, search, serve
+from pegboard.cli import (
+    call,
+    clients,
+    demo,
+    describe,
+    doctor,
+    install,
+    listing,
+    measure,
+    search,
+    serve,
+    try_,
+)
 from pegboard.cli.output import (
     EXIT_CONFIGURATION,
     EXIT_FAILED,
@@ -37,6 +49,8 @@ app.command("search")(search.search)
 app.command("describe")(describe.describe)
 app.command("call")(call.call)
 app.command("doctor")(doctor.doctor)
+app.command("try")(try_.try_tasks)
+app.command("measure")(measure.measure)
 app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
 app.command("clients")(clients.clients)
