@@ -18,8 +18,10 @@ from pegboard.cli import (
     fields,
     install,
     listing,
+    measure,
     search,
     serve,
+    try_,
 )
 from pegboard.cli.output import (
     EXIT_CONFIGURATION,
@@ -49,6 +51,8 @@ app.command("describe")(describe.describe)
 app.command("call")(call.call)
 app.command("fields")(fields.fields)
 app.command("doctor")(doctor.doctor)
+app.command("try")(try_.try_tasks)
+app.command("measure")(measure.measure)
 app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
 app.command("clients")(clients.clients)
