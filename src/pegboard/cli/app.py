@@ -8,7 +8,7 @@ from typing import Annotated
 import click
 import typer
 
-from pegboard.cli import call, demo, describe, doctor, listing, lock, search, serve
+from pegboard.cli import call, demo, describe, doctor, listing, lock, rollout, search, serve
 from pegboard.cli.output import EXIT_CONFIGURATION, EXIT_FAILED, fail
 from pegboard.errors import ConfigError, PegboardError
 
@@ -28,6 +28,7 @@ app.command("describe")(describe.describe)
 app.command("call")(call.call)
 app.command("doctor")(doctor.doctor)
 app.add_typer(lock.app, name="lock")
+app.add_typer(rollout.app, name="rollout")
 
 
 @app.callback()

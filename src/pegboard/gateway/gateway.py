@@ -29,15 +29,17 @@ from pegboard.core.options import Options, make_options
 from pegboard.faces.face import SessionDoor, View
 from pegboard.gateway.abouts import OtherList, about, changed_lists
 from pegboard.gateway.governing import close_store, limits_of, policy_of, store_of
+from pegboard.gateway.observing import Observing
 from pegboard.gateway.offers import Offers, lazy_face
 from pegboard.gateway.options import options_of
+from pegboard.gateway.rollouts import Rollouts
 from pegboard.gateway.sources import Sources, read_api
 from pegboard.gateway.trust import trust_of
 from pegboard.gateway.work import Work
 from pegboard.observe.live import Live
 from pegboard.observe.log import EventLog
 from pegboard.observe.several import Several
-from pegboard.ports import Observer, Store
+from pegboard.ports import Store
 from pegboard.upstream.discovery import Found, Progress, Refresher, discover
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue
 from pegboard.upstream.listing import Listing
@@ -75,7 +77,7 @@ class Gateway:
         board: Pegboard | None = None,
         open_wire: OpenWire = open_wire,
         first_look: float = FIRST_LOOK,
-        observers: tuple[Observer, ...] = (),
+        observing: Observing | None = None,
         store: Store | None = None,
     ) -> None:
         self.configuration = configuration
@@ -84,11 +86,14 @@ class Gateway:
         )
         settings = configuration.settings
         live = Live()
+        self.observing = observing or Observing()
+        observers = self.observing.observers
         self.store = store or store_of(settings, Several(live, EventLog(), *observers))
+        self.rollouts = Rollouts(self.store)
         self.board.parts = Parts(
             store=self.store,
             live=live,
-            observers=observers,
+            observers=(*observers, self.rollouts),
             alternatives=self.board.alternatives,
         )
         self.logs = folder / "logs"
@@ -149,6 +154,7 @@ class Gateway:
         for work in (self._refresher.run, self._mount_changes, self._refresh, self._retry_failures):
             tasks.start_soon(work)
         tasks.start_soon(self._judge)
+        tasks.start_soon(self.rollouts.follow, self.board.announce)
         self._look_soon(self.pending)
         return self
 
@@ -201,7 +207,8 @@ class Gateway:
             options["face"] = lazy_face(configuration) or options["face"]
         self.board.policy = policy_of(configuration.settings)
         limits = limits_of(configuration.settings, self.store)
-        self.board.parts = replace(self.board.parts, layers=(self.board.guard, *limits))
+        layers = (*self.observing.layers, self.board.guard, *limits)
+        self.board.parts = replace(self.board.parts, layers=layers)
         self.board.reconfigure(make_options(**options))
 
     def _learn(self) -> None:
@@ -383,6 +390,8 @@ class Gateway:
             request=request,
             whole=whole,
         )
+        if (face := self.rollouts.face_for(caller)) is not None:
+            view = replace(view, options=replace(view.options, face=face))
         if not self.pending and not self.failures:
             return view
         notes = self.notes(self.board.policy.grant(caller).allows_group)
