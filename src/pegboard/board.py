@@ -153,6 +153,10 @@ class Pegboard:
         """Have `listener` called whenever tools come, go or are switched; gives the way to stop."""
         return self._registry.subscribe(listener)
 
+    def announce(self) -> None:
+        """Tell those who listen that lists are to be asked for again."""
+        self._registry.announce()
+
     def is_loaded(self, category: str) -> bool:
         """Whether a category's tools are there already."""
         return self._registry.is_loaded(category)

@@ -18,7 +18,9 @@ from pegboard.cli import (
     fields,
     install,
     listing,
+    lock,
     measure,
+    rollout,
     search,
     serve,
     try_,
@@ -56,6 +58,8 @@ app.command("measure")(measure.measure)
 app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
 app.command("clients")(clients.clients)
+app.add_typer(lock.app, name="lock")
+app.add_typer(rollout.app, name="rollout")
 
 
 @app.callback()

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import anyio
 from anyio import to_thread
@@ -24,15 +24,22 @@ from anyio.abc import TaskGroup
 from pegboard.board import Pegboard
 from pegboard.config import Configuration
 from pegboard.core.calls import Caller
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json
 from pegboard.core.options import Options, make_options
 from pegboard.faces.face import SessionDoor, View
-from pegboard.gateway.governing import limits_of, policy_of, store_of
+from pegboard.gateway.abouts import OtherList, about, changed_lists
+from pegboard.gateway.governing import close_store, limits_of, policy_of, store_of
+from pegboard.gateway.observing import Observing
 from pegboard.gateway.offers import Offers, lazy_face
 from pegboard.gateway.options import options_of
+from pegboard.gateway.rollouts import Rollouts
 from pegboard.gateway.sources import Sources, read_api
+from pegboard.gateway.trust import trust_of
 from pegboard.gateway.work import Work
-from pegboard.ports import Observer, Store
+from pegboard.observe.live import Live
+from pegboard.observe.log import EventLog
+from pegboard.observe.several import Several
+from pegboard.ports import Store
 from pegboard.upstream.discovery import Found, Progress, Refresher, discover
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue
 from pegboard.upstream.listing import Listing
@@ -53,7 +60,6 @@ FIRST_RETRY = 30.0
 LONGEST_RETRY = 600.0
 _REASON_LENGTH = 200
 
-OtherList: TypeAlias = Literal["prompts", "resources"]
 Announce: TypeAlias = Callable[[OtherList], Awaitable[None]]
 """Told which list beside that of the tools has changed."""
 
@@ -70,7 +76,7 @@ class Gateway:
         board: Pegboard | None = None,
         open_wire: OpenWire = open_wire,
         first_look: float = FIRST_LOOK,
-        observer: Observer | None = None,
+        observing: Observing | None = None,
         store: Store | None = None,
     ) -> None:
         self.configuration = configuration
@@ -78,14 +84,26 @@ class Gateway:
             instructions=configuration.settings.instructions, version=our_version()
         )
         settings = configuration.settings
-        self.observer = observer
-        self.store = store or store_of(settings, observer)
+        live = Live()
+        self.observing = observing or Observing()
+        observers = self.observing.observers
+        self.store = store or store_of(settings, Several(live, EventLog(), *observers))
+        self.rollouts = Rollouts(self.store)
+        self.board.parts = Parts(
+            store=self.store,
+            live=live,
+            observers=(*observers, self.rollouts),
+            alternatives=self.board.alternatives,
+        )
         self.logs = folder / "logs"
         self.pool = Pool(configuration.upstreams, logs=self.logs, open_wire=open_wire)
         self.relay = Relay(self.pool)
         self.passthrough = Passthrough(self.relay)
         self.passthrough.permits = self._permits
-        self.offers = Offers(configuration, CatalogueFolder(folder / "catalogues"))
+        beside = configuration.files[0].parent if configuration.files else Path.cwd()
+        self.trust = trust_of(settings, beside, self.store)
+        catalogues = CatalogueFolder(folder / "catalogues")
+        self.offers = Offers(configuration, catalogues, self.trust.judged)
         self.failures: dict[str, str] = {}
         """Servers that could not be listed, with the reason."""
         self.pending: set[str] = set()
@@ -121,8 +139,10 @@ class Gateway:
     # Starting and stopping ---------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
+        await self.trust.load()
         self.restore()
         await self._owned.__aenter__()
+        self._owned.push_async_callback(close_store, self.store)
         await self._owned.enter_async_context(self.pool)
         self.pool.listen(self._refresher.notice)
         self.pool.listen(self.passthrough.on_event)
@@ -132,6 +152,8 @@ class Gateway:
         self._owned.callback(tasks.cancel_scope.cancel)
         for work in (self._refresher.run, self._mount_changes, self._refresh, self._retry_failures):
             tasks.start_soon(work)
+        tasks.start_soon(self._judge)
+        tasks.start_soon(self.rollouts.follow, self.board.announce)
         self._look_soon(self.pending)
         return self
 
@@ -179,18 +201,14 @@ class Gateway:
 
     def _configure(self, configuration: Configuration) -> None:
         self.configuration = configuration
+        self.trust.configure(configuration.upstreams)
         options = options_of(configuration.settings)
         if options["face"] in ("auto", "eager"):
             options["face"] = lazy_face(configuration) or options["face"]
         self.board.policy = policy_of(configuration.settings)
-        # What is counted and under way goes on over a changed configuration.
-        self.board.parts = replace(
-            self.board.parts,
-            store=self.store,
-            observers=(self.observer,) if self.observer else (),
-            alternatives=self.board.alternatives,
-            layers=(self.board.guard, *limits_of(configuration.settings, self.store)),
-        )
+        limits = limits_of(configuration.settings, self.store)
+        layers = (*self.observing.layers, self.board.guard, *limits)
+        self.board.parts = replace(self.board.parts, layers=layers)
         self.board.reconfigure(make_options(**options))
 
     def _learn(self) -> None:
@@ -202,6 +220,14 @@ class Gateway:
     def _permits(self, caller: Caller, server: str, whole: bool) -> bool:
         grant = self.board.policy.grant(caller)
         return grant.allows_server(server) if whole else grant.allows_group(server)
+
+    async def _judge(self) -> None:
+        """Hold what is known against the lock, then follow what operators decide."""
+        for name in [name for name in self.offers.specs if name in self.offers]:
+            await self.trust.see(name, self.offers[name])
+        if self.trust.is_on:
+            self._mount()
+        await self.trust.watch(lambda: self._changed.set())
 
     # Looking at servers ------------------------------------------------------------------------
 
@@ -291,12 +317,13 @@ class Gateway:
         kept = await to_thread.run_sync(lambda: self.offers.save(spec, said, entries))
         if self.offers.specs.get(name) != spec:
             return  # the configuration was changed meanwhile, and it is looked at again
+        await self.trust.see(name, kept)
         self.failures.pop(name, None)
         before = self.offers[name].about if name in self.offers else About()
         if self.offers.take(name, kept):
             self._note(kept)
             self._arrive(name)
-            for kind in _other_lists(before, kept.about):
+            for kind in changed_lists(before, kept.about):
                 for announce in self._announcers:
                     await announce(kind)
         elif name in self.pending:
@@ -363,6 +390,8 @@ class Gateway:
             request=request,
             whole=whole,
         )
+        if (face := self.rollouts.face_for(caller)) is not None:
+            view = replace(view, options=replace(view.options, face=face))
         if not self.pending and not self.failures:
             return view
         notes = self.notes(self.board.policy.grant(caller).allows_group)
@@ -384,30 +413,3 @@ class Gateway:
             if name not in self.offers and may_know(name)
         ]
         return notes
-
-
-def about(listing: Listing) -> About:
-    """What a server said of itself, as it is kept."""
-    return About(
-        server_info=listing.server_info,
-        capabilities=listing.capabilities,
-        instructions=listing.instructions,
-        era=listing.era,
-        protocol_version=listing.protocol_version,
-        resources=list(listing.resources),
-        resource_templates=list(listing.resource_templates),
-        prompts=list(listing.prompts),
-    )
-
-
-def _other_lists(before: About, after: About) -> list[OtherList]:
-    kinds: list[OtherList] = []
-    if before.prompts != after.prompts:
-        kinds.append("prompts")
-    if _resources(before) != _resources(after):
-        kinds.append("resources")
-    return kinds
-
-
-def _resources(said: About) -> list[JsonObject]:
-    return [*said.resources, *said.resource_templates]

@@ -58,6 +58,13 @@ def store_of(settings: Settings, observer: Observer | None) -> Store:
     return FallbackStore(shared, observer=observer)
 
 
+async def close_store(store: Store) -> None:
+    """Let go of the connections of a store that has any."""
+    aclose = getattr(store, "aclose", None)
+    if aclose is not None:
+        await aclose()
+
+
 def auth_of(settings: Settings) -> Auth | None:
     """How callers over HTTP are asked who they are; `None` where they are not.
 

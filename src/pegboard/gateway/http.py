@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.governing import auth_of
 from pegboard.gateway.server import build_server
-from pegboard.server.auth import refuse_exposure
+from pegboard.server.auth import Auth, refuse_exposure
 from pegboard.server.guard import Guard
 from pegboard.server.serve import asgi_app
+
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def gateway_app(
@@ -44,7 +46,9 @@ def gateway_app(
             state["in_flight"] = len(gateway.work)
         return JSONResponse(state, status_code=200 if gateway.is_ready else 503)
 
-    routes = (Route("/health", health), Route("/ready", ready))
+    routes = [Route("/health", health), Route("/ready", ready)]
+    if gateway.observing.metrics is not None:
+        routes.append(Route("/metrics", _metrics_endpoint(gateway, auth)))
     app = asgi_app(build_server(gateway), guard, *routes, auth=auth)
     serving = app.router.lifespan_context
 
@@ -55,3 +59,25 @@ def gateway_app(
 
     app.router.lifespan_context = lifespan
     return app
+
+
+def _metrics_endpoint(gateway: Gateway, auth: Auth | None) -> Any:
+    expose = gateway.observing.metrics
+    assert expose is not None
+
+    async def metrics(scope: Any, receive: Any, send: Any) -> None:
+        await Response(expose(), media_type=METRICS_TYPE)(scope, receive, send)
+
+    # An instance, because Starlette takes a plain function for one of a request.
+    endpoint = _Asgi(metrics)
+    if auth is None or gateway.configuration.settings.observe.metrics == "open":
+        return endpoint
+    return auth.required(endpoint)
+
+
+class _Asgi:
+    def __init__(self, app: Callable[[Any, Any, Any], Awaitable[None]]) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._app(scope, receive, send)

@@ -19,8 +19,10 @@ from anyio import to_thread
 from pegboard.config import Configuration
 from pegboard.errors import ConfigError
 from pegboard.gateway.gateway import Gateway
+from pegboard.gateway.observing import observing_of
 from pegboard.gateway.opening import Opening
 from pegboard.gateway.reporting import report, say, say_progress, say_warnings
+from pegboard.observe.log import log_to
 
 if TYPE_CHECKING:
     import uvicorn
@@ -45,7 +47,10 @@ class Serving:
         configuration = opening.read()
         report(configuration)
         self.gateway = Gateway(
-            configuration, folder=opening.folder(configuration), progress=say_progress
+            configuration,
+            folder=opening.folder(configuration),
+            progress=say_progress,
+            observing=observing_of(configuration.settings, opening.path.parent),
         )
         self._patience = patience
 
@@ -139,8 +144,11 @@ def serve(opening: Opening, *, http: str | None = None) -> None:
     Raises:
         ConfigError: It cannot be read, or the address is none.
     """
-    say_warnings()
     serving = Serving(opening)
+    if serving.gateway.configuration.settings.observe.log == "json":
+        log_to(sys.stderr)
+    else:
+        say_warnings()
     if http is None:
         anyio.run(serving.on_stdio)
         return

@@ -97,7 +97,7 @@ class Answers:
 
     def _face(self, view: View) -> Face:
         """The face of this caller: what configuration says, else what the request asks for."""
-        asked = self.board.options.face
+        asked = view.options.face
         if asked == "auto":
             asked = view.caller.face or "auto"
         complete = view.constant is None and view.is_complete
