@@ -20,6 +20,7 @@ from pegboard.cli import (
     listing,
     search,
     serve,
+    ui,
 )
 from pegboard.cli.output import (
     EXIT_CONFIGURATION,
@@ -52,6 +53,7 @@ app.command("doctor")(doctor.doctor)
 app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
 app.command("clients")(clients.clients)
+app.command("ui")(ui.ui)
 
 
 @app.callback()
