@@ -14,9 +14,9 @@ from pathlib import Path
 import httpx2
 import pytest
 from starlette.testclient import TestClient
+from tests.web.panels import proof_in
 
 from pegboard import Pegboard
-from tests.web.panels import proof_in
 
 ROOT = Path(__file__).parents[2]
 KEYS = {"ada": "key-of-ada", "bob": "key-of-bob"}
@@ -52,8 +52,9 @@ tools = ["*delete_*"]
 """,
         "utf-8",
     )
-    app = Pegboard.from_config(written).asgi()
-    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+    board = Pegboard.from_config(written)
+    assert board.tools()  # lists the servers and keeps what they have, however long that takes
+    with TestClient(board.asgi(), base_url="http://127.0.0.1:8000") as client:
         yield client
 
 
