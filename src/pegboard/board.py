@@ -432,11 +432,17 @@ class Pegboard:
 
         await serve_stdio(self)
 
-    def asgi(self) -> Starlette:
-        """An ASGI application with `/mcp` and `/mcp/<face>`."""
-        from pegboard.server.serve import http_app
+    def asgi(self, host: str = "127.0.0.1", **page: Any) -> Starlette:
+        """An ASGI application with `/mcp`, `/mcp/<face>` and the page at `/`.
 
-        return http_app(self)
+        Args:
+            host: The address that it will listen on; requests that name another are refused.
+            page: Fields of `pegboard.web.Panel` that differ from the usual, such as `identify`.
+        """
+        from pegboard.server.serve import http_app
+        from pegboard.web import page_routes, panel_of
+
+        return http_app(self, *page_routes(panel_of(self, self.parts, **page)), host=host)
 
     @classmethod
     def from_catalog(cls, path: str | Path, **options: Any) -> Pegboard:

@@ -24,6 +24,7 @@ from pegboard.cli import (
     search,
     serve,
     try_,
+    ui,
 )
 from pegboard.cli.output import (
     EXIT_CONFIGURATION,
@@ -60,6 +61,7 @@ app.command("uninstall")(install.uninstall)
 app.command("clients")(clients.clients)
 app.add_typer(lock.app, name="lock")
 app.add_typer(rollout.app, name="rollout")
+app.command("ui")(ui.ui)
 
 
 @app.callback()

@@ -158,3 +158,8 @@ class HttpSettings:
     """Origins of web pages that may call."""
     unauthenticated: bool = False
     """Whether other machines may use it without `auth`; also needs PEGBOARD_UNAUTHENTICATED=1."""
+    operators: tuple[str, ...] = ()
+    """Principals who may change things on the page and see everybody's calls, where `auth` is set.
+    Without it, whoever can reach the page may."""
+    operator_groups: tuple[str, ...] = ()
+    """Groups whose members may do so."""

@@ -1,4 +1,4 @@
-"""A gateway as an ASGI application: `/mcp`, `/mcp/<face>`, `/health`, `/ready`."""
+"""A gateway as an ASGI application: the page, `/mcp`, `/mcp/<face>`, `/health`, `/ready`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,26 @@ from starlette.routing import Route
 
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.governing import auth_of
+from pegboard.gateway.page import gateway_panel, known_to
 from pegboard.gateway.server import build_server
 from pegboard.server.auth import Auth, refuse_exposure
 from pegboard.server.guard import Guard
 from pegboard.server.serve import asgi_app
+from pegboard.web import page_routes
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def gateway_app(
-    gateway: Gateway, host: str, *, environ: Mapping[str, str] = os.environ
+    gateway: Gateway, host: str, *, environ: Mapping[str, str] = os.environ, **page: Any
 ) -> Starlette:
     """The application of a gateway that runs for as long as the application does.
+
+    Args:
+        gateway: Not running yet.
+        host: The address that the application will listen on.
+        environ: Where `PEGBOARD_UNAUTHENTICATED` may be.
+        page: Fields of `pegboard.web.Panel` that differ from the usual.
 
     Raises:
         ConfigError: Other machines could reach it and nobody would be asked who they are.
@@ -46,7 +54,10 @@ def gateway_app(
             state["in_flight"] = len(gateway.work)
         return JSONResponse(state, status_code=200 if gateway.is_ready else 503)
 
-    routes = [Route("/health", health), Route("/ready", ready)]
+    if auth is not None:
+        page = {"identify": known_to(auth, allowed), **page}
+    shown = page_routes(gateway_panel(gateway, **page))
+    routes = [*shown, Route("/health", health), Route("/ready", ready)]
     if gateway.observing.metrics is not None:
         routes.append(Route("/metrics", _metrics_endpoint(gateway, auth)))
     app = asgi_app(build_server(gateway), guard, *routes, auth=auth)

@@ -102,7 +102,7 @@ def pins_from(environ: Mapping[str, str], pins: Sequence[str]) -> tuple[str, ...
 
 
 def run(board: Pegboard, *, http: str | None = None) -> None:
-    """Serve until stopped.
+    """Serve until stopped; over HTTP with whatever the board's application has beside `/mcp`.
 
     Raises:
         ConfigError: Other machines could reach it and nobody would be asked who they are.
@@ -116,7 +116,13 @@ def run(board: Pegboard, *, http: str | None = None) -> None:
 
     host, port = host_and_port(http)
     refuse_exposure(host, None, os.environ, allowed=True)
-    uvicorn.run(http_app(board, host=host), host=host, port=port, log_level="warning")
+    uvicorn.run(
+        board.asgi(host),
+        host=host,
+        port=port,
+        log_level="warning",
+        timeout_graceful_shutdown=1,  # streams of changes never end by themselves
+    )
 
 
 async def serve_stdio(board: Pegboard) -> None:
@@ -126,9 +132,9 @@ async def serve_stdio(board: Pegboard) -> None:
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-def http_app(board: Pegboard, *, host: str = "127.0.0.1", store: Store | None = None) -> Starlette:
-    """An ASGI application with `/mcp` and `/mcp/<face>`."""
-    return asgi_app(build_server(board), Guard.bound_to(host))
+def http_app(board: Pegboard, *routes: BaseRoute, host: str = "127.0.0.1") -> Starlette:
+    """An ASGI application with `/mcp`, `/mcp/<face>` and further routes."""
+    return asgi_app(build_server(board), Guard.bound_to(host), *routes)
 
 
 def asgi_app(
