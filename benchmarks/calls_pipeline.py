@@ -116,7 +116,7 @@ async def middleware() -> dict[str, float]:
 
 
 async def together() -> float:
-    """Milliseconds until 16 calls that wait 100 ms each are answered."""
+    """Milliseconds until 16 calls that wait 100 ms each are answered; the median of five."""
     board = board_of()
 
     @board.tool(annotations=READ)
@@ -127,11 +127,14 @@ async def together() -> float:
 
     calls = [Asked("wait", {"number": n}) for n in range(16)]
     await board.call_many(calls[:1])
-    began = time.perf_counter()
-    outcomes = await board.call_many(calls, max_concurrency=16)
-    took = (time.perf_counter() - began) * 1e3
-    assert [o.result.structured for o in outcomes if o.result] == [{"result": n} for n in range(16)]
-    return took
+    took: list[float] = []
+    for _ in range(5):
+        began = time.perf_counter()
+        outcomes = await board.call_many(calls, max_concurrency=16)
+        took.append((time.perf_counter() - began) * 1e3)
+        answers = [o.result.structured for o in outcomes if o.result]
+        assert answers == [{"result": n} for n in range(16)]
+    return statistics.median(took)
 
 
 async def listing() -> dict[str, Any]:

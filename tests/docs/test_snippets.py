@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import runpy
 from pathlib import Path
 
+import anyio
 import pytest
 from scripts.snippets import pages, with_snippets
 
 ROOT = Path(__file__).parents[2]
 SNIPPETS = sorted((ROOT / "docs_src").glob("*.py"))
+PROGRAMS = [s for s in SNIPPETS if "def main(" in s.read_text("utf-8")]
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda p: p.name)
@@ -22,6 +25,15 @@ def test_a_page_shows_its_snippets_as_the_files_have_them(page: Path) -> None:
 def test_a_snippet_runs(snippet: Path) -> None:
     defined = runpy.run_path(str(snippet))
     assert "board" in defined or "server" in defined or "main" in defined
+
+
+@pytest.mark.parametrize("snippet", PROGRAMS, ids=lambda p: p.stem)
+def test_what_a_snippet_claims_holds(snippet: Path) -> None:
+    main = runpy.run_path(str(snippet))["main"]
+    if inspect.iscoroutinefunction(main):
+        anyio.run(main)
+    else:
+        main()
 
 
 @pytest.mark.anyio
