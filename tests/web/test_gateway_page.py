@@ -27,7 +27,8 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
     """A gateway in front of the office and of a server that cannot be started."""
     written = tmp_path / "pegboard.toml"
     keys = "".join(
-        f'[[auth.keys]]\nprincipal = "{who}"\nsha256 = "{hashlib.sha256(key.encode()).hexdigest()}"\n'
+        f'[[auth.keys]]\nprincipal = "{who}"\n'
+        f'sha256 = "{hashlib.sha256(key.encode()).hexdigest()}"\n'
         for who, key in KEYS.items()
     )
     written.write_text(

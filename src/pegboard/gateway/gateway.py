@@ -48,6 +48,7 @@ from pegboard.upstream.pool import Pool
 from pegboard.upstream.relay import Relay
 from pegboard.upstream.sdk import our_version
 from pegboard.upstream.wires import OpenWire, open_wire
+from pegboard.wiring import Parts
 
 logger = logging.getLogger(__name__)
 
