@@ -172,7 +172,7 @@ class Answers:
         except PegboardError as exc:
             if isinstance(exc, Misuse) or "code" in exc.details:
                 raise  # a JSON-RPC error: ours, or an upstream's own
-            return failure(exc, tool)
+            return failure(_explained(exc, view), tool)
 
     async def _addressed(self, request: Request, view: View, name: str) -> Tool:
         """The tool that a direct call names; loaders run only when no loaded tool has the name."""
@@ -185,7 +185,7 @@ class Answers:
         try:
             return find(view, name)
         except PegboardError as exc:
-            raise misuse(exc) from exc
+            raise misuse(_explained(exc, view)) from exc
 
 
 def _tell_listed(view: View, face: str, tools: int, duration: float) -> None:
@@ -200,6 +200,13 @@ def _tell_listed(view: View, face: str, tools: int, duration: float) -> None:
             client=view.caller.client,
         ),
     )
+
+
+def _explained(exc: PegboardError, view: View) -> PegboardError:
+    """An unknown name with what may be the reason: tools that could not be loaded, or not yet."""
+    if isinstance(exc, ToolNotFound) and view.notes:
+        exc.message = " ".join([exc.message, *view.notes])
+    return exc
 
 
 def _meta_tool(face: Face, view: View, name: str) -> MetaTool | None:
