@@ -11,7 +11,7 @@ from tests.cli.terminal import Ran, pegboard, process
 
 COMMANDS = {
     "serve", "demo", "list", "search", "describe", "call", "fields", "doctor", "measure", "try",
-    "install", "uninstall", "clients",
+    "install", "uninstall", "clients", "lock", "rollout", "ui",
 }  # fmt: skip
 """What is run here and in the files beside; a command that is added is added here, and tested."""
 
@@ -19,7 +19,7 @@ COMMANDS = {
 def test_no_command_goes_untested() -> None:
     from pegboard.cli.app import app
 
-    names = {command.name for command in app.registered_commands}
+    names = {command.name for command in (*app.registered_commands, *app.registered_groups)}
     assert names == COMMANDS
 
 
