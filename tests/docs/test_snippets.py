@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import anyio
@@ -42,3 +45,19 @@ async def test_the_quick_start_keeps_and_reads_a_note() -> None:
     board.check()
     await board.call("keep_note", {"title": "todo", "text": "buy milk"})
     assert (await board.call("read_note", {"title": "todo"})).output == {"result": "buy milk"}
+
+
+def test_the_snippets_that_are_tests_pass() -> None:
+    tests = [str(path) for path in SNIPPETS if path.name.startswith("test_")]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "pegboard.pytest_plugin", *tests]
+    marked = "-o", "anyio_mode=auto"
+    done = subprocess.run(
+        [*command, *marked],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout

@@ -78,7 +78,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
     words, debug = _without_debug(sys.argv[1:] if arguments is None else arguments)
     suit_streams()
     try:
-        code = app(words, standalone_mode=False)
+        code = app(words, prog_name="pegboard", standalone_mode=False)
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt):
         raise SystemExit(EXIT_INTERRUPTED) from None

@@ -195,7 +195,7 @@ def _show_dearest(measured: Measurement) -> None:
         out.print(f"{plain(dear.id)}  {dear.tokens:,} tokens", highlight=False)
         for reason in dear.reasons:
             told = f"{reason.kind}, {reason.tokens:,}: {reason.advice}"
-            out.print(Padding(told, (0, 0, 0, 2)), style="dim", highlight=False)
+            out.print(Padding(told, (0, 0, 0, 2), expand=False), style="dim", highlight=False)
 
 
 def _show_results(measured: Measurement) -> None:

@@ -85,13 +85,15 @@ async def _answer(board: Pegboard, task: str, limit: int) -> str:
 def _show(tried: Tried) -> None:
     out.print(f"[bold]{plain(tried.task)}[/]", highlight=False)
     if not tried.matches:
-        out.print(Padding("No tool fits this.", (0, 0, 0, 2)), style="yellow")
+        out.print(Padding("No tool fits this.", (0, 0, 0, 2), expand=False), style="yellow")
     for match in tried.matches:
         tool = match.tool
         line = f"[green]{plain(tool.id)}[/]  {match.score:.2f}  {plain(tool.summary)}"
-        out.print(Padding(line, (0, 0, 0, 2)), highlight=False)
+        out.print(Padding(line, (0, 0, 0, 2), expand=False), highlight=False)
         why = plain("; ".join(match.why))
-        out.print(Padding(f"{tool.risk}; {why}", (0, 0, 0, 4)), style="dim", highlight=False)
+        out.print(
+            Padding(f"{tool.risk}; {why}", (0, 0, 0, 4), expand=False), style="dim", highlight=False
+        )
     out.print(f"  {tried.tokens:,} tokens for the model to read", style="dim", highlight=False)
 
 

@@ -49,7 +49,12 @@ async def face_costs(
 
 async def list_cost(board: Pegboard, face: FaceName, *, tokenizer: str = DEFAULT_TOKENIZER) -> int:
     """Tokens of what a model reads of one face's list."""
-    return read_tokens(await _Walk(board, face).entries(), tokenizer)
+    return read_tokens(await listed(board, face), tokenizer)
+
+
+async def listed(board: Pegboard, face: FaceName) -> list[JsonObject]:
+    """The entries of one face's list."""
+    return await _Walk(board, face).entries()
 
 
 def read_tokens(entries: Sequence[JsonObject], tokenizer: str = DEFAULT_TOKENIZER) -> int:

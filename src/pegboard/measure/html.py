@@ -18,6 +18,7 @@ table { border-collapse: collapse; width: 100%; margin: 1rem 0;
   font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #d1d9e0; }
 td.n, th.n { text-align: right; } .wide { overflow-x: auto; } svg { width: 100%; height: auto; }
+figure { margin: 1.5rem 0; }
 .note { color: #59636e; }
 @media (prefers-color-scheme: dark) {
   body { color: #e6edf3; background: #0d1117; } th, td { border-color: #3d444d; }

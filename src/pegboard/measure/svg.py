@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH = 720
-LABELS = 130
-"""Pixels for the names at the left, and as many for the figures at the right."""
+LABELS = 160
+"""Pixels for the names at the left."""
+FIGURES = 150
+"""Pixels for the figures behind the longest bar."""
 ROW = 30
 TOP = 46
 
@@ -73,7 +75,7 @@ def figure(chart: Chart) -> str:
 
 def _drawn(chart: Chart) -> str:
     largest = max((bar.value for bar in chart.bars), default=0) or 1
-    room = WIDTH - 2 * LABELS
+    room = WIDTH - LABELS - FIGURES
     parts = [
         f'<text x="0" y="16" class="title">{escape(chart.title)}</text>',
         f'<text x="0" y="34" class="note">{escape(chart.about)}</text>',
@@ -93,5 +95,5 @@ def _drawn(chart: Chart) -> str:
     return "".join(parts)
 
 
-def _short(label: str, limit: int = 18) -> str:
+def _short(label: str, limit: int = 20) -> str:
     return label if len(label) <= limit else label[: limit - 1] + "…"
