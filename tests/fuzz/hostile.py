@@ -33,7 +33,8 @@ KEYS = {"ann": "key-of-ann", "bob": "key-of-bob"}
 SECRETS = {"ann": "the secret of ann", "bob": "the secret of bob"}
 METHODS = (
     "tools/list", "tools/call", "tools/describe", "tools/describe_batch", "tools/manifest",
-    "initialize", "ping", "resources/read", "prompts/get", "completion/complete", "logging/setLevel",
+    "initialize", "ping", "resources/read", "prompts/get", "completion/complete",
+    "logging/setLevel",
     "subscriptions/listen_", "notifications/initialized", "rpc.discover", "", "../../etc/passwd",
 )  # fmt: skip
 TOOLS = (
@@ -43,7 +44,8 @@ TOOLS = (
 )  # fmt: skip
 VERSIONS = ("2026-07-28", "2025-11-25", "2024-11-05", "1999-01-01", "", "x" * 300, None)
 PATHS = (
-    "/mcp", "/mcp/proxy", "/mcp/index", "/mcp/hierarchy", "/mcp/../mcp", "/mcp/%2e%2e/etc", "/health",
+    "/mcp", "/mcp/proxy", "/mcp/index", "/mcp/hierarchy", "/mcp/../mcp", "/mcp/%2e%2e/etc",
+    "/health",
     "/mcp/proxy?face=dynamic", "/mcp?face=%00", "/.well-known/oauth-protected-resource", "//mcp",
 )  # fmt: skip
 
@@ -104,13 +106,32 @@ class Attacker:
         self.sessions: list[str] = ["0" * 32]
 
     def request(self) -> Hostile:
+        """A request; most are sound on the outside, so that what is inside gets somewhere."""
         choose = self.random.choice
         who = choose(("ann", "bob", "bob", None))
+        if self.random.random() < 0.6:
+            return self._sound(who)
         method = choose(METHODS)
-        body = self._body(method)
-        headers = self._headers(who, method)
         verb = "POST" if self.random.random() < 0.9 else choose(("GET", "PUT", "DELETE", "OPTIONS"))
-        return Hostile(who, verb, choose(PATHS), headers, body)
+        return Hostile(who, verb, choose(PATHS), self._headers(who, method), self._body(method))
+
+    def _sound(self, who: str | None) -> Hostile:
+        method = self.random.choice(("tools/call",) * 6 + METHODS[:5])
+        params = {**(self._params(method, sound=True))}
+        headers = [
+            ("Host", "127.0.0.1"),
+            ("Accept", "application/json, text/event-stream"),
+            ("Content-Type", "application/json"),
+            ("MCP-Protocol-Version", "2026-07-28"),
+            ("Mcp-Method", method),
+        ]
+        name = params.get("name")
+        if isinstance(name, str) and name.isascii() and name.isprintable():
+            headers.append(("Mcp-Name", name))
+        if who is not None:
+            headers.append(("Authorization", f"Bearer {KEYS[who]}"))
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return Hostile(who, "POST", "/mcp", headers, json.dumps(body).encode())
 
     def _headers(self, who: str | None, method: str) -> list[tuple[str, str]]:
         choose, chance = self.random.choice, self.random.random
@@ -154,10 +175,10 @@ class Attacker:
         cut = self.random.randrange(len(text)) if kind < 0.1 else len(text)
         return text[:cut].encode("utf-8", "surrogatepass")
 
-    def _params(self, method: str) -> Any:
-        if self.random.random() < 0.1:
+    def _params(self, method: str, *, sound: bool = False) -> Any:
+        if not sound and self.random.random() < 0.1:
             return self._value(3)
-        version = "2026-07-28" if self.random.random() < 0.8 else self._text(10)
+        version = "2026-07-28" if sound or self.random.random() < 0.8 else self._text(10)
         meta: dict[str, Any] = {
             "io.modelcontextprotocol/protocolVersion": version,
             "io.modelcontextprotocol/clientCapabilities": {},
@@ -226,10 +247,12 @@ async def attack(requests: int, seed: int) -> Findings:
     """Send so many requests and look at what comes back."""
     attacker, findings, app = Attacker(seed), Findings(), application()
     transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
-    async with app.router.lifespan_context(app):
-        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            for _ in range(requests):
-                await _send(client, attacker, findings)
+    async with (
+        app.router.lifespan_context(app),
+        httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
+    ):
+        for _ in range(requests):
+            await _send(client, attacker, findings)
     return findings
 
 
