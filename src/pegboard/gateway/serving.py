@@ -216,6 +216,7 @@ def _http_server(app: object, host: str, port: int) -> uvicorn.Server:
         host=host,
         port=port,
         log_level="warning",
+        timeout_keep_alive=75,  # longer than load balancers and clients keep a connection idle
         timeout_graceful_shutdown=1,  # streams of changes never end by themselves
     )
     return Server(config)
