@@ -156,6 +156,8 @@ class HttpSettings:
     """Host headers to answer beside the address it listens on; against DNS rebinding."""
     allowed_origins: tuple[str, ...] = ()
     """Origins of web pages that may call."""
+    legacy: Literal["sessions", "stateless"] = "sessions"
+    """Clients before MCP 2026-07-28: sessions that one replica holds, or each request by itself."""
     unauthenticated: bool = False
     """Whether other machines may use it without `auth`; also needs PEGBOARD_UNAUTHENTICATED=1."""
     operators: tuple[str, ...] = ()

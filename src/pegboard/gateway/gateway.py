@@ -32,6 +32,7 @@ from pegboard.gateway.governing import close_store, limits_of, policy_of, store_
 from pegboard.gateway.observing import Observing
 from pegboard.gateway.offers import Offers, lazy_face
 from pegboard.gateway.options import options_of
+from pegboard.gateway.replicas import Replicas
 from pegboard.gateway.rollouts import Rollouts
 from pegboard.gateway.sources import Sources, read_api
 from pegboard.gateway.trust import trust_of
@@ -90,6 +91,7 @@ class Gateway:
         observers = self.observing.observers
         self.store = store or store_of(settings, Several(live, EventLog(), *observers))
         self.rollouts = Rollouts(self.store)
+        self.replicas = Replicas(self.store)
         self.board.parts = Parts(
             store=self.store,
             live=live,
@@ -155,6 +157,7 @@ class Gateway:
             tasks.start_soon(work)
         tasks.start_soon(self._judge)
         tasks.start_soon(self.rollouts.follow, self.board.announce)
+        tasks.start_soon(self.replicas.follow, self._changed_elsewhere)
         self._look_soon(self.pending)
         return self
 
@@ -324,6 +327,7 @@ class Gateway:
         if self.offers.take(name, kept):
             self._note(kept)
             self._arrive(name)
+            await self.replicas.tell(name, kept.hash)
             for kind in changed_lists(before, kept.about):
                 for announce in self._announcers:
                     await announce(kind)
@@ -337,6 +341,19 @@ class Gateway:
     def _note(self, kept: KeptCatalogue) -> None:
         for problem in kept.problems:
             logger.warning("%s", problem)
+
+    async def _changed_elsewhere(self, server: str | None, catalogue: str | None) -> None:
+        """Take what another replica has seen: from the folder, or from the server itself."""
+        for name in [server] if server is not None else list(self.offers.specs):
+            if name not in self.offers.specs or name in self.pending:
+                continue
+            kept = await to_thread.run_sync(self.offers.kept_anew, name)
+            if kept is not None and catalogue in (None, kept.hash):
+                await self.trust.see(name, kept)
+                if self.offers.take(name, kept):
+                    self._arrive(name)
+            elif catalogue is not None and name not in self.offers.apis:
+                self._refresher.want(name)
 
     # Mounting ----------------------------------------------------------------------------------
 

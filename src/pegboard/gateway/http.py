@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -18,6 +19,7 @@ from pegboard.gateway.server import build_server
 from pegboard.server.auth import Auth, refuse_exposure
 from pegboard.server.guard import Guard
 from pegboard.server.serve import asgi_app
+from pegboard.server.sessions import SessionNotes
 from pegboard.web import page_routes
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -60,7 +62,11 @@ def gateway_app(
     routes = [*shown, Route("/health", health), Route("/ready", ready)]
     if gateway.observing.metrics is not None:
         routes.append(Route("/metrics", _metrics_endpoint(gateway, auth)))
-    app = asgi_app(build_server(gateway), guard, *routes, auth=auth)
+    stateless = allowed.legacy == "stateless"
+    app = asgi_app(build_server(gateway), guard, *routes, auth=auth, stateless=stateless)
+    if not stateless:
+        noted = Middleware(SessionNotes, store=gateway.store, replica=gateway.replicas.id)
+        app.user_middleware.append(noted)
     serving = app.router.lifespan_context
 
     @asynccontextmanager

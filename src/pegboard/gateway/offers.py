@@ -72,6 +72,10 @@ class Offers:
                 self._kept[name] = kept
         return unknown
 
+    def kept_anew(self, name: str) -> KeptCatalogue | None:
+        """What is on disk of a server now; another gateway may have written it."""
+        return self._folder.load(self.specs[name])
+
     def save(self, spec: UpstreamSpec, about: About, entries: Iterable[Json]) -> KeptCatalogue:
         """Write what a server lists; `take` makes it count."""
         return self._folder.save(spec, about, entries)

@@ -117,6 +117,8 @@ def session_of(ctx: Context) -> str | None:
     if era_of(ctx) == "modern":
         return None
     connection = connection_of(ctx)
+    if ctx.request is not None and connection.session_id is None:
+        return None  # HTTP without sessions: the connection is there for this request alone
     return connection.session_id or connection.state.setdefault(_SESSION_KEY, uuid4().hex)
 
 

@@ -138,18 +138,23 @@ def http_app(board: Pegboard, *routes: BaseRoute, host: str = "127.0.0.1") -> St
 
 
 def asgi_app(
-    server: Server[Any], guard: Guard, *routes: BaseRoute, auth: Auth | None = None
+    server: Server[Any],
+    guard: Guard,
+    *routes: BaseRoute,
+    auth: Auth | None = None,
+    stateless: bool = False,
 ) -> Starlette:
     """An ASGI application with `/mcp`, `/mcp/<face>` and further routes, all behind the guard.
 
-    `auth` protects the endpoints of the protocol; further routes look after themselves.
+    `auth` protects the endpoints of the protocol; further routes look after themselves. `stateless`
+    gives clients of the older protocol no session, so that any replica can answer them.
     """
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.middleware import Middleware
     from starlette.routing import Route
 
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    app = server.streamable_http_app(transport_security=unguarded)
+    app = server.streamable_http_app(transport_security=unguarded, stateless_http=stateless)
     if auth is not None:
         auth.protect(app)
     endpoint = next(r for r in app.routes if isinstance(r, Route) and r.path == "/mcp").endpoint
