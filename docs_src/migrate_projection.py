@@ -32,7 +32,8 @@ async def main() -> None:
     try:
         validate_fields(["colour"], tool.output_schema)
     except InvalidField as exc:
-        assert "colour" in exc.message
+        said = exc.message
+    assert "colour" in said
 
     assert project({"items": [{"id": 1, "text": "x"}]}, ["items.id"]) == {"items": [{"id": 1}]}
 

@@ -2,8 +2,8 @@
 
 import anyio
 import pytest
-
 from todo import board
+
 from pegboard import InvalidArguments, count_tokens
 
 
