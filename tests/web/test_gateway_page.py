@@ -26,10 +26,10 @@ KEYS = {"ada": "key-of-ada", "bob": "key-of-bob"}
 def client(tmp_path: Path) -> Iterator[TestClient]:
     """A gateway in front of the office and of a server that cannot be started."""
     written = tmp_path / "pegboard.toml"
+    hashes = {who: hashlib.sha256(key.encode()).hexdigest() for who, key in KEYS.items()}
     keys = "".join(
-        f'[[auth.keys]]\nprincipal = "{who}"\n'
-        f'sha256 = "{hashlib.sha256(key.encode()).hexdigest()}"\n'
-        for who, key in KEYS.items()
+        f'[[auth.keys]]\nprincipal = "{who}"\nsha256 = "{hashed}"\n'
+        for who, hashed in hashes.items()
     )
     written.write_text(
         f"""
@@ -72,12 +72,12 @@ def test_a_gateway_asks_who_looks_and_shows_what_they_may_see(client: TestClient
     bobs = client.get("/ui/tools?q=delete+a+document", headers=as_("bob")).text
     assert "delete_document" in adas
     assert "delete_document" not in bobs.split('id="results"')[1]
-    assert client.get("/ui/tool?id=delete_document", headers=as_("bob")).status_code == 404
+    assert client.get("/ui/tool?id=office_delete_document", headers=as_("bob")).status_code == 404
 
 
 def test_the_configured_operator_switches_a_tool(client: TestClient) -> None:
-    shown = client.get("/ui/tool?id=echo", headers=as_("ada"))
-    form = {"proof": proof_in(shown), "id": "echo", "enabled": ""}
+    shown = client.get("/ui/tool?id=office_echo", headers=as_("ada"))
+    form = {"proof": proof_in(shown), "id": "office_echo", "enabled": ""}
     assert client.post("/ui/tool/switch", data=form, headers=as_("bob")).status_code == 403
     off = client.post("/ui/tool/switch", data=form, headers=as_("ada"))
     assert "Switch on" in off.text
