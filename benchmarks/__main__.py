@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--profile full|quick|smoke] [--only tokens,calls] [--report]`."""
+"""`python -m benchmarks [--profile full|quick] [--only tokens,calls] [--report]`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 from benchmarks import report
 from benchmarks.contestants import versions
 from benchmarks.runner import PROFILES, RESULTS, Profile, WrongAnswer, machine, say, write
+from benchmarks.wire import Ended
 
 QUESTIONS = ("tokens", "retrieval", "start", "calls", "results", "agent", "parts")
 
@@ -41,7 +42,7 @@ def run(name: str, profile: Profile, folder: Path) -> bool:
     began = time.perf_counter()
     try:
         figures = question.measure(profile)
-    except WrongAnswer as exc:
+    except (WrongAnswer, Ended) as exc:
         say(f"  {exc}")
         return False
     about = {

@@ -13,18 +13,15 @@ from benchmarks.plots import bars
 from benchmarks.runner import Missing, Profile, say
 from benchmarks.tables import missing, table
 from benchmarks.walks import Walk, tasks_of, walk
-
 from pegboard import count_tokens
 
-NAME = "agent"
 LOCAL = ("tracker",)
 
 
 def measure(profile: Profile) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        names = [n for n in profile.sets if n not in ("metatool_single", "sealtools_dev")]
-        for name in names or LOCAL:
+        for name in (*LOCAL, *profile.played):
             say(f"  {name}")
             try:
                 found[name] = of_set(catalogue(name, Path(folder)), Path(folder), profile.tasks)
@@ -59,17 +56,17 @@ def summary(walks: list[Walk], listing: int) -> dict[str, Any]:
 
 def section(figures: dict[str, Any]) -> str:
     parts = [
-        "Each task is a query of a set with its right tools. The policy: search with the query as it"
-        " stands (or go down the listing), take the right tool if it is among what was shown,"
+        "Each task is a query of a set with its right tools. The policy: search with the query as"
+        " it stands (or go down the listing), take the right tool if it is among what was shown,"
         " describe it if a required parameter was not shown, call it with arguments made from its"
         " schema. *Success*: the server itself says that the right tool was called with exactly"
         " these arguments, and they fit its schema. *First right*: the tool shown first was a right"
         " one, for those who rank. *Tokens*: the list and one task.\n\n"
-        "What this shows: whether the right tool is put before the reader, what that costs, and that"
-        " the call goes through. What it cannot show: whether a model recognises the tool, searches"
-        " again in other words when it does not, or fills the arguments well. Those who list"
-        " everything, or every tool of a server that the reader is told, succeed always here; with"
-        " a model they do not.",
+        "What this shows: whether the right tool is put before the reader, what that costs, and"
+        " that the call goes through. What it cannot show: whether a model recognises the tool,"
+        " searches again in other words when it does not, or fills the arguments well. Those who"
+        " list everything, or every tool of a server that the reader is told, succeed always here;"
+        " with a model they do not.",
     ]
     head = ["contestant", "success, %", "first right, %", "round trips", "tokens"]
     for name, one in figures["sets"].items():

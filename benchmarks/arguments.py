@@ -1,4 +1,4 @@
-"""Arguments that fit a schema, made the same way each time: only what is required, the least of it."""
+"""Arguments that fit a schema, made the same way each time: the least that is required."""
 
 from __future__ import annotations
 

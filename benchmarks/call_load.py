@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import httpx2
+
 from benchmarks.call_targets import (
     ARGUMENTS,
     Target,
@@ -36,9 +37,9 @@ def _some(*starts: str) -> list[Target]:
     return [one for one in targets((50,)) if one.name.startswith(starts)]
 
 
-def fan_out(folder: Path, *, peers: bool) -> dict[str, Any]:
+def fan_out(folder: Path) -> dict[str, Any]:
     """Seconds for 16 slow calls, asked for in one request where there is such a thing."""
-    names = ("direct", "pegboard, by", *(("fastmcp proxy", "mcp-c", "lazy") if peers else ()))
+    names = ("direct", "pegboard, by", "fastmcp proxy", "mcp-compressor", "lazy-mcp")
     contestants: dict[str, Callable[[], dict[str, float]]] = {
         f"{one.name.split(', 50')[0]}, 16 requests": lambda t=one: _requests(t, folder)
         for one in _some(*names)
@@ -85,9 +86,9 @@ def _one_request(folder: Path) -> dict[str, float]:
         return {"seconds": seconds}
 
 
-def crowd(folder: Path, clients: tuple[int, ...], *, peers: bool) -> dict[str, Any]:
+def crowd(folder: Path, clients: tuple[int, ...]) -> dict[str, Any]:
     """Calls per second and their times, with so many clients that each call again and again."""
-    names = ("direct", "pegboard, by", *(("fastmcp proxy",) if peers else ()))
+    names = ("direct", "pegboard, by", "fastmcp proxy")
     found: dict[str, Any] = {str(count): {} for count in clients}
     for target in _some(*names):
         try:
@@ -120,7 +121,9 @@ async def _crowd(target: Target, url: str, clients: int, each: int) -> dict[str,
             answer = await session.post(url, content=body, headers=headers)
             times.append(time.perf_counter() - began)
             if "hit 9" not in answer.text:
-                raise WrongAnswer(f"{target.name} answered {answer.status_code}: {answer.text[:300]}")
+                raise WrongAnswer(
+                    f"{target.name} answered {answer.status_code}: {answer.text[:300]}"
+                )
 
     limits = httpx2.Limits(max_connections=clients, max_keepalive_connections=clients)
     base = {"Content-Type": "application/json"}

@@ -74,7 +74,12 @@ def _pegboard(folder: Path, config: dict[str, Any], port: int | None) -> list[st
 
 def _fastmcp(kind: str) -> Callable[[Path, dict[str, Any], int | None], list[str]]:
     def command(folder: Path, config: dict[str, Any], port: int | None) -> list[str]:
-        given = ["proxy", written(folder, "fast.json", config), kind, *([str(port)] if port else [])]
+        given = [
+            "proxy",
+            written(folder, "fast.json", config),
+            kind,
+            *([str(port)] if port else []),
+        ]
         return [peer("python"), str(FASTMCP), *given]
 
     return command

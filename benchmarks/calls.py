@@ -1,14 +1,16 @@
-"""What does a gateway add to a call: CPU and time, alone, at once, in a crowd, and in the long run?"""
+"""What does a gateway add to a call: in CPU and time, alone, in a crowd, and in the long run?"""
 
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import anyio
+
 from benchmarks.call_load import crowd, fan_out, soak
 from benchmarks.call_targets import (
     ARGUMENTS,
@@ -24,13 +26,10 @@ from benchmarks.runner import Profile, WrongAnswer, interleave, median, percenti
 from benchmarks.tables import missing, table
 from benchmarks.wire import descendants
 
-NAME = "calls"
-TARGET_RATIO = 2.0
 LAZY = {"io.github.pegboard/lazy": True}
 
 
 def measure(profile: Profile) -> dict[str, Any]:
-    peers = profile.name != "smoke"
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -39,24 +38,25 @@ def measure(profile: Profile) -> dict[str, Any]:
                 say(f"  {transport}, {era}")
                 contestants = {
                     one.name: lambda t=one, tr=transport, e=era: anyio.run(
-                        _once, t, tr, e, folder, profile.calls
+                        once, t, tr, e, folder, profile.calls
                     )
-                    for one in targets(profile.sizes, peers=peers)
+                    for one in targets(profile.sizes)
                     if one.modern or era == "legacy"
                 }
                 found[f"{transport}, {era}"] = interleave(contestants, min(2, profile.rounds))
         say("  fan-out, clients, soak")
         return {
             "calls": found,
-            "fan_out": fan_out(folder, peers=peers),
-            "crowd": crowd(folder, profile.clients, peers=peers),
+            "fan_out": fan_out(folder),
+            "crowd": crowd(folder, profile.clients),
             "soak": soak(folder, profile.soak),
         }
 
 
-async def _once(
+async def once(
     target: Target, transport: str, era: str, folder: Path, calls: int
 ) -> dict[str, float]:
+    """CPU and times of so many calls, each in turn."""
     if transport == "stdio":
         from mcp import StdioServerParameters
 
@@ -71,8 +71,6 @@ async def _once(
 async def _through(
     target: Target, where: Any, pid: int | None, era: str, calls: int
 ) -> dict[str, float]:
-    import os
-
     from mcp import Client
 
     before = set(descendants(os.getpid()))
@@ -143,11 +141,11 @@ def section(figures: dict[str, Any]) -> str:
                 ratio = f"{median(f['cpu_ms']) / base:.1f}x"
                 rows.append([way, who, f["cpu_ms"], ratio, f["p50_ms"], f["p99_ms"]])
     return (
-        "The same client (the official SDK's) calls the same server of the official SDK, directly and"
-        " through each gateway. CPU is that of the server when it is called directly, and of the"
-        " gateway without the server when one stands between. Peers stand in front of that one server"
-        " only, which is their best case: with several, FastMCP starts every server anew for each"
-        f" request. Pegboard has 50 or more other tools beside.\n\n{table(head, rows)}{gone}\n\n"
+        "The same client (the official SDK's) calls the same server of the official SDK, directly"
+        " and through each gateway. CPU is that of the server when it is called directly, and of"
+        " the gateway without the server when one stands between. Peers stand in front of that one"
+        " server only, which is their best case: with several, FastMCP starts every server anew for"
+        f" each request. Pegboard has 50 or more other tools beside.\n\n{table(head, rows)}{gone}\n\n"
         + _load(figures)
     )
 

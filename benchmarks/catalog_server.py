@@ -1,4 +1,4 @@
-"""An MCP server on stdio that has the tools of a catalogue: `python -S catalog_server.py FILE [SERVER]`.
+"""An MCP server on stdio with the tools of a catalogue: `catalog_server.py FILE [SERVER]`.
 
 It starts in milliseconds, without the SDK, and answers every call with what arrived, so that a
 benchmark can check that the right tool was really called with the right arguments:

@@ -20,7 +20,6 @@ from typing import Any, Protocol
 from benchmarks.data import Catalogue
 from benchmarks.runner import ROOT, Missing
 from benchmarks.wire import Process, text_of
-
 from pegboard import count_tokens
 
 PEERS = ROOT / ".venv-peers" / "bin"
@@ -316,7 +315,9 @@ class LazyMcp:
 
     def start(self, catalogue: Catalogue, folder: Path) -> Process:
         all_servers(catalogue)
-        return Process([peer("lazy-mcp"), "--config", lazy_config(catalogue.configuration(), folder)])
+        return Process(
+            [peer("lazy-mcp"), "--config", lazy_config(catalogue.configuration(), folder)]
+        )
 
     def find(self, ledger: Ledger, task: Task) -> Found:
         ledger.once("list", "list_servers", {})

@@ -1,9 +1,9 @@
 """FastMCP as a contestant; run by the Python of the peers' environment, never by ours.
 
-    fastmcp_peer.py proxy CONFIG [bm25|regex|none] [PORT]    a proxy of an mcpServers file
-    fastmcp_peer.py native CATALOGUE [bm25|regex] [markdown]  a server that has the tools itself
-    fastmcp_peer.py rank CATALOGUE QUERIES [bm25|regex]       names found, one JSON line per query
-    fastmcp_peer.py scale CATALOGUE COUNT                     cost of search with so many tools
+fastmcp_peer.py proxy CONFIG [bm25|regex|none] [PORT]    a proxy of an mcpServers file
+fastmcp_peer.py native CATALOGUE [bm25|regex] [markdown]  a server that has the tools itself
+fastmcp_peer.py rank CATALOGUE QUERIES [bm25|regex]       names found, one JSON line per query
+fastmcp_peer.py scale CATALOGUE COUNT                     cost of search with so many tools
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def words(kind: str, query: str) -> str:
 async def rank(path: str, queries: str, kind: str) -> None:
     tools, chosen = tools_of(path), transform(kind)
     chosen._max_results = 10
-    for query in json.loads(Path(queries).read_text(encoding="utf-8")):
+    for query in _json(queries):
         found = await chosen._search(tools, words(kind, query))
         print(json.dumps([getattr(tool, "called", tool.name) for tool in found]))
 
@@ -105,9 +105,17 @@ async def scale(path: str, count: int) -> None:
             began = time.perf_counter()
             await client.call_tool("search_tools", {"query": query})
             times.append(time.perf_counter() - began)
-    resident = Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0]
     figures = {"ready_s": ready, "search_ms": statistics.median(times) * 1e3}
-    print(json.dumps({**figures, "memory_mb": int(resident) / 1024}))
+    print(json.dumps({**figures, "memory_mb": _memory_mb()}))
+
+
+def _json(path: str) -> Any:
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def _memory_mb() -> float:
+    resident = Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0]
+    return int(resident) / 1024
 
 
 def proxy(config: str, kind: str = "bm25", port: str | None = None) -> None:

@@ -16,14 +16,13 @@ from typing import Any
 from benchmarks.runner import ROOT, Profile, say
 from benchmarks.tables import table
 
-NAME = "parts"
 PROGRAMS = ("govern_overhead", "govern_fanout", "validation", "results_projection",
             "results_layers", "results_tables")  # fmt: skip
 
 
 def measure(profile: Profile) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name in PROGRAMS if profile.name != "smoke" else PROGRAMS[:2]:
+    for name in PROGRAMS:
         say(f"  {name}")
         found[name] = _run(name)
     return {"parts": found, "targets": targets(found)}

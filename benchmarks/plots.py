@@ -114,10 +114,10 @@ def _apart(ends: list[tuple[str, float]]) -> dict[str, float]:
 
 def _ground(x: Axis, y: Axis, ticks: Sequence[float], across: str) -> str:
     parts = [f'<line class="a" x1="70" y1="330" x2="{x.start + x.length}" y2="330"/>']
-    for tick in ticks:
-        parts.append(
-            f'<text class="m" x="{x.at(tick):.1f}" y="348" text-anchor="middle">{short(tick)}</text>'
-        )
+    parts += [
+        f'<text class="m" x="{x.at(t):.1f}" y="348" text-anchor="middle">{short(t)}</text>'
+        for t in ticks
+    ]
     power = math.ceil(math.log10(y.low))
     while 10**power <= y.high:
         at = y.at(10**power)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 from benchmarks.losses import losses
@@ -24,20 +23,20 @@ TITLES = {
 BEGIN, END = "<!-- numbers: make bench -->", "<!-- /numbers -->"
 HEAD = """# Benchmarks
 
-Pegboard beside its peers, on the same work in the same run. Everything below this line is written by
-`make bench` from `benchmarks/results/*.json`; nothing is typed by hand.
+Pegboard beside its peers, on the same work in the same run. This page is written by `make bench`
+from `benchmarks/results/*.json`; no figure in it is typed by hand.
 
 ```console
-$ make bench            # everything; peers are installed into .venv-peers; under 20 minutes on 2 free cores
+$ make bench            # everything; installs the peers into .venv-peers first
 $ make bench-smoke      # ourselves alone, in under a minute; what CI runs
 $ python -m benchmarks --only tokens,agent --profile quick
 ```
 
-Catalogues and queries of other projects are not in this repository: `PEGBOARD_BENCH` names the folder
-that has them, and without it the example servers are measured. Contestants take turns within each round;
-a figure is the median of the rounds, with the lowest and highest in brackets. Every answer is checked: a
-contestant that did not do the work fails the run. Times are of a machine that may have been busy: read
-them against each other, in one table.
+Catalogues and queries of other projects are not in this repository: `PEGBOARD_BENCH` names the
+folder that has them, and without it the example servers are measured. Contestants take turns within
+each round; a figure is the median of the rounds, with the lowest and highest in brackets. Every
+answer is checked: a contestant that did not do the work fails the run. Times are of a machine that
+may have been busy, as its load says below each table: read them against each other, in one table.
 """
 
 
@@ -68,7 +67,11 @@ def page(found: dict[str, dict[str, Any]]) -> str:
         parts += [
             f"*{figures['question']}*",
             question.section(figures),
-            *(f"![{p}](benchmarks/results/{p}.svg)" for p, s in question.plots(figures).items() if s),
+            *(
+                f"![{p}](benchmarks/results/{p}.svg)"
+                for p, s in question.plots(figures).items()
+                if s
+            ),
             f"`python -m benchmarks --only {name} --profile {figures['profile']}`:"
             f" {figures['seconds']:.0f} s on {about['day']}, {about['cores']} cores,"
             f" {about['cpu']}, Python {about['python']}, load {about['load_average']} at the end.",
@@ -104,7 +107,9 @@ def with_numbers(text: str, found: dict[str, dict[str, Any]]) -> str:
 
 def numbers(found: dict[str, dict[str, Any]]) -> str:
     """The few figures that README shows, each from a result file."""
-    rows = [row for make in (_token_rows, _search_row, _start_row, _call_row) for row in make(found)]
+    rows = [
+        row for make in (_token_rows, _search_row, _start_row, _call_row) for row in make(found)
+    ]
     if not rows:
         return "No benchmark has been run yet."
     return table(["", "Pegboard", "beside it"], rows)
@@ -177,7 +182,3 @@ def _call_row(found: dict[str, dict[str, Any]]) -> Rows:
         title = f"CPU of one call between client and server, {way}, ms"
         rows.append([title, f"{median(ours['cpu_ms']):.1f}", beside])
     return rows
-
-
-def results_folder() -> Path:
-    return RESULTS

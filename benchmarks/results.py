@@ -12,11 +12,9 @@ from benchmarks.plots import bars
 from benchmarks.results_peers import RESULTS, backend, limited, ours, through
 from benchmarks.runner import Missing, Profile, WrongAnswer
 from benchmarks.tables import table
-
 from pegboard import count_tokens, project
 from pegboard.tokens import DEFAULT_TOKENIZER
 
-NAME = "results"
 FIELDS = {
     "customers": ("name", "balance"),
     "metrics": ("points[].ts", "points[].cpu"),
@@ -37,10 +35,10 @@ LATER = {
 
 
 def measure(profile: Profile) -> dict[str, Any]:
-    return {"tokenizer": DEFAULT_TOKENIZER, **asyncio.run(_measure(profile.name != "smoke"))}
+    return {"tokenizer": DEFAULT_TOKENIZER, **asyncio.run(_measure())}
 
 
-async def _measure(peers: bool) -> dict[str, Any]:
+async def _measure() -> dict[str, Any]:
     direct = await through(backend(), "sample", wrap=False)
     texts: dict[str, dict[str, str]] = {
         "as sent": direct,
@@ -50,20 +48,33 @@ async def _measure(peers: bool) -> dict[str, Any]:
         "fastmcp limit": await limited(direct),
     }
     gone: dict[str, str] = {}
-    for option in ("--toonify", "--shrinkfit") if peers else ():
+    for option in ("--toonify", "--shrinkfit"):
         try:
             command = [peer("mcp-compressor"), option, "-n", "samples", "--", *backend()]
             name = f"mcp-compressor {option}"
             texts[name] = await through(command, "samples_invoke_tool", wrap=True)
         except Missing as exc:
             gone[f"mcp-compressor {option}"] = str(exc)
+    return {"results": _compared(texts), "missing": gone}
+
+
+def _compared(texts: dict[str, dict[str, str]]) -> dict[str, Any]:
     return {
-        "results": {
-            name: {who: _figures(value, said[name]) for who, said in texts.items() if name in said}
-            for name, value in RESULTS.items()
-        },
-        "missing": gone,
+        name: {who: _figures(value, said[name]) for who, said in texts.items() if name in said}
+        for name, value in RESULTS.items()
     }
+
+
+def ours_alone() -> dict[str, Any]:
+    """The same without peers and without a server."""
+    given = {n: v if isinstance(v, str) else json.dumps(v, indent=2) for n, v in RESULTS.items()}
+    return _compared(
+        {
+            "as sent": given,
+            "pegboard": asyncio.run(ours(given, 4_000)),
+            "pegboard, whole": asyncio.run(ours(given, None)),
+        }
+    )
 
 
 def projected() -> dict[str, str]:
@@ -111,10 +122,10 @@ def section(figures: dict[str, Any]) -> str:
     rest = ["the rest can be had", *(LATER[who] or "nothing is left out" for who in whos)]
     gone = "".join(f"\n\nNot measured: {w} ({why})." for w, why in figures["missing"].items())
     return (
-        f"Tokens (`{figures['tokenizer']}`) of results of the shapes that tools give, made up, of 20"
-        " and 400 rows, through each; in brackets the percentage of the result's values that are in"
-        " the text where it is not all of them. Pegboard keeps what is over 4,000 tokens and shows a"
-        " preview; FastMCP's limit is set to 16,000 bytes, about the same.\n\n"
+        f"Tokens (`{figures['tokenizer']}`) of results of the shapes that tools give, made up, of"
+        " 20 and 400 rows, through each; in brackets the percentage of the result's values that are"
+        " in the text where it is not all of them. Pegboard keeps what is over 4,000 tokens and"
+        " shows a preview; FastMCP's limit is set to 16,000 bytes, about the same.\n\n"
         f"{table(['result', *whos], [*rows, rest])}{gone}"
     )
 

@@ -19,13 +19,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.results_data import listings
 from fastmcp import Client as FastClient
 from fastmcp import FastMCP
 from fastmcp.server.middleware.response_limiting import ResponseLimitingMiddleware
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.server import MCPServer
 
+from benchmarks.results_data import listings
 from pegboard.core.calls import Call, CallResult
 from pegboard.core.spill import SpillPolicy
 from pegboard.core.tools import Tool, constant

@@ -21,7 +21,6 @@ from benchmarks.plots import bars, lines
 from benchmarks.runner import ROOT, Missing, Profile, WrongAnswer, interleave, median, say
 from benchmarks.tables import table
 
-NAME = "retrieval"
 OURS = Path(__file__).with_name("rank_ours.py")
 PUBLISHED = {"mcpproxy_golden": {"mcpproxy-go (published, not run)": [42, 68, 79, None]}}
 """Its own evaluation on its own set, recall@1/5/10; we did not run it."""
@@ -151,9 +150,8 @@ def _scale(folder: Path, profile: Profile) -> dict[str, Any]:
         ours = [sys.executable, str(OURS), "scale", path, str(count)]
         rounds = profile.rounds if count <= 5_000 else 1
         contestants = {"pegboard": lambda c=ours: run(c)[0]}
-        if profile.name != "smoke":
-            theirs = [str(FASTMCP), "scale", path, str(count)]
-            contestants["fastmcp bm25"] = lambda c=theirs: run([peer("python"), *c])[0]
+        theirs = [str(FASTMCP), "scale", path, str(count)]
+        contestants["fastmcp bm25"] = lambda c=theirs: run([peer("python"), *c])[0]
         found[str(count)] = interleave(contestants, rounds)
     return found
 
@@ -187,8 +185,8 @@ def _scale_table(scale: dict[str, Any]) -> str:
         if "ready_s" in f
     ]
     return (
-        "Tools of real servers, repeated under other names, in a process of their own; the median of"
-        " the searches after the first. FastMCP is asked in memory, without a connection.\n\n"
+        "Tools of real servers, repeated under other names, in a process of their own; the median"
+        " of the searches after the first. FastMCP is asked in memory, without a connection.\n\n"
         + table(head, rows)
     )
 

@@ -1,6 +1,6 @@
 """What every question shares: profiles, rounds that interleave contestants, medians, result files.
 
-A question is a module with `NAME`, `measure(profile) -> figures`, `section(figures) -> markdown` and
+A question is a module with `measure(profile) -> figures`, `section(figures) -> markdown` and
 `plots(figures) -> {name: svg}`. Contestants take turns within a round, so that what disturbs the
 machine disturbs all of them; the median of the rounds counts and the spread is shown beside it.
 """
@@ -42,6 +42,8 @@ class Profile:
     """Tasks of each set that the simulated agent solves."""
     catalogues: tuple[str, ...]
     sets: tuple[str, ...]
+    played: tuple[str, ...]
+    """The sets whose tasks the simulated agent solves."""
     scale: tuple[int, ...]
     servers: tuple[int, ...]
     calls: int
@@ -53,19 +55,37 @@ class Profile:
 SETS = ("mcpproxy_golden", "azure_mcp", "dust_mcp", "everyday", "toollinkos_main",
         "metatool_single", "bfcl_v3", "sealtools_dev")  # fmt: skip
 FULL = Profile(
-    "full", 3, 200, 30,
-    ("first_20", "first_30", "memory", "mcpproxy_golden", "tracker", "azure_mcp", "projects_470",
-     "dust_mcp", "toucan_5190"),
-    SETS, (50, 500, 5_000, 20_000, 100_000), (1, 7, 70), 300, (50, 5_000), (1, 10, 100, 500), 100_000,
+    name="full",
+    rounds=3,
+    queries=200,
+    tasks=30,
+    catalogues=("first_20", "first_30", "memory", "mcpproxy_golden", "tracker", "azure_mcp",
+                "projects_470", "dust_mcp", "toucan_5190"),
+    sets=SETS,
+    played=SETS[:4],
+    scale=(50, 500, 5_000, 20_000, 100_000),
+    servers=(1, 7, 70),
+    calls=300,
+    sizes=(50, 5_000),
+    clients=(1, 10, 100, 500),
+    soak=100_000,
 )  # fmt: skip
 QUICK = Profile(
-    "quick", 2, 60, 12, ("first_20", "mcpproxy_golden", "dust_mcp"), SETS[:4], (50, 5_000), (1, 7),
-    100, (50,), (1, 50), 5_000,
-)  # fmt: skip
-SMOKE = Profile(
-    "smoke", 1, 20, 4, ("memory", "tracker"), (), (50, 500), (3,), 60, (50,), (1, 8), 500
+    name="quick",
+    rounds=1,
+    queries=100,
+    tasks=12,
+    catalogues=("first_20", "mcpproxy_golden", "tracker", "dust_mcp"),
+    sets=SETS[:4],
+    played=("mcpproxy_golden", "everyday"),
+    scale=(50, 5_000),
+    servers=(1, 7),
+    calls=100,
+    sizes=(50,),
+    clients=(1, 50),
+    soak=5_000,
 )
-PROFILES = {profile.name: profile for profile in (FULL, QUICK, SMOKE)}
+PROFILES = {profile.name: profile for profile in (FULL, QUICK)}
 
 
 def spread(values: Sequence[float], digits: int = 3) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""How soon does a gateway in front of 1, 7 or 70 servers answer, and what does it hold meanwhile?"""
+"""How soon does a gateway of 1, 7 or 70 servers answer, and what does it hold meanwhile?"""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from benchmarks.runner import Profile, WrongAnswer, interleave, median, say
 from benchmarks.tables import table
 from benchmarks.wire import Process, descendants, memory_mb, text_of
 
-NAME = "start"
 TOOLS = 8
 ARGUMENTS = {"project": "x"}
 
@@ -103,17 +102,16 @@ def _of_size(servers: int, folder: Path, profile: Profile) -> dict[str, Any]:
 
     def one(name: str, entry: Entry) -> dict[str, float]:
         place = warm if name == "pegboard, again" else cold()
-        return _once(name, entry, place, config)
+        return once(name, entry, place, config)
 
     contestants = {
-        name: lambda n=name, e=entry: one(n, e)
-        for name, entry in entries(servers).items()
-        if profile.name != "smoke" or name.startswith("pegboard")
+        name: lambda n=name, e=entry: one(n, e) for name, entry in entries(servers).items()
     }
     return interleave(contestants, profile.rounds if servers < 70 else 1)
 
 
-def _once(name: str, entry: Entry, folder: Path, config: dict[str, Any]) -> dict[str, float]:
+def once(name: str, entry: Entry, folder: Path, config: dict[str, Any]) -> dict[str, float]:
+    """Start a contestant, look for a tool, call it; every answer is checked."""
     with entry.start(folder, config) as process:
         tools = process.tools()
         listed = process.age
@@ -160,12 +158,12 @@ def section(figures: dict[str, Any]) -> str:
         for who, f in one.items()
     ]
     return (
-        f"Servers on stdio with {figures['tools_per_server']} tools each that start at once, so that"
-        " what is seen is the gateway. From starting the process to the answer of `tools/list`, and"
-        " to the first answer that shows the tool wanted (a search, or the list of its server; with"
-        " mcp-compressor the list itself). Processes and memory are those after that answer and"
-        " before any call. *First start* has an empty cache folder and answers before it has seen"
-        " all servers; its call waits until it has. lazy-mcp is told which server to list.\n\n"
+        f"Servers on stdio with {figures['tools_per_server']} tools each that start at once, so"
+        " that what is seen is the gateway. From starting the process to the answer of"
+        " `tools/list`, and to the first answer that shows the tool wanted (a search, or the list"
+        " of its server; with mcp-compressor the list itself). Processes and memory are those after"
+        " that answer and before any call. *First start* has an empty cache folder and answers"
+        " before it has seen all servers; its call waits until it has. lazy-mcp is told which server to list.\n\n"
         + table(head, rows)
     )
 

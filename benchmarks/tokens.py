@@ -14,11 +14,9 @@ from benchmarks.plots import bars
 from benchmarks.runner import Missing, Profile, say
 from benchmarks.tables import table
 from benchmarks.walks import tasks_of, walk
-
 from pegboard import count_tokens
 from pegboard.tokens import DEFAULT_TOKENIZER
 
-NAME = "tokens"
 TURNS = 10
 TOOLS_USED = (1, 3, 10)
 CACHED = 0.1
@@ -100,14 +98,14 @@ def session(
 
 def section(figures: dict[str, Any]) -> str:
     parts = [
-        f"Tokens are `{figures['tokenizer']}`, counted over what a model reads: name, description and"
-        " parameters of each listed tool as compact JSON, the text of each answer, and what it has"
-        " to write to ask. *Definition* is the list and everything read and written until the right"
-        f" tool can be called (median). A session has {figures['turns']} turns, of which k use a"
-        " tool each; every request carries the whole conversation; with the prompt cache a token"
-        f" that an earlier request carried counts {figures['cached_price']}. FastMCP shows 5 matches"
-        " and Pegboard up to 10, as they do by default. A reader is assumed who picks the right"
-        " server or category at first sight, which favours those that have no search.",
+        f"Tokens are `{figures['tokenizer']}`, counted over what a model reads: name, description"
+        " and parameters of each listed tool as compact JSON, the text of each answer, and what it"
+        " has to write to ask. *Definition* is the list and everything read and written until the"
+        f" right tool can be called (median). A session has {figures['turns']} turns, of which k"
+        " use a tool each; every request carries the whole conversation; with the prompt cache a"
+        f" token that an earlier request carried counts {figures['cached_price']}. FastMCP shows 5"
+        " matches and Pegboard up to 10, as they do by default. A reader is assumed who picks the"
+        " right server or category at first sight, which favours those that have no search.",
     ]
     for name, one in figures["catalogues"].items():
         parts.append(_catalogue(name, one))
@@ -118,7 +116,8 @@ def _catalogue(name: str, one: dict[str, Any]) -> str:
     if one.get("missing"):
         return f"**{name}**: {one['missing']}."
     head = ["contestant", "list", "definition", "largest answer",
-            *[f"session k={k}" for k in TOOLS_USED], *[f"cached k={k}" for k in TOOLS_USED]]  # fmt: skip
+            *[f"session k={k}" for k in TOOLS_USED],
+            *[f"cached k={k}" for k in TOOLS_USED]]  # fmt: skip
     rows = [
         [who, f["list"], f["first_definition"], f["largest_answer"],
          *[f["sessions"][str(k)]["plain"] for k in TOOLS_USED],

@@ -84,6 +84,4 @@ def answered(
         return False  # refused or failed: a failure of the task, told to the model
     if echo["called"] != f"{tool['server']}/{tool['name']}":
         raise WrongAnswer(f"{contestant.name} called {echo['called']} for {tool['name']}")
-    return echo["arguments"] == arguments and fits(
-        tool.get("inputSchema") or {}, echo["arguments"]
-    )
+    return echo["arguments"] == arguments and fits(tool.get("inputSchema") or {}, echo["arguments"])
