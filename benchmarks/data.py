@@ -1,9 +1,26 @@
-"""Where the data of benchmarks is: catalogues and queries, which the project does not hold."""
+"""The data of benchmarks: catalogues and queries, most of which the project does not hold."""
 
 from __future__ import annotations
 
+import json
 import os
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+from benchmarks.runner import Missing
+
+CATALOG_SERVER = Path(__file__).with_name("catalog_server.py")
+GENERIC = (
+    "create an issue",
+    "find a file by its name",
+    "who is available tomorrow",
+    "delete old records",
+    "send a message to the team",
+    "show me the latest changes",
+)
 
 
 def bench_folder() -> Path | None:
@@ -11,3 +28,119 @@ def bench_folder() -> Path | None:
     given = os.environ.get("PEGBOARD_BENCH")
     folder = Path(given) if given else Path(__file__).parents[2] / "shared" / "bench"
     return folder if folder.is_dir() else None
+
+
+def data(path: str) -> Path:
+    folder = bench_folder()
+    if folder is None or not (folder / path).exists():
+        raise Missing(f"no data `{path}` (set PEGBOARD_BENCH to the folder that has it)")
+    return folder / path
+
+
+def records(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Tools in a file of JSON lines, and queries over them where there are any."""
+
+    name: str
+    path: Path
+    queries: tuple[dict[str, Any], ...] = ()
+
+    @cached_property
+    def tools(self) -> list[dict[str, Any]]:
+        return records(self.path)
+
+    @cached_property
+    def servers(self) -> list[str]:
+        return sorted({tool["server"] for tool in self.tools})
+
+    @cached_property
+    def by_id(self) -> dict[str, dict[str, Any]]:
+        return {tool["id"]: tool for tool in self.tools}
+
+    @cached_property
+    def addresses(self) -> dict[str, str]:
+        """The id of a tool by each name that a gateway may give it, written alike."""
+        bare = Counter(alike(tool["name"]) for tool in self.tools)
+        found = {alike(f"{t['server']}_{t['name']}"): t["id"] for t in self.tools}
+        alone = {alike(t["name"]): t["id"] for t in self.tools if bare[alike(t["name"])] == 1}
+        return {**alone, **found}
+
+    def id_of(self, shown: str) -> str | None:
+        return self.addresses.get(alike(shown))
+
+    @property
+    def runnable(self) -> bool:
+        """Whether its servers can all be started on one machine."""
+        return len(self.servers) <= 100
+
+    def configuration(self) -> dict[str, Any]:
+        """An `mcpServers` file in which every server has its part of the tools."""
+        python = os.environ.get("PEGBOARD_BENCH_PYTHON", "/usr/bin/python3")
+        program = python if Path(python).exists() else "python3"
+        return {
+            "mcpServers": {
+                server: {"command": program, "args": self.arguments(server)}
+                for server in self.servers
+            }
+        }
+
+    def arguments(self, server: str) -> list[str]:
+        return ["-S", str(CATALOG_SERVER), str(self.path), server]
+
+
+def alike(name: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in name.lower())
+
+
+def catalogue(name: str, folder: Path) -> Catalogue:
+    """A catalogue by its name; what has to be written for it goes into the folder.
+
+    Raises:
+        Missing: This machine does not have it.
+    """
+    if name in ("memory", "tracker"):
+        return _example(name, folder)
+    if name.startswith("first_"):
+        return _first(int(name.removeprefix("first_")), folder)
+    if name in ("projects_470", "toucan_5190"):
+        return Catalogue(name, _complete(data(f"catalogs/{name}.jsonl"), folder, name))
+    path = _complete(data(f"sets/{name}/tools.jsonl"), folder, name)
+    return Catalogue(name, path, tuple(records(data(f"sets/{name}/queries.jsonl"))))
+
+
+def _complete(path: Path, folder: Path, name: str) -> Path:
+    """The same tools, each with an id and a server."""
+    return _write(folder / f"{name}.jsonl", records(path))
+
+
+def _write(path: Path, tools: list[dict[str, Any]]) -> Path:
+    whole = [
+        {**tool, "server": tool.get("server") or "tools", "id": tool.get("id") or tool["name"]}
+        for tool in tools
+    ]
+    path.write_text("".join(json.dumps(tool) + "\n" for tool in whole), encoding="utf-8")
+    return path
+
+
+def _first(count: int, folder: Path) -> Catalogue:
+    """The first tools of a catalogue of many servers."""
+    tools = records(data("sets/dust_mcp/tools.jsonl"))[:count]
+    return Catalogue(f"first_{count}", _write(folder / f"first_{count}.jsonl", tools))
+
+
+def _example(name: str, folder: Path) -> Catalogue:
+    """An example server of ours, with every second tool asked for by its own summary."""
+    from importlib import import_module
+
+    board = import_module(f"examples.{name}").build_board()
+    tools = [{**tool.wire(), "server": name, "id": tool.name} for tool in board.tools()]
+    asked = [
+        {"query": tool.summary, "relevant": [tool.name]}
+        for tool in board.tools()[::2]
+        if tool.summary
+    ]
+    return Catalogue(name, _write(folder / f"{name}.jsonl", tools), tuple(asked))

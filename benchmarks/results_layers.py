@@ -12,7 +12,6 @@ import time
 from typing import Any
 
 from benchmarks.results_data import fifty_kilobytes, listings
-
 from pegboard.core.calls import Call, CallResult, Shape
 from pegboard.core.tools import Tool, constant
 from pegboard.dispatch.cache import CachePolicy, cache_layer

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.results_data import fifty_kilobytes
-
 from examples.memory import RICH_EPISODE, build_board
 from pegboard import Pegboard
 from pegboard.core.json import compact

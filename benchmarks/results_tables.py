@@ -11,7 +11,6 @@ from typing import Any
 
 from benchmarks.results_data import listings
 from benchmarks.results_projection import best
-
 from pegboard.core.json import compact
 from pegboard.core.tables import decode_table, encode_table
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens

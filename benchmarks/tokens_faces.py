@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from benchmarks.data import bench_folder
 
+from benchmarks.data import bench_folder
 from pegboard import Pegboard, count_tokens
 from pegboard.core.calls import Caller
 from pegboard.core.options import FACES

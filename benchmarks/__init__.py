@@ -1,0 +1,1 @@
+"""Pegboard beside its peers, on the same work in the same run: `python -m benchmarks`."""

@@ -1,0 +1,92 @@
+"""Does a task end in the right call: a reader that knows a tool when it sees it, no model?"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.contestants import Ledger, everyone, listing_of
+from benchmarks.data import Catalogue, catalogue
+from benchmarks.plots import bars
+from benchmarks.runner import Missing, Profile, say
+from benchmarks.tables import missing, table
+from benchmarks.walks import Walk, tasks_of, walk
+from pegboard import count_tokens
+
+LOCAL = ("tracker",)
+
+
+def measure(profile: Profile) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in (*LOCAL, *profile.played):
+            say(f"  {name}")
+            try:
+                found[name] = of_set(catalogue(name, Path(folder)), Path(folder), profile.tasks)
+            except Missing as exc:
+                found[name] = {"missing": str(exc)}
+    return {"sets": found}
+
+
+def of_set(tools: Catalogue, folder: Path, count: int) -> dict[str, Any]:
+    tasks = tasks_of(tools, count)
+    figures: dict[str, Any] = {}
+    for contestant in everyone():
+        try:
+            with contestant.start(tools, folder) as process:
+                text = listing_of(process)
+                walks = [walk(contestant, Ledger(process, tools, text), t) for t in tasks]
+            figures[contestant.name] = summary(walks, count_tokens(text))
+        except Missing as exc:
+            figures[contestant.name] = {"missing": str(exc)}
+    return {"tools": len(tools.tools), "tasks": len(tasks), "contestants": figures}
+
+
+def summary(walks: list[Walk], listing: int) -> dict[str, Any]:
+    firsts = [w.first_right for w in walks if w.first_right is not None]
+    return {
+        "success": round(100 * statistics.mean(w.right for w in walks), 1),
+        "first_right": round(100 * sum(firsts) / len(walks), 1) if firsts else None,
+        "round_trips": round(statistics.mean(len(w.steps) for w in walks), 2),
+        "tokens": listing + round(statistics.median(w.tokens for w in walks)),
+    }
+
+
+def section(figures: dict[str, Any]) -> str:
+    parts = [
+        "Each task is a query of a set with its right tools. The policy: search with the query as"
+        " it stands (or go down the listing), take the right tool if it is among what was shown,"
+        " describe it if a required parameter was not shown, call it with arguments made from its"
+        " schema. *Success*: the server itself says that the right tool was called with exactly"
+        " these arguments, and they fit its schema. *First right*: the tool shown first was a right"
+        " one, for those who rank. *Tokens*: the list and one task.\n\n"
+        "What this shows: whether the right tool is put before the reader, what that costs, and"
+        " that the call goes through. What it cannot show: whether a model recognises the tool,"
+        " searches again in other words when it does not, or fills the arguments well. Those who"
+        " list everything, or every tool of a server that the reader is told, succeed always here;"
+        " with a model they do not.",
+    ]
+    head = ["contestant", "success, %", "first right, %", "round trips", "tokens"]
+    for name, one in figures["sets"].items():
+        if one.get("missing"):
+            parts.append(f"**{name}**: {one['missing']}.")
+            continue
+        rows = [
+            [who, f["success"], f["first_right"], f["round_trips"], f["tokens"]]
+            for who, f in one["contestants"].items()
+            if "success" in f
+        ]
+        title = f"**{name}**: {one['tools']:,} tools, {one['tasks']} tasks"
+        parts.append(f"{title}\n\n{table(head, rows)}{missing(one['contestants'])}")
+    return "\n\n".join(parts)
+
+
+def plots(figures: dict[str, Any]) -> dict[str, str]:
+    groups = {
+        name: {w: f["success"] for w, f in one["contestants"].items() if f.get("first_right")}
+        for name, one in figures["sets"].items()
+        if "contestants" in one
+    }
+    return {"agent": bars("The right tool was shown and called", groups, unit="percent of tasks")}

@@ -1,0 +1,184 @@
+"""Writes BENCHMARKS.md, the plots, and the numbers in README.md, from the result files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from benchmarks.losses import losses
+from benchmarks.runner import RESULTS, ROOT, median, read
+from benchmarks.tables import table
+
+QUESTIONS = ("tokens", "retrieval", "start", "calls", "results", "agent", "parts")
+TITLES = {
+    "tokens": "1. Tokens",
+    "retrieval": "2. Retrieval",
+    "start": "3. Start and memory",
+    "calls": "4. Calls",
+    "results": "5. Results",
+    "agent": "6. A simulated agent",
+    "parts": "7. Parts and their targets",
+}
+BEGIN, END = "<!-- numbers: make bench -->", "<!-- /numbers -->"
+HEAD = """# Benchmarks
+
+Pegboard beside its peers, on the same work in the same run. This page is written by `make bench`
+from `benchmarks/results/*.json`; no figure in it is typed by hand.
+
+```console
+$ make bench            # everything; installs the peers into .venv-peers first
+$ make bench-smoke      # ourselves alone, in under a minute; what CI runs
+$ python -m benchmarks --only tokens,agent --profile quick
+```
+
+Catalogues and queries of other projects are not in this repository: `PEGBOARD_BENCH` names the
+folder that has them, and without it the example servers are measured. Contestants take turns within
+each round; a figure is the median of the rounds, with the lowest and highest in brackets. Every
+answer is checked: a contestant that did not do the work fails the run. Times are of a machine that
+may have been busy, as its load says below each table: read them against each other, in one table.
+"""
+
+
+def write_all() -> None:
+    found = {name: figures for name in QUESTIONS if (figures := read(name))}
+    (ROOT / "BENCHMARKS.md").write_text(page(found), encoding="utf-8")
+    for name, figures in found.items():
+        for plot, svg in _question(name).plots(figures).items():
+            if svg:
+                (RESULTS / f"{plot}.svg").write_text(svg, encoding="utf-8")
+    readme = ROOT / "README.md"
+    readme.write_text(with_numbers(readme.read_text(encoding="utf-8"), found), encoding="utf-8")
+
+
+def _question(name: str) -> Any:
+    return import_module(f"benchmarks.{name}")
+
+
+def page(found: dict[str, dict[str, Any]]) -> str:
+    parts = [HEAD, "## Contestants", contestants(found), "## Where we lose", losses(found)]
+    for name in QUESTIONS:
+        parts.append(f"## {TITLES[name]}")
+        if name not in found:
+            parts.append("Not measured yet.")
+            continue
+        question, figures = _question(name), found[name]
+        about = figures["machine"]
+        parts += [
+            f"*{figures['question']}*",
+            question.section(figures),
+            *(
+                f"![{p}](benchmarks/results/{p}.svg)"
+                for p, s in question.plots(figures).items()
+                if s
+            ),
+            f"`python -m benchmarks --only {name} --profile {figures['profile']}`:"
+            f" {figures['seconds']:.0f} s on {about['day']}, {about['cores']} cores,"
+            f" {about['cpu']}, Python {about['python']}, load {about['load_average']} at the end.",
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def contestants(found: dict[str, dict[str, Any]]) -> str:
+    versions: dict[str, str] = {}
+    for figures in found.values():
+        versions |= figures["versions"]
+    what = {
+        "pegboard": "the gateway, `pegboard serve`, one contestant per face",
+        "fastmcp": "`BM25SearchTransform`, `RegexSearchTransform`; for start and calls over"
+        " `create_proxy` of an `mcpServers` file, elsewhere over tools of its own, which is"
+        " quicker and says the same",
+        "mcp-compressor": "`--config`, default compression; `--toonify`, `--shrinkfit` for results",
+        "lazy-mcp": "the same servers in its own file",
+        "mcpproxy-go": "figures that it publishes itself, marked so; not run",
+    }
+    rows = [[name, versions.get(name, "not run"), text] for name, text in what.items()]
+    return table(["contestant", "version", "as"], rows)
+
+
+def with_numbers(text: str, found: dict[str, dict[str, Any]]) -> str:
+    """The text with its block of numbers written anew; as it is where it has no such block."""
+    if BEGIN not in text:
+        return text
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{numbers(found)}\n{END}{after}"
+
+
+def numbers(found: dict[str, dict[str, Any]]) -> str:
+    """The few figures that README shows, each from a result file."""
+    rows = [
+        row for make in (_token_rows, _search_row, _start_row, _call_row) for row in make(found)
+    ]
+    if not rows:
+        return "No benchmark has been run yet."
+    return table(["", "Pegboard", "beside it"], rows)
+
+
+Rows = list[list[str]]
+_Row = Callable[[dict[str, dict[str, Any]]], Rows]
+
+
+def _token_rows(found: dict[str, dict[str, Any]]) -> Rows:
+    rows: Rows = []
+    for name, one in found.get("tokens", {}).get("catalogues", {}).items():
+        if name not in ("mcpproxy_golden", "dust_mcp", "tracker") or "contestants" not in one:
+            continue
+        by = {who: f for who, f in one["contestants"].items() if "first_definition" in f}
+        beside = ", ".join(
+            f"{_short(who)} {f['first_definition']:,}"
+            for who, f in by.items()
+            if who in ("pegboard eager", "fastmcp bm25", "mcp-compressor", "lazy-mcp")
+        )
+        title = f"tokens until a tool can be called, {one['tools']} tools, {one['servers']} servers"
+        rows.append([title, f"{by['pegboard proxy']['first_definition']:,}", beside])
+    return rows
+
+
+def _short(who: str) -> str:
+    return "everything listed" if who == "pegboard eager" else who
+
+
+def _search_row(found: dict[str, dict[str, Any]]) -> Rows:
+    rows: Rows = []
+    for name, one in found.get("retrieval", {}).get("sets", {}).items():
+        if name not in ("mcpproxy_golden", "everyday") or "rankers" not in one:
+            continue
+        theirs = one["rankers"].get("fastmcp bm25", {}).get("recall@5")
+        title = f"right tool among the first five, `{name}`, {one['queries']} queries, %"
+        beside = f"fastmcp bm25 {theirs}" if theirs is not None else "-"
+        rows.append([title, str(one["rankers"]["pegboard"]["recall@5"]), beside])
+    return rows
+
+
+def _start_row(found: dict[str, dict[str, Any]]) -> Rows:
+    sizes = found.get("start", {}).get("servers", {})
+    if not sizes:
+        return []
+    count, one = list(sizes.items())[-1]
+    again = one["pegboard, again"]
+    beside = ", ".join(
+        f"{who} {median(f['found_s']):.1f} and {median(f['processes']):.0f}"
+        for who, f in one.items()
+        if not who.startswith("pegboard") and "found_s" in f
+    )
+    title = f"seconds from start to the tool found, and processes held, {count} servers"
+    ours = f"{median(again['found_s']):.1f} and {median(again['processes']):.0f}"
+    return [[title, ours, beside or "-"]]
+
+
+def _call_row(found: dict[str, dict[str, Any]]) -> Rows:
+    rows: Rows = []
+    for way in ("stdio, modern", "http, modern"):
+        one = found.get("calls", {}).get("calls", {}).get(way, {})
+        ours = next((f for who, f in one.items() if who.startswith("pegboard, call_tool")), None)
+        if not ours:
+            continue
+        beside = ", ".join(
+            f"{who.split(',')[0]} {median(f['cpu_ms']):.1f}"
+            for who, f in one.items()
+            if not who.startswith("pegboard") and "cpu_ms" in f and "by name" not in who
+        )
+        title = f"CPU of one call between client and server, {way}, ms"
+        rows.append([title, f"{median(ours['cpu_ms']):.1f}", beside])
+    return rows

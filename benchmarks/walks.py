@@ -1,0 +1,87 @@
+"""Tasks made of a catalogue's queries, and one walk through a contestant for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.arguments import arguments_for, fits
+from benchmarks.contestants import Contestant, Ledger, Step, Task, echoed
+from benchmarks.data import GENERIC, Catalogue
+from benchmarks.runner import WrongAnswer
+
+
+def tasks_of(catalogue: Catalogue, count: int) -> list[Task]:
+    """So many tasks, evenly taken; only tools for which fitting arguments can be made."""
+    schemas = {id: tool.get("inputSchema") or {} for id, tool in catalogue.by_id.items()}
+    found: list[Task] = []
+    queries = catalogue.queries or generic(catalogue, count)
+    step = max(1, len(queries) // count)
+    for query in queries[::step]:
+        made = {i: arguments_for(schemas[i]) for i in query["relevant"] if i in schemas}
+        good = {id: arguments for id, arguments in made.items() if arguments is not None}
+        if good:
+            found.append(Task(query["query"], good))
+    return found[:count]
+
+
+def generic(catalogue: Catalogue, count: int) -> list[dict[str, Any]]:
+    """Requests for a catalogue that has none: everyday ones, and the starts of descriptions.
+
+    Whatever answers counts as right for the everyday ones, since only what is read is counted.
+    """
+    step = max(1, len(catalogue.tools) // count)
+    chosen = [tool for tool in catalogue.tools[::step] if tool.get("description")]
+    described = [
+        {"query": " ".join(t["description"].split()[:8]), "relevant": [t["id"]]} for t in chosen
+    ]
+    return described or [{"query": q, "relevant": list(catalogue.by_id)} for q in GENERIC]
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """How one task went."""
+
+    right: bool
+    """The right tool was called, with arguments that fit, and the server says so."""
+    first_right: bool | None
+    """Whether the tool shown first was right; none for who is shown everything."""
+    steps: tuple[Step, ...]
+
+    @property
+    def tokens(self) -> int:
+        return sum(step.sent + step.received for step in self.steps)
+
+    @property
+    def until_callable(self) -> int:
+        """Tokens read and written before the call itself."""
+        return sum(step.sent + step.received for step in self.steps if step.kind != "call")
+
+
+def walk(contestant: Contestant, ledger: Ledger, task: Task) -> Walk:
+    """One task, from its words to the checked answer of the server.
+
+    Raises:
+        WrongAnswer: The contestant said that it called, and the server was called otherwise.
+    """
+    before = len(ledger.steps)
+    found = contestant.find(ledger, task)
+    right = found.id in task.arguments
+    if right and ledger.catalogue.runnable:
+        assert found.id is not None
+        arguments = task.arguments[found.id]
+        text = contestant.call(ledger, found, arguments)
+        right = answered(contestant, ledger.catalogue.by_id[found.id], arguments, text)
+    first = None if found.first is None else found.first in task.arguments
+    return Walk(right, first, tuple(ledger.steps[before:]))
+
+
+def answered(
+    contestant: Contestant, tool: dict[str, Any], arguments: dict[str, Any], text: str
+) -> bool:
+    echo = echoed(text)
+    if echo is None:
+        return False  # refused or failed: a failure of the task, told to the model
+    if echo["called"] != f"{tool['server']}/{tool['name']}":
+        raise WrongAnswer(f"{contestant.name} called {echo['called']} for {tool['name']}")
+    return echo["arguments"] == arguments and fits(tool.get("inputSchema") or {}, echo["arguments"])

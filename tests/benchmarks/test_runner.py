@@ -1,0 +1,100 @@
+"""What the figures of the benchmarks rest on: turns, medians, checks, metrics, plots."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+
+import pytest
+from benchmarks.arguments import arguments_for, fits
+from benchmarks.plots import bars, lines
+from benchmarks.results import kept
+from benchmarks.retrieval import ndcg, recall
+from benchmarks.runner import Missing, WrongAnswer, interleave, percentile, spread
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def test_contestants_take_turns_within_each_round() -> None:
+    order: list[str] = []
+
+    def contestant(name: str) -> dict[str, float]:
+        order.append(name)
+        return {"seconds": float(len(order))}
+
+    found = interleave({"a": lambda: contestant("a"), "b": lambda: contestant("b")}, rounds=3)
+    assert order == ["a", "b"] * 3
+    assert found["a"]["seconds"] == {"median": 3, "low": 1, "high": 5, "rounds": 3}
+
+
+def test_a_missing_peer_is_named_and_the_others_are_measured() -> None:
+    def absent() -> dict[str, float]:
+        raise Missing("not installed")
+
+    found = interleave({"absent": absent, "here": lambda: {"ms": 2.0}}, rounds=2)
+    assert found["absent"] == {"missing": "not installed"}
+    assert found["here"]["ms"]["rounds"] == 2
+
+
+def test_a_contestant_that_did_not_do_the_work_fails_the_run() -> None:
+    def idle() -> dict[str, float]:
+        raise WrongAnswer("nothing was called")
+
+    with pytest.raises(WrongAnswer):
+        interleave({"idle": idle}, rounds=1)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1))
+def test_a_median_lies_within_its_spread(values: list[float]) -> None:
+    found = spread(values, digits=9)
+    assert found["low"] <= found["median"] <= found["high"]
+    assert min(values) <= percentile(values, 0.99) <= max(values)
+
+
+def test_recall_and_ndcg_of_a_ranking_done_by_hand() -> None:
+    found = ["x", "right", "y", "also"]
+    assert recall({"right", "also"}, found, 1) == 0
+    assert recall({"right", "also"}, found, 2) == 0.5
+    by_hand = (1 / math.log2(3) + 1 / math.log2(5)) / (1 + 1 / math.log2(3))
+    assert ndcg({"right", "also"}, found) == pytest.approx(by_hand)  # pyright: ignore[reportUnknownMemberType]
+
+
+def test_arguments_hold_what_is_required_and_fit_the_schema() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "to": {"type": "array", "items": {"$ref": "#/$defs/who"}, "minItems": 2},
+            "when": {"type": "string", "format": "date"},
+            "note": {"type": "string"},
+        },
+        "required": ["to", "when"],
+        "$defs": {"who": {"enum": ["ann", "bob"]}},
+    }
+    made = arguments_for(schema)
+    assert made == {"to": ["ann", "ann"], "when": "2026-01-02"}
+    assert fits(schema, made)
+    assert not fits(schema, {"to": ["cyd"]})
+
+
+def test_arguments_that_cannot_be_made_are_none() -> None:
+    unmatched = {"type": "string", "pattern": "^[0-9]{7}$"}
+    schema = {"type": "object", "properties": {"id": unmatched}, "required": ["id"]}
+    assert arguments_for(schema) is None
+
+
+def test_what_a_text_keeps_of_a_result_is_counted_by_its_values() -> None:
+    value = [{"name": "Ann Lee", "n": 1}, {"name": "Bo Chen", "n": 2}]
+    assert kept(value, "Ann Lee") == 0.5
+    assert kept(value, "Ann Lee, Bo Chen") == 1
+
+
+def test_plots_are_well_formed_and_name_every_contestant() -> None:
+    groups = {"a < b": {"us & them": 12.0, "others": 1_200.0}}
+    series = {"us": [(50.0, 0.1), (5_000.0, 2.0)], "them": [(50.0, 3.0), (5_000.0, 90.0)]}
+    for svg in (
+        bars("Bars", groups, unit="ms", log=True),
+        lines("Lines", series, across="tools", unit="ms"),
+    ):
+        text = "".join(ET.fromstring(svg).itertext())
+        assert ("us & them" in text and "1,200" in text) or ("us" in text and "them" in text)
+        assert "prefers-color-scheme:dark" in svg
