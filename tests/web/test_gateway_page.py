@@ -59,6 +59,30 @@ tools = ["*delete_*"]
         yield client
 
 
+@pytest.fixture
+def held_back(tmp_path: Path) -> Iterator[TestClient]:
+    """A gateway on one's own machine, whose tools all wait for approval."""
+    written = tmp_path / "pegboard.toml"
+    written.write_text(
+        f"""
+[upstreams]
+folder = {json.dumps(str(tmp_path / "kept"))}
+[trust]
+mode = "approve"
+lock = {json.dumps(str(tmp_path / "pegboard.lock"))}
+[servers.office]
+command = {json.dumps(sys.executable)}
+args = [{json.dumps(str(ROOT / "tests" / "boards.py"))}]
+env = {{ PYTHONPATH = {json.dumps(f"{ROOT / 'src'}{os.pathsep}{ROOT}")}, PEGBOARD_FACE = "eager" }}
+""",
+        "utf-8",
+    )
+    board = Pegboard.from_config(written)
+    assert board.tools(include_disabled=True)
+    with TestClient(board.asgi(), base_url="http://127.0.0.1:8000") as client:
+        yield client
+
+
 def as_(who: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {KEYS[who]}"}
 
@@ -81,6 +105,41 @@ def test_the_configured_operator_switches_a_tool(client: TestClient) -> None:
     assert client.post("/ui/tool/switch", data=form, headers=as_("bob")).status_code == 403
     off = client.post("/ui/tool/switch", data=form, headers=as_("ada"))
     assert "Switch on" in off.text
+
+
+def test_a_definition_is_approved_as_it_was_shown_and_not_otherwise(held_back: TestClient) -> None:
+    shown = held_back.get("/ui/trust")
+    assert "office.echo" in shown.text
+    assert 'class="added"' in shown.text
+    form = {"proof": proof_in(shown), "server": "office", "tool": "echo"}
+    other = held_back.post("/ui/trust/approve", data={**form, "digest": "0" * 64})
+    assert other.status_code == 403
+    assert "changed again" in other.text
+    article = shown.text.split("office.echo")[1]
+    digest = article.split('name="digest" value="')[1].split('"')[0]
+    after = held_back.post("/ui/trust/approve", data={**form, "digest": digest})
+    assert "office.echo" not in after.text
+    assert "office.list_issues" in after.text
+
+
+def test_what_is_held_back_cannot_be_switched_on(held_back: TestClient) -> None:
+    shown = held_back.get("/ui/tool?id=office_echo").text
+    assert "Held back" in shown
+    assert "Switch" not in shown
+    form = {"proof": proof_in(held_back.get("/ui/trust")), "id": "office_echo", "enabled": "1"}
+    assert held_back.post("/ui/tool/switch", data=form).status_code == 403
+
+
+def test_a_rollout_is_begun_and_ended(held_back: TestClient) -> None:
+    form = {"proof": proof_in(held_back.get("/ui/rollout")), "face": "index", "by": "principal"}
+    begun = held_back.post("/ui/rollout/start", data={**form, "percent": "25"})
+    assert "25 % of callers, by principal, get the index face." in begun.text
+    assert "Tokens per session" in begun.text
+    for wrong in ("many", "101", "nan"):
+        assert (
+            held_back.post("/ui/rollout/start", data={**form, "percent": wrong}).status_code == 400
+        )
+    assert "No rollout is under way" in held_back.post("/ui/rollout/stop", data=form).text
 
 
 def test_pegboard_ui_shows_the_page_to_whoever_has_its_address(tmp_path: Path) -> None:
