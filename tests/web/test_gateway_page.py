@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -147,16 +146,14 @@ def test_pegboard_ui_shows_the_page_to_whoever_has_its_address(tmp_path: Path) -
     entry = {"name": "greet", "description": "Say hello.", "inputSchema": {"type": "object"}}
     catalog.write_text(json.dumps({"tools": [entry]}), "utf-8")
     command = [sys.executable, "-m", "pegboard", "ui", "--catalog", str(catalog), "--no-browser"]
+    command.append("--json")
     started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert started.stdout is not None
-        found = re.search(
-            r"(http://127\.0\.0\.1:\d+)(/ui/enter\?token=\S+)", started.stdout.readline()
-        )
-        assert found
-        with httpx2.Client(base_url=found[1], follow_redirects=True) as visitor:
+        said = json.loads("".join(iter(started.stdout.readline, "}\n")) + "}")
+        with httpx2.Client(base_url=said["mcp"][: -len("/mcp")], follow_redirects=True) as visitor:
             assert visitor.get("/ui/tools").status_code == 401
-            assert visitor.get(found[2]).status_code == 200
+            assert visitor.get(said["page"]).status_code == 200
             assert "greet" in visitor.get("/ui/tools").text
     finally:
         started.terminate()

@@ -23,7 +23,7 @@ from pegboard.web.security import Proofs, forget, form_of, guarded, remember, vi
 
 Answer: TypeAlias = Callable[[Request, Viewer], Awaitable[Response]]
 
-_STATUS = {NotPermitted: 403, ToolNotFound: 404, AmbiguousName: 404}
+_STATUS: dict[type[PegboardError], int] = {NotPermitted: 403, ToolNotFound: 404, AmbiguousName: 404}
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 
