@@ -116,7 +116,8 @@ def _under_way(rollout: Rollout | None, figures: Comparison) -> Html:
         return tag("p", "No rollout is under way: everybody gets the configured face.")
     said = f"{rollout.percent:g} % of callers, by {rollout.by}, get the {rollout.face} face."
     arms = {arm: figures[arm].summary() for arm in ARMS}
-    head = tag("tr", *[tag("th", c, scope="col") for c in ("", *ARMS)])
+    names = [tag("th", arm, scope="col", class_="number") for arm in ARMS]
+    head = tag("tr", tag("td", ""), *names)
     rows = [
         tag("tr", tag("th", title, scope="row"), *[_figure(arms[arm], key) for arm in ARMS])
         for key, title in _FIGURES.items()
