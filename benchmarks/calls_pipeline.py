@@ -17,11 +17,11 @@ from dataclasses import replace
 from typing import Any
 
 import anyio
-from benchmarks.results_data import fifty_kilobytes
-from benchmarks.validation import SCHEMA, arguments
 from mcp import Client
 from mcp.server import MCPServer
 
+from benchmarks.results_data import fifty_kilobytes
+from benchmarks.validation import SCHEMA, arguments
 from pegboard import Call as Asked
 from pegboard import Caller, Pegboard
 from pegboard.core.calls import Call, CallResult

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections import Counter
 from typing import NoReturn
 
@@ -13,6 +14,9 @@ from hypothesis import settings
 settings.register_profile("explore", deadline=None, max_examples=60)
 settings.register_profile("ci", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "explore")
+
+# Tests keep nothing in the user's own folders.
+os.environ.setdefault("PEGBOARD_HOME", tempfile.mkdtemp(prefix="pegboard-tests-"))
 
 REQUIRE_REAL_PARTS = os.environ.get("PEGBOARD_REQUIRE_REAL_PARTS") == "1"
 

@@ -24,6 +24,8 @@ from pegboard.core.search import SearchIndex
 from pegboard.core.tools import Catalog
 from pegboard.core.wire import tool_from_wire
 from pegboard.dispatch.fanout import call_many
+from pegboard.embed.finder import Finder
+from pegboard.embed.local import LocalMeanings
 from pegboard.errors import ConfigError
 from pegboard.faces.face import SessionDoor, View
 from pegboard.ports import Store
@@ -31,7 +33,7 @@ from pegboard.server import sdk
 from pegboard.server.middleware import PegboardMiddleware
 from pegboard.server.serve import install, pins_from
 from pegboard.store.memory import MemoryStore
-from pegboard.wiring import Parts, pipeline, result_reader
+from pegboard.wiring import Parts, pipeline, result_reader, vectors_folder
 
 S = TypeVar("S")
 
@@ -89,14 +91,11 @@ class _Listing:
     entries: list[JsonObject]
     catalog: Catalog
     listed_at: float
-    index: SearchIndex | None = None
+    finder: Finder
 
     def indexed(self) -> SearchIndex:
-        if self.index is None:
-            self.index = SearchIndex.build(self.catalog)
-        elif self.index.catalog is not self.catalog:
-            self.index = self.index.updated(self.catalog)
-        return self.index
+        self.finder.start()
+        return self.finder.index(self.catalog)
 
 
 class AttachedBoard:
@@ -107,6 +106,7 @@ class AttachedBoard:
         self._parts = Parts(store=store)
         self._dispatch = pipeline(options, self._call, self._parts)
         # By principal, because a server may list by who asks.
+        self._meanings = LocalMeanings(vectors_folder(os.environ))
         self._listings: OrderedDict[str, _Listing] = OrderedDict()
 
     async def view(
@@ -154,7 +154,9 @@ class AttachedBoard:
         listing = self._listings.get(principal)
         if listing is None:
             entries = await _list_behind()
-            listing = self._listings[principal] = _Listing(entries, _catalog(entries), now)
+            listing = self._listings[principal] = _Listing(
+                entries, _catalog(entries), now, Finder(self._meanings)
+            )
             if len(self._listings) > MOST_LISTINGS:
                 self._listings.popitem(last=False)
         elif now - listing.listed_at >= FRESH_FOR:

@@ -7,6 +7,7 @@ that a module which only decorates functions imports in milliseconds.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from pegboard.core.search import Match, SearchIndex
+    from pegboard.embed.finder import Finder
     from pegboard.faces.face import SessionDoor, View
     from pegboard.ports import Handler, Layer, Source
     from pegboard.wiring import Parts
@@ -76,7 +78,8 @@ class Pegboard:
         self.policy = EVERYTHING
         """Who may see and call what; may be replaced at any time."""
         self._dispatch: Handler | None = None
-        self._index: SearchIndex | None = None
+        self.is_served = False
+        """Whether clients are served: then vectors are made behind the answers."""
 
     # Registering -------------------------------------------------------------------------------
 
@@ -237,14 +240,26 @@ class Pegboard:
     @property
     def index(self) -> SearchIndex:
         """The search index of the catalogue as it is now."""
-        from pegboard.core.search import SearchIndex
+        if self.is_served:
+            self.finder.start()
+        return self.finder.index(self.catalog)
 
-        catalog = self.catalog
-        if self._index is None:
-            self._index = SearchIndex.build(catalog)
-        elif self._index.catalog is not catalog:
-            self._index = self._index.updated(catalog)
-        return self._index
+    @cached_property
+    def finder(self) -> Finder:
+        """Keeps the index current; its vectors are kept in the user's cache, by content."""
+        from pegboard.embed.finder import Finder
+        from pegboard.embed.local import LocalMeanings
+        from pegboard.wiring import vectors_folder
+
+        return Finder(LocalMeanings(vectors_folder(os.environ)))
+
+    def prepare(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Compute all vectors now, for tests and image builds; else they come behind the answers.
+
+        Args:
+            progress: Told how many vectors of how many are made.
+        """
+        self.finder.prepare(self.catalog, progress)
 
     def _index_for(self, seen: Catalog) -> SearchIndex:
         """The index of what somebody sees: words of other tools must not weigh in its answers."""

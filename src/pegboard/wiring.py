@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from pegboard.core.breaker import BreakerPolicy
 from pegboard.core.calls import Call, Caller, CallResult
@@ -161,3 +162,11 @@ def _spill_policy(options: Options) -> SpillPolicy:
     return SpillPolicy(
         tokens=options.spill_tokens, per_tool=options.spill_per_tool, ttl=options.spill_ttl
     )
+
+
+def vectors_folder(environ: Mapping[str, str]) -> Path:
+    """Where vectors are kept: under `PEGBOARD_HOME`, or in the user's cache."""
+    from platformdirs import user_cache_path
+
+    home = environ.get("PEGBOARD_HOME")
+    return (Path(home) if home else user_cache_path("pegboard", appauthor=False)) / "vectors"

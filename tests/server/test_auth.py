@@ -213,7 +213,6 @@ def outcomes(url: str, token: str, name: str) -> list[tuple[int, str]]:
             arguments={"person": "bob", "region": "eu"}),
         ask(url, token, "tools/call", name="call_tool", arguments={"name": name, "arguments": {}}),
         ask(url, token, "tools/call", name="describe_tools", arguments={"names": [name]}),
-        ask(url, token, "tools/call", name="search_tools", arguments={"query": name}),
         ask(url, token, "tools/call", name="get_tool_schema", arguments={"toolName": name}),
         ask(url, token, "tools/call", name="call_tools",
             arguments={"calls": [{"name": name, "arguments": {}}]}),
@@ -236,6 +235,9 @@ def test_a_hidden_tool_looks_exactly_like_one_that_does_not_exist(
     stranger = issuer.token("ann")
     hidden, unknown = (outcomes(url, stranger, n) for n in ("read_salary", "read_zalary"))
     assert hidden == unknown
+    # Other words find other tools, so a search is compared by what it must not know.
+    found = ask(url, stranger, "tools/call", name="search_tools", arguments={"query": "read_salary"})
+    assert "read_salary" not in found.text
     assert not any("payroll" in text.replace('"payroll"', "") for _, text in hidden)
 
 

@@ -55,6 +55,7 @@ def make_server(board: Pegboard, changes: ListChanges, listen: Listen) -> Server
     async def lifespan(server: Server[Any]) -> AsyncGenerator[JsonObject]:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(changes.watch, board.on_change)
+            board.is_served = True
             yield {}
             tasks.cancel_scope.cancel()
 

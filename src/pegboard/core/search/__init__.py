@@ -8,6 +8,7 @@ Everything here is computation on values. Models and files are outside; they com
 as a function from a query to its vector.
 """
 
-from pegboard.core.search.index import Match, SearchIndex
+from pegboard.core.search.index import SearchIndex
+from pegboard.core.search.matches import Match
 
 __all__ = ["Match", "SearchIndex"]

@@ -71,10 +71,13 @@ def weigh(fields: Fields) -> TermWeights:
 
 @dataclass(frozen=True, slots=True)
 class Lexical:
-    """How well the words of a query fit each tool, and how much of it the catalogue knows."""
+    """How well the words of a query fit each tool."""
 
     scores: NDArray[np.float32]
-    known: float
+    named: NDArray[np.bool_]
+    """Tools that have every term of the query in their names."""
+    covered: NDArray[np.bool_]
+    """Tools that have every term of the query somewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,37 +124,45 @@ class Postings:
 
     def rarity(self, term: str) -> float:
         """How much a term tells apart: high when few tools have it."""
-        number = self.vocabulary.get(term)
-        count = 0 if number is None else int(self.starts[number + 1] - self.starts[number])
+        span = self._span(term)
+        count = int(span.stop - (span.start or 0))
         return float(np.log1p((self.size - count + 0.5) / (count + 0.5)))
 
-    def score(self, query: Mapping[str, float]) -> Lexical:
-        """The mean weight of the query's terms in each tool, each by its importance and rarity."""
+    def score(self, query: Iterable[str]) -> Lexical:
+        """The mean weight of the query's terms in each tool, by their rarity.
+
+        A term that no tool has counts as well: the more of the query is unknown, the lower the
+        scores of all.
+        """
         scores = np.zeros(self.size, np.float32)
-        total = known = 0.0
-        for term, importance in query.items():
-            share = importance * self.rarity(term)
-            total += share
-            number = self.vocabulary.get(term)
-            if number is None:
-                continue
-            span = slice(self.starts[number], self.starts[number + 1])
-            if span.start == span.stop:
-                continue
-            known += share
-            scores[self.tools[span]] += np.float32(share) * self.weights[span]
+        names = np.zeros(self.size, np.uint8)
+        found = np.zeros(self.size, np.uint8)
+        total, count = 0.0, 0
+        for term in query:
+            rarity = self.rarity(term)
+            total += rarity
+            count += 1
+            span = self._span(term)
+            tools = self.tools[span]
+            scores[tools] += np.float32(rarity) * self.weights[span]
+            found[tools] += 1
+            names[tools] += (self.places[span] & (NAME | ALIAS)) > 0
         if total > 0:
             scores /= np.float32(total)
-        return Lexical(scores, known / total if total > 0 else 0.0)
+        if not count:
+            return Lexical(scores, names > 0, found > 0)
+        return Lexical(scores, names == count, found == count)
+
+    def _span(self, term: str) -> slice:
+        number = self.vocabulary.get(term)
+        return slice(0) if number is None else slice(self.starts[number], self.starts[number + 1])
 
     def places_of(self, term: str, tool: int) -> int:
         """Where in a tool a term stands, as a union of field marks; 0 when nowhere."""
-        number = self.vocabulary.get(term)
-        if number is None:
-            return 0
-        first, last = int(self.starts[number]), int(self.starts[number + 1])
-        at = first + int(np.searchsorted(self.tools[first:last], tool))
-        return int(self.places[at]) if at < last and self.tools[at] == tool else 0
+        span = self._span(term)
+        at = int(np.searchsorted(self.tools[span], tool))
+        found = at < len(self.tools[span]) and self.tools[span][at] == tool
+        return int(self.places[span][at]) if found else 0
 
 
 class _Columns(NamedTuple):

@@ -15,6 +15,7 @@ _DESCRIPTION_LIMIT = 6_000
 _PARAMETER_LIMIT = 60
 _PARAMETER_TEXT_LIMIT = 4_000
 _NESTING = 3
+_EDITION = "1"  # of `passage`: vectors made of an older one are not found again
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Fields:
 
     @property
     def key(self) -> bytes:
-        text = "\x1f".join(getattr(self, name) for name in self.__slots__)
+        text = "\x1f".join((_EDITION, *(getattr(self, name) for name in self.__slots__)))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
 

@@ -1,31 +1,25 @@
 """The index of one catalogue: from a query to ranked tools.
 
-An index is a value. When tools come and go, `updated` gives the next one and keeps what it knows
-of the tools that stay.
+An index is a value. When tools come and go, `updated` gives the next one, and `refreshed` one with
+the vectors that were made meanwhile; both keep what is known of the tools that stay. Without
+`Meanings` an index finds by words alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pegboard.core.search.bm25 import (
-    ALIAS,
-    CATEGORY,
-    DESCRIPTION,
-    NAME,
-    PARAMETER,
-    SERVER,
-    Postings,
-    TermWeights,
-    weigh,
-)
-from pegboard.core.search.fields import fields_of
+from pegboard.core.search import fusion
+from pegboard.core.search.bm25 import Lexical, Postings, TermWeights, weigh
+from pegboard.core.search.dense import Exact, Floats, Meanings, Vectors
+from pegboard.core.search.fields import Fields, fields_of, passage
 from pegboard.core.search.groups import Group, Groups
+from pegboard.core.search.matches import Filter, Match, reasons
 from pegboard.core.search.names import Names
 from pegboard.core.search.text import WORD, clean, word_terms
 from pegboard.core.tools import Catalog, Risk, Tool
@@ -33,90 +27,70 @@ from pegboard.core.tools import Catalog, Risk, Tool
 QUERY_LIMIT = 4_000
 TERM_LIMIT = 64
 REMEMBERED = 512
-FLOOR = 0.08  # a best score below this means that nothing fits
-
-_PLACES = (
-    (NAME, "name"),
-    (ALIAS, "alias"),
-    (DESCRIPTION, "description"),
-    (PARAMETER, "parameters"),
-    (SERVER, "server"),
-    (CATEGORY, "category"),
-)
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """One tool found: how well it fits, from 0 to 1, and what of it fits."""
+class Contents:
+    """What an index knows of its tools, in the order of the catalogue."""
 
-    tool: Tool
-    score: float
-    why: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Which tools may be found at all."""
-
-    category: str | None = None
-    server: str | None = None
-    risk: Risk | None = None
-    include_disabled: bool = False
-    include_deprecated: bool = True
-
-    def admits(self, tool: Tool) -> bool:
-        """Whether the tool may be found."""
-        return (
-            (self.include_disabled or tool.enabled)
-            and (self.include_deprecated or tool.deprecated is None)
-            and (self.category is None or tool.category == self.category)
-            and (self.server is None or tool.server == self.server)
-            and (self.risk is None or tool.risk == self.risk)
-        )
+    keys: tuple[bytes, ...]
+    postings: Postings
+    vectors: Vectors | None = None
 
 
 class SearchIndex:
     """Search over one catalogue."""
 
-    def __init__(self, catalog: Catalog, postings: Postings, keys: tuple[bytes, ...]) -> None:
+    def __init__(
+        self, catalog: Catalog, contents: Contents, meanings: Meanings | None = None
+    ) -> None:
         self.catalog = catalog
-        self.keys = keys
-        self._postings = postings
+        self.contents = contents
+        self._meanings = meanings
         self._remembered = lru_cache(maxsize=REMEMBERED)(self._answer)
         self._visible = lru_cache(maxsize=64)(self._admitted)
 
     @classmethod
-    def build(cls, catalog: Catalog) -> SearchIndex:
+    def build(cls, catalog: Catalog, meanings: Meanings | None = None) -> SearchIndex:
         """The index of a catalogue, from nothing."""
-        contents: list[TermWeights] = []
-        keys: list[bytes] = []
-        for tool in catalog:
-            fields = fields_of(tool)
-            keys.append(fields.key)
-            contents.append(weigh(fields))
-        return cls(catalog, Postings.build(contents), tuple(keys))
+        read = [fields_of(tool) for tool in catalog]
+        keys = tuple(fields.key for fields in read)
+        vectors = None
+        if meanings is not None:
+            vectors = Vectors(meanings.rough(list(map(passage, read))), meanings.exact(keys))
+        contents = Contents(keys, Postings.build(map(weigh, read)), vectors)
+        return cls(catalog, contents, meanings)
 
     def updated(self, catalog: Catalog) -> SearchIndex:
         """The index of the catalogue as it is now; tools that read the same are not read again."""
-        before = {tool.id: number for number, tool in enumerate(self.catalog)}
-        moved = np.full(len(self.catalog), -1, np.int32)
-        keys: list[bytes] = []
-        added: list[tuple[int, TermWeights]] = []
-        last = -1
-        for number, tool in enumerate(catalog):
-            old = before.get(tool.id, -1)
-            if old >= 0 and self.catalog.tools[old] is tool:
-                key, fields = self.keys[old], None
-            else:
-                fields = fields_of(tool)
-                key = fields.key
-            keys.append(key)
-            if old > last and self.keys[old] == key:
-                moved[old] = number
-                last = old
-            else:
-                added.append((number, weigh(fields or fields_of(tool))))
-        return SearchIndex(catalog, self._postings.changed(moved, added, len(catalog)), tuple(keys))
+        change = _Change.between(self, catalog)
+        postings = self.contents.postings.changed(change.moved, change.weights(), len(catalog))
+        vectors = None
+        if self.contents.vectors is not None and self._meanings is not None:
+            vectors = change.vectors(self.contents.vectors, self._meanings)
+        return SearchIndex(catalog, Contents(change.keys, postings, vectors), self._meanings)
+
+    def refreshed(self) -> SearchIndex:
+        """The index with the exact vectors known by now; itself when there is nothing new."""
+        vectors = self.contents.vectors
+        lacking = self._lacking
+        if vectors is None or self._meanings is None or not len(lacking):
+            return self
+        come = self._meanings.exact([self.contents.keys[n] for n in lacking])
+        if not come.scales.any():
+            return self
+        rows, scales = vectors.exact.rows.copy(), vectors.exact.scales.copy()
+        rows[lacking], scales[lacking] = come
+        better = Vectors(vectors.rough, Exact(rows, scales))
+        contents = Contents(self.contents.keys, self.contents.postings, better)
+        return SearchIndex(self.catalog, contents, self._meanings)
+
+    def lacking(self) -> list[tuple[bytes, Tool]]:
+        """Key and tool of everything that has no exact vector yet, each key once."""
+        if self.contents.vectors is None:
+            return []
+        found = {self.contents.keys[n]: self.catalog.tools[n] for n in self._lacking}
+        return list(found.items())
 
     def search(
         self,
@@ -154,52 +128,66 @@ class SearchIndex:
     def _answer(
         self, query: str, limit: int, chosen: Filter, allowed: Callable[[Tool], bool] | None
     ) -> tuple[Match, ...]:
-        text = clean(query, QUERY_LIMIT).strip()
-        if not text or limit <= 0 or not len(self.catalog):
+        text = clean(query, QUERY_LIMIT)
+        if not text or limit <= 0:
             return ()
-        group = self.group(text)
-        words = self._words(text)
-        scores = self._scores(text, words)
         visible = self._visible(chosen)
+        if allowed is not None:
+            visible = visible & self._where(allowed)
+        group = self.group(text)
         if group is not None:
-            visible = visible & self._members(group)
-            scores = np.maximum(scores, np.float32(FLOOR))
-        found: list[Match] = []
-        for number in _ranked(scores, visible, limit if allowed is None else None):
-            tool = self.catalog.tools[number]
-            if allowed is None or allowed(tool):
-                found.append(Match(tool, round(float(scores[number]), 4), self._why(number, words)))
-                if len(found) == limit:
-                    break
-        return tuple(found) if found and found[0].score >= FLOOR else ()
+            visible = visible & self._where(group.holds)
+        if not visible.any():
+            return ()
+        words = self._words(text)
+        lexical = self.contents.postings.score(words)
+        scores = self._scores(text, lexical, visible)
+        wanted = (
+            visible if group is not None else visible & self._relevant(scores, lexical, visible)
+        )
+        return tuple(
+            Match(self.catalog.tools[n], min(1.0, round(float(scores[n]), 4)), self._why(n, words))
+            for n in _ranked(scores, wanted, limit)
+        )
 
     def _words(self, text: str) -> dict[str, str]:
         """The query's terms, each with the word it was written as; of very many, the rarest."""
         words = {term: word for word in WORD.findall(text) for term in word_terms(word)}
         if len(words) <= TERM_LIMIT:
             return words
-        rarest = sorted(words, key=self._postings.rarity, reverse=True)[:TERM_LIMIT]
+        rarest = sorted(words, key=self.contents.postings.rarity, reverse=True)[:TERM_LIMIT]
         return {term: words[term] for term in rarest}
 
-    def _scores(self, text: str, words: Mapping[str, str]) -> NDArray[np.float32]:
-        scores = self._postings.score(dict.fromkeys(words, 1.0)).scores
-        for number in self._names.named(text):
-            scores[number] = 1.0
+    def _scores(self, text: str, lexical: Lexical, visible: NDArray[np.bool_]) -> Floats:
+        vectors = self.contents.vectors
+        if vectors is None or self._meanings is None:
+            scores = lexical.scores + fusion.FULL_NAME * lexical.named
+        else:
+            scores = fusion.fused(lexical, vectors, self._meanings.place(text), visible)
+        named = list(self._names.named(text))
+        scores[named] = 1 + scores[named]  # before all others, in their own order
         return scores
 
-    def _admitted(self, chosen: Filter) -> NDArray[np.bool_]:
-        return np.fromiter(map(chosen.admits, self.catalog.tools), np.bool_, len(self.catalog))
+    def _relevant(
+        self, scores: Floats, lexical: Lexical, visible: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Tools worth showing: near enough to the best, or with every word of the query."""
+        best = float(scores[visible].max())
+        if self.contents.vectors is None:
+            return (scores > 0) & (best >= fusion.WORDS_ALONE_FLOOR)
+        near = (scores >= fusion.TAIL * min(best, 1.0)) & (best >= fusion.FLOOR)
+        return near | lexical.covered
 
-    def _members(self, group: Group) -> NDArray[np.bool_]:
-        return np.fromiter(map(group.holds, self.catalog.tools), np.bool_, len(self.catalog))
+    def _admitted(self, chosen: Filter) -> NDArray[np.bool_]:
+        return self._where(chosen.admits)
+
+    def _where(self, holds: Callable[[Tool], bool]) -> NDArray[np.bool_]:
+        return np.fromiter(map(holds, self.catalog.tools), np.bool_, len(self.catalog))
 
     def _why(self, number: int, words: Mapping[str, str]) -> tuple[str, ...]:
-        found = [(w, self._postings.places_of(term, number)) for term, w in words.items()]
-        return tuple(
-            f"{label}: {', '.join(dict.fromkeys(hits))}"
-            for place, label in _PLACES
-            if (hits := [word for word, places in found if places & place])
-        )
+        places_of = self.contents.postings.places_of
+        found = reasons((word, places_of(term, number)) for term, word in words.items())
+        return found or ("meaning",)
 
     @cached_property
     def _groups(self) -> Groups:
@@ -209,13 +197,57 @@ class SearchIndex:
     def _names(self) -> Names:
         return Names(self.catalog.tools)
 
+    @cached_property
+    def _lacking(self) -> NDArray[np.intp]:
+        vectors = self.contents.vectors
+        return np.flatnonzero(vectors.exact.scales == 0) if vectors else np.empty(0, np.intp)
 
-def _ranked(
-    scores: NDArray[np.float32], visible: NDArray[np.bool_], limit: int | None
-) -> list[int]:
-    """Tools with any score, best first, catalogue order among equals; `limit` of them at least."""
-    numbers = np.flatnonzero(visible & (scores > 0))
-    if limit is not None and len(numbers) > 4 * limit:
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """How one catalogue became another: which tools stay, and what the new ones say."""
+
+    keys: tuple[bytes, ...]
+    moved: NDArray[np.int32]
+    """The new number of each old tool; -1 for those that are gone or read differently."""
+    added: Mapping[int, Fields]
+
+    @classmethod
+    def between(cls, index: SearchIndex, catalog: Catalog) -> _Change:
+        old_keys, old_tools = index.contents.keys, index.catalog.tools
+        before = {tool.id: number for number, tool in enumerate(old_tools)}
+        moved = np.full(len(old_tools), -1, np.int32)
+        keys: list[bytes] = []
+        added: dict[int, Fields] = {}
+        last = -1
+        for number, tool in enumerate(catalog):
+            old = before.get(tool.id, -1)
+            same = old >= 0 and old_tools[old] is tool
+            fields = None if same else fields_of(tool)
+            keys.append(old_keys[old] if fields is None else fields.key)
+            if old > last and old_keys[old] == keys[-1]:
+                moved[old], last = number, old
+            else:
+                added[number] = fields or fields_of(tool)
+        return cls(tuple(keys), moved, added)
+
+    def weights(self) -> Sequence[tuple[int, TermWeights]]:
+        return [(number, weigh(fields)) for number, fields in self.added.items()]
+
+    def vectors(self, before: Vectors, meanings: Meanings) -> Vectors:
+        kept = np.flatnonzero(self.moved >= 0)
+        rough, exact = before.moved(kept, self.moved[kept].astype(np.intp), len(self.keys))
+        if self.added:
+            new = list(self.added)
+            rough[new] = meanings.rough([passage(fields) for fields in self.added.values()])
+            exact.rows[new], exact.scales[new] = meanings.exact([self.keys[n] for n in new])
+        return Vectors(rough, exact)
+
+
+def _ranked(scores: Floats, wanted: NDArray[np.bool_], limit: int) -> list[int]:
+    """The best of the wanted tools, catalogue order among equals."""
+    numbers = np.flatnonzero(wanted)
+    if len(numbers) > 4 * limit:
         least = np.partition(scores[numbers], len(numbers) - limit)[len(numbers) - limit]
         numbers = numbers[scores[numbers] >= least]
-    return numbers[np.argsort(-scores[numbers], kind="stable")].tolist()
+    return numbers[np.argsort(-scores[numbers], kind="stable")][:limit].tolist()

@@ -14,38 +14,27 @@ from typing import Protocol, cast
 
 import Stemmer
 
+from pegboard.core import cleaning
 from pegboard.core.search.vocabulary import ABBREVIATIONS, STOP_WORDS
 
 WORD = re.compile(r"[^\W_]+")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+|[^\x00-\x7f]+")
-_ASCII_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 _LATIN_MARKS = re.compile("[\u0300-\u036f]")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0002fa1f]+"
 )
-_HIDDEN = frozenset({"Cf", "Co", "Cs", "Cn"})
 _LONGEST_WORD = 64
 
 
 def clean(text: str, limit: int = 20_000) -> str:
-    """The text as a person would see it: no control, bidirectional, zero-width or tag characters.
+    """The text as a person would see it, on one line and in plain letters.
 
     Compatibility forms (full-width letters, ligatures, styled alphabets) become plain ones, so that
     a description cannot match by characters that nobody reads.
     """
-    text = text[:limit]
-    if text.isascii():
-        return _ASCII_CONTROL.sub(" ", text)
-    return unicodedata.normalize("NFKC", "".join(map(_visible, text)))
-
-
-@lru_cache(maxsize=8192)
-def _visible(char: str) -> str:
-    category = unicodedata.category(char)
-    if category in _HIDDEN or 0xFE00 <= ord(char) <= 0xFE0F:
-        return ""
-    return " " if category == "Cc" else char
+    seen = cleaning.clean(text[:limit])
+    return " ".join((seen if seen.isascii() else unicodedata.normalize("NFKC", seen)).split())
 
 
 def split(identifier: str) -> list[str]:

@@ -1,0 +1,41 @@
+"""How much to believe words and how much meaning.
+
+The lexical score is its own confidence: it is the share of the query that the tool's words account
+for, unknown words included, so in a catalogue's own wording it is large and in everyday wording
+nearly nothing. Adding a fixed part of it to the cosine therefore weighs each query by itself.
+
+The numbers were chosen on public sets (docs/decisions/search.md has the figures); around the values
+here the results are flat.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pegboard.core.search.bm25 import Lexical
+from pegboard.core.search.dense import Floats, Place, Vectors
+
+WORDS = np.float32(0.35)  # beside an exact cosine
+WORDS_BESIDE_ROUGH = np.float32(0.6)
+ROUGH_LIFT = np.float32(1.1)  # rough cosines are a little too small
+FULL_NAME = np.float32(0.3)  # every word of the query is in the tool's name
+CANDIDATES = 2_000
+
+FLOOR = 0.28  # a best score below it means that nothing fits
+WORDS_ALONE_FLOOR = 0.08
+TAIL = 0.4  # matches with a smaller share of the best score are noise
+
+
+def fused(lexical: Lexical, vectors: Vectors, place: Place, visible: np.ndarray) -> Floats:
+    """The score of each tool; 0 for tools that are not visible or clearly out of question."""
+    rough = vectors.rough_nearness(place)
+    numbers = np.flatnonzero(visible)
+    if len(numbers) > CANDIDATES:
+        guess = rough[numbers] + WORDS_BESIDE_ROUGH * lexical.scores[numbers]
+        best = np.argpartition(guess, len(numbers) - CANDIDATES)[-CANDIDATES:]
+        numbers = np.sort(numbers[best])
+    near = vectors.nearness(place, rough * ROUGH_LIFT, numbers)
+    scores = np.zeros(len(lexical.scores), np.float32)
+    scores[numbers] = near + WORDS * lexical.scores[numbers]
+    scores[numbers] += FULL_NAME * lexical.named[numbers]
+    return np.maximum(scores, 0)

@@ -1,0 +1,156 @@
+"""A search index that stays current: it follows the catalogue, and its vectors are made behind it.
+
+index(catalog)  the index as it is now, at once
+start()         vectors are made in a thread of their own, one by one, while nobody waits
+prepare()       all of them now
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TypeAlias
+
+import numpy as np
+
+from pegboard.core.search import SearchIndex
+from pegboard.core.search.dense import Exact
+from pegboard.core.search.fields import fields_of, passage
+from pegboard.core.tools import Catalog, Tool
+from pegboard.embed.kept_index import KeptIndexes
+from pegboard.embed.local import LocalMeanings
+
+logger = logging.getLogger(__name__)
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Told how many vectors of how many are made."""
+
+BATCH = 64
+SHOW_EVERY = 1.0  # seconds between indexes with more vectors, while they are made
+
+
+class Finder:
+    """The search index of one catalogue that changes.
+
+    Args:
+        meanings: gives vectors; may be shared by many finders.
+        kept: where indexes are kept between starts; `None` builds them anew.
+    """
+
+    def __init__(self, meanings: LocalMeanings, kept: KeptIndexes | None = None) -> None:
+        self._meanings = meanings
+        self._kept = kept
+        self._index: SearchIndex | None = None
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._work = threading.Event()
+        self._closing = False
+
+    def index(self, catalog: Catalog, fingerprint: str | None = None) -> SearchIndex:
+        """The index of the catalogue, with the vectors that are there.
+
+        Args:
+            catalog: the tools.
+            fingerprint: says that the content is the same as when the same was said before, so
+                that an index kept on disk can be taken without reading the tools.
+        """
+        with self._lock:
+            current = self._index
+            if current is None:
+                current = self._first(catalog, fingerprint)
+            elif current.catalog is not catalog:
+                current = current.updated(catalog)
+            else:
+                return current
+            self._index = current
+        self._work.set()
+        return current
+
+    def prepare(self, catalog: Catalog, progress: Progress | None = None) -> SearchIndex:
+        """The index of the catalogue with all exact vectors, made now where they are missing."""
+        lacking = self.index(catalog).lacking()
+        done = 0
+        for batch in _batches(lacking):
+            self._meanings.keep([key for key, _ in batch], self._meanings.make(_passages(batch)))
+            done += len(batch)
+            if progress is not None:
+                progress(done, len(lacking))
+        return self._refresh()
+
+    def start(self) -> None:
+        """Begin to make vectors in the background; does nothing when that has begun."""
+        if self._thread is None:
+            self._closing = False
+            self._thread = threading.Thread(target=self._run, name="pegboard-vectors", daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Stop making vectors; those made are kept."""
+        self._closing = True
+        self._work.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _first(self, catalog: Catalog, fingerprint: str | None) -> SearchIndex:
+        if self._kept is None or fingerprint is None:
+            return SearchIndex.build(catalog, self._meanings)
+        found = self._kept.load(catalog, fingerprint, self._meanings)
+        if found is None:
+            found = SearchIndex.build(catalog, self._meanings)
+            self._kept.save(found, fingerprint)
+        return found
+
+    def _refresh(self) -> SearchIndex:
+        with self._lock:
+            if self._index is None:
+                raise RuntimeError("There is no index to refresh yet.")
+            self._index = self._index.refreshed()
+            return self._index
+
+    def _run(self) -> None:
+        while not self._closing:
+            self._work.wait()
+            self._work.clear()
+            try:
+                self._make_lacking()
+            except Exception:
+                logger.exception("Making vectors failed; it goes on when the catalogue changes.")
+
+    def _make_lacking(self) -> None:
+        """One vector after another for the current index, shown from time to time."""
+        index = self._index
+        made: list[tuple[bytes, Exact]] = []
+        shown = time.monotonic()
+        for key, tool in index.lacking() if index is not None else ():
+            if self._closing or self._work.is_set():
+                break
+            self._meanings.give_way()
+            made.append((key, self._meanings.make([passage(fields_of(tool))])))
+            if len(made) >= BATCH or time.monotonic() - shown > SHOW_EVERY:
+                self._show(made)
+                shown = time.monotonic()
+        self._show(made)
+
+    def _show(self, made: list[tuple[bytes, Exact]]) -> None:
+        if made:
+            rows = np.concatenate([vector.rows for _, vector in made])
+            scales = np.concatenate([vector.scales for _, vector in made])
+            self._meanings.keep([key for key, _ in made], Exact(rows, scales))
+            made.clear()
+            self._refresh()
+
+
+def _batches(
+    lacking: Sequence[tuple[bytes, Tool]],
+) -> Iterator[list[tuple[bytes, Tool]]]:
+    source = iter(lacking)
+    while batch := list(islice(source, BATCH)):
+        yield batch
+
+
+def _passages(batch: Sequence[tuple[bytes, Tool]]) -> list[str]:
+    return [passage(fields_of(tool)) for _, tool in batch]

@@ -1,0 +1,111 @@
+"""Meanings from models on this machine: rough ones at once, exact ones from disk or a model.
+
+passage -> static model -> rough vector, in microseconds
+        -> embedder     -> exact vector, in milliseconds, made behind the answers and kept
+query   -> embedder     -> its place among both
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pegboard.core.search.dense import Exact, Place, as_bytes
+from pegboard.embed import models
+from pegboard.embed.vector_files import VectorFiles
+from pegboard.ports import Embedder
+
+logger = logging.getLogger(__name__)
+
+REMEMBERED_QUERIES = 2_048
+PATIENCE = 1.0  # seconds that making vectors waits for answers at most
+
+
+class LocalMeanings:
+    """The `Meanings` of a search index, and the maker of its exact vectors.
+
+    Args:
+        folder: where exact vectors are kept; `None` keeps them in memory.
+        embedder: makes exact vectors and places queries; the model of the package unless given.
+    """
+
+    def __init__(self, folder: Path | None = None, embedder: Embedder | None = None) -> None:
+        self._folder = folder
+        self._given = embedder
+        self._idle = threading.Event()
+        self._idle.set()
+        self._answering = 0
+        self._lock = threading.Lock()
+        self._embedded = lru_cache(maxsize=REMEMBERED_QUERIES)(self._embed)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The model behind exact vectors, loaded now if it was not."""
+        return self._given or models.encoder()
+
+    @cached_property
+    def _files(self) -> VectorFiles:
+        model, dimensions = models.ENCODER, models.DIMENSIONS
+        if self._given is not None:
+            model, dimensions = self._given.id, self._given.dimensions
+        return VectorFiles(self._folder, model, dimensions)
+
+    def rough(self, passages: Sequence[str]) -> NDArray[np.float32]:
+        """One row for each passage, at once."""
+        return models.static().narrow(passages)
+
+    def exact(self, keys: Sequence[bytes]) -> Exact:
+        """The vectors known by now of the passages with these keys."""
+        return self._files.get(keys)
+
+    def place(self, query: str) -> Place:
+        """Where a query lies; the same query again costs next to nothing.
+
+        When the embedder fails, word vectors stand in: an answer by words is better than none.
+        """
+        static = models.static()
+        try:
+            exact = self._embedded(query)
+        except Exception:
+            logger.exception("The embedder failed on a query; word vectors are used for it.")
+            return Place(static.view(static.queries([query])[0]), None)
+        nearby = exact if self._given is None else static.queries([query])[0]
+        return Place(static.view(nearby), exact)
+
+    def make(self, passages: Sequence[str]) -> Exact:
+        """Exact vectors of these passages, made now."""
+        return as_bytes(np.asarray(self.embedder.documents(passages), np.float32))
+
+    def keep(self, keys: Sequence[bytes], vectors: Exact) -> None:
+        """Keep exact vectors for every index, process and day."""
+        self._files.add(keys, vectors)
+
+    def give_way(self) -> None:
+        """Wait while an answer is being made."""
+        self._idle.wait(PATIENCE)
+
+    def _embed(self, query: str) -> NDArray[np.float32]:
+        with self._in_front():
+            return np.asarray(self.embedder.queries([query]), np.float32).reshape(
+                self.embedder.dimensions
+            )
+
+    @contextmanager
+    def _in_front(self) -> Generator[None]:
+        with self._lock:
+            self._answering += 1
+            self._idle.clear()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._answering -= 1
+                if not self._answering:
+                    self._idle.set()

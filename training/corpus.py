@@ -1,0 +1,155 @@
+"""Gather what the models learn from into one file: tool passages, requests, and which belong together.
+
+    python training/corpus.py --bench PATH --loose texts.txt --out corpus.json.gz
+
+Three kinds of sets. `train`: catalogues whose requests are learned from, less the part held back
+(whole servers of the written requests, a share of the queries elsewhere). `validate`: never learned
+from. A passage is made by the same function that search uses, so that training and use agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pegboard.core.search.fields import fields_of, passage
+from pegboard.core.tools import Tool, constant
+
+VALIDATE = ("mcpproxy_golden", "azure_mcp", "dust_mcp", "everyday")
+TRAIN = {"metatool_single": 3000, "bfcl_v3": 2000, "sealtools_dev": 2000, "toollinkos_main": 1600}
+HELD_BACK = 0.15
+SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def tool_of(entry: dict[str, Any]) -> Tool:
+    return Tool(
+        entry["name"],
+        constant(entry.get("inputSchema") or {}),
+        id=entry["id"],
+        server=entry.get("server") or None,
+        category=entry.get("category") or None,
+        description=entry.get("description") or "",
+    )
+
+
+def share(key: str) -> float:
+    """A number in [0, 1) that depends on the key alone, so that the split never moves."""
+    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:6]) / 2**48
+
+
+def labelled(bench: Path, name: str, cap: int | None) -> dict[str, Any]:
+    """One set: its passages and its queries, each with the numbers of the right tools."""
+    tools = lines(bench / "sets" / name / "tools.jsonl")
+    number = {t["id"]: i for i, t in enumerate(tools)}
+    train: list[Any] = []
+    held: list[Any] = []
+    for q in lines(bench / "sets" / name / "queries.jsonl"):
+        relevant = [number[r] for r in q["relevant"] if r in number]
+        if relevant:
+            kept = cap is None or share(name + q["id"]) < HELD_BACK
+            (held if kept else train).append([q["query"], relevant])
+    train.sort(key=lambda q: share(name + q[0]))
+    return {
+        "name": name,
+        "tools": [passage(fields_of(tool_of(t))) for t in tools],
+        "train": train[:cap] if cap else [],
+        "held": held[:800],
+        "spare": [q for q, _ in train[cap:]] if cap else [],
+    }
+
+
+def written(bench: Path) -> dict[str, Any]:
+    """The requests written for the large catalogue; whole servers are held back."""
+    tools = lines(bench / "catalogs" / "toucan_5190.jsonl")
+    number = {t["id"]: i for i, t in enumerate(tools)}
+    train: list[Any] = []
+    held: list[Any] = []
+    for row in lines(bench / "train" / "everyday.jsonl"):
+        at = number[row["id"]]
+        back = share(tools[at]["server"]) < HELD_BACK
+        (held if back else train).extend([q, [at]] for q in row["queries"])
+    return {
+        "name": "written",
+        "tools": [passage(fields_of(tool_of(t))) for t in tools],
+        "train": train,
+        "held": held,
+    }
+
+
+def sentences(bench: Path) -> Iterator[str]:
+    """Sentences of descriptions in the catalogues learned from: texts without a label."""
+    paths = [bench / "sets" / name / "tools.jsonl" for name in TRAIN]
+    for path in (*paths, bench / "catalogs" / "toucan_5190.jsonl"):
+        for entry in lines(path):
+            texts = [entry.get("description") or ""]
+            properties = (entry.get("inputSchema") or {}).get("properties") or {}
+            texts += [
+                p.get("description") or "" for p in properties.values() if isinstance(p, dict)
+            ]
+            for text in texts:
+                if isinstance(text, str):
+                    yield from (s.strip()[:200] for s in SENTENCE.split(text) if len(s) > 20)
+
+
+def worn(query: str) -> Iterator[str]:
+    """The query as somebody else might type it: words missing, or only a stretch of it."""
+    words = query.split()
+    rng = random.Random(query)
+    if len(words) > 4:
+        yield " ".join(w for w in words if rng.random() > 0.3)
+        start = rng.randrange(len(words) // 2)
+        yield " ".join(words[start : start + max(3, len(words) // 2)])
+
+
+def unlabelled(bench: Path, sets: list[dict[str, Any]], loose: Path | None) -> list[str]:
+    """Texts for distillation, without what is held back and without the sets never learned from."""
+    found = dict.fromkeys(sentences(bench))
+    for s in sets:
+        found.update(dict.fromkeys(s.get("spare", ())))
+        found.update(dict.fromkeys(w for q, _ in s["train"] for w in worn(q)))
+    if loose is not None:
+        found.update(dict.fromkeys(loose.read_text(encoding="utf-8").splitlines()))
+    return [t for t in found if t]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bench", type=Path, default=Path("../shared/bench"))
+    parser.add_argument("--loose", type=Path, help="more texts without labels, one per line")
+    parser.add_argument(
+        "--everything", action="store_true", help="learn from the part held back as well"
+    )
+    parser.add_argument("--out", type=Path, default=Path("corpus.json.gz"))
+    options = parser.parse_args()
+    if not options.bench.is_dir():
+        parser.exit(3, f"No data at {options.bench}: give --bench.\n")
+    sets = [written(options.bench)]
+    sets += [labelled(options.bench, name, cap) for name, cap in TRAIN.items()]
+    sets += [labelled(options.bench, name, None) for name in VALIDATE]
+    if options.everything:
+        for s in sets:
+            s["train"] += s["held"] if s["train"] else []
+    loose = unlabelled(options.bench, sets, options.loose)
+    with gzip.open(options.out, "wt", encoding="utf-8") as file:
+        json.dump({"sets": sets, "sentences": loose}, file, ensure_ascii=False)
+    for s in sets:
+        print(
+            f"{s['name']:18} {len(s['tools']):6} tools {len(s['train']):6} learned {len(s['held']):5} held"
+        )
+    print(f"{len(loose)} sentences")
+
+
+if __name__ == "__main__":
+    main()
