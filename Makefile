@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 PIP := --quiet --disable-pip-version-check --no-input
 PEERS := .venv-peers
 PEERS_READY := $(PEERS)/.ready
+DOCS_VENV := .venv-docs
+DOCS_READY := $(DOCS_VENV)/.ready
 NODE_READY := tests/typescript/node_modules/.package-lock.json
 
 .PHONY: help demo test check lint bench bench-smoke docs lock clean
@@ -33,13 +35,19 @@ bench: $(READY) $(PEERS_READY)  ## Measure everything beside the peers and write
 bench-smoke: $(READY)  ## Hold the most important ratios, in under a minute
 	@$(BIN)/python -m benchmarks.smoke
 
+docs: $(DOCS_READY)  ## Build the documentation into site/
+	@$(DOCS_VENV)/bin/zensical build --clean --strict
+
 lock: $(READY)  ## Choose newer versions of the dependencies
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --group dev --extra all \
 		--python-version 3.11 --exclude-newer "$$(date -u -d '7 days ago' +%Y-%m-%dT00:00:00Z)" \
 		pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --group docs \
+		--python-version 3.11 --exclude-newer "$$(date -u -d '7 days ago' +%Y-%m-%dT00:00:00Z)" \
+		-o requirements-docs.lock
 
 clean:  ## Remove what was made
-	@rm -rf $(VENV) $(PEERS) dist build site .pytest_cache .ruff_cache .hypothesis tests/typescript/node_modules
+	@rm -rf $(VENV) $(PEERS) $(DOCS_VENV) dist build site .pytest_cache .ruff_cache .hypothesis tests/typescript/node_modules
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Pegboard needs Python 3.11 or later; try make PYTHON=python3.12")'
@@ -56,6 +64,12 @@ $(PEERS_READY): benchmarks/requirements-peers.txt
 	@echo "Installing the peers into $(PEERS) ..."
 	@if $(PEERS)/bin/python -m pip install $(PIP) -r $<; then touch $@; else \
 		echo "Not all peers could be installed; measuring without them."; fi
+
+# Apart from the rest, so that what the site is built with does not choose versions for the tests.
+$(DOCS_READY): requirements-docs.lock
+	@$(PYTHON) -m venv $(DOCS_VENV)
+	@$(DOCS_VENV)/bin/python -m pip install $(PIP) --require-hashes -r requirements-docs.lock
+	@touch $@
 
 # The TypeScript clients are real parts of the tests; a machine without npm runs the rest.
 $(NODE_READY): tests/typescript/package.json tests/typescript/package-lock.json

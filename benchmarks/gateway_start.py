@@ -4,7 +4,8 @@
 
 Measured from starting `pegboard serve` on stdio to the answer of `tools/list`: with an empty cache
 folder (first start), and again (second start), beside `python -c "import mcp"` on the same machine
-in the same run. `children` counts child processes after the list and a search were answered; then
+in the same run, and the CPU that each used by then, which other load on the machine changes less.
+`children` counts child processes after the list and a search were answered; then
 one tool is called.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -68,6 +70,11 @@ class Gateway:
         result = self.request("tools/call", {"name": name, "arguments": arguments})
         return result, time.perf_counter() - began
 
+    def cpu(self) -> float:
+        """Seconds of CPU that it has used, its servers not counted."""
+        text = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2]
+        return sum(map(int, text.split()[11:13])) / os.sysconf("SC_CLK_TCK")
+
     def children(self) -> int:
         tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
         return sum(len((task / "children").read_text().split()) for task in tasks)
@@ -88,7 +95,7 @@ def start(config: Path, home: Path) -> dict[str, Any]:
     gateway = Gateway(config, home)
     try:
         listed = gateway.request("tools/list")
-        seconds = time.perf_counter() - gateway.began
+        seconds, cpu = time.perf_counter() - gateway.began, gateway.cpu()
         _, first_search = gateway.call("search_tools", {"query": "archive an old invoice"})
         searches = [gateway.call("search_tools", {"query": q})[1] for q in QUERIES]
         children = gateway.children()
@@ -97,6 +104,7 @@ def start(config: Path, home: Path) -> dict[str, Any]:
         return {
             "greeted_s": round(gateway.greeted, 3),
             "listed_s": round(seconds, 3),
+            "listed_cpu_s": round(cpu, 3),
             "listed_tools": len(listed["tools"]),
             "first_search_ms": round(first_search * 1e3, 1),
             "search_ms": round(statistics.median(searches) * 1e3, 1),
@@ -114,20 +122,23 @@ QUERIES = ("close a ticket", "who opened the branch", "export invoices", "restor
 CALL = {"project": "x"}
 
 
-def import_mcp(rounds: int) -> float:
-    times: list[float] = []
+def import_mcp(rounds: int) -> tuple[float, float]:
+    """Seconds, and seconds of CPU, that importing the SDK takes."""
+    times: list[tuple[float, float]] = []
     for _ in range(rounds):
-        began = time.perf_counter()
+        began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, "-c", "import mcp"], check=True)
-        times.append(time.perf_counter() - began)
-    return statistics.median(times)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        times.append((time.perf_counter() - began, cpu))
+    return statistics.median(t for t, _ in times), statistics.median(c for _, c in times)
 
 
 def main(servers: int, tools: int, rounds: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         config, home = Path(folder) / "mcp.json", Path(folder) / "home"
         config.write_text(json.dumps(configuration(servers, tools)))
-        bare = import_mcp(rounds)
+        bare, bare_cpu = import_mcp(rounds)
         first = start(config, home)
         wait_for_catalogues(config, home, servers)
         again = [start(config, home) for _ in range(rounds)]
@@ -140,9 +151,11 @@ def main(servers: int, tools: int, rounds: int) -> dict[str, Any]:
         "servers": servers,
         "tools": servers * tools,
         "import_mcp_s": round(bare, 3),
+        "import_mcp_cpu_s": round(bare_cpu, 3),
         "first": first,
         "second": second,
         "second_over_import_s": round(second["listed_s"] - bare, 3),
+        "second_over_import_cpu_s": round(second["listed_cpu_s"] - bare_cpu, 3),
     }
 
 

@@ -109,7 +109,7 @@ def _agent(figures: dict[str, Any]) -> list[str]:
 
 def _targets(figures: dict[str, Any]) -> list[str]:
     return [
-        f"target missed: {one['what']}, {one['found']} {one['unit']} instead of {one['at_most']}"
+        f"target missed: {one['what']}: {one['found']} instead of {one['at_most']}"
         for one in figures.get("targets", ())
         if not one["met"]
     ]

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from pegboard.adapters.functions import Function, FunctionTools, Registration, ToolKeywords
@@ -27,6 +26,8 @@ from pegboard.core.tools import Catalog, Category, Risk, Tool, group_of, risk_of
 from pegboard.errors import ConfigError, PegboardError, ToolNotFound, UpstreamUnavailable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from starlette.applications import Starlette
 
     from pegboard.core.search import Match, SearchIndex
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from pegboard.ports import Handler, Layer, Source
     from pegboard.wiring import Parts
 
+_INDEX = "index"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -151,6 +153,10 @@ class Pegboard:
         """Have `listener` called whenever tools come, go or are switched; gives the way to stop."""
         return self._registry.subscribe(listener)
 
+    def announce(self) -> None:
+        """Tell those who listen that lists are to be asked for again."""
+        self._registry.announce()
+
     def is_loaded(self, category: str) -> bool:
         """Whether a category's tools are there already."""
         return self._registry.is_loaded(category)
@@ -240,6 +246,16 @@ class Pegboard:
             self._index = self._index.updated(catalog)
         return self._index
 
+    def _index_for(self, seen: Catalog) -> SearchIndex:
+        """The index of what somebody sees: words of other tools must not weigh in its answers."""
+        whole = self.index
+        if seen is whole.catalog or self.policy.is_open:
+            return whole
+        index: SearchIndex | None = seen.memo.get(_INDEX)
+        if index is None:
+            index = seen.memo[_INDEX] = whole.updated(seen)
+        return index
+
     def check(self) -> None:
         """Look over the whole board: related tools, pins, examples.
 
@@ -273,7 +289,9 @@ class Pegboard:
         Raises:
             PegboardError: The call could not be made, or failed.
         """
-        shape = Shape(include_fields=tuple(include_fields or ()), select=select)
+        from pegboard.core.paths import parse_fields
+
+        shape = Shape(parse_fields(include_fields), select)  # a bare text is a sequence too
         return await self.dispatch(self._call(name, arguments, shape, caller))
 
     async def call_many(
@@ -292,12 +310,13 @@ class Pegboard:
             deadline: Seconds for all of them; what has not finished then has a timeout as outcome.
             caller: On whose behalf.
         """
+        from pegboard.core.paths import parse_fields
         from pegboard.dispatch.fanout import call_many, unmade
 
         prepared: list[Call | Outcome] = []
         for asked in calls:
-            shape = Shape(include_fields=tuple(asked.include_fields), select=asked.select)
             try:
+                shape = Shape(parse_fields(asked.include_fields), asked.select)
                 prepared.append(self._call(asked.name, dict(asked.arguments), shape, caller))
             except PegboardError as exc:
                 prepared.append(unmade(asked.name, exc))
@@ -321,7 +340,7 @@ class Pegboard:
         """What dispatch is made with: the store, observers, further layers. Set it before use."""
         from pegboard.wiring import Parts
 
-        return Parts(alternatives=self._alternatives, layers=(self.guard,))
+        return Parts(alternatives=self.alternatives, layers=(self.guard,))
 
     @property
     def guard(self) -> Layer:
@@ -330,7 +349,7 @@ class Pegboard:
 
         return guard(lambda: self.policy, self._registry.snapshot)
 
-    def _alternatives(self, call: Call) -> list[Tool]:
+    def alternatives(self, call: Call) -> list[Tool]:
         """Tools to suggest while one is out of order: its related ones, then those most like it."""
         catalog = self.policy.visible(self._registry.snapshot(), call.caller)
         related = [t for name in call.tool.related for t in catalog.named(name)]
@@ -379,11 +398,12 @@ class Pegboard:
             failures = await to_thread.run_sync(self._registry.load_all)
             grant = self.policy.grant(caller)
             notes = tuple(why for name, why in failures.items() if grant.allows_group(name))
+        seen = self.policy.visible(self._registry.snapshot(), caller)
         constant = self._registry.without_loaded()
         return View(
-            catalog=self.policy.visible(self._registry.snapshot(), caller),
+            catalog=seen,
             options=self.options,
-            index=lambda: self.index,
+            index=lambda: self._index_for(seen),
             dispatch=self.dispatch,
             fan_out=fan_out if self.options.fan_out else None,
             read_result=result_reader(self.options, self.parts),
@@ -412,15 +432,23 @@ class Pegboard:
 
         await serve_stdio(self)
 
-    def asgi(self) -> Starlette:
-        """An ASGI application with `/mcp` and `/mcp/<face>`."""
-        from pegboard.server.serve import http_app
+    def asgi(self, host: str = "127.0.0.1", **page: Any) -> Starlette:
+        """An ASGI application with `/mcp`, `/mcp/<face>` and the page at `/`.
 
-        return http_app(self)
+        Args:
+            host: The address that it will listen on; requests that name another are refused.
+            page: Fields of `pegboard.web.Panel` that differ from the usual, such as `identify`.
+        """
+        from pegboard.server.serve import http_app
+        from pegboard.web import page_routes, panel_of
+
+        return http_app(self, *page_routes(panel_of(self, self.parts, **page)), host=host)
 
     @classmethod
     def from_catalog(cls, path: str | Path, **options: Any) -> Pegboard:
         """A board of the tools in a file: listed, searched and described, not called."""
+        from pathlib import Path
+
         from pegboard.adapters.catalog_file import read_catalog
 
         board = cls(options.pop("name", None) or Path(path).stem, **options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from pegboard.core.calls import Call, CallResult
@@ -16,7 +17,18 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Change", "Embedder", "Handler", "Layer", "Observer", "Source", "Store", "tell"]
+__all__ = [
+    "Change",
+    "Embedder",
+    "Handler",
+    "Layer",
+    "Observer",
+    "Source",
+    "Store",
+    "call_progress",
+    "progress_of_call",
+    "tell",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -97,3 +109,19 @@ def tell(observer: Observer | None, event: Event) -> None:
         observer.record(event)
     except Exception:
         logger.exception("The observer %s failed on %s.", type(observer).__name__, event.kind)
+
+
+call_progress: ContextVar[Callable[[], None] | None] = ContextVar("pegboard_progress", default=None)
+"""What the layer that bounds a call's time has it call whenever it shows progress."""
+
+
+def progress_of_call() -> Callable[[], None]:
+    """A function for a source to call whenever the call under way shows progress.
+
+    Ask for it in the call's own task; call it wherever progress arrives on the same event loop.
+    """
+    return call_progress.get() or _ignore
+
+
+def _ignore() -> None:
+    """Progress outside of any bound changes nothing."""

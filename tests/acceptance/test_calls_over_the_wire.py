@@ -82,10 +82,10 @@ class Workshop:
 
 
 @asynccontextmanager
-async def connected(workshop: Workshop, era: Era) -> AsyncGenerator[Client]:
+async def connected(board: Pegboard, era: Era) -> AsyncGenerator[Client]:
     mode = "legacy" if era == "legacy" else "auto"
     with anyio.fail_after(30):
-        async with Client(build_server(workshop.board, environ={}), mode=mode) as client:
+        async with Client(build_server(board, environ={}), mode=mode) as client:
             yield client
 
 
@@ -94,7 +94,7 @@ async def connected(workshop: Workshop, era: Era) -> AsyncGenerator[Client]:
 async def test_like_reads_under_way_share_one_run(era: Era) -> None:
     workshop = Workshop()
     answers: list[Any] = []
-    async with connected(workshop, era) as client, anyio.create_task_group() as tasks:
+    async with connected(workshop.board, era) as client, anyio.create_task_group() as tasks:
 
         async def ask() -> None:
             answers.append((await client.call_tool("held", {"n": 7})).structured_content)
@@ -112,7 +112,7 @@ async def test_like_reads_under_way_share_one_run(era: Era) -> None:
 async def test_a_thousand_calls_at_once_each_get_their_own_answer(era: Era) -> None:
     workshop = Workshop()
     answers: dict[int, Any] = {}
-    async with connected(workshop, era) as client, anyio.create_task_group() as tasks:
+    async with connected(workshop.board, era) as client, anyio.create_task_group() as tasks:
 
         async def ask(n: int) -> None:
             answers[n] = (await client.call_tool("read", {"n": n})).structured_content
@@ -149,10 +149,31 @@ async def test_progress_of_a_function_reaches_the_client(era: Era) -> None:
     async def note(progress: float, total: float | None, message: str | None) -> None:
         seen.append((progress, total, message))
 
-    async with connected(Workshop(), era) as client:
+    async with connected(Workshop().board, era) as client:
         result = await client.call_tool("steps", {}, progress_callback=note)
     assert result.structured_content == {"result": "done"}
     assert seen == [(0, 3, "step 0"), (1, 3, "step 1"), (2, 3, "step 2")]
+
+
+@in_both_eras
+@pytest.mark.anyio
+async def test_a_function_that_shows_progress_is_given_more_time(era: Era) -> None:
+    board = Pegboard("patient", attempts=1)
+
+    @board.tool(annotations=READ, timeout=0.6)
+    async def work(ctx: Context[Any, Any], shows: bool) -> str:
+        """Take longer than its time."""
+        for step in range(4):
+            await anyio.sleep(0.2)
+            if shows:
+                await ctx.report_progress(step)
+        return "done"
+
+    async with connected(board, era) as client:
+        silent = await client.call_tool("work", {"shows": False})
+        shown = await client.call_tool("work", {"shows": True})
+    assert silent.is_error
+    assert shown.structured_content == {"result": "done"}
 
 
 @in_both_eras
@@ -163,7 +184,7 @@ async def test_a_call_that_its_client_gives_up_is_cancelled_in_the_function(
 ) -> None:
     workshop = Workshop(face=face)
     through = ("held", {}) if face == "eager" else ("call_tool", {"name": "held", "arguments": {}})
-    async with connected(workshop, era) as client:
+    async with connected(workshop.board, era) as client:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, *through)
             await anyio.wait_all_tasks_blocked()

@@ -23,7 +23,7 @@ from tests.acceptance.support import (
 from tests.conformance.clients import Answer, Era, Scenario, Transcript
 
 from examples.memory import RICH_EPISODE
-from pegboard import InvalidField, project, validate_fields
+from pegboard import Call, InvalidField, project, validate_fields
 from pegboard.tokens import count_tokens
 
 MINIMAL = ["id", "task_description", "outcome_type"]
@@ -143,6 +143,17 @@ def test_the_functions_behind_it_can_be_used_alone() -> None:
     validate_fields(["id"], schema)
     with pytest.raises(InvalidField, match="Invalid field: name"):
         validate_fields(["id", "name"], schema)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("fields", [["id", "status"], ("id", "status"), "id,status"])
+async def test_in_process_fields_come_as_a_sequence_or_as_one_text(fields: Any) -> None:
+    board = memory_board()
+    one = await board.call("get_episode", EPISODE, fields)
+    [other] = await board.call_many([Call("get_episode", EPISODE, fields)])
+    assert other.result is not None
+    assert list(one.structured["episode"]) == list(other.result.structured["episode"])
+    assert list(one.structured["episode"]) == ["id", "status"]
 
 
 def test_the_fields_of_a_tool_are_known_without_a_call() -> None:

@@ -15,7 +15,8 @@ from mcp.server.auth.provider import AccessToken
 from tests.acceptance.support import call, in_both_eras, play
 from tests.conformance.clients import Era, Transcript, served
 
-from pegboard import Call, CallResult, Pegboard
+from pegboard import CallResult, Pegboard
+from pegboard.core.calls import Call
 from pegboard.core.tables import decode_table
 from pegboard.core.tools import Tool, constant
 from pegboard.tokens import count_tokens

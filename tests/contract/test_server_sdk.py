@@ -109,7 +109,7 @@ async def test_the_client_says_its_name_and_version(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ERAS.values())
 async def test_nobody_is_asked_who_they_are_in_memory(mode: str) -> None:
-    assert await seen(mode, sdk.principal_of) == ["local"]
+    assert await seen(mode, sdk.identity_of) == [sdk.Identity("local")]
 
 
 @pytest.mark.parametrize("mode", ERAS.values())

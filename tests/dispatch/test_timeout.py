@@ -6,8 +6,9 @@ import pytest
 from tests.dispatch.fakes import make_call
 
 from pegboard.core.calls import Call, CallResult
-from pegboard.dispatch.timeout import TimeoutPolicy, progress_of_call, timeout
+from pegboard.dispatch.timeout import TimeoutPolicy, timeout
 from pegboard.errors import ConfigError, UpstreamTimeout
+from pegboard.ports import progress_of_call
 
 pytestmark = pytest.mark.anyio
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
+import anyio
 import pytest
 from scripts.snippets import pages, with_snippets
 
 ROOT = Path(__file__).parents[2]
 SNIPPETS = sorted((ROOT / "docs_src").glob("*.py"))
+PROGRAMS = [s for s in SNIPPETS if "def main(" in s.read_text("utf-8")]
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda p: p.name)
@@ -24,9 +30,34 @@ def test_a_snippet_runs(snippet: Path) -> None:
     assert "board" in defined or "server" in defined or "main" in defined
 
 
+@pytest.mark.parametrize("snippet", PROGRAMS, ids=lambda p: p.stem)
+def test_what_a_snippet_claims_holds(snippet: Path) -> None:
+    main = runpy.run_path(str(snippet))["main"]
+    if inspect.iscoroutinefunction(main):
+        anyio.run(main)
+    else:
+        main()
+
+
 @pytest.mark.anyio
 async def test_the_quick_start_keeps_and_reads_a_note() -> None:
     board = runpy.run_path(str(ROOT / "docs_src" / "quickstart.py"))["board"]
     board.check()
     await board.call("keep_note", {"title": "todo", "text": "buy milk"})
     assert (await board.call("read_note", {"title": "todo"})).output == {"result": "buy milk"}
+
+
+def test_the_snippets_that_are_tests_pass() -> None:
+    tests = [str(path) for path in SNIPPETS if path.name.startswith("test_")]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "pegboard.pytest_plugin", *tests]
+    marked = "-o", "anyio_mode=auto"
+    done = subprocess.run(
+        [*command, *marked],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout

@@ -114,3 +114,10 @@ def test_a_line_break_in_a_message_does_not_make_a_second_line(lines: Lines) -> 
 def test_what_is_not_json_is_written_as_text(lines: Lines) -> None:
     EventLog().record(finished(arguments={"path": sys}))
     assert "module 'sys'" in lines.read()[0]["arguments"]["path"]
+
+
+def test_without_any_logging_set_up_nothing_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    lonely = logging.getLogger("a_program_without_logging")
+    lonely.propagate = False
+    EventLog(lonely).record(finished(outcome="failed"))
+    assert capsys.readouterr().err == ""

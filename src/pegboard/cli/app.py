@@ -18,8 +18,13 @@ from pegboard.cli import (
     fields,
     install,
     listing,
+    lock,
+    measure,
+    rollout,
     search,
     serve,
+    try_,
+    ui,
 )
 from pegboard.cli.output import (
     EXIT_CONFIGURATION,
@@ -49,9 +54,14 @@ app.command("describe")(describe.describe)
 app.command("call")(call.call)
 app.command("fields")(fields.fields)
 app.command("doctor")(doctor.doctor)
+app.command("try")(try_.try_tasks)
+app.command("measure")(measure.measure)
 app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
 app.command("clients")(clients.clients)
+app.add_typer(lock.app, name="lock")
+app.add_typer(rollout.app, name="rollout")
+app.command("ui")(ui.ui)
 
 
 @app.callback()
@@ -68,7 +78,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
     words, debug = _without_debug(sys.argv[1:] if arguments is None else arguments)
     suit_streams()
     try:
-        code = app(words, standalone_mode=False)
+        code = app(words, prog_name="pegboard", standalone_mode=False)
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt):
         raise SystemExit(EXIT_INTERRUPTED) from None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from pegboard.board import Pegboard
 from pegboard.cli.output import err, plain
+
+if TYPE_CHECKING:
+    from pegboard.upstream.discovery import Progress
 
 CatalogOption: TypeAlias = Annotated[
     Path | None,
@@ -31,16 +34,24 @@ FaceOption: TypeAlias = Annotated[
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def open_board(catalog: Path | None, config: Path | None = None, *, face: str = "auto") -> Pegboard:
+def open_board(
+    catalog: Path | None,
+    config: Path | None = None,
+    *,
+    face: str = "auto",
+    progress: Progress | None = None,
+) -> Pegboard:
     """The board that the options name."""
     if (catalog is None) == (config is None):
         raise typer.BadParameter("say which tools: --config FILE or --catalog FILE")
     if config is None:
         return Pegboard.from_catalog(catalog or "", face=face)
-    return open_config(config, face=face)
+    return open_config(config, face=face, progress=progress)
 
 
-def open_config(config: Path | None, *, face: str = "auto") -> Pegboard:
+def open_config(
+    config: Path | None, *, face: str = "auto", progress: Progress | None = None
+) -> Pegboard:
     """The board of a configuration; what is wrong with it, and slow, is told on stderr."""
     if config is None:
         raise typer.BadParameter("say which servers: --config FILE")
@@ -48,7 +59,7 @@ def open_config(config: Path | None, *, face: str = "auto") -> Pegboard:
     from pegboard.gateway.reporting import report, say_progress
 
     settings = {} if face == "auto" else {"face": face}
-    board = GatewayBoard.open(config, progress=say_progress, **settings)
+    board = GatewayBoard.open(config, progress=progress or say_progress, **settings)
     report(board.configuration)
     return board
 

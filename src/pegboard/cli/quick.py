@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 _OPTIONS = ("--config", "--face", "--http")
 
@@ -35,13 +36,18 @@ def run_quickly(arguments: Sequence[str]) -> bool:
     return True
 
 
-def serve_config(config: Path, *, face: str, http: str | None) -> None:
+def serve_config(
+    config: Path, *, face: str, http: str | None, store: str | None = None, workers: int = 1
+) -> None:
     """Serve a configuration until stopped."""
+    from pegboard.config.settings import StoreSettings
     from pegboard.gateway.opening import Opening
     from pegboard.gateway.serving import serve
 
-    opening = Opening.of(config) if face == "auto" else Opening.of(config, face=face)
-    serve(opening, http=http)
+    settings: dict[str, Any] = {} if face == "auto" else {"face": face}
+    if store is not None:
+        settings["store"] = StoreSettings(url=store)
+    serve(Opening.of(config, **settings), http=http, workers=workers)
 
 
 def _plain_options(arguments: Sequence[str]) -> dict[str, str] | None:

@@ -18,9 +18,16 @@ def serve(
         str | None,
         typer.Option(metavar="HOST:PORT", help="Serve streamable HTTP instead of stdio."),
     ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Shared state, such as redis://host:6379/0."),
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that serve (HTTP only).")] = 1,
 ) -> None:
     """Serve tools to MCP clients."""
+    if workers > 1 and (http is None or config is None):
+        raise typer.BadParameter("--workers needs --http and --config")
     if config is not None and catalog is None:
-        serve_config(config, face=face, http=http)
+        serve_config(config, face=face, http=http, store=store, workers=workers)
     else:
         open_board(catalog, config, face=face).run(http=http)

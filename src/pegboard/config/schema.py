@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from pegboard.config import governance
 from pegboard.config import settings as records
 from pegboard.config.checking import adapter
 from pegboard.config.settings import ServerEntry, Settings
@@ -24,7 +25,7 @@ def settings_schema() -> JsonObject:
     """The schema of `pegboard.toml`."""
     schema = adapter(Settings).json_schema()
     for name, definition in schema.get("$defs", {}).items():
-        _describe(definition, getattr(records, name))
+        _describe(definition, getattr(records, name, None) or getattr(governance, name))
     _describe(schema, Settings)
     return {"$schema": DRAFT, **schema, "title": "pegboard.toml"}
 

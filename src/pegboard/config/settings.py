@@ -11,14 +11,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from annotated_types import Ge, Gt, Interval
+from annotated_types import Ge, Interval
 
+from pegboard.config.governance import (
+    AuthSettings,
+    Count,
+    HttpSettings,
+    LimitEntry,
+    ObserveSettings,
+    PermissionSettings,
+    Seconds,
+    TrustSettings,
+)
 from pegboard.upstream.spec import Isolation, TrustMode
 
 FaceName: TypeAlias = Literal["auto", "eager", "stub", "index", "hierarchy", "proxy", "dynamic"]
-Seconds: TypeAlias = Annotated[float, Gt(0)]
-Count: TypeAlias = Annotated[int, Ge(1)]
-
 _STRICT: dict[str, Any] = {"extra": "forbid"}
 
 
@@ -270,61 +277,6 @@ class StoreSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApiKey:
-    """One static key, known by its hash only."""
-
-    __pydantic_config__: ClassVar[Any] = _STRICT
-
-    principal: str
-    """Who it stands for."""
-    sha256: str
-    """The hash of the key, in hexadecimal."""
-    groups: tuple[str, ...] = ()
-    """Groups that permissions may name."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuthSettings:
-    """Who may use the HTTP gateway."""
-
-    __pydantic_config__: ClassVar[Any] = _STRICT
-
-    kind: Literal["none", "keys", "jwt"] = "none"
-    """Nobody in particular, static keys, or tokens of an OAuth 2.1 authorization server."""
-    keys: tuple[ApiKey, ...] = ()
-    issuer: str | None = None
-    """The authorization server."""
-    audience: str | None = None
-    """What tokens must be made for: this gateway's own address."""
-    jwks_url: str | None = None
-    """Its keys, where they are not found from `issuer`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrustSettings:
-    """Whether tool definitions that nobody has seen may be used."""
-
-    __pydantic_config__: ClassVar[Any] = _STRICT
-
-    mode: TrustMode = "first-use"
-    """`first-use`: new tools at once, changed ones after approval; `approve`: neither before."""
-    lock: str | None = None
-    """The lock file; nothing is held back where it is not given."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class HttpSettings:
-    """The HTTP gateway."""
-
-    __pydantic_config__: ClassVar[Any] = _STRICT
-
-    allowed_hosts: tuple[str, ...] = ()
-    """Host headers to answer beside the address it listens on; against DNS rebinding."""
-    allowed_origins: tuple[str, ...] = ()
-    """Origins of web pages that may call."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Settings:
     """Everything `pegboard.toml` can say."""
 
@@ -356,9 +308,13 @@ class Settings:
     results: ResultSettings = ResultSettings()
     upstreams: UpstreamSettings = UpstreamSettings()
     store: StoreSettings = StoreSettings()
-    auth: AuthSettings = AuthSettings()
-    trust: TrustSettings = TrustSettings()
-    http: HttpSettings = HttpSettings()
+    auth: AuthSettings = field(default_factory=AuthSettings)
+    permissions: PermissionSettings = field(default_factory=PermissionSettings)
+    limits: tuple[LimitEntry, ...] = ()
+    """How much each principal may do."""
+    observe: ObserveSettings = field(default_factory=ObserveSettings)
+    trust: TrustSettings = field(default_factory=TrustSettings)
+    http: HttpSettings = field(default_factory=HttpSettings)
     servers: Mapping[str, ServerEntry] = field(default_factory=dict[str, ServerEntry])
     """MCP servers by name."""
     sources: Mapping[str, SourceEntry] = field(default_factory=dict[str, SourceEntry])

@@ -7,6 +7,7 @@
 | `$VAR` | environment; left alone where it is not set | Gemini CLI, Goose |
 | `{env:VAR}`, `{file:path}` | environment, text of a file | opencode |
 | `${file:path}` | text of a file | Windsurf |
+| `${keyring:service/user}` | the operating system's keyring | Pegboard |
 | `${input:id}` | asked by VS Code; here `PEGBOARD_INPUT_ID` or its default | VS Code |
 | `${workspaceFolder}`, `${userHome}`, ... | folders | Cursor, VS Code |
 
@@ -91,6 +92,8 @@ class Variables:
                 return self._file(rest, reference)
             case "input":
                 return self._input(rest)
+            case "keyring":
+                return self._keyring(rest, reference)
             case _:
                 raise Unresolved(f"{reference} means nothing outside its client.", reference)
 
@@ -115,6 +118,15 @@ class Variables:
             return path.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as exc:
             raise Unresolved(f"{reference} cannot be read: {path}.", reference) from exc
+
+    def _keyring(self, name: str, reference: str) -> str:
+        from pegboard.secrets import from_keyring
+
+        service, slash, user = name.partition("/")
+        value = from_keyring(service, user) if slash else None
+        if value is None:
+            raise Unresolved(f"{reference} is not in the keyring of this machine.", reference)
+        return value
 
     def _input(self, name: str) -> str:
         variable = "PEGBOARD_INPUT_" + re.sub(r"[^A-Za-z0-9]", "_", name).upper()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any, TypeAlias
 
@@ -12,11 +11,12 @@ Json: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, Any]
 
 _LARGEST_EXACT_INTEGER = 2**53 - 1
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def compact(value: Json) -> str:
     """The shortest ordinary text of a value; what token figures are counted on."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return _encoder.encode(value)
 
 
 def canonical(value: Json) -> bytes:
@@ -31,6 +31,8 @@ def canonical(value: Json) -> bytes:
 
 def digest(value: Json) -> str:
     """Sha-256 of the canonical text, in hexadecimal."""
+    import hashlib  # here, as above: digests are asked for later, if at all
+
     return hashlib.sha256(canonical(value)).hexdigest()
 
 

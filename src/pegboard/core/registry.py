@@ -200,10 +200,14 @@ class Registry:
         if tool.category and tool.server is None:
             self._categories.setdefault(tool.category, "")
 
-    def _changed(self) -> None:
-        self._catalog = self._constant = None
+    def announce(self) -> None:
+        """Tell the listeners, though no tool has changed: what is shown of them has."""
         for listener in list(self._listeners.values()):
             listener()
+
+    def _changed(self) -> None:
+        self._catalog = self._constant = None
+        self.announce()
 
     def _run(self, category: str, pending: _Pending) -> None:
         try:

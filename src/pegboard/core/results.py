@@ -98,7 +98,7 @@ def parse_json(text: str) -> Json | None:
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
-        return json.loads(text, parse_float=_finite)
+        return _decoder.decode(text)
     except (ValueError, RecursionError):
         return None
 
@@ -111,6 +111,9 @@ def _finite(text: str) -> float:
     return number
 
 
+_decoder = json.JSONDecoder(parse_float=_finite)
+
+
 def _mirrored(structured: Json, texts: Sequence[tuple[int, str]]) -> Payload:
     parsed = [(i, text, parse_json(text)) for i, text in texts]
     whole = tuple(i for i, _, value in parsed if value is not None and _same(value, structured))
@@ -121,7 +124,7 @@ def _mirrored(structured: Json, texts: Sequence[tuple[int, str]]) -> Payload:
         bare = tuple(i for i, text, value in parsed if text == inner or _same(value, inner))
         if bare:
             return Payload(structured, bare, "unwrapped", structured=True)
-    if isinstance(inner, list) and inner and _split([text for _, text in texts], inner):
+    if isinstance(inner, list) and inner and _split(parsed, inner):
         return Payload(structured, tuple(i for i, _ in texts), "split", structured=True)
     return Payload(structured, structured=True)
 
@@ -132,10 +135,12 @@ def _unwrapped(structured: Json) -> Json:
     return structured
 
 
-def _split(texts: Sequence[str], items: Sequence[Json]) -> bool:
-    return len(texts) == len(items) and all(
-        text == item if isinstance(item, str) else _same(_loaded(text), item)
-        for text, item in zip(texts, items, strict=True)
+def _split(parsed: Sequence[tuple[int, str, Json]], items: Sequence[Json]) -> bool:
+    return len(parsed) == len(items) and all(
+        text == item
+        if isinstance(item, str)
+        else _same(_loaded(text) if value is None else value, item)
+        for (_, text, value), item in zip(parsed, items, strict=True)
     )
 
 
@@ -147,7 +152,7 @@ def _loaded(text: str) -> Json:
 
 
 def _same(parsed: Json, value: Json) -> bool:
-    """Equal as JSON, where NaN and infinity equal themselves and the null SDKs make of them."""
+    """Equal as JSON; NaN and infinity equal themselves, and the null that SDKs make of them."""
     if type(parsed) is not type(value) or parsed is None:
         return False
     try:

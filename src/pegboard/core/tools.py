@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 from pegboard.core.json import Json, JsonObject, digest
-from pegboard.core.schemas import output_fields, signature, unwrap_root
 from pegboard.errors import ConfigError
 
 Risk: TypeAlias = Literal["read", "write", "destructive"]
@@ -97,11 +96,15 @@ class Tool:
     @cached_property
     def signature(self) -> str:
         """How to call it, on one line: `create_issue(title: str, priority?: "low"|"high")`."""
+        from pegboard.core.schemas import signature  # the reader of schemas loads when one is read
+
         return signature(self.name, self.input_schema)
 
     @cached_property
     def output_fields(self) -> tuple[str, ...]:
         """The dotted paths that `include_fields` may name; empty when no output schema is known."""
+        from pegboard.core.schemas import output_fields
+
         return tuple(output_fields(self.output_schema)) if self.output_schema else ()
 
     @cached_property
@@ -301,6 +304,8 @@ def with_enabled(tool: Tool, enabled: bool) -> Tool:
 
 def root_object(schema: Json) -> JsonObject:
     """The schema as MCP wants it, an object at the root, or an error that says what it is."""
+    from pegboard.core.schemas import unwrap_root
+
     if isinstance(schema, dict) and unwrap_root(schema).get("type", "object") == "object":
         return schema
     raise ConfigError(

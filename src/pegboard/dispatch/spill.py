@@ -107,10 +107,10 @@ def spill_layer(
         async def handle(call: Call) -> CallResult:
             result = await inner(call)
             budget = spill.policy.budget(call.tool, call.shape.max_tokens)
-            if budget is None or not result.is_complete or fits(result, budget, count):
+            if budget is None or not result.is_complete:
                 return result
             kind = promise(call)
-            if kind == "exact":
+            if kind == "exact" or fits(result, budget, count):
                 return result
             return await spill.shorten(
                 call,

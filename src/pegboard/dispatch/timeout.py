@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 import anyio
@@ -11,7 +10,7 @@ import anyio
 from pegboard.core.calls import Call, CallResult
 from pegboard.core.tools import Tool
 from pegboard.errors import ConfigError, UpstreamTimeout
-from pegboard.ports import Handler, Layer
+from pegboard.ports import Handler, Layer, call_progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,17 +36,6 @@ class TimeoutPolicy:
         return self.upstreams.get(tool.server or "", self.default)
 
 
-_progress: ContextVar[Callable[[], None] | None] = ContextVar("pegboard_progress", default=None)
-
-
-def progress_of_call() -> Callable[[], None]:
-    """A function to call whenever the call under way shows progress: its time then starts afresh.
-
-    Ask for it in the call's own task; call it wherever progress arrives on the same event loop.
-    """
-    return _progress.get() or _ignore
-
-
 def timeout(policy: TimeoutPolicy | None = None) -> Layer:
     """A layer that raises `UpstreamTimeout` when a call takes too long. Cancellation passes."""
     bounds = policy or TimeoutPolicy()
@@ -58,11 +46,11 @@ def timeout(policy: TimeoutPolicy | None = None) -> Layer:
             if seconds is None:
                 return await handler(call)
             with anyio.move_on_after(seconds) as scope:
-                token = _progress.set(_extending(scope, seconds, bounds.longest))
+                token = call_progress.set(_extending(scope, seconds, bounds.longest))
                 try:
                     return await handler(call)
                 finally:
-                    _progress.reset(token)
+                    call_progress.reset(token)
             raise _too_late(call.tool, seconds)
 
         return bounded
@@ -94,7 +82,3 @@ def _too_late(tool: Tool, seconds: float) -> UpstreamTimeout:
         server=tool.server,
         timeout=seconds,
     )
-
-
-def _ignore() -> None:
-    """Progress outside of any bound changes nothing."""

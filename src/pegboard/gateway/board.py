@@ -154,7 +154,7 @@ class GatewayBoard(Pegboard):
 
         await Serving(self._opening).on_stdio()
 
-    def asgi(self) -> Starlette:
+    def asgi(self, host: str = "127.0.0.1", **page: Any) -> Starlette:
         from pegboard.gateway.http import gateway_app
 
-        return gateway_app(self._make_gateway(), "127.0.0.1")
+        return gateway_app(self._make_gateway(), host, **page)

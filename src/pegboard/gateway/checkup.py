@@ -10,7 +10,7 @@ from pegboard.adapters.openapi.spec import OpenApiSpec
 from pegboard.config import Configuration
 from pegboard.core.calls import Era
 from pegboard.core.json import JsonObject
-from pegboard.gateway.gateway import about
+from pegboard.gateway.abouts import about
 from pegboard.gateway.offers import Offers
 from pegboard.gateway.sources import read_api
 from pegboard.tokens import count_tokens

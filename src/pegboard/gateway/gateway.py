@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import anyio
 from anyio import to_thread
@@ -24,13 +24,23 @@ from anyio.abc import TaskGroup
 from pegboard.board import Pegboard
 from pegboard.config import Configuration
 from pegboard.core.calls import Caller
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json
 from pegboard.core.options import Options, make_options
 from pegboard.faces.face import SessionDoor, View
+from pegboard.gateway.abouts import OtherList, about, changed_lists
+from pegboard.gateway.governing import close_store, limits_of, policy_of, store_of
+from pegboard.gateway.observing import Observing
 from pegboard.gateway.offers import Offers, lazy_face
 from pegboard.gateway.options import options_of
+from pegboard.gateway.replicas import Replicas
+from pegboard.gateway.rollouts import Rollouts
 from pegboard.gateway.sources import Sources, read_api
+from pegboard.gateway.trust import trust_of
 from pegboard.gateway.work import Work
+from pegboard.observe.live import Live
+from pegboard.observe.log import EventLog
+from pegboard.observe.several import Several
+from pegboard.ports import Store
 from pegboard.upstream.discovery import Found, Progress, Refresher, discover
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue
 from pegboard.upstream.listing import Listing
@@ -39,6 +49,7 @@ from pegboard.upstream.pool import Pool
 from pegboard.upstream.relay import Relay
 from pegboard.upstream.sdk import our_version
 from pegboard.upstream.wires import OpenWire, open_wire
+from pegboard.wiring import Parts
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +62,6 @@ FIRST_RETRY = 30.0
 LONGEST_RETRY = 600.0
 _REASON_LENGTH = 200
 
-OtherList: TypeAlias = Literal["prompts", "resources"]
 Announce: TypeAlias = Callable[[OtherList], Awaitable[None]]
 """Told which list beside that of the tools has changed."""
 
@@ -68,16 +78,35 @@ class Gateway:
         board: Pegboard | None = None,
         open_wire: OpenWire = open_wire,
         first_look: float = FIRST_LOOK,
+        observing: Observing | None = None,
+        store: Store | None = None,
     ) -> None:
         self.configuration = configuration
         self.board = board or Pegboard(
             instructions=configuration.settings.instructions, version=our_version()
         )
+        settings = configuration.settings
+        live = Live()
+        self.observing = observing or Observing()
+        observers = self.observing.observers
+        self.store = store or store_of(settings, Several(live, EventLog(), *observers))
+        self.rollouts = Rollouts(self.store)
+        self.replicas = Replicas(self.store)
+        self.board.parts = Parts(
+            store=self.store,
+            live=live,
+            observers=(*observers, self.rollouts),
+            alternatives=self.board.alternatives,
+        )
         self.logs = folder / "logs"
         self.pool = Pool(configuration.upstreams, logs=self.logs, open_wire=open_wire)
         self.relay = Relay(self.pool)
         self.passthrough = Passthrough(self.relay)
-        self.offers = Offers(configuration, CatalogueFolder(folder / "catalogues"))
+        self.passthrough.permits = self._permits
+        beside = configuration.files[0].parent if configuration.files else Path.cwd()
+        self.trust = trust_of(settings, beside, self.store)
+        catalogues = CatalogueFolder(folder / "catalogues")
+        self.offers = Offers(configuration, catalogues, self.trust.judged)
         self.failures: dict[str, str] = {}
         """Servers that could not be listed, with the reason."""
         self.pending: set[str] = set()
@@ -113,8 +142,10 @@ class Gateway:
     # Starting and stopping ---------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
+        await self.trust.load()
         self.restore()
         await self._owned.__aenter__()
+        self._owned.push_async_callback(close_store, self.store)
         await self._owned.enter_async_context(self.pool)
         self.pool.listen(self._refresher.notice)
         self.pool.listen(self.passthrough.on_event)
@@ -124,6 +155,9 @@ class Gateway:
         self._owned.callback(tasks.cancel_scope.cancel)
         for work in (self._refresher.run, self._mount_changes, self._refresh, self._retry_failures):
             tasks.start_soon(work)
+        tasks.start_soon(self._judge)
+        tasks.start_soon(self.rollouts.follow, self.board.announce)
+        tasks.start_soon(self.replicas.follow, self._changed_elsewhere)
         self._look_soon(self.pending)
         return self
 
@@ -163,16 +197,22 @@ class Gateway:
         self.pending = unknown
         self.failures = {n: why for n, why in self.failures.items() if n in unknown - new}
         self._used &= set(self.offers.specs)
-        await self.pool.replace(configuration.upstreams)
+        leaving = self.pool.exchange(configuration.upstreams)
         self._learn()
         self._mount()
         self._look_soon(new)
+        await self.pool.retire(leaving)
 
     def _configure(self, configuration: Configuration) -> None:
         self.configuration = configuration
+        self.trust.configure(configuration.upstreams)
         options = options_of(configuration.settings)
         if options["face"] in ("auto", "eager"):
             options["face"] = lazy_face(configuration) or options["face"]
+        self.board.policy = policy_of(configuration.settings)
+        limits = limits_of(configuration.settings, self.store)
+        layers = (*self.observing.layers, self.board.guard, *limits)
+        self.board.parts = replace(self.board.parts, layers=layers)
         self.board.reconfigure(make_options(**options))
 
     def _learn(self) -> None:
@@ -180,6 +220,18 @@ class Gateway:
         for spec in self.pool.servers:
             if spec.name in self.offers:
                 self.pool.learn(spec.name, self.offers[spec.name].about.era)
+
+    def _permits(self, caller: Caller, server: str, whole: bool) -> bool:
+        grant = self.board.policy.grant(caller)
+        return grant.allows_server(server) if whole else grant.allows_group(server)
+
+    async def _judge(self) -> None:
+        """Hold what is known against the lock, then follow what operators decide."""
+        for name in [name for name in self.offers.specs if name in self.offers]:
+            await self.trust.see(name, self.offers[name])
+        if self.trust.is_on:
+            self._mount()
+        await self.trust.watch(lambda: self._changed.set())
 
     # Looking at servers ------------------------------------------------------------------------
 
@@ -269,12 +321,14 @@ class Gateway:
         kept = await to_thread.run_sync(lambda: self.offers.save(spec, said, entries))
         if self.offers.specs.get(name) != spec:
             return  # the configuration was changed meanwhile, and it is looked at again
+        await self.trust.see(name, kept)
         self.failures.pop(name, None)
         before = self.offers[name].about if name in self.offers else About()
         if self.offers.take(name, kept):
             self._note(kept)
             self._arrive(name)
-            for kind in _other_lists(before, kept.about):
+            await self.replicas.tell(name, kept.hash)
+            for kind in changed_lists(before, kept.about):
                 for announce in self._announcers:
                     await announce(kind)
         elif name in self.pending:
@@ -287,6 +341,19 @@ class Gateway:
     def _note(self, kept: KeptCatalogue) -> None:
         for problem in kept.problems:
             logger.warning("%s", problem)
+
+    async def _changed_elsewhere(self, server: str | None, catalogue: str | None) -> None:
+        """Take what another replica has seen: from the folder, or from the server itself."""
+        for name in [server] if server is not None else list(self.offers.specs):
+            if name not in self.offers.specs or name in self.pending:
+                continue
+            kept = await to_thread.run_sync(self.offers.kept_anew, name)
+            if kept is not None and catalogue in (None, kept.hash):
+                await self.trust.see(name, kept)
+                if self.offers.take(name, kept):
+                    self._arrive(name)
+            elif catalogue is not None and name not in self.offers.apis:
+                self._refresher.want(name)
 
     # Mounting ----------------------------------------------------------------------------------
 
@@ -341,49 +408,26 @@ class Gateway:
             request=request,
             whole=whole,
         )
+        if (face := self.rollouts.face_for(caller)) is not None:
+            view = replace(view, options=replace(view.options, face=face))
         if not self.pending and not self.failures:
             return view
-        return replace(view, notes=(*view.notes, *self.notes()), is_complete=not self.pending)
+        notes = self.notes(self.board.policy.grant(caller).allows_group)
+        return replace(view, notes=(*view.notes, *notes), is_complete=not self.pending)
 
     def _awaited(self) -> set[str]:
         """The servers that an answer is worth waiting for: not those that failed the last time."""
         return self.pending - self._doubtful
 
-    def notes(self) -> list[str]:
-        """What a model should know of servers whose tools it cannot see."""
+    def notes(self, may_know: Callable[[str], bool] = lambda server: True) -> list[str]:
+        """What a model should know of servers whose tools are not there."""
         notes: list[str] = []
-        if self.pending:
-            notes.append(f"Still starting: {', '.join(sorted(self.pending))}. Search again soon.")
+        starting = [name for name in sorted(self.pending) if may_know(name)]
+        if starting:
+            notes.append(f"Still starting: {', '.join(starting)}. Search again soon.")
         notes += [
             f"Not available: {why[:_REASON_LENGTH]}"
             for name, why in sorted(self.failures.items())
-            if name not in self.offers
+            if name not in self.offers and may_know(name)
         ]
         return notes
-
-
-def about(listing: Listing) -> About:
-    """What a server said of itself, as it is kept."""
-    return About(
-        server_info=listing.server_info,
-        capabilities=listing.capabilities,
-        instructions=listing.instructions,
-        era=listing.era,
-        protocol_version=listing.protocol_version,
-        resources=list(listing.resources),
-        resource_templates=list(listing.resource_templates),
-        prompts=list(listing.prompts),
-    )
-
-
-def _other_lists(before: About, after: About) -> list[OtherList]:
-    kinds: list[OtherList] = []
-    if before.prompts != after.prompts:
-        kinds.append("prompts")
-    if _resources(before) != _resources(after):
-        kinds.append("resources")
-    return kinds
-
-
-def _resources(said: About) -> list[JsonObject]:
-    return [*said.resources, *said.resource_templates]

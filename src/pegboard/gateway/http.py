@@ -1,40 +1,72 @@
-"""A gateway as an ASGI application: `/mcp`, `/mcp/<face>`, `/health`, `/ready`."""
+"""A gateway as an ASGI application: the page, `/mcp`, `/mcp/<face>`, `/health`, `/ready`."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse
+from starlette.middleware import Middleware
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pegboard.gateway.gateway import Gateway
+from pegboard.gateway.governing import auth_of
+from pegboard.gateway.page import gateway_panel, known_to
 from pegboard.gateway.server import build_server
+from pegboard.server.auth import Auth, refuse_exposure
 from pegboard.server.guard import Guard
 from pegboard.server.serve import asgi_app
+from pegboard.server.sessions import SessionNotes
+from pegboard.web import page_routes
+
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def gateway_app(gateway: Gateway, host: str) -> Starlette:
-    """The application of a gateway that runs for as long as the application does."""
+def gateway_app(
+    gateway: Gateway, host: str, *, environ: Mapping[str, str] = os.environ, **page: Any
+) -> Starlette:
+    """The application of a gateway that runs for as long as the application does.
+
+    Args:
+        gateway: Not running yet.
+        host: The address that the application will listen on.
+        environ: Where `PEGBOARD_UNAUTHENTICATED` may be.
+        page: Fields of `pegboard.web.Panel` that differ from the usual.
+
+    Raises:
+        ConfigError: Other machines could reach it and nobody would be asked who they are.
+    """
     allowed = gateway.configuration.settings.http
+    auth = auth_of(gateway.configuration.settings)
+    refuse_exposure(host, auth, environ, allowed=allowed.unauthenticated)
     guard = Guard.bound_to(host, hosts=allowed.allowed_hosts, origins=allowed.allowed_origins)
 
     async def health(request: Any) -> JSONResponse:
         return JSONResponse({"status": "ok"})
 
     async def ready(request: Any) -> JSONResponse:
-        state = {
-            "ready": gateway.is_ready,
-            "tools": len(gateway.board.known_catalog),
-            "pending": sorted(gateway.pending),
-            "unavailable": sorted(gateway.failures),
-        }
+        state: dict[str, Any] = {"ready": gateway.is_ready}
+        if auth is None:  # else nobody has been asked who they are: servers are not named
+            state["tools"] = len(gateway.board.known_catalog)
+            state["pending"] = sorted(gateway.pending)
+            state["unavailable"] = sorted(gateway.failures)
+            state["in_flight"] = len(gateway.work)
         return JSONResponse(state, status_code=200 if gateway.is_ready else 503)
 
-    routes = (Route("/health", health), Route("/ready", ready))
-    app = asgi_app(build_server(gateway), guard, *routes)
+    if auth is not None:
+        page = {"identify": known_to(auth, allowed), **page}
+    shown = page_routes(gateway_panel(gateway, **page))
+    routes = [*shown, Route("/health", health), Route("/ready", ready)]
+    if gateway.observing.metrics is not None:
+        routes.append(Route("/metrics", _metrics_endpoint(gateway, auth)))
+    stateless = allowed.legacy == "stateless"
+    app = asgi_app(build_server(gateway), guard, *routes, auth=auth, stateless=stateless)
+    if not stateless:
+        noted = Middleware(SessionNotes, store=gateway.store, replica=gateway.replicas.id)
+        app.user_middleware.append(noted)
     serving = app.router.lifespan_context
 
     @asynccontextmanager
@@ -44,3 +76,25 @@ def gateway_app(gateway: Gateway, host: str) -> Starlette:
 
     app.router.lifespan_context = lifespan
     return app
+
+
+def _metrics_endpoint(gateway: Gateway, auth: Auth | None) -> Any:
+    expose = gateway.observing.metrics
+    assert expose is not None
+
+    async def metrics(scope: Any, receive: Any, send: Any) -> None:
+        await Response(expose(), media_type=METRICS_TYPE)(scope, receive, send)
+
+    # An instance, because Starlette takes a plain function for one of a request.
+    endpoint = _Asgi(metrics)
+    if auth is None or gateway.configuration.settings.observe.metrics == "open":
+        return endpoint
+    return auth.required(endpoint)
+
+
+class _Asgi:
+    def __init__(self, app: Callable[[Any, Any, Any], Awaitable[None]]) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._app(scope, receive, send)

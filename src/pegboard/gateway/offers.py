@@ -8,12 +8,13 @@ and its document is read when one of them is called or when there is time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
 
 from pegboard.adapters.openapi.spec import OpenApiSpec
 from pegboard.config import Configuration
+from pegboard.core.cleaning import cleaned
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.tools import Tool
 from pegboard.faces.face import META_PREFIX, RESERVED
@@ -31,8 +32,14 @@ _DEPRECATED = f"{META_PREFIX}deprecated"
 class Offers:
     """The catalogues of all servers and APIs; functions that touch the disk block."""
 
-    def __init__(self, configuration: Configuration, folder: CatalogueFolder) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        folder: CatalogueFolder,
+        judged: Callable[[Tool], Tool] = lambda tool: tool,
+    ) -> None:
         self._folder = folder
+        self._judged = judged
         self._kept: dict[str, KeptCatalogue] = {}
         self._shown: dict[str, list[Tool]] = {}
         self.specs: Mapping[str, UpstreamSpec] = {}
@@ -64,6 +71,10 @@ class Offers:
             else:
                 self._kept[name] = kept
         return unknown
+
+    def kept_anew(self, name: str) -> KeptCatalogue | None:
+        """What is on disk of a server now; another gateway may have written it."""
+        return self._folder.load(self.specs[name])
 
     def save(self, spec: UpstreamSpec, about: About, entries: Iterable[Json]) -> KeptCatalogue:
         """Write what a server lists; `take` makes it count."""
@@ -102,7 +113,8 @@ class Offers:
     def tools(self) -> list[Tool]:
         """The tools of all servers that are shown, under names that are legal and all different."""
         naming = naming_of(self._configuration.settings)
-        shown = [tool for name in self.specs if name in self._kept for tool in self._of(name)]
+        known = [name for name in self.specs if name in self._kept]
+        shown = [self._judged(tool) for name in known for tool in self._of(name)]
         prefixes = {s.name: s.prefix for s in self.specs.values() if s.prefix is not None}
         return settle(shown, naming, prefixes=prefixes, taken=RESERVED)
 
@@ -110,7 +122,8 @@ class Offers:
         if name not in self._shown:
             naming = naming_of(self._configuration.settings)
             found = self._kept[name].tools(self.specs[name], naming)
-            self._shown[name] = [_restored(t) for t in found] if name in self.apis else found
+            restored = [_restored(t) for t in found] if name in self.apis else found
+            self._shown[name] = [cleaned(tool) for tool in restored]
         return self._shown[name]
 
     def pins(self, tools: Iterable[Tool]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -8,6 +8,8 @@ import sys
 from pegboard.config import Configuration
 from pegboard.upstream.discovery import Found
 
+_EVENTS = "pegboard.events"
+
 
 def say(text: str) -> None:
     """A line for the operator; standard output is the protocol's."""
@@ -40,5 +42,6 @@ def say_warnings() -> None:
     if not logger.handlers:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("pegboard: %(message)s"))
+        handler.addFilter(lambda record: record.name != _EVENTS)  # of every single call
         logger.addHandler(handler)
         logger.propagate = False

@@ -24,6 +24,8 @@ from pegboard.upstream.switchboard import UpstreamEvent
 
 _GOODBYE = 2.0
 """Seconds for telling a server that nobody watches a resource any more."""
+_REMOVED = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
+"""Methods that 2026-07-28 no longer has."""
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 
 
@@ -62,6 +64,8 @@ class GatewayMiddleware(PegboardMiddleware):
             params = ctx.params or {}
             await through.notify(ctx.method, params, caller=self.caller(ctx), request=ctx)
         elif ctx.request_id is not None and through.handles(ctx.method):
+            if ctx.method in _REMOVED and sdk.era_of(ctx) == "modern":
+                return await call_next(ctx)  # which has no such method
             return await self._passed(ctx)
         return await super().__call__(ctx, call_next)
 

@@ -7,9 +7,12 @@ SIGHUP, a file    the configuration is read again; what is wrong with it leaves 
 from __future__ import annotations
 
 import signal
+import socket
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,8 +22,10 @@ from anyio import to_thread
 from pegboard.config import Configuration
 from pegboard.errors import ConfigError
 from pegboard.gateway.gateway import Gateway
+from pegboard.gateway.observing import observing_of
 from pegboard.gateway.opening import Opening
 from pegboard.gateway.reporting import report, say, say_progress, say_warnings
+from pegboard.observe.log import log_to
 
 if TYPE_CHECKING:
     import uvicorn
@@ -45,7 +50,10 @@ class Serving:
         configuration = opening.read()
         report(configuration)
         self.gateway = Gateway(
-            configuration, folder=opening.folder(configuration), progress=say_progress
+            configuration,
+            folder=opening.folder(configuration),
+            progress=say_progress,
+            observing=observing_of(configuration.settings, opening.path.parent),
         )
         self._patience = patience
 
@@ -66,8 +74,8 @@ class Serving:
                 await server.run(incoming, outgoing, server.create_initialization_options())
             tasks.cancel_scope.cancel()
 
-    async def on_http(self, host: str, port: int) -> None:
-        """Serve streamable HTTP."""
+    async def on_http(self, host: str, port: int, sock: socket.socket | None = None) -> None:
+        """Serve streamable HTTP, on a socket that listens already where one is given."""
         from pegboard.gateway.http import gateway_app
 
         server = _http_server(gateway_app(self.gateway, host), host, port)
@@ -79,7 +87,7 @@ class Serving:
             server.should_exit = True
 
         async with self._attended(stop):
-            await server.serve()
+            await server.serve(sockets=[sock] if sock is not None else None)
 
     @asynccontextmanager
     async def _attended(self, stop: Stop) -> AsyncGenerator[None]:
@@ -133,20 +141,52 @@ class Serving:
         say(f"The configuration was read again: {len(configuration.upstreams)} servers.")
 
 
-def serve(opening: Opening, *, http: str | None = None) -> None:
-    """Serve a configuration until stopped.
+def serve(opening: Opening, *, http: str | None = None, workers: int = 1) -> None:
+    """Serve a configuration until stopped, by so many processes.
 
     Raises:
         ConfigError: It cannot be read, or the address is none.
     """
-    say_warnings()
-    serving = Serving(opening)
     if http is None:
-        anyio.run(serving.on_stdio)
+        anyio.run(_serving(opening).on_stdio)
         return
     from pegboard.server.serve import host_and_port
 
-    anyio.run(serving.on_http, *host_and_port(http))
+    host, port = host_and_port(http)
+    if workers > 1:
+        _serve_by_workers(opening, host, port, workers)
+    else:
+        anyio.run(_serving(opening).on_http, host, port)
+
+
+def _serving(opening: Opening) -> Serving:
+    serving = Serving(opening)
+    if serving.gateway.configuration.settings.observe.log == "json":
+        log_to(sys.stderr)
+    else:
+        say_warnings()
+    return serving
+
+
+def _serve_by_workers(opening: Opening, host: str, port: int, count: int) -> None:
+    from pegboard.gateway.governing import auth_of
+    from pegboard.gateway.workers import Workers
+    from pegboard.server.auth import refuse_exposure
+
+    settings = opening.read().settings
+    if settings.store.url.startswith("memory:"):
+        raise ConfigError(
+            "Workers share their state through a store: give `--store redis://...`, or set `url` "
+            "under [store]."
+        )
+    allowed = settings.http.unauthenticated
+    refuse_exposure(host, auth_of(settings), opening.environ, allowed=allowed)
+    plain = replace(opening, environ=dict(opening.environ))
+    Workers(partial(_work, plain, host, port), host, port, count).run()
+
+
+def _work(opening: Opening, host: str, port: int, sock: socket.socket) -> None:
+    anyio.run(_serving(opening).on_http, host, port, sock)
 
 
 def _times(configuration: Configuration) -> tuple[int | None, ...]:
@@ -176,6 +216,7 @@ def _http_server(app: object, host: str, port: int) -> uvicorn.Server:
         host=host,
         port=port,
         log_level="warning",
+        timeout_keep_alive=75,  # longer than load balancers and clients keep a connection idle
         timeout_graceful_shutdown=1,  # streams of changes never end by themselves
     )
     return Server(config)

@@ -118,7 +118,10 @@ class Live:
     def __init__(self, *, most: int = 2_000, recent: int = 100) -> None:
         self._most = most
         self._lock = threading.Lock()
+        self.changes = 0
+        """How many events there were: whoever shows the figures can tell whether they are new."""
         self._in_flight = 0
+        self._lists: Counter[str] = Counter()
         self._all = Tally()
         self._by: dict[str, dict[str, Tally]] = {"tools": {}, "upstreams": {}, "faces": {}}
         self._asked: dict[str, _Asked] = {k: _Asked() for k in ("list", "search", "describe")}
@@ -130,6 +133,7 @@ class Live:
     def record(self, event: Event) -> None:
         """Add one event up."""
         with self._lock:
+            self.changes += 1
             self._add(event)
 
     def snapshot(self) -> JsonObject:
@@ -143,6 +147,7 @@ class Live:
                     for group, tallies in self._by.items()
                 },
                 **{kind: asked.as_json() for kind, asked in self._asked.items()},
+                "lists_by_face": dict(self._lists),
                 "upstream_states": dict(self._upstream_states),
                 "breakers": dict(self._breakers),
                 "store_available": self._store_available,
@@ -160,6 +165,7 @@ class Live:
             case CallFinished():
                 self._add_call(event)
             case ListAnswered():
+                self._lists[event.face] += 1
                 self._asked["list"].add(event.duration, event.tokens, event.tokens_full)
             case SearchAnswered():
                 self._asked["search"].add(event.duration, event.tokens)

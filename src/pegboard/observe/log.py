@@ -43,7 +43,8 @@ class EventLog:
     def record(self, event: Event) -> None:
         """Write one line."""
         level = _level(event)
-        if not self._logger.isEnabledFor(level):
+        # Where nobody set up logging, the names of events on stderr would tell nobody anything.
+        if not self._logger.isEnabledFor(level) or not self._logger.hasHandlers():
             return
         if isinstance(event, SearchAnswered) and not self._queries:
             event = replace(event, query=None)

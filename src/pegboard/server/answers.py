@@ -97,7 +97,7 @@ class Answers:
 
     def _face(self, view: View) -> Face:
         """The face of this caller: what configuration says, else what the request asks for."""
-        asked = self.board.options.face
+        asked = view.options.face
         if asked == "auto":
             asked = view.caller.face or "auto"
         complete = view.constant is None and view.is_complete
@@ -128,10 +128,11 @@ class Answers:
         else:
             shown = await face.entries(view)
         _tell_listed(view, face.name, len(shown), time.perf_counter() - began)
-        return self._listed(request, shown, face.name, is_default=lazy is None)
+        lasting = lazy is None and (view.constant is not None or view.is_complete)
+        return self._listed(request, shown, face.name, is_lasting=lasting)
 
     def _listed(
-        self, request: Request, shown: list[JsonObject], face: str, *, is_default: bool
+        self, request: Request, shown: list[JsonObject], face: str, *, is_lasting: bool
     ) -> JsonObject:
         page, following = _page(shown, request.params.get("cursor"), self.board.options.page_size)
         result: JsonObject = {"tools": page}
@@ -140,8 +141,9 @@ class Answers:
         if face == "stub":
             result["_meta"] = {LAZY_KEY: True}
         if request.caller.era == "modern":
-            # Clients cache by method alone: an answer that is not the default must not be kept.
-            result["ttlMs"] = int(self.board.options.list_ttl * 1000) if is_default else 0
+            # Clients cache by method alone: an answer that is not the default, or not whole while
+            # servers are still starting, must not be kept.
+            result["ttlMs"] = int(self.board.options.list_ttl * 1000) if is_lasting else 0
             result["cacheScope"] = "public" if request.caller.principal == "local" else "private"
         return result
 
@@ -170,7 +172,7 @@ class Answers:
         except PegboardError as exc:
             if isinstance(exc, Misuse) or "code" in exc.details:
                 raise  # a JSON-RPC error: ours, or an upstream's own
-            return failure(exc, tool)
+            return failure(_explained(exc, view), tool)
 
     async def _addressed(self, request: Request, view: View, name: str) -> Tool:
         """The tool that a direct call names; loaders run only when no loaded tool has the name."""
@@ -183,7 +185,7 @@ class Answers:
         try:
             return find(view, name)
         except PegboardError as exc:
-            raise misuse(exc) from exc
+            raise misuse(_explained(exc, view)) from exc
 
 
 def _tell_listed(view: View, face: str, tools: int, duration: float) -> None:
@@ -198,6 +200,13 @@ def _tell_listed(view: View, face: str, tools: int, duration: float) -> None:
             client=view.caller.client,
         ),
     )
+
+
+def _explained(exc: PegboardError, view: View) -> PegboardError:
+    """An unknown name with what may be the reason: tools that could not be loaded, or not yet."""
+    if isinstance(exc, ToolNotFound) and view.notes:
+        exc.message = " ".join([exc.message, *view.notes])
+    return exc
 
 
 def _meta_tool(face: Face, view: View, name: str) -> MetaTool | None:

@@ -16,7 +16,7 @@ from mcp.server.lowlevel.server import Server
 from pydantic import ValidationError
 
 from pegboard.core.calls import Caller
-from pegboard.core.json import Json
+from pegboard.core.json import Json, compact
 from pegboard.core.options import checked_face
 from pegboard.core.sessions import Session, SessionPolicy
 from pegboard.errors import ConfigError
@@ -79,6 +79,7 @@ class PegboardMiddleware:
         caller = self.caller(ctx)
         if caller.era == "legacy":
             self.changes.listen(sdk.connection_of(ctx))
+        _check_text(ctx.params)
         cap = self.board.options.session_cap
         door = _Door(self._store, ctx, caller.session, cap) if caller.session else None
         return Request(ctx.method, ctx.params or {}, caller, door, ctx)
@@ -86,13 +87,16 @@ class PegboardMiddleware:
     def caller(self, ctx: sdk.Context) -> Caller:
         """Who asks, as far as the connection and the request tell."""
         client, version = sdk.client_of(ctx)
+        identity = sdk.identity_of(ctx)
         return Caller(
-            principal=sdk.principal_of(ctx),
+            principal=identity.principal,
             era=sdk.era_of(ctx),
             session=sdk.session_of(ctx),
             client=client,
             client_version=version,
             face=_asked_face(ctx.request) or self._default_face,
+            scopes=identity.scopes,
+            groups=identity.groups,
         )
 
 
@@ -133,6 +137,14 @@ class _Door:
             return Session.from_json(kept).used(tool_id, now).to_json()
 
         await self._store.update(self._key, change, ttl=SESSION_TTL)
+
+
+def _check_text(params: Json) -> None:
+    """Refuse what cannot be written down again: an answer that quotes it could not be sent."""
+    try:
+        compact(params).encode()
+    except (UnicodeEncodeError, RecursionError) as exc:
+        raise Misuse("The parameters are not valid Unicode, or nested too deep.") from exc
 
 
 def _asked_face(request: Any) -> str | None:

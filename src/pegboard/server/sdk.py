@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 from uuid import uuid4
 
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.auth.provider import AccessToken
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
@@ -114,16 +117,36 @@ def session_of(ctx: Context) -> str | None:
     if era_of(ctx) == "modern":
         return None
     connection = connection_of(ctx)
+    if ctx.request is not None and connection.session_id is None:
+        return None  # HTTP without sessions: the connection is there for this request alone
     return connection.session_id or connection.state.setdefault(_SESSION_KEY, uuid4().hex)
 
 
-def principal_of(ctx: Context) -> str:
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whom a request stands for, and what rules may know of them."""
+
+    principal: str = LOCAL.principal
+    scopes: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+
+
+def identity_of(ctx: Context) -> Identity:
     """Whom the request's access token stands for; `local` where nobody had to say who they are."""
     user = ctx.request.scope.get("user") if ctx.request is not None else None
-    token = getattr(user, "access_token", None)
+    return _identity(getattr(user, "access_token", None))
+
+
+def current_identity() -> Identity:
+    """The same, where the SDK calls us with a name alone, in the task of an HTTP request."""
+    return _identity(get_access_token())
+
+
+def _identity(token: AccessToken | None) -> Identity:
     if token is None:
-        return LOCAL.principal
-    return token.subject or token.client_id
+        return Identity()
+    groups = (token.claims or {}).get("groups") or ()
+    return Identity(token.subject or token.client_id, frozenset(token.scopes), frozenset(groups))
 
 
 def client_of(ctx: Context) -> tuple[str | None, str | None]:

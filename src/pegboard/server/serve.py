@@ -13,6 +13,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.subscriptions import ListenHandler
 from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
+from pegboard.core.calls import Caller
 from pegboard.core.json import JsonObject
 from pegboard.core.options import FACES, checked_face
 from pegboard.errors import ConfigError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
     from pegboard.board import Pegboard
+    from pegboard.server.auth import Auth
 
 Listen: TypeAlias = Callable[
     [sdk.Context, SubscriptionsListenRequestParams], Awaitable[SubscriptionsListenResult]
@@ -100,14 +102,27 @@ def pins_from(environ: Mapping[str, str], pins: Sequence[str]) -> tuple[str, ...
 
 
 def run(board: Pegboard, *, http: str | None = None) -> None:
-    """Serve until stopped."""
+    """Serve until stopped; over HTTP with whatever the board's application has beside `/mcp`.
+
+    Raises:
+        ConfigError: Other machines could reach it and nobody would be asked who they are.
+    """
     if http is None:
         anyio.run(serve_stdio, board)
         return
     import uvicorn
 
+    from pegboard.server.auth import refuse_exposure
+
     host, port = host_and_port(http)
-    uvicorn.run(http_app(board, host=host), host=host, port=port, log_level="warning")
+    refuse_exposure(host, None, os.environ, allowed=True)
+    uvicorn.run(
+        board.asgi(host),
+        host=host,
+        port=port,
+        log_level="warning",
+        timeout_graceful_shutdown=1,  # streams of changes never end by themselves
+    )
 
 
 async def serve_stdio(board: Pegboard) -> None:
@@ -117,19 +132,31 @@ async def serve_stdio(board: Pegboard) -> None:
         await server.run(incoming, outgoing, server.create_initialization_options())
 
 
-def http_app(board: Pegboard, *, host: str = "127.0.0.1", store: Store | None = None) -> Starlette:
-    """An ASGI application with `/mcp` and `/mcp/<face>`."""
-    return asgi_app(build_server(board), Guard.bound_to(host))
+def http_app(board: Pegboard, *routes: BaseRoute, host: str = "127.0.0.1") -> Starlette:
+    """An ASGI application with `/mcp`, `/mcp/<face>` and further routes."""
+    return asgi_app(build_server(board), Guard.bound_to(host), *routes)
 
 
-def asgi_app(server: Server[Any], guard: Guard, *routes: BaseRoute) -> Starlette:
-    """An ASGI application with `/mcp`, `/mcp/<face>` and further routes, all behind the guard."""
+def asgi_app(
+    server: Server[Any],
+    guard: Guard,
+    *routes: BaseRoute,
+    auth: Auth | None = None,
+    stateless: bool = False,
+) -> Starlette:
+    """An ASGI application with `/mcp`, `/mcp/<face>` and further routes, all behind the guard.
+
+    `auth` protects the endpoints of the protocol; further routes look after themselves. `stateless`
+    gives clients of the older protocol no session, so that any replica can answer them.
+    """
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.middleware import Middleware
     from starlette.routing import Route
 
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    app = server.streamable_http_app(transport_security=unguarded)
+    app = server.streamable_http_app(transport_security=unguarded, stateless_http=stateless)
+    if auth is not None:
+        auth.protect(app)
     endpoint = next(r for r in app.routes if isinstance(r, Route) and r.path == "/mcp").endpoint
     app.router.routes.append(Route("/mcp/{face}", _FaceEndpoint(endpoint)))
     app.router.routes.extend(routes)
@@ -169,6 +196,8 @@ async def answered_before(ctx: Any, params: Any) -> NoReturn:
 
 
 def _input_schema(board: Pegboard, name: str) -> Mapping[str, Any] | None:
-    """The schema by which the SDK checks `Mcp-Param` headers, if there is such a tool."""
-    found = board.known_catalog.named(name)
+    """The schema by which the SDK checks `Mcp-Param` headers, if the caller has such a tool."""
+    who = sdk.current_identity()
+    caller = Caller(who.principal, scopes=who.scopes, groups=who.groups)
+    found = board.policy.visible(board.known_catalog, caller).named(name)
     return found[0].input_schema if len(found) == 1 else None

@@ -100,6 +100,12 @@ class FallbackStore:
         if failure is not None:
             raise failure
 
+    async def aclose(self) -> None:
+        """Let go of the connections of the shared store, if it has any."""
+        aclose = getattr(self._shared, "aclose", None)
+        if aclose is not None:
+            await aclose()
+
     async def _either(
         self, shared: Callable[[], Awaitable[T]], local: Callable[[], Awaitable[T]]
     ) -> T:

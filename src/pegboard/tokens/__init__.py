@@ -5,6 +5,7 @@ Text is counted as a model would be sent it: what looks like a special token is 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,9 @@ __all__ = ["DEFAULT_TOKENIZER", "TOKENIZERS", "count_tokens", "within"]
 
 DEFAULT_TOKENIZER: Final = "o200k_base"
 TOKENIZERS: Final = ("o200k_base", "cl100k_base")
+PIECE: Final = 100_000
+"""Characters that are given to the tokenizer at once."""
+_NEAR: Final = 1_000
 
 
 def count_tokens(text_or_tool: str | Tool | Json, tokenizer: str = DEFAULT_TOKENIZER) -> int:
@@ -56,10 +60,26 @@ def _as_read(tool: Tool) -> JsonObject:
 def _count(text: str, tokenizer: str) -> int:
     encode = _load(tokenizer).encode_ordinary
     try:
-        return len(encode(text))
+        return sum(len(encode(piece)) for piece in _pieces(text))
     except UnicodeEncodeError:
         # JSON can spell half of a surrogate pair; no model can be sent one.
-        return len(encode(text.encode("utf-8", "replace").decode()))
+        return _count(text.encode("utf-8", "replace").decode(), tokenizer)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text in pieces that are quick to count, cut before a space where there is one.
+
+    One unbroken run of megabytes takes the tokenizer seconds, a hundred short ones milliseconds. A
+    cut before a space changes no count; a cut within such a run changes it by a token at most.
+    """
+    start = 0
+    while len(text) - start > PIECE:
+        end = start + PIECE
+        space = text.rfind(" ", end - _NEAR, end)
+        end = space if space > start else end
+        yield text[start:end]
+        start = end
+    yield text[start:] if start else text
 
 
 @lru_cache(maxsize=len(TOKENIZERS))

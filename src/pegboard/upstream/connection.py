@@ -16,9 +16,10 @@ from typing import Literal, TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
-from pegboard.core.calls import Era
+from pegboard.core.calls import LOCAL, Era
 from pegboard.core.json import JsonObject
 from pegboard.errors import UpstreamError, UpstreamTimeout, UpstreamUnavailable
+from pegboard.secrets import Credentials
 from pegboard.upstream import eras
 from pegboard.upstream.causes import TooSlow, cause_of_end
 from pegboard.upstream.fronts import Front
@@ -44,6 +45,7 @@ from pegboard.upstream.wires import OpenWire, Wire
 
 State: TypeAlias = Literal["cold", "starting", "ready", "failed", "stopping"]
 
+CREDENTIALS = Credentials()
 CAUSE_TIME = 2.0
 """Seconds to wait for the reason why a connection broke, before saying only that it did."""
 END_TIME = 10.0
@@ -291,7 +293,14 @@ class Connection:
         if self.spec.transport == "stdio":
             return sent, {}
         headers = headers_for(self.version, self.era, method, sent, mirrored)
-        return sent, {"headers": headers}
+        return sent, {"headers": {**headers, **self._credentials(front)}}
+
+    def _credentials(self, front: Front) -> dict[str, str]:
+        """The headers by which this caller is known to the server, where it asks for any."""
+        principal = front.caller.principal
+        if principal == LOCAL.principal:
+            return {}  # the connection has those of nobody in particular
+        return CREDENTIALS.headers(self.spec.headers, principal, server=self.spec.name)
 
     async def _translated(self, exc: MCPError, method: str) -> UpstreamError:
         """The SDK's error as ours: the server's own word, or the end of the connection."""

@@ -148,7 +148,7 @@ class Refresher:
             await _look(self._pool, server, self._compare)
         finally:
             self._busy.discard(server)
-            self._rested_at[server] = anyio.current_time() + self._rests[server]
+            self._rested_at[server] = anyio.current_time() + self._rests.get(server, self._rest)
             self._wake.set()
 
     async def _compare(self, found: Found) -> None:

@@ -5,6 +5,7 @@ Lists are answered from what is known of the servers; nothing is started for the
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import NoReturn, TypeAlias
 
@@ -21,6 +22,10 @@ from pegboard.upstream.switchboard import UpstreamEvent
 
 _Handler: TypeAlias = Callable[[JsonObject, Front], Awaitable[JsonObject]]
 _UPDATED = "notifications/resources/updated"
+_MOST_SIGHTS = 256
+
+Permits: TypeAlias = Callable[[Caller, str, bool], bool]
+"""Whether a caller may use a server: all that it offers, or at least some of its tools."""
 
 
 class Passthrough:
@@ -30,6 +35,9 @@ class Passthrough:
         self._relay = relay
         self._bare = bare_prompts
         self.addresses = Addresses(())
+        self.permits: Permits = lambda caller, server, whole: True
+        """Who may use what a server offers; everything else is as if it were not there."""
+        self._seen: OrderedDict[frozenset[str], Addresses] = OrderedDict()
         self._subscribers: dict[tuple[Place, Owner], Front] = {}
         relay.when_session_ends(self._forget)
         self._handlers: dict[str, _Handler] = {
@@ -48,6 +56,21 @@ class Passthrough:
     def hold(self, listings: Iterable[Listing]) -> None:
         """Take what the servers offer."""
         self.addresses = Addresses(listings, bare=self._bare)
+        self._seen.clear()
+
+    def _addresses(self, front: Front) -> Addresses:
+        """What this client may know of."""
+        listings = self.addresses.listings
+        allowed = frozenset(name for name in listings if self.permits(front.caller, name, True))
+        if len(allowed) == len(listings):
+            return self.addresses
+        seen = self._seen.get(allowed)
+        if seen is None:
+            mine = [listing for name, listing in listings.items() if name in allowed]
+            seen = self._seen[allowed] = Addresses(mine, bare=self._bare)
+            if len(self._seen) > _MOST_SIGHTS:
+                self._seen.popitem(last=False)
+        return seen
 
     def handles(self, method: str) -> bool:
         return method in self._handlers
@@ -101,29 +124,29 @@ class Passthrough:
     # Lists.
 
     async def _list_resources(self, params: JsonObject, front: Front) -> JsonObject:
-        return _listed("resources", self.addresses.resources, front)
+        return _listed("resources", self._addresses(front).resources, front)
 
     async def _list_templates(self, params: JsonObject, front: Front) -> JsonObject:
-        return _listed("resourceTemplates", self.addresses.templates, front)
+        return _listed("resourceTemplates", self._addresses(front).templates, front)
 
     async def _list_prompts(self, params: JsonObject, front: Front) -> JsonObject:
-        return _listed("prompts", self.addresses.prompts, front)
+        return _listed("prompts", self._addresses(front).prompts, front)
 
     # What one server answers.
 
     async def _read(self, params: JsonObject, front: Front) -> JsonObject:
-        place = self._resource(params)
+        place = self._resource(params, front)
         sent = {**params, "uri": place.name}
         result = await self._send(place, "resources/read", sent, front)
         return _renamed(result, place.name, str(params["uri"]))
 
     async def _subscribe(self, params: JsonObject, front: Front) -> JsonObject:
-        place = self._resource(params)
+        place = self._resource(params, front)
         self._subscribers[(place, front.owner)] = front
         return await self._watch(place, "resources/subscribe", front)
 
     async def _unsubscribe(self, params: JsonObject, front: Front) -> JsonObject:
-        place = self._resource(params)
+        place = self._resource(params, front)
         self._subscribers.pop((place, front.owner), None)
         return await self._watch(place, "resources/unsubscribe", front)
 
@@ -141,15 +164,15 @@ class Passthrough:
         return {}
 
     async def _get_prompt(self, params: JsonObject, front: Front) -> JsonObject:
-        place = self._prompt(params.get("name"))
+        place = self._prompt(params.get("name"), front)
         return await self._send(place, "prompts/get", {**params, "name": place.name}, front)
 
     async def _complete(self, params: JsonObject, front: Front) -> JsonObject:
         ref: JsonObject = params.get("ref") or {}
         if ref.get("type") == "ref/prompt":
-            place, key = self._prompt(ref.get("name")), "name"
+            place, key = self._prompt(ref.get("name"), front), "name"
         else:
-            found = self.addresses.template(str(ref.get("uri")))
+            found = self._addresses(front).template(str(ref.get("uri")))
             place, key = found or _unknown("resource template", ref.get("uri")), "uri"
         sent = {**params, "ref": {**ref, key: place.name}}
         return await self._send(place, "completion/complete", sent, front)
@@ -161,7 +184,12 @@ class Passthrough:
     def _task(self, verb: str) -> _Handler:
         async def handle(params: JsonObject, front: Front) -> JsonObject:
             parsed = tasks.parse(params.get("taskId"))
-            if parsed is None or parsed[0] not in {s.name for s in self._relay.pool.servers}:
+            known = {s.name for s in self._relay.pool.servers}
+            if (
+                parsed is None
+                or parsed[0] not in known
+                or not self.permits(front.caller, parsed[0], False)
+            ):
                 _unknown("task", params.get("taskId"))
             place = Place(*parsed)
             return await self._send(place, f"tasks/{verb}", {**params, "taskId": place.name}, front)
@@ -173,13 +201,15 @@ class Passthrough:
     ) -> JsonObject:
         return await self._relay.request(Outgoing(place.server, method, params), front)
 
-    def _resource(self, params: JsonObject) -> Place:
+    def _resource(self, params: JsonObject, front: Front) -> Place:
         uri = str(params.get("uri"))
         seen_at = self._relay.links.get(uri)
-        return self.addresses.resource(uri, seen_at) or _unknown("resource", uri)
+        if seen_at is not None and not self.permits(front.caller, seen_at, True):
+            seen_at = None
+        return self._addresses(front).resource(uri, seen_at) or _unknown("resource", uri)
 
-    def _prompt(self, name: Json) -> Place:
-        return self.addresses.prompt(str(name)) or _unknown("prompt", name)
+    def _prompt(self, name: Json, front: Front) -> Place:
+        return self._addresses(front).prompt(str(name)) or _unknown("prompt", name)
 
 
 def _unknown(what: str, name: Json) -> NoReturn:

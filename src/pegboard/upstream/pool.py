@@ -30,6 +30,8 @@ from pegboard.upstream.switchboard import Listener, UpstreamEvent
 from pegboard.upstream.wires import OpenWire, open_wire
 
 SWEEP_EVERY = 5.0
+RETIRE_TIME = 30.0
+"""Seconds that calls under way have to end when their server leaves the configuration."""
 MOST_CONNECTIONS = 64
 """The most connections to one server; the one that was idle longest makes room."""
 
@@ -191,18 +193,27 @@ class Pool:
 
     async def drain(self, patience: float) -> None:
         """Wait until no call is in flight, for at most `patience` seconds."""
-        with anyio.move_on_after(patience):
-            while any(connection.users for connection in self._connections()):
-                self._calm = anyio.Event()
-                await self._calm.wait()
+        await self._calm_down(list(self._connections()), patience)
 
     async def replace(self, specs: Iterable[UpstreamSpec]) -> None:
         """Take a new configuration: what is gone or changed is ended, the rest goes on."""
+        await self.retire(self.exchange(specs))
+
+    def exchange(self, specs: Iterable[UpstreamSpec]) -> list[Server]:
+        """Have new calls go by a new configuration; what is left over is for `retire`."""
         wanted = {spec.name: spec for spec in specs}
         leaving = [s for s in self._servers.values() if wanted.get(s.spec.name) != s.spec]
         kept = {s.spec.name: s for s in self._servers.values() if s not in leaving}
         self._servers = {n: kept.get(n) or self._new_server(spec) for n, spec in wanted.items()}
-        await _closed([c for server in leaving for c in server.connections.values()])
+        return leaving
+
+    async def retire(self, leaving: list[Server]) -> None:
+        """End servers that left the configuration; calls under way have `RETIRE_TIME` to end."""
+        retired = [c for server in leaving for c in server.connections.values()]
+        await self._calm_down(retired, RETIRE_TIME)
+        await _closed(retired)
+        for server in leaving:
+            server.log.close()
 
     # Its works.
 
@@ -302,6 +313,13 @@ class Pool:
         while True:
             await anyio.sleep(SWEEP_EVERY)
             await self.sweep()
+
+    async def _calm_down(self, connections: list[Connection], patience: float) -> None:
+        with anyio.move_on_after(patience):
+            while any(connection.users for connection in connections):
+                if self._calm.is_set():
+                    self._calm = anyio.Event()
+                await self._calm.wait()
 
     async def _close_all(self) -> None:
         await _closed(list(self._connections()))

@@ -18,6 +18,7 @@ from typing import Literal, Protocol, TypeAlias
 import anyio
 
 from pegboard.core.json import Json, JsonObject
+from pegboard.ports import progress_of_call
 from pegboard.upstream.eras import QUESTIONS
 from pegboard.upstream.fronts import Front, Owner
 from pegboard.upstream.sdk import INVALID_REQUEST, METHOD_NOT_FOUND, MCPError
@@ -65,21 +66,31 @@ class Carrier(Protocol):
 class Flight:
     """One request on its way: whose it is, and the clock that bounds it."""
 
-    __slots__ = ("_budget", "_front", "_pauses", "asked", "carrier", "number", "scope", "token")
+    __slots__ = (
+        "_budget", "_extend", "_front", "_pauses", "_timeout",
+        "asked", "carrier", "number", "scope", "token",
+    )  # fmt: skip
 
     def __init__(self, number: int, front: Front, timeout: float, carrier: Carrier | None) -> None:
         self.number = number
         self.carrier = carrier
         self.token = None if front.progress_token is None else f"pegboard-{number}"
         self._front = front
+        self._extend = progress_of_call()
         self.asked = False
         self.scope = anyio.CancelScope(deadline=anyio.current_time() + timeout)
-        self._budget = timeout
+        self._budget = self._timeout = timeout
         self._pauses = 0
 
     @property
     def front(self) -> Front:
         return self.carrier.front if self.carrier is not None else self._front
+
+    def progress(self) -> None:
+        """Start the time of this request afresh, and that of the call that it is made for."""
+        self._extend()
+        if not self._pauses:
+            self.scope.deadline = anyio.current_time() + self._timeout
 
     def pause(self) -> None:
         if not self._pauses:
@@ -192,6 +203,7 @@ class Switchboard:
         for flight in self.flights.values():
             if token is not None and token == flight.token:
                 told = {**params, "progressToken": flight.front.progress_token}
+                flight.progress()
                 await flight.front.tell("notifications/progress", told)
                 return
 

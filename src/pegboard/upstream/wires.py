@@ -14,6 +14,7 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
 
+from pegboard.secrets import Credentials
 from pegboard.upstream.lines import LINE_LIMIT
 from pegboard.upstream.process import ChildProcess, run_process
 from pegboard.upstream.sdk import ReadStream, WriteStream
@@ -67,7 +68,7 @@ async def open_wire(spec: UpstreamSpec, log: BoundedLog) -> AsyncGenerator[Wire]
     else:
         url = spec.url or ""
         async with sse_client(
-            url, headers=dict(spec.headers), timeout=CONNECT_TIME, sse_read_timeout=_FOR_EVER
+            url, headers=_headers(spec), timeout=CONNECT_TIME, sse_read_timeout=_FOR_EVER
         ) as (read, write):
             yield Wire(read, write)
 
@@ -76,11 +77,16 @@ _FOR_EVER = 10.0 * 365 * 86400
 """A stream may be silent for as long as it likes; every request has its own bound."""
 
 
+def _headers(spec: UpstreamSpec) -> dict[str, str]:
+    """What every request carries; headers for each caller come with their requests."""
+    return Credentials().for_everybody(spec.headers, server=spec.name)
+
+
 @asynccontextmanager
 async def _http(spec: UpstreamSpec) -> AsyncGenerator[Wire]:
     faults = HttpFaults()
     client = httpx2.AsyncClient(
-        headers=dict(spec.headers),
+        headers=_headers(spec),
         timeout=httpx2.Timeout(CONNECT_TIME, read=None),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=32),
         event_hooks={"response": [faults.note]},

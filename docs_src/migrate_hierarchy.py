@@ -1,0 +1,32 @@
+"""Dispatch by category and tool, one call or several side by side."""
+
+import anyio
+
+from pegboard import Call, Pegboard
+
+board = Pegboard("office", face="hierarchy", breaker_failures=5, breaker_cooldown=60.0)
+calendar = board.category("calendar", description="Who is where")
+
+
+@calendar.tool(annotations={"readOnlyHint": True})
+async def find_slot(minutes: int) -> str:
+    """Find time that is free for everybody."""
+    if minutes > 480:
+        raise ValueError("Nobody has a whole day.")
+    return f"{minutes} minutes at noon"
+
+
+async def main() -> None:
+    one = await board.call("calendar.find_slot", {"minutes": 30})
+    assert one.output == {"result": "30 minutes at noon"}
+
+    calls = [Call("find_slot", {"minutes": m}) for m in (15, 30)]
+    calls.append(Call("find_slots", {}))
+    outcomes = await board.call_many(calls, max_concurrency=8)
+    assert [o.ok for o in outcomes] == [True, True, False]  # in order, each with its own error
+    assert outcomes[2].error is not None
+    assert "find_slot" in outcomes[2].error["nearest"][0]
+
+
+if __name__ == "__main__":
+    anyio.run(main)

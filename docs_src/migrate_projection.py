@@ -1,0 +1,42 @@
+"""Lists on demand and field projection, as a board has them."""
+
+import anyio
+from pydantic import BaseModel
+
+from pegboard import InvalidField, Pegboard, project, validate_fields
+
+
+class Episode(BaseModel):
+    id: int
+    task: str
+    outcome: str
+    steps: list[str]
+
+
+board = Pegboard("memory", face="stub")
+
+
+@board.tool
+def get_episode(id: int) -> Episode:
+    """Read one episode."""
+    return Episode(id=id, task="paint", outcome="done", steps=["sand", "prime", "paint"])
+
+
+async def main() -> None:
+    result = await board.call("get_episode", {"id": 7}, include_fields=["id", "outcome"])
+    assert result.output == {"id": 7, "outcome": "done"}
+
+    [tool] = board.describe("get_episode")
+    assert tool.output_fields == ("id", "task", "outcome", "steps")
+    validate_fields(["id", "steps"], tool.output_schema)
+    try:
+        validate_fields(["colour"], tool.output_schema)
+    except InvalidField as exc:
+        said = exc.message
+    assert "colour" in said
+
+    assert project({"items": [{"id": 1, "text": "x"}]}, ["items.id"]) == {"items": [{"id": 1}]}
+
+
+if __name__ == "__main__":
+    anyio.run(main)

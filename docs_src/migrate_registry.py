@@ -1,0 +1,33 @@
+"""The registry of another system, as a board."""
+
+import anyio
+
+from pegboard import Pegboard
+
+board = Pegboard("tasks", face="stub")
+
+
+def graph_tools():
+    def shortest_path(start: str, end: str) -> list[str]:
+        """Find the shortest path between two nodes."""
+        return [start, end]
+
+    return [shortest_path]
+
+
+board.load("graph", graph_tools, description="Paths and neighbours")
+
+
+async def main() -> None:
+    assert not board.is_loaded("graph")  # nothing of the category has run yet
+    [tool] = board.describe("shortest_path")  # runs the loader, once
+    assert board.is_loaded("graph")
+    assert tool.input_schema["required"] == ["start", "end"]
+    assert [t.name for t in board.tools()] == ["shortest_path"]
+    result = await board.call("shortest_path", {"start": "a", "end": "b"})
+    assert result.output == {"result": ["a", "b"]}
+    assert board.schema_cache.stats().hit_rate > 0  # also .hits, .misses, .size
+
+
+if __name__ == "__main__":
+    anyio.run(main)

@@ -1,0 +1,38 @@
+"""Search that enables what it finds, and the constant list that needs no enabling."""
+
+import anyio
+
+from pegboard import Pegboard
+
+board = Pegboard("tracker", face="dynamic", pins=["whoami"], session_cap=40)
+issues = board.category("issues", description="Bugs and tasks")
+
+
+@board.tool(annotations={"readOnlyHint": True})
+def whoami() -> str:
+    """Say who is signed in."""
+    return "ada"
+
+
+@issues.tool(aliases=["file a bug"])
+def create_issue(title: str) -> str:
+    """Create an issue."""
+    return f"created {title}"
+
+
+@issues.tool(annotations={"readOnlyHint": True})
+def list_issues() -> list[str]:
+    """List all issues."""
+    return ["Door does not open"]
+
+
+async def main() -> None:
+    best = board.search("file a bug")[0]
+    assert best.tool.name == "create_issue"
+    assert best.why  # what of it fits
+    result = await board.call("create_issue", {"title": "Lamp is dark"})  # found or not
+    assert result.output == {"result": "created Lamp is dark"}
+
+
+if __name__ == "__main__":
+    anyio.run(main)

@@ -1,0 +1,303 @@
+"""Writes the reference from the code: methods, meta-tools, settings, commands, errors.
+
+Requests and answers in it are real: they are asked of the board of the quick start. With `--check`
+it says which pages are not up to date.
+"""
+
+# ruff: noqa: E501 sentences of the pages
+
+from __future__ import annotations
+
+import inspect
+import json
+import runpy
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import typer.main
+
+from pegboard import errors
+from pegboard.cli.app import app
+from pegboard.config.schema import settings_schema
+from pegboard.core.calls import Caller
+from pegboard.core.options import FACES
+from pegboard.faces.aliases import everywhere
+from pegboard.faces.auto import known_clients
+from pegboard.faces.registry import BY_NAME
+from pegboard.server.answers import Answers, Request
+from pegboard.server.methods import ANSWERS
+from pegboard.tokens import count_tokens
+
+ROOT = Path(__file__).parents[1]
+PAGES = ROOT / "docs" / "reference"
+_WRITTEN = "<!-- Written by scripts/reference_pages.py: change the code, then run it. -->\n"
+
+
+def pages() -> dict[Path, str]:
+    """Every page by its file, as it must be now."""
+    made = {
+        "settings": settings_page(),
+        "cli": cli_page(),
+        "errors": errors_page(),
+        "methods": anyio.run(methods_page),
+        "meta-tools": anyio.run(meta_tools_page),
+    }
+    made["../how-to/client-notes"] = clients_page()
+    return {
+        (PAGES / f"{name}.md").resolve(): f"{_WRITTEN}{text.rstrip()}\n"
+        for name, text in made.items()
+    }
+
+
+# Settings --------------------------------------------------------------------------------------
+
+
+def settings_page() -> str:
+    """Every setting of `pegboard.toml`, table by table."""
+    schema = settings_schema()
+    parts = [
+        "# Settings",
+        "Everything that `pegboard.toml` can say. [Configuration](configuration.md) explains how files, "
+        "environment and flags come together; [`pegboard.schema.json`](pegboard.schema.json) is the same "
+        "for editors.",
+        *_table("", schema, schema["$defs"]),
+    ]
+    return "\n\n".join(parts)
+
+
+def _table(name: str, schema: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[str]:
+    rows = ["| setting | type | default | |", "|---|---|---|---|"]
+    deeper: list[tuple[str, Mapping[str, Any]]] = []
+    for key, value in schema["properties"].items():
+        path = f"{name}.{key}".lstrip(".")
+        inner, where = _inner(value, known, path)
+        if inner is not None:
+            deeper.append((where, inner))
+        if inner is None or where != path:
+            said = value.get("description", "") or (inner or {}).get("description", "")
+            default = _default(value)
+            rows.append(f"| `{key}` | {_type(value)} | {default} | {_cell(said)} |")
+    title = f"## `[{name}]`" if name else "## At the top"
+    if len(rows) > 2:
+        yield f"{title}\n\n{_cell(schema.get('description', ''))}\n\n" + "\n".join(rows)
+    for where, inner in deeper:
+        yield from _table(where, inner, known)
+
+
+def _inner(
+    value: Mapping[str, Any], known: Mapping[str, Any], path: str
+) -> tuple[Mapping[str, Any] | None, str]:
+    """The record that a setting holds, holds many of by name, or holds a list of."""
+    for holder, where in (
+        (value, path),
+        (value.get("additionalProperties"), f"{path}.NAME"),
+        (value.get("items"), f"[{path}]"),
+    ):
+        if isinstance(holder, dict) and "$ref" in holder:
+            found = known[holder["$ref"].rpartition("/")[2]]
+            return (found, where) if "properties" in found else (None, path)
+    return None, path
+
+
+def _type(value: Mapping[str, Any]) -> str:
+    if "enum" in value:
+        return " \\| ".join(f"`{json.dumps(v)}`" for v in value["enum"])
+    if "anyOf" in value:
+        return " \\| ".join(
+            dict.fromkeys(_type(v) for v in value["anyOf"] if v != {"type": "null"})
+        )
+    if "$ref" in value:
+        return "table"
+    kind = value.get("type", "any")
+    if kind == "array":
+        return f"list of {_type(value.get('items', {}))}"
+    if kind == "object":
+        return "table"
+    return str(kind)
+
+
+def _default(value: Mapping[str, Any]) -> str:
+    if value.get("default") in (None, [], {}):
+        return ""
+    return f"`{json.dumps(value['default'], ensure_ascii=False)}`"
+
+
+# Commands --------------------------------------------------------------------------------------
+
+
+def cli_page() -> str:
+    """Every command with its options."""
+    group: Any = typer.main.get_command(app)
+    parts = [
+        "# Command line",
+        "Every command exits 0 when it is done, 1 when the thing asked about failed, 2 on wrong use and 3 on a "
+        "configuration that must be mended. `--debug` before a command shows the traceback of an error; "
+        "`NO_COLOR` is honoured.",
+    ]
+    parts += [_command(f"pegboard {name}", one) for name, one in sorted(group.commands.items())]
+    return "\n\n".join(parts)
+
+
+def _command(name: str, command: Any) -> str:
+    text = inspect.cleandoc(command.help or "").split("\f")[0].strip()
+    inner = getattr(command, "commands", None)
+    if inner:
+        below = [_command(f"{name} {word}", one) for word, one in sorted(inner.items())]
+        return "\n\n".join([f"## `{name}`", text, *below])
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]
+    usage = " ".join([name, *(_argument(a) for a in arguments), "[OPTIONS]" if options else ""])
+    shown = [f"## `{name}`", text, f"```console\n$ {usage.strip()}\n```"]
+    if options:
+        rows = [f"| {_option(o)} | {_cell(o.help or '')} |" for o in options]
+        shown.append("\n".join(["| option | |", "|---|---|", *rows]))
+    return "\n\n".join(shown)
+
+
+def _argument(argument: Any) -> str:
+    name = (argument.metavar or argument.name or "").upper()
+    many = f"{name}..." if argument.nargs == -1 else name
+    return many if argument.required else f"[{many}]"
+
+
+def _option(option: Any) -> str:
+    names = ", ".join(f"`{n}`" for n in [*option.opts, *option.secondary_opts])
+    return names if option.is_flag else f"{names} `{option.metavar or 'VALUE'}`"
+
+
+# Clients ---------------------------------------------------------------------------------------
+
+
+def clients_page() -> str:
+    """What is known of MCP clients, and what `auto` makes of it."""
+    rows = [
+        f"| {c.title} | `{c.name}` | {_yes(c.follows_list_changed)} | {_yes(c.defers_tools)} "
+        f"| {_cell(c.note)} | {_cell(c.source)} |"
+        for c in sorted(known_clients().values(), key=lambda c: c.title.lower())
+    ]
+    parts = [
+        "# Client notes",
+        "What is known of clients, and where it was read. In the session era `auto` goes by the name that a client gives: one that "
+        "defers tools itself gets `eager`. From MCP 2026-07-28 on a client's name must not change behaviour, so there "
+        "`pegboard install` writes the face into the client's entry. `[clients]` in `pegboard.toml` overrides both.",
+        "\n".join(
+            ["| client | gives its name as | follows `list_changed` | defers tools | note | read in |",
+             "|---|---|---|---|---|---|", *rows]
+        ),
+    ]  # fmt: skip
+    return "\n\n".join(parts)
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+# Errors ----------------------------------------------------------------------------------------
+
+
+def errors_page() -> str:
+    """The whole tree, by who must act."""
+    parts = [
+        "# Errors",
+        "Every error is a `PegboardError` with a `message` that says what to do next and `details` that carry the "
+        "same as data. What a model can mend reaches it as a result with `isError` and "
+        '`{"error": {"kind", "message", ...}}`; misuse of the protocol is a JSON-RPC error.',
+        "| error | `kind` on the wire | is a | meaning |\n|---|---|---|---|\n"
+        + "\n".join(_error(getattr(errors, name)) for name in errors.__all__),
+    ]
+    return "\n\n".join(parts)
+
+
+def _error(kind: type[errors.PegboardError]) -> str:
+    base = kind.__bases__[0].__name__
+    said = inspect.cleandoc(kind.__doc__ or "").split("\n\n")[0]
+    return f"| `{kind.__name__}` | `{kind.kind}` | `{base}` | {_cell(said)} |"
+
+
+# The wire --------------------------------------------------------------------------------------
+
+
+async def methods_page() -> str:
+    """The methods that Pegboard answers beside those of the protocol, with real answers."""
+    parts = [
+        "# Methods",
+        "What a client may ask beside the protocol's own methods. They are advertised under "
+        "`capabilities.extensions` (MCP 2026-07-28) or `capabilities.experimental` (earlier) as "
+        "`io.github.pegboard/lazy-tools`. The examples are real: asked of the [quick start](../index.md)'s board.",
+        "## `tools/list` with `lazy`",
+        'The protocol\'s own method with one more parameter, or `_meta["io.github.pegboard/lazy"]`: `true` gives stubs, '
+        '`"bare"` stubs without `inputSchema`, `false` full definitions, whatever the face.',
+        await _exchange("tools/list", {"lazy": "bare"}),
+    ]
+    examples: dict[str, Any] = {
+        "tools/describe": {"names": ["read_note"]},
+        "tools/describe_batch": {"names": ["keep_note", "keep_notes"]},
+        "tools/manifest": {},
+    }
+    for method, answer in ANSWERS.items():
+        said = inspect.cleandoc(answer.__doc__ or "")
+        parts += [f"## `{method}`", said, await _exchange(method, examples[method])]
+    return "\n\n".join(parts)
+
+
+async def meta_tools_page() -> str:
+    """What each face lists, with what it costs, and what can be called unlisted."""
+    parts = [
+        "# Meta-tools",
+        "What each face lists of its own, for the [quick start](../index.md)'s board. Tokens are those of "
+        "`o200k_base` for name, description and input schema.",
+    ]
+    parts += [await _face(name) for name in FACES]
+    unlisted = ", ".join(f"`{n}`" for n in everywhere())
+    parts += ["## Callable everywhere although unlisted", f"{unlisted}: the names of other systems, so that "
+              "instructions written for those keep working."]  # fmt: skip
+    return "\n\n".join(parts)
+
+
+async def _face(name: str) -> str:
+    view = await _board().view(Caller(face=name))
+    own = BY_NAME[name].meta_tools(view)  # pyright: ignore[reportArgumentType] a face
+    if not own:
+        return f"## `{name}`\n\nNone: it lists tools themselves."
+    shown = [f"## `{name}`"]
+    for tool in own.values():
+        entry = tool.entry()
+        counted = {k: entry[k] for k in ("name", "description", "inputSchema")}
+        shown.append(f"### `{tool.name}` ({count_tokens(counted)} tokens)")
+        shown += [f"```text\n{entry['description']}\n```", _json(entry["inputSchema"])]
+    return "\n\n".join(shown)
+
+
+async def _exchange(method: str, params: dict[str, Any]) -> str:
+    answer = await Answers(_board()).answer(Request(method, params, Caller()))
+    asked = {"method": method, "params": params}
+    return f"{_json(asked)}\n\n{_json(answer)}"
+
+
+def _board() -> Any:
+    return runpy.run_path(str(ROOT / "docs_src" / "quickstart.py"))["board"]
+
+
+def _json(value: Any) -> str:
+    return f"```json\n{json.dumps(value, indent=2, ensure_ascii=False)}\n```"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def main() -> int:
+    """Rewrite or check all pages."""
+    stale = [(p, t) for p, t in pages().items() if not p.exists() or p.read_text("utf-8") != t]
+    for path, text in stale:
+        if "--check" not in sys.argv:
+            path.write_text(text, "utf-8")
+        print(path.relative_to(ROOT))
+    return 1 if stale and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,212 @@
+"""`pegboard measure`: what tools cost, under every face, per server and per tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import anyio
+import typer
+from rich.padding import Padding
+from rich.table import Table
+
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption
+from pegboard.cli.output import EXIT_FAILED, err, out, plain, print_json
+from pegboard.cli.targets import Target, opened
+from pegboard.errors import ConfigError
+from pegboard.tokens import DEFAULT_TOKENIZER
+
+if TYPE_CHECKING:
+    from pegboard.measure import Measurement, Prices
+
+NARROW = 72
+"""Columns below which only the most telling figures are shown."""
+MOST_SERVERS = 15
+
+_OUTPUTS = "Output"
+_MODEL = "The session that is priced"
+
+
+def measure(
+    target: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE | URL | -- COMMAND ...]",
+            help="A file of servers or tools, a running server, or what starts one.",
+            show_default=False,
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    catalog: CatalogOption = None,
+    clients: Annotated[
+        bool, typer.Option("--clients", help="All servers of the MCP clients of this machine.")
+    ] = False,
+    results: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help='Recorded results, lines of {"tool", "result"}.'),
+    ] = None,
+    tools: Annotated[
+        int, typer.Option(min=0, help="Tools that it uses.", rich_help_panel=_MODEL)
+    ] = 5,
+    turns: Annotated[int, typer.Option(min=1, help="Its turns.", rich_help_panel=_MODEL)] = 20,
+    conversation: Annotated[
+        int, typer.Option(min=0, help="Tokens that a turn adds.", rich_help_panel=_MODEL)
+    ] = 500,
+    price: Annotated[
+        str,
+        typer.Option(
+            metavar="BASE,WRITE,READ",
+            help="Prices of a token: sent, into the prompt cache, out of it.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = "1,1.25,0.1",
+    tokenizer: Annotated[str, typer.Option(help="o200k_base or cl100k_base.")] = DEFAULT_TOKENIZER,
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a report.", rich_help_panel=_OUTPUTS),
+    ] = None,
+    svg: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write a picture.", rich_help_panel=_OUTPUTS),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Count what tools cost: per server, per tool, under every face, over a session."""
+    from pegboard.measure import Use
+    from pegboard.measure import measure as measured_by
+    from pegboard.measure.results import read_results
+
+    use, prices = Use(tools=tools, turns=turns, conversation=conversation), _prices(price)
+    recorded = read_results(results) if results else []
+    wanted = Target(words=tuple(target or ()), config=config, catalog=catalog, clients=clients)
+    with opened(wanted) as board:
+        measured = anyio.run(
+            lambda: measured_by(
+                board, use=use, prices=prices, tokenizer=tokenizer, recorded=recorded
+            )
+        )
+    _write_files(measured, html, svg)
+    if as_json:
+        print_json(measured.to_json())
+    else:
+        _show(measured)
+    for name, reason in measured.failures.items():
+        err.print(f"[yellow]missing:[/] {plain(name)}: {plain(reason)}", soft_wrap=True)
+    if measured.failures:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _prices(text: str) -> Prices:
+    from pegboard.measure import Prices
+
+    try:
+        base, write, read = (float(part) for part in text.split(","))
+    except ValueError as exc:
+        raise typer.BadParameter("--price is three numbers, such as 1,1.25,0.1") from exc
+    return Prices(base, write, read)
+
+
+def _write_files(measured: Measurement, html: Path | None, svg: Path | None) -> None:
+    from pegboard.measure.charts import charts_of
+    from pegboard.measure.html import report
+    from pegboard.measure.svg import drawing
+
+    def picture(measured: Measurement) -> str:
+        return drawing(charts_of(measured))
+
+    for path, text in ((html, report), (svg, picture)):
+        if path is None:
+            continue
+        try:
+            path.write_text(text(measured), encoding="utf-8")
+        except OSError as exc:
+            raise ConfigError(f"{path} cannot be written: {exc.strerror or exc}.") from exc
+        err.print(f"Wrote {path}.", markup=False, highlight=False, soft_wrap=True)
+
+
+# --- for people -----------------------------------------------------------------------------------
+
+
+def _show(measured: Measurement) -> None:
+    from pegboard.measure.measuring import percent
+
+    if not measured.tools:
+        out.print("There are no tools here.")
+        return
+    out.print(_servers(measured))
+    hidden = len(measured.servers) - MOST_SERVERS
+    if hidden > 0:
+        out.print(f"... and {hidden} more; --json has all of them.", style="dim")
+    out.print()
+    out.print(_faces(measured))
+    _show_dearest(measured)
+    _show_results(measured)
+    use, prices = measured.use, measured.prices
+    out.print(
+        f"\n[bold green]{percent(measured.saved('proxy'))} less[/] in the list with the proxy "
+        f"face: {measured.faces['proxy'].list:,} instead of {measured.everything:,} tokens."
+    )
+    if measured.chosen == "eager":
+        out.print("So few tools are best listed whole, which the face `auto` does.")
+    out.print(
+        f"Counted with {measured.tokenizer}. A session uses {use.tools} tools in {use.turns} turns "
+        f"of {use.conversation} tokens; a token costs {prices.base:g}, {prices.write:g} into the "
+        f"prompt cache and {prices.read:g} out of it.",
+        style="dim",
+        highlight=False,
+    )
+
+
+def _servers(measured: Measurement) -> Table:
+    table = Table("server", "tools", "tokens", box=None, header_style="bold")
+    for column in table.columns[1:]:
+        column.justify = "right"
+        column.no_wrap = True
+    for server in measured.servers[:MOST_SERVERS]:
+        table.add_row(plain(server.name), f"{server.tools:,}", f"{server.tokens:,}")
+    return table
+
+
+def _faces(measured: Measurement) -> Table:
+    from pegboard.measure.measuring import percent
+
+    is_narrow = out.width < NARROW
+    heads = ["face", "list", "session", "with cache"]
+    if not is_narrow:
+        heads = ["face", "list", "saved", "first definition", "session", "with cache", "requests"]
+    table = Table(*heads, box=None, header_style="bold")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for face, cost in measured.faces.items():
+        use = measured.sessions[face]
+        ends = [f"{use.plain:,.0f}", f"{use.cached:,.0f}"]
+        middle = [percent(measured.saved(face)), f"{cost.first_definition:,}"]
+        row = [face, f"{cost.list:,}", *([] if is_narrow else middle), *ends]
+        table.add_row(
+            *(row if is_narrow else [*row, f"{use.requests:,}"]),
+            style="green" if face == "proxy" else "",
+        )
+    return table
+
+
+def _show_dearest(measured: Measurement) -> None:
+    out.print("\nThe dearest tools", style="bold")
+    for dear in measured.dearest[:5]:
+        out.print(f"{plain(dear.id)}  {dear.tokens:,} tokens", highlight=False)
+        for reason in dear.reasons:
+            told = f"{reason.kind}, {reason.tokens:,}: {reason.advice}"
+            out.print(Padding(told, (0, 0, 0, 2), expand=False), style="dim", highlight=False)
+
+
+def _show_results(measured: Measurement) -> None:
+    from pegboard.measure.measuring import percent
+
+    if not measured.results:
+        return
+    whole = sum(result.whole for result in measured.results)
+    given = sum(result.given for result in measured.results)
+    saved = 1 - given / whole if whole else 0.0
+    out.print(
+        f"\n{len(measured.results)} recorded results: {given:,} instead of {whole:,} tokens, "
+        f"[bold green]{percent(saved)} less[/]."
+    )

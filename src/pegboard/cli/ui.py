@@ -1,0 +1,60 @@
+"""`pegboard ui`: the page of a catalogue or configuration, on this machine, for whoever started it.
+
+A machine may have other users, and they can reach its ports. So the address that is printed holds a
+token made for this run, and without it the page is not shown.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import socket
+import webbrowser
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pegboard.cli.boards import CatalogOption, ConfigOption, open_board
+from pegboard.cli.output import out
+
+if TYPE_CHECKING:
+    from pegboard.web.panel import Identify
+
+_HOST = "127.0.0.1"
+
+
+def ui(
+    config: ConfigOption = None,
+    catalog: CatalogOption = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open a browser as well.")
+    ] = True,
+) -> None:
+    """Look at tools in a browser: search them, see what they cost, watch calls."""
+    import uvicorn
+
+    board = open_board(catalog, config)
+    token = secrets.token_urlsafe(24)
+    with socket.create_server((_HOST, port)) as listening:
+        address = f"http://{_HOST}:{listening.getsockname()[1]}"
+        opened = f"{address}/ui/enter?token={token}"
+        out.print(f"The page:    {opened}", highlight=False, soft_wrap=True)
+        out.print(f"For clients: {address}/mcp", highlight=False, soft_wrap=True)
+        if browser:
+            webbrowser.open(opened)
+        settings = uvicorn.Config(
+            board.asgi(identify=holder_of(token)), log_level="warning", timeout_graceful_shutdown=1
+        )
+        uvicorn.Server(settings).run(sockets=[listening])
+
+
+def holder_of(token: str) -> Identify:
+    """Whoever has the token operates the page; nobody else sees it."""
+    from pegboard.web.panel import Viewer
+
+    async def identify(given: str | None) -> Viewer | None:
+        is_known = given is not None and hmac.compare_digest(given.encode(), token.encode())
+        return Viewer(is_operator=True) if is_known else None
+
+    return identify

@@ -1,0 +1,39 @@
+"""What servers say of themselves beside their tools, and what has changed of it."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from pegboard.core.json import JsonObject
+from pegboard.upstream.kept import About
+from pegboard.upstream.listing import Listing
+
+OtherList: TypeAlias = Literal["prompts", "resources"]
+
+
+def about(listing: Listing) -> About:
+    """What a server said of itself, as it is kept."""
+    return About(
+        server_info=listing.server_info,
+        capabilities=listing.capabilities,
+        instructions=listing.instructions,
+        era=listing.era,
+        protocol_version=listing.protocol_version,
+        resources=list(listing.resources),
+        resource_templates=list(listing.resource_templates),
+        prompts=list(listing.prompts),
+    )
+
+
+def changed_lists(before: About, after: About) -> list[OtherList]:
+    """Which lists beside that of the tools are others now."""
+    kinds: list[OtherList] = []
+    if before.prompts != after.prompts:
+        kinds.append("prompts")
+    if _resources(before) != _resources(after):
+        kinds.append("resources")
+    return kinds
+
+
+def _resources(said: About) -> list[JsonObject]:
+    return [*said.resources, *said.resource_templates]

@@ -1,0 +1,98 @@
+"""What a configuration says of identity, permissions, state and trust, as the parts that do it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from pegboard.config.settings import Settings
+from pegboard.core.policy import Policy, Rule
+from pegboard.core.rate import RateLimit
+from pegboard.dispatch.rate import LimitRule, Limits, rate
+from pegboard.errors import ConfigError
+from pegboard.ports import Layer, Observer, Store
+from pegboard.store.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from pegboard.server.auth import Auth
+
+
+def policy_of(settings: Settings) -> Policy:
+    """Who may see and call what."""
+    permissions = settings.permissions
+    rules = [Rule(**asdict(rule)) for rule in permissions.rules]
+    return Policy(rules, default=permissions.default)
+
+
+def limits_of(settings: Settings, store: Store) -> tuple[Layer, ...]:
+    """The layer that bounds what each principal may do, where there are bounds."""
+    if not settings.limits:
+        return ()
+    rules = [
+        LimitRule(
+            limit=RateLimit(
+                calls=entry.calls, per=entry.per, burst=entry.burst, concurrent=entry.concurrent
+            ),
+            principals=entry.principals,
+            groups=entry.groups,
+        )
+        for entry in settings.limits
+    ]
+    return (rate(Limits(store=store, rules=rules)),)
+
+
+def store_of(settings: Settings, observer: Observer | None) -> Store:
+    """Where state is kept: here, or shared, with this process's memory while that is away."""
+    url = settings.store.url
+    if url.startswith("memory:"):
+        return MemoryStore()
+    try:
+        from pegboard.store.redis import RedisStore
+    except ImportError as exc:
+        raise ConfigError(
+            "A shared store needs the Redis client: pip install 'pegboard[redis]'."
+        ) from exc
+    from pegboard.store.fallback import FallbackStore
+
+    shared = RedisStore.from_url(url, prefix=settings.store.prefix)
+    return FallbackStore(shared, observer=observer)
+
+
+async def close_store(store: Store) -> None:
+    """Let go of the connections of a store that has any."""
+    aclose = getattr(store, "aclose", None)
+    if aclose is not None:
+        await aclose()
+
+
+def auth_of(settings: Settings) -> Auth | None:
+    """How callers over HTTP are asked who they are; `None` where they are not.
+
+    Raises:
+        ConfigError: Something that this kind of identity needs is missing.
+    """
+    auth = settings.auth
+    if auth.kind == "none":
+        return None
+    from pegboard.server.auth import Auth, JwtTokens, KeySet, StaticKey, StaticKeys
+
+    if auth.kind == "keys":
+        if not auth.keys:
+            raise ConfigError("`auth.kind` is keys and there are none: add [[auth.keys]].")
+        keys = [StaticKey(k.principal, k.sha256, k.scopes, k.groups) for k in auth.keys]
+        return Auth(verifier=StaticKeys(keys), required_scopes=auth.required_scopes)
+    if not auth.issuer or not auth.audience:
+        raise ConfigError("`auth.kind` is jwt: set `issuer` and `audience` under [auth].")
+    verifier = JwtTokens(
+        issuer=auth.issuer,
+        audience=auth.audience,
+        keys=KeySet(auth.issuer, auth.jwks_url),
+        groups_claim=auth.groups_claim,
+    )
+    resource = auth.resource or (auth.audience if auth.audience.startswith("http") else None)
+    return Auth(
+        verifier=verifier,
+        required_scopes=auth.required_scopes,
+        issuer=auth.issuer,
+        resource=resource,
+    )

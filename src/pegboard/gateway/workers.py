@@ -1,0 +1,124 @@
+"""Several processes behind one address: each is a replica, and the system shares out connections.
+
+The parent holds the listening socket and nothing else: it starts the workers, starts one again that
+died, and passes on what it is told by signals. A worker whose parent is gone stops by itself.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
+from types import FrameType
+from typing import TypeAlias
+
+from pegboard.errors import ConfigError
+from pegboard.gateway.reporting import say
+
+RESTART_PAUSE = 1.0
+"""Seconds before a worker that died is started again."""
+PATIENCE = 40.0
+"""Seconds that workers are given to finish their calls."""
+_BACKLOG = 2048
+
+Work: TypeAlias = Callable[[socket.socket], None]
+"""Serves on a listening socket until the process is told to stop; picklable."""
+
+
+class Workers:
+    """Keeps so many workers running until told to stop."""
+
+    def __init__(self, work: Work, host: str, port: int, count: int) -> None:
+        self._work = work
+        self._count = count
+        self._socket = listening(host, port)
+        self._processes: list[SpawnProcess] = []
+        self._stopping = False
+        self._context = multiprocessing.get_context("spawn")
+
+    def run(self) -> None:
+        """Serve until SIGTERM or SIGINT."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        if hasattr(signal, "SIGHUP"):
+            signal.signal(signal.SIGHUP, self._pass_on)
+        with tempfile.TemporaryDirectory(prefix="pegboard-metrics-") as folder:
+            os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", folder)
+            self._processes = [self._started() for _ in range(self._count)]
+            say(f"{self._count} workers on port {self._socket.getsockname()[1]}.")
+            self._attend()
+            self._end()
+
+    def _attend(self) -> None:
+        while not self._stopping:
+            wait([p.sentinel for p in self._processes], timeout=0.5)
+            for position, process in enumerate(self._processes):
+                if process.is_alive() or self._stopping:
+                    continue
+                say(f"worker {process.pid} ended ({process.exitcode}); another is started.")
+                time.sleep(RESTART_PAUSE)
+                self._processes[position] = self._started()
+
+    def _started(self) -> SpawnProcess:
+        process = self._context.Process(target=_run, args=(self._work, self._socket))
+        process.start()
+        return process
+
+    def _end(self) -> None:
+        for process in self._processes:
+            if process.is_alive():
+                process.terminate()
+        deadline = time.monotonic() + PATIENCE
+        for process in self._processes:
+            process.join(max(0.0, deadline - time.monotonic()))
+            if process.is_alive():
+                process.kill()
+        self._socket.close()
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self._stopping = True
+
+    def _pass_on(self, number: int, frame: FrameType | None) -> None:
+        for process in self._processes:
+            if process.pid is not None and process.is_alive():
+                os.kill(process.pid, number)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens on an address.
+
+    Raises:
+        ConfigError: It is taken, or none of this machine's.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+        sock.listen(_BACKLOG)
+    except OSError as exc:
+        sock.close()
+        raise ConfigError(f"Cannot listen on {host}:{port}: {exc.strerror or exc}.") from exc
+    sock.setblocking(False)
+    return sock
+
+
+def _run(work: Work, sock: socket.socket) -> None:
+    """A worker's life; signals of the terminal are the parent's to pass on."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
+    work(sock)
+
+
+def _follow(sentinel: int) -> None:
+    wait([sentinel])
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,131 @@
+"""The audit log: who called what, when, and with what outcome; one JSON line for each call.
+
+Lines are only ever added, each by one write, so that several processes can share a file. A full
+file is renamed by its date and a new one is begun. Arguments are there as a digest: two calls can
+be compared, and what they said cannot be read.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pegboard.core.calls import Call, CallResult
+from pegboard.core.json import Json, JsonObject, compact, digest
+from pegboard.errors import PegboardError
+from pegboard.ports import Handler, Layer
+
+logger = logging.getLogger(__name__)
+
+
+class AuditLog:
+    """Lines in a file that goes on in a new one at `most_bytes`; `keep` old ones stay, 0 all."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        most_bytes: int = 50_000_000,
+        keep: int = 0,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.path = path
+        self._most_bytes = most_bytes
+        self._keep = keep
+        self._clock = clock
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self._opened()
+
+    def write(self, record: JsonObject) -> None:
+        """Add one line; where that fails the log of the program says so and the call goes on."""
+        line = compact(record).encode("utf-8", "backslashreplace") + b"\n"
+        try:
+            self._file = self._current(len(line))
+            os.write(self._file, line)
+        except OSError as exc:
+            logger.error("The audit log %s cannot be written: %s", self.path, exc)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._file)
+
+    def _opened(self) -> int:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        return os.open(self.path, flags, 0o600)
+
+    def _current(self, room: int) -> int:
+        """The file to write to: another process may have begun a new one, or it may be full."""
+        file = self._file
+        here = os.fstat(file)
+        try:
+            there = self.path.stat()
+        except FileNotFoundError:
+            there = None
+        if there is not None and there.st_ino == here.st_ino:
+            if here.st_size == 0 or here.st_size + room <= self._most_bytes:
+                return file
+            self._set_aside()
+        os.close(file)
+        return self._opened()
+
+    def _set_aside(self) -> None:
+        at = datetime.fromtimestamp(self._clock(), UTC).strftime("%Y%m%dT%H%M%S.%f")
+        older = self.path.with_name(f"{self.path.stem}-{at}-{os.getpid()}{self.path.suffix}")
+        with suppress(FileNotFoundError):  # another process was faster
+            os.rename(self.path, older)
+        if self._keep:
+            kept = sorted(self.path.parent.glob(f"{self.path.stem}-*{self.path.suffix}"))
+            for path in kept[: -self._keep]:
+                path.unlink(missing_ok=True)
+
+
+def audit(log: AuditLog, *, clock: Callable[[], float] = time.time) -> Layer:
+    """A layer that records every call that reaches dispatch, refused ones included."""
+
+    def layer(inner: Handler) -> Handler:
+        async def audited(call: Call) -> CallResult:
+            began = clock()
+            outcome, error = "cancelled", None
+            try:
+                result = await inner(call)
+                outcome = "tool_error" if result.is_error else "ok"
+                return result
+            except PegboardError as exc:
+                outcome, error = "error", exc.kind
+                raise
+            except Exception as exc:
+                outcome, error = "error", type(exc).__name__
+                raise
+            finally:
+                log.write(_record(call, began, clock() - began, outcome, error))
+
+        return audited
+
+    return layer
+
+
+def _record(
+    call: Call, began: float, seconds: float, outcome: str, error: str | None
+) -> JsonObject:
+    caller = call.caller
+    record: dict[str, Json] = {
+        "time": datetime.fromtimestamp(began, UTC).isoformat(timespec="milliseconds"),
+        "call": call.id,
+        "principal": caller.principal,
+        "client": caller.client,
+        "session": caller.session,
+        "face": caller.face,
+        "tool": call.tool.id,
+        "via": call.via,
+        "risk": call.tool.risk,
+        "arguments": f"sha256:{digest(call.arguments)}",
+        "outcome": outcome,
+        "error": error,
+        "ms": round(seconds * 1000, 3),
+    }
+    return {key: value for key, value in record.items() if value is not None and value != ""}

@@ -1,0 +1,113 @@
+"""Prometheus figures: calls, lists, searches, tokens, breakers, upstreams, the store.
+
+Needs `prometheus-client`. Labels are faces, servers, outcomes: as many as are configured, never as
+many as there are tools or people. With several workers (`PROMETHEUS_MULTIPROC_DIR` is set) the
+figures of all of them are added up, whichever one is asked.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from pegboard.core.events import (
+    BreakerChanged,
+    CallFinished,
+    CallRetried,
+    CallStarted,
+    DescribeAnswered,
+    Event,
+    ListAnswered,
+    SearchAnswered,
+    StoreStateChanged,
+    UpstreamStateChanged,
+)
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Prometheus:
+    """An observer that counts; `exposition` is what `/metrics` answers."""
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self._registry = registry or CollectorRegistry()
+        own: dict[str, Any] = {"registry": self._registry}
+        by_call = ["face", "server"]
+        self._calls = Counter(
+            "pegboard_calls", "Calls that ended.", [*by_call, "outcome", "error"], **own
+        )
+        self._seconds = Histogram(
+            "pegboard_call_seconds", "How long calls took.", by_call, buckets=_SECONDS, **own
+        )
+        self._running = Gauge(
+            "pegboard_calls_running", "Calls under way.", multiprocess_mode="livesum", **own
+        )
+        self._retries = Counter("pegboard_retries", "Calls made again.", ["server"], **own)
+        self._tokens = Counter(
+            "pegboard_tokens", "Tokens sent to models, and kept from them.", ["face", "kind"], **own
+        )
+        self._asked = Counter(
+            "pegboard_questions", "Lists, searches and descriptions.", ["face", "kind"], **own
+        )
+        self._asked_seconds = Histogram(
+            "pegboard_question_seconds", "How long these took.", ["kind"], buckets=_SECONDS, **own
+        )
+        self._open = Gauge(
+            "pegboard_breaker_open", "Whether a breaker is open.", ["scope", "name"],
+            multiprocess_mode="livemax", **own,
+        )  # fmt: skip
+        self._upstreams = Gauge(
+            "pegboard_upstream_up", "Whether a server is running and ready.", ["server"],
+            multiprocess_mode="livemax", **own,
+        )  # fmt: skip
+        self._store = Gauge(
+            "pegboard_store_shared", "Whether the shared store answers.",
+            multiprocess_mode="livemin", **own,
+        )  # fmt: skip
+        self._store.set(1)
+
+    def record(self, event: Event) -> None:
+        """Count one event."""
+        match event:
+            case CallStarted():
+                self._running.inc()
+            case CallFinished():
+                self._finished(event)
+            case CallRetried():
+                self._retries.labels(event.upstream or "").inc()
+            case ListAnswered() | SearchAnswered() | DescribeAnswered():
+                self._answered(event)
+            case BreakerChanged():
+                self._open.labels(event.scope, event.name).set(event.state != "closed")
+            case UpstreamStateChanged():
+                self._upstreams.labels(event.upstream).set(event.state == "ready")
+            case StoreStateChanged():
+                self._store.set(event.available)
+            case _:
+                pass
+
+    def _finished(self, event: CallFinished) -> None:
+        face, server = event.face or "", event.upstream or ""
+        self._running.dec()
+        self._calls.labels(face, server, event.outcome, event.error or "").inc()
+        self._seconds.labels(face, server).observe(event.duration)
+        sent = event.tokens_out or 0
+        self._tokens.labels(face, "results").inc(sent)
+        self._tokens.labels(face, "saved").inc(max(0, (event.tokens_out_before or sent) - sent))
+
+    def _answered(self, event: ListAnswered | SearchAnswered | DescribeAnswered) -> None:
+        kind = event.kind.partition(".")[0]
+        self._asked.labels(event.face, kind).inc()
+        self._asked_seconds.labels(kind).observe(event.duration)
+        self._tokens.labels(event.face, kind).inc(event.tokens or 0)
+
+    def exposition(self) -> bytes:
+        """All figures in Prometheus' text format."""
+        if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
+            together = CollectorRegistry()
+            MultiProcessCollector(together)
+            return generate_latest(together)
+        return generate_latest(self._registry)

@@ -1,0 +1,282 @@
+"""Who may use the HTTP endpoint: bearer tokens, checked here, carried through by the SDK.
+
+    keys   static keys, of which only the hashes are known
+    jwt    tokens of an OAuth 2.1 authorization server: signature by its published keys, issuer,
+           audience and expiry checked; the endpoint says where to get one (RFC 9728)
+    none   nobody is asked; off this machine only where the operator says so twice
+
+The principal of a request is the token's subject. Rules may also name its scopes and groups.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import anyio
+import httpx2
+import jwt
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
+from mcp.server.auth.provider import AccessToken, TokenVerifier
+from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+from pydantic import AnyHttpUrl
+
+from pegboard.core.calls import LOCAL
+from pegboard.core.json import Json, JsonObject
+from pegboard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+logger = logging.getLogger(__name__)
+
+GROUPS = "groups"
+UNAUTHENTICATED = "PEGBOARD_UNAUTHENTICATED"
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512",
+              "ES256", "ES384", "ES512", "EdDSA")  # fmt: skip
+_LEEWAY = 30.0
+_KEYS_FRESH = 600.0
+_KEYS_PAUSE = 10.0
+"""Seconds between two fetches that unknown key ids cause, so that forged ones cost nothing."""
+_FETCH_TIME = 10.0
+_LONGEST_TOKEN = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class StaticKey:
+    """A key, known by its hash; whom it stands for, and what rules may know of them."""
+
+    principal: str
+    sha256: str
+    scopes: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+class StaticKeys:
+    """Verifies static keys."""
+
+    def __init__(self, keys: Iterable[StaticKey]) -> None:
+        self._keys: dict[str, StaticKey] = {}
+        for key in keys:
+            hashed = key.sha256.lower()
+            if len(hashed) != 64 or not set(hashed) <= set("0123456789abcdef"):
+                raise ConfigError(
+                    f"The key of {key.principal!r} is no SHA-256 in hexadecimal; "
+                    "make one with: printf %s KEY | sha256sum"
+                )
+            if key.principal == LOCAL.principal:
+                raise ConfigError(f"{LOCAL.principal!r} stands for nobody: name the principal.")
+            self._keys[hashed] = key
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Whom a key stands for; `None` for any other text."""
+        if len(token) > _LONGEST_TOKEN:
+            return None
+        # The table is found by the hash: how long that takes tells nothing of the key.
+        key = self._keys.get(hashlib.sha256(token.encode()).hexdigest())
+        if key is None:
+            return None
+        return AccessToken(
+            token="",
+            client_id=key.principal,
+            subject=key.principal,
+            scopes=list(key.scopes),
+            claims={GROUPS: list(key.groups)},
+        )
+
+
+class Fetch(Protocol):
+    """Gets a JSON document."""
+
+    async def __call__(self, url: str, /) -> Json: ...
+
+
+async def fetch_json(url: str) -> Json:
+    """The JSON document at an address."""
+    async with httpx2.AsyncClient(timeout=_FETCH_TIME, follow_redirects=False) as client:
+        answer = await client.get(url)
+        answer.raise_for_status()
+        return answer.json()
+
+
+class KeySet:
+    """The signing keys of an authorization server, fetched when needed and kept for a while."""
+
+    def __init__(
+        self,
+        issuer: str,
+        url: str | None = None,
+        *,
+        fetch: Fetch = fetch_json,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._issuer = issuer
+        self._url = url
+        self._fetch = fetch
+        self._clock = clock
+        self._keys: dict[str | None, jwt.PyJWK] = {}
+        self._fetched_at: float | None = None
+        self._lock = anyio.Lock()
+
+    async def key(self, key_id: str | None) -> jwt.PyJWK | None:
+        """The key of that id; a key that is not known is looked for, though not too often."""
+        if self._is_due(key_id):
+            async with self._lock:
+                if self._is_due(key_id):
+                    await self._refresh()
+        return self._keys.get(key_id)
+
+    def _is_due(self, key_id: str | None) -> bool:
+        if self._fetched_at is None:
+            return True
+        age = self._clock() - self._fetched_at
+        return age >= (_KEYS_FRESH if key_id in self._keys else _KEYS_PAUSE)
+
+    async def _refresh(self) -> None:
+        self._fetched_at = self._clock()
+        try:
+            found = jwt.PyJWKSet.from_dict(await self._fetch(self._url or await self._discovered()))
+        except (httpx2.HTTPError, jwt.PyJWTError, ValueError, KeyError, TypeError) as exc:
+            logger.warning("The keys of %s cannot be read: %s", self._issuer, exc)
+            return
+        self._keys = {key.key_id: key for key in found.keys}
+
+    async def _discovered(self) -> str:
+        """Where the issuer says its keys are (OpenID Connect Discovery, RFC 8414)."""
+        document = await self._fetch(f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
+        if document["issuer"] != self._issuer:
+            raise ValueError(f"it calls itself {document['issuer']!r}")
+        self._url = str(document["jwks_uri"])
+        return self._url
+
+
+@dataclass(frozen=True, kw_only=True)
+class JwtTokens:
+    """Verifies access tokens that are JSON Web Tokens (RFC 9068)."""
+
+    issuer: str
+    audience: str
+    keys: KeySet
+    groups_claim: str = GROUPS
+    keep_token: bool = False
+    """Whether the token itself is kept with the request, for servers that it is passed on to."""
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Whom a token stands for; `None` where anything about it is wrong."""
+        if len(token) > _LONGEST_TOKEN:
+            return None
+        try:
+            header = jwt.get_unverified_header(token)
+            key = await self.keys.key(header.get("kid"))
+            if key is None or header.get("alg") not in ALGORITHMS:
+                return None
+            claims: JsonObject = jwt.decode(
+                token,
+                key,
+                algorithms=list(ALGORITHMS),
+                audience=self.audience,
+                issuer=self.issuer,
+                leeway=_LEEWAY,
+                options={"require": ["exp", "sub", "aud", "iss"]},
+            )
+        except jwt.PyJWTError as exc:
+            logger.info("A token was refused: %s", type(exc).__name__)
+            return None
+        return self._accepted(token, claims)
+
+    def _accepted(self, token: str, claims: JsonObject) -> AccessToken | None:
+        subject = claims["sub"]
+        if not isinstance(subject, str) or not subject or subject == LOCAL.principal:
+            return None
+        return AccessToken(
+            token=token if self.keep_token else "",
+            client_id=str(claims.get("client_id") or claims.get("azp") or subject),
+            subject=subject,
+            scopes=_words(claims.get("scope", claims.get("scp"))),
+            expires_at=int(claims["exp"] + _LEEWAY),
+            resource=self.audience,
+            claims={"iss": claims["iss"], GROUPS: _words(claims.get(self.groups_claim))},
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auth:
+    """How an endpoint asks its callers who they are."""
+
+    verifier: TokenVerifier
+    required_scopes: tuple[str, ...] = ()
+    issuer: str | None = None
+    resource: str | None = None
+    """The public address of the endpoint, where tokens come from an authorization server."""
+    scopes: tuple[str, ...] = field(default=())
+    """What clients are told to ask for."""
+
+    def protect(self, app: Starlette, path: str = "/mcp") -> None:
+        """Have an application of the SDK let through authenticated requests only."""
+        from starlette.middleware import Middleware
+        from starlette.middleware.authentication import AuthenticationMiddleware
+        from starlette.routing import Route
+
+        routes = app.router.routes
+        for position, route in enumerate(routes):
+            if isinstance(route, Route) and route.path == path:
+                routes[position] = Route(path, endpoint=self.required(route.endpoint))
+        if self.issuer and self.resource:
+            routes.extend(
+                create_protected_resource_routes(
+                    resource_url=AnyHttpUrl(self.resource),
+                    authorization_servers=[AnyHttpUrl(self.issuer)],
+                    scopes_supported=list(self.scopes or self.required_scopes) or None,
+                )
+            )
+        backend = BearerAuthBackend(self.verifier)
+        app.user_middleware.append(Middleware(AuthenticationMiddleware, backend=backend))
+        app.user_middleware.append(Middleware(AuthContextMiddleware))
+
+    def required(self, endpoint: Any) -> Any:
+        """An ASGI endpoint that only authenticated requests reach."""
+        metadata = build_resource_metadata_url(AnyHttpUrl(self.resource)) if self.resource else None
+        return RequireAuthMiddleware(endpoint, list(self.required_scopes), metadata)
+
+
+def refuse_exposure(
+    host: str, auth: Auth | None, environ: Mapping[str, str], *, allowed: bool
+) -> None:
+    """Refuse to listen for other machines without asking who they are, unless told so twice.
+
+    Raises:
+        ConfigError: It would be open to everybody who can reach it.
+    """
+    if auth is not None or is_loopback(host):
+        return
+    if allowed and environ.get(UNAUTHENTICATED) == "1":
+        logger.warning("Everybody who can reach %s may use every tool: nobody is asked.", host)
+        return
+    raise ConfigError(
+        f"{host} can be reached from other machines and nobody would be asked who they are. "
+        "Set `auth`, or listen on 127.0.0.1. To leave it open all the same, say so twice: "
+        f"`unauthenticated = true` under [http], and {UNAUTHENTICATED}=1 in the environment."
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _words(value: Json) -> list[str]:
+    """A claim that is a text of words, a list, or nothing."""
+    if isinstance(value, str):
+        return value.split()
+    if isinstance(value, list):
+        return [word for word in value if isinstance(word, str)]
+    return []

@@ -1,0 +1,82 @@
+"""What listing a catalogue costs, whole and under the faces, worked out behind the page.
+
+Counting some thousand definitions takes a second, so a page asks for what is known and the figures
+follow. They are kept with the catalogue that they are about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import anyio
+from anyio import to_thread
+
+from pegboard.core.calls import LOCAL
+from pegboard.core.json import JsonObject
+from pegboard.core.tools import Definition, Tool
+from pegboard.faces.auto import choose
+from pegboard.faces.face import View
+from pegboard.faces.registry import BY_NAME
+from pegboard.tokens import count_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Tokens of a list."""
+
+    face: str
+    """The face that `auto` or the configuration gives a client of the modern era."""
+    whole: int
+    by_face: dict[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def shown(self) -> int:
+        """Tokens of the list that a client gets unless it asks for another."""
+        return self.by_face.get(self.face, self.whole)
+
+
+class Costs:
+    """The costs of catalogues, counted once for each."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, tuple[Definition, int]] = {}
+        self._counting = anyio.Lock()
+
+    def known(self, view: View) -> Cost | None:
+        """What has been counted already."""
+        return view.listed.memo.get(Cost)
+
+    async def of(self, view: View) -> Cost:
+        """The costs of a catalogue; other requests are answered while it is counted."""
+        async with self._counting:
+            cost = self.known(view)
+            if cost is None:
+                lists = {n: await f.entries(view) for n, f in BY_NAME.items() if n != "eager"}
+                cost = await to_thread.run_sync(self._counted, view, lists)
+                view.listed.memo[Cost] = cost
+        return cost
+
+    def counted(self, tool: Tool) -> int | None:
+        """Tokens of one definition, if it has been counted."""
+        definition, tokens = self._tools.get(tool.id, (None, 0))
+        return tokens if definition is tool.definition else None
+
+    def tool(self, tool: Tool) -> int:
+        """Tokens of one definition."""
+        tokens = self.counted(tool)
+        if tokens is None:
+            tokens = count_tokens(tool)
+            self._tools[tool.id] = tool.definition, tokens
+        return tokens
+
+    def _counted(self, view: View, lists: Mapping[str, list[JsonObject]]) -> Cost:
+        whole = sum(map(self.tool, view.listed.enabled))
+        by_face = {name: sum(map(_tokens, entries)) for name, entries in lists.items()}
+        complete = view.constant is None
+        face = choose(view.options.face, LOCAL, view.listed, view.options, complete=complete)
+        return Cost(face, whole, {**by_face, "eager": whole})
+
+
+def _tokens(entry: JsonObject) -> int:
+    return count_tokens({k: entry[k] for k in ("name", "description", "inputSchema") if k in entry})

@@ -1,0 +1,82 @@
+"""The parts of a page that change while one looks at it, and the stream that brings them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import anyio
+from anyio import to_thread
+
+from pegboard.core.json import JsonObject, compact
+from pegboard.web import calls, overview
+from pegboard.web.markup import Html
+from pegboard.web.panel import Panel, Viewer
+
+NAMES = ("figures", "servers", "breakers", "calls", "all-calls", "kept")
+EVERY = 0.5
+"""Seconds between two looks at whether there is something new."""
+BEAT = 15.0
+"""Seconds after which an idle stream says that it is alive, so that nobody in between cuts it."""
+LIFE = 600.0
+"""Seconds that one stream lasts: the browser comes back and is asked again who it is."""
+ON_OVERVIEW = 12
+
+
+class Parts:
+    """The changing parts as one viewer sees them."""
+
+    def __init__(self, panel: Panel, viewer: Viewer) -> None:
+        self._panel = panel
+        self._viewer = viewer
+
+    async def render(self, names: tuple[str, ...]) -> dict[str, Html]:
+        """These parts as they are now."""
+        panel = self._panel
+        view = await panel.view(self._viewer.caller)
+        snapshot = panel.live.snapshot()
+        running, done = calls.seen_by(self._viewer, panel)
+        made = {
+            "figures": lambda: overview.figures(view, snapshot, panel.costs.known(view)),
+            "servers": lambda: overview.servers(panel.servers(), view, snapshot),
+            "breakers": lambda: overview.breakers(snapshot),
+            "calls": lambda: calls.calls(running, done, most=ON_OVERVIEW),
+            "all-calls": lambda: calls.calls(running, done, most=len(done)),
+            "kept": lambda: calls.kept(done, view.options.spill_ttl),
+        }
+        return {name: made[name]() for name in names}
+
+    async def prepare(self) -> None:
+        """Make ready what a page can do without and the next one wants: figures, the index."""
+        await self._count()
+        view = await self._panel.view(self._viewer.caller)
+        await to_thread.run_sync(view.index)
+
+    async def _count(self) -> bool:
+        """Count what has not been counted; whether there was any."""
+        view = await self._panel.view(self._viewer.caller)
+        is_new = self._panel.costs.known(view) is None
+        if is_new:
+            await self._panel.costs.of(view)
+        return is_new
+
+    async def stream(self, names: tuple[str, ...]) -> AsyncIterator[str]:
+        """Server-sent events: each holds the parts that are new, by name."""
+        yield "retry: 2000\n\n"
+        sent: dict[str, Html] = {}
+        seen: object = None
+        began = spoke = anyio.current_time()
+        while (now := anyio.current_time()) - began < LIFE:
+            state = (self._panel.live.changes, tuple(self._panel.servers()))
+            if state != seen:
+                seen = state
+                parts = await self.render(names)
+                new: JsonObject = {n: html for n, html in parts.items() if sent.get(n) != html}
+                if new:
+                    sent, spoke = parts, now
+                    yield f"data: {compact(new)}\n\n"
+                if await self._count():
+                    seen = None
+            if now - spoke >= BEAT:
+                spoke = now
+                yield ": still here\n\n"
+            await anyio.sleep(EVERY)

@@ -1,0 +1,224 @@
+"""What the page answers, by address."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from anyio import to_thread
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from pegboard.errors import NotPermitted, PegboardError
+from pegboard.faces.face import find
+from pegboard.web import catalogue, layout, tool
+from pegboard.web.layout import document
+from pegboard.web.markup import Child, Html, join, tag
+from pegboard.web.panel import Panel, Section, Viewer
+from pegboard.web.parts import NAMES, Parts
+from pegboard.web.security import Proofs, forget, form_of, guarded, remember, viewer_of
+
+Answer: TypeAlias = Callable[[Request, Viewer], Awaitable[Response]]
+
+_FOR_EVER = "public, max-age=31536000, immutable"
+
+
+def page_routes(panel: Panel) -> list[BaseRoute]:
+    """The routes of the page, for any Starlette application."""
+    page = Page(panel)
+    routes: list[BaseRoute] = [
+        Route("/", page.shown(page.overview)),
+        Route("/ui/tools", page.shown(page.tools)),
+        Route("/ui/tools/list", page.shown(page.listing)),
+        Route("/ui/tool", page.shown(page.tool)),
+        Route("/ui/tool/switch", page.shown(page.switch), methods=["POST"]),
+        Route("/ui/calls", page.shown(page.calls)),
+        Route("/ui/live", page.shown(page.live)),
+        Route("/ui/enter", page.enter, methods=["GET", "POST"]),
+        Route("/ui/leave", page.leave, methods=["POST"]),
+        Route("/ui/static/{name}", page.static),
+    ]
+    for section in panel.sections:
+        routes.append(Route(f"/ui/{section.name}", page.shown(page.section(section))))
+        routes.append(
+            Route(f"/ui/{section.name}/{{action}}", page.shown(page.act(section)), methods=["POST"])
+        )
+    return routes
+
+
+class Page:
+    """The answers of one panel."""
+
+    def __init__(self, panel: Panel) -> None:
+        self._panel = panel
+
+    def shown(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
+        """The answer for whoever may look; a way in for everybody else."""
+
+        async def handle(request: Request) -> Response:
+            viewer = await viewer_of(request, self._panel)
+            if viewer is None:
+                return guarded(HTMLResponse(layout.sign_in(self._panel, refused=False), 401))
+            try:
+                return guarded(await answer(request, viewer))
+            except PegboardError as exc:
+                status = 403 if isinstance(exc, NotPermitted) else 404
+                shown = layout.failure(self._panel, viewer, "That did not work", exc.message)
+                return guarded(HTMLResponse(shown, status))
+
+        return handle
+
+    # Looking -----------------------------------------------------------------------------------
+
+    async def overview(self, request: Request, viewer: Viewer) -> Response:
+        names = ("figures", "servers", "breakers", "calls")
+        if not self._panel.servers():
+            names = ("figures", "breakers", "calls")
+        parts = await Parts(self._panel, viewer).render(names)
+        titles = {"servers": "Servers", "breakers": "Breakers", "calls": "Last calls"}
+        body: list[Child] = [tag("h1", "Overview"), _part("figures", parts["figures"])]
+        body += [_section(n, titles[n], _part(n, parts[n])) for n in names if n != "figures"]
+        return self._page(viewer, "/", "Overview", *body, live=" ".join(names))
+
+    async def calls(self, request: Request, viewer: Viewer) -> Response:
+        parts = await Parts(self._panel, viewer).render(("all-calls", "kept"))
+        return self._page(
+            viewer,
+            "/ui/calls",
+            "Calls",
+            tag("h1", "Calls", id="calls-title"),
+            _part("all-calls", parts["all-calls"]),
+            _section("kept", "Results kept back", _part("kept", parts["kept"])),
+            live="all-calls kept",
+        )
+
+    async def tools(self, request: Request, viewer: Viewer) -> Response:
+        asked = catalogue.Asked.of(request.query_params)
+        view = await self._panel.view(viewer.caller)
+        found = await to_thread.run_sync(catalogue.results, asked, view, self._panel.costs)
+        return self._page(
+            viewer,
+            "/ui/tools",
+            "Tools",
+            tag("h1", "Tools"),
+            catalogue.filters(asked, view),
+            tag("div", found, id="results"),
+        )
+
+    async def listing(self, request: Request, viewer: Viewer) -> Response:
+        """The results alone, for the script that searches while one types."""
+        asked = catalogue.Asked.of(request.query_params)
+        view = await self._panel.view(viewer.caller)
+        found = await to_thread.run_sync(catalogue.results, asked, view, self._panel.costs)
+        return HTMLResponse(found)
+
+    async def tool(self, request: Request, viewer: Viewer) -> Response:
+        view = await self._panel.view(viewer.caller)
+        chosen = find(view, request.query_params.get("id", ""))
+        proofs = Proofs(request, viewer)
+        figures = self._panel.live.snapshot()["tools"].get(chosen.id)
+        switch = tool.switch_form(chosen, proofs.field) if viewer.is_operator else None
+        body = tool.page(chosen, self._panel.costs.tool(chosen), figures, switch)
+        response = self._page(viewer, "/ui/tools", chosen.name, body)
+        proofs.keep(response)
+        return response
+
+    async def live(self, request: Request, viewer: Viewer) -> Response:
+        asked = request.query_params.get("parts", "").split()
+        names = tuple(name for name in NAMES if name in asked)
+        events = Parts(self._panel, viewer).stream(names)
+        return StreamingResponse(
+            events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
+        )
+
+    # Changing ----------------------------------------------------------------------------------
+
+    async def switch(self, request: Request, viewer: Viewer) -> Response:
+        form = await self._checked(request, viewer)
+        view = await self._panel.view(viewer.caller)
+        chosen = find(view, form.get("id", ""))
+        self._panel.switch(chosen.id, bool(form.get("enabled")))
+        return RedirectResponse(tool.address(chosen), 303)
+
+    def section(self, section: Section) -> Answer:
+        """A further page."""
+
+        async def answer(request: Request, viewer: Viewer) -> Response:
+            self._permit(viewer, section)
+            proofs = Proofs(request, viewer)
+            body = await section.body(viewer, proofs.field)
+            heading = tag("h1", section.title)
+            path = f"/ui/{section.name}"
+            response = self._page(viewer, path, section.title, heading, body)
+            proofs.keep(response)
+            return response
+
+        return answer
+
+    def act(self, section: Section) -> Answer:
+        """An action of a further page."""
+
+        async def answer(request: Request, viewer: Viewer) -> Response:
+            form = await self._checked(request, viewer)
+            action = section.actions.get(request.path_params["action"])
+            if action is None:
+                return HTMLResponse("There is no such action.", 404)
+            await action(viewer, form)
+            return RedirectResponse(f"/ui/{section.name}", 303)
+
+        return answer
+
+    async def _checked(self, request: Request, viewer: Viewer) -> dict[str, str]:
+        if not viewer.is_operator:
+            raise NotPermitted("Only operators may change this.")
+        form = await form_of(request)
+        Proofs(request, viewer).check(form)
+        return dict(form)
+
+    def _permit(self, viewer: Viewer, section: Section) -> None:
+        if not layout.may_see(viewer, section):
+            raise NotPermitted("Only operators may see this.")
+
+    # Coming and going --------------------------------------------------------------------------
+
+    async def enter(self, request: Request) -> Response:
+        """Take a token from a form, or from the address that `pegboard ui` prints."""
+        given = request.query_params
+        token = (await form_of(request) if request.method == "POST" else given).get("token", "")
+        if await self._panel.identify(token or None) is None:
+            refused = layout.sign_in(self._panel, refused=bool(token))
+            return guarded(HTMLResponse(refused, 401))
+        response = RedirectResponse("/", 303)
+        remember(request, response, token)
+        return guarded(response)
+
+    async def leave(self, request: Request) -> Response:
+        """Forget the token."""
+        response = RedirectResponse("/", 303)
+        forget(request, response)
+        return guarded(response)
+
+    async def static(self, request: Request) -> Response:
+        """A file of ours; it says nothing about the catalogue, so everybody may have it."""
+        name = request.path_params["name"]
+        if name not in layout.STATIC:
+            return guarded(Response("There is no such file.", 404))
+        file = Response(layout.static(name), media_type=layout.STATIC[name])
+        return guarded(file, cache=_FOR_EVER)
+
+    def _page(
+        self, viewer: Viewer, here: str, title: str, *body: Child, live: str = ""
+    ) -> HTMLResponse:
+        shown = document(self._panel, viewer, here, title, *body, live=live)
+        soon = BackgroundTask(Parts(self._panel, viewer).prepare)
+        return HTMLResponse(shown, background=soon)
+
+
+def _section(name: str, title: str, *body: Child) -> Html:
+    return tag("section", tag("h2", title, id=f"{name}-title"), join(body))
+
+
+def _part(name: str, html: Html) -> Html:
+    return tag("div", html, data_part=name)

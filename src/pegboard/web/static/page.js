@@ -1,0 +1,72 @@
+// Keeps a page up to date and searches while one types; without it every page works by itself.
+"use strict";
+
+const times = (root) => {
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    time.textContent = new Date(time.dateTime).toLocaleTimeString();
+  }
+};
+
+// The server renders; here the new parts take the places of the old ones. A part that is being used
+// from the keyboard is left alone until the focus has gone, so that nobody loses their place.
+const replaceParts = (parts) => {
+  for (const [name, html] of Object.entries(parts)) {
+    const place = document.querySelector(`[data-part="${name}"]`);
+    if (!place || place.querySelector(":focus-visible")) continue;
+    const scrolled = place.querySelector(".wide")?.scrollLeft ?? 0;
+    place.innerHTML = html;
+    if (scrolled) place.querySelector(".wide").scrollLeft = scrolled;
+    times(place);
+  }
+};
+
+const follow = (names) => {
+  const state = document.getElementById("connection");
+  const pause = document.getElementById("pause");
+  let stream = null;
+  const say = (text) => { if (state.textContent !== text) state.textContent = text; };
+  const open = () => {
+    stream = new EventSource(`/ui/live?parts=${encodeURIComponent(names)}`);
+    stream.onopen = () => say("Live");
+    stream.onerror = () => say("Reconnecting …");
+    stream.onmessage = (message) => replaceParts(JSON.parse(message.data));
+  };
+  pause.hidden = false;
+  pause.addEventListener("click", () => {
+    const paused = pause.getAttribute("aria-pressed") !== "true";
+    pause.setAttribute("aria-pressed", String(paused));
+    if (paused) { stream.close(); say("Paused"); } else { open(); }
+  });
+  open();
+};
+
+const searchWhileTyping = (form) => {
+  const results = document.getElementById("results");
+  let waiting = 0;
+  let asked = 0;
+  const search = async () => {
+    const words = [...new FormData(form)].filter(([, value]) => value);
+    const query = new URLSearchParams(words).toString();
+    const mine = ++asked;
+    results.classList.add("stale");
+    try {
+      const answer = await fetch(`/ui/tools/list?${query}`);
+      if (answer.status === 401) { location.reload(); return; }
+      const html = await answer.text();
+      if (mine !== asked || !answer.ok) return;
+      results.innerHTML = html;
+      history.replaceState(null, "", query ? `/ui/tools?${query}` : "/ui/tools");
+    } catch {
+      if (mine === asked) results.querySelector("[role=status]").textContent = "The server does not answer.";
+    } finally {
+      if (mine === asked) results.classList.remove("stale");
+    }
+  };
+  form.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(search, 150); });
+  form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(waiting); search(); });
+};
+
+times(document);
+if (document.body.dataset.live) follow(document.body.dataset.live);
+const filters = document.getElementById("filters");
+if (filters) searchWhileTyping(filters);

@@ -1,0 +1,63 @@
+"""The site holds together: every page is in its menu, every link leads somewhere, snippets hold."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+MIGRATIONS = sorted((ROOT / "docs_src").glob("migrate_*.py"))
+TODO_TESTS = {
+    name: test
+    for name, test in runpy.run_path(str(ROOT / "docs_src" / "test_todo.py")).items()
+    if name.startswith("test_")
+}
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+
+
+def entries(nav: list[Any]) -> Iterator[str]:
+    for item in nav:
+        for target in item.values():
+            yield from [target] if isinstance(target, str) else entries(target)
+
+
+def test_every_page_is_in_the_menu_once() -> None:
+    nav = tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))["project"]["nav"]
+    assert sorted(entries(nav)) == [p.relative_to(DOCS).as_posix() for p in PAGES]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(DOCS).as_posix())
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    for link in _LINK.findall(_CODE.sub("", page.read_text("utf-8"))):
+        target, _, anchor = link.partition("#")
+        if "://" in target or not target:
+            continue
+        found = (page.parent / target).resolve()
+        assert found.exists(), link
+        assert not anchor or found.suffix == ".md", link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(DOCS).as_posix())
+def test_a_page_has_one_title(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    assert len(re.findall(r"^# \S", text, re.MULTILINE)) == 1
+
+
+@pytest.mark.parametrize("snippet", MIGRATIONS, ids=lambda p: p.stem)
+def test_the_code_after_a_migration_does_what_it_says(snippet: Path) -> None:
+    anyio.run(runpy.run_path(str(snippet))["main"])
+
+
+@pytest.mark.parametrize("name", TODO_TESTS)
+def test_the_tests_of_the_tutorial_pass(name: str) -> None:
+    TODO_TESTS[name]()

@@ -1,0 +1,38 @@
+"""A short run of what `python -m tests.fuzz.hostile` does at length."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+from tests.fuzz.hostile import Attacker, attack
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_hostile_requests_neither_crash_the_server_nor_leak_between_principals() -> None:
+    findings = await attack(1_500, seed=7)
+    assert findings.crashes == []
+    assert findings.leaks == []
+    assert findings.told >= 5, "the attack must reach the tools"
+    assert sum(findings.statuses.values()) > 1_400
+    assert set(findings.statuses) > {200, 400, 401, 404}
+
+
+async def test_memory_does_not_grow_with_the_number_of_requests() -> None:
+    await attack(100, seed=1)
+    tracemalloc.start()
+    try:
+        await attack(200, seed=2)
+        few = tracemalloc.get_traced_memory()[1]
+        tracemalloc.reset_peak()
+        await attack(600, seed=3)
+        many = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert many < few * 2 + 10_000_000
+
+
+def test_the_same_seed_makes_the_same_requests() -> None:
+    one, other = Attacker(3), Attacker(3)
+    assert [one.request() for _ in range(50)] == [other.request() for _ in range(50)]

@@ -1,0 +1,95 @@
+"""Reports: one file each, whole, safe, readable in light and dark."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from tests.boards import office_board
+
+from pegboard.measure import measure
+from pegboard.measure.charts import charts_of
+from pegboard.measure.html import report
+from pegboard.measure.measuring import Measurement, ServerCost, percent
+from pegboard.measure.svg import Bar, Chart, drawing
+
+pytestmark = pytest.mark.anyio
+
+HOSTILE = '<script>alert(1)</script>&"'
+
+
+@pytest.fixture
+async def measured() -> Measurement:
+    return await measure(office_board())
+
+
+async def test_the_picture_is_well_formed_and_has_a_bar_for_every_face(
+    measured: Measurement,
+) -> None:
+    root = ElementTree.fromstring(drawing(charts_of(measured)))
+    bars = [e for e in root.iter() if e.tag.endswith("rect")]
+    assert len(bars) == 3 * 6 + 1
+    assert "prefers-color-scheme: dark" in drawing(charts_of(measured))
+
+
+async def test_the_page_needs_nothing_from_elsewhere(measured: Measurement) -> None:
+    page = report(measured)
+    assert "<script" not in page
+    assert not re.search(r"""(src|href)\s*=|url\(|@import""", page)
+    assert "prefers-color-scheme: dark" in page
+
+
+async def test_the_page_is_whole(measured: Measurement) -> None:
+    tags = _Tags()
+    tags.feed(report(measured))
+    assert tags.open == []
+    assert tags.seen >= {"table", "svg", "h1", "h2"}
+
+
+async def test_the_page_has_the_figures(measured: Measurement) -> None:
+    page = report(measured)
+    for face, cost in measured.faces.items():
+        assert face in page
+        assert f"{cost.list:,}" in page
+    assert measured.dearest[0].id in page
+
+
+async def test_names_of_servers_cannot_write_into_a_report(measured: Measurement) -> None:
+    hostile = replace(measured, servers=(ServerCost(HOSTILE, 1, 1),), failures={HOSTILE: HOSTILE})
+    assert "<script" not in report(hostile)
+    assert "<script" not in drawing(charts_of(hostile))
+
+
+def test_a_chart_of_nothing_is_still_a_picture() -> None:
+    empty = Chart("Nothing", "at all", (Bar("none", 0),))
+    assert ElementTree.fromstring(drawing([empty])).attrib["viewBox"].startswith("0 0 720")
+
+
+@pytest.mark.parametrize(
+    ("part", "said"), [(0.5, "50.0%"), (0.99999, ">99.9%"), (1.0, "100.0%"), (-0.5, "-50.0%")]
+)
+def test_almost_all_is_not_called_all(part: float, said: str) -> None:
+    assert percent(part) == said
+
+
+class _Tags(HTMLParser):
+    """Notes which elements are open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag

@@ -1,0 +1,89 @@
+"""The official conformance suite against `pegboard serve --http`, in both eras that it knows.
+
+`docs/reference/conformance.md` lists what came of it; a test holds it to what the suite says.
+Install the suite with `npm ci` in `tests/official`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.conftest import missing_part
+from tests.e2e.test_serving import running_gateway
+from tests.gateway.support import ROOT
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+HERE = Path(__file__).parent
+PAGE = ROOT / "docs" / "reference" / "conformance.md"
+REVISIONS = ("2025-11-25", "2026-07-28")
+TASKS = "tasks are an extension, which the server behind the gateway here does not offer"
+REPAIRED = (
+    "schemas are listed as all model providers accept them: a top-level `allOf` or `else` is moved "
+    "inside, `$anchor` is resolved; arguments are checked against the original"
+)
+REASONS = {
+    **dict.fromkeys(
+        (
+            "tasks-lifecycle",
+            "tasks-capability-negotiation",
+            "tasks-wire-fields",
+            "tasks-request-state-removal",
+            "tasks-mrtr-input",
+            "tasks-request-headers",
+            "tasks-dispatch-and-envelope",
+            "tasks-required-task-error",
+            "tasks-mrtr-composition",
+        ),
+        TASKS,
+    ),
+    "json-schema-2020-12": REPAIRED,
+}
+"""Scenarios that do not pass; the suite scores none of them for these revisions."""
+
+_LINE = re.compile(r"^([✓✗]) ([a-z0-9-]+): \d+ passed, (\d+) failed$", re.MULTILINE)
+_UNSCORED = re.compile(r"^  [✓✗] ([a-z0-9-]+) \(", re.MULTILINE)
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+async def test_every_scenario_passes_that_applies(revision: str, tmp_path: Path) -> None:
+    told = await play(revision, tmp_path)
+    results = {name: int(failed) for _, name, failed in _LINE.findall(told)}
+    assert len(results) > 30, told[-2000:]
+    failing = {name for name, failed in results.items() if failed}
+    unscored = set(_UNSCORED.findall(told))
+    assert failing <= set(REASONS), told[-4000:]
+    assert failing <= unscored, "the suite scores what fails"
+    assert rendered(revision, results) in PAGE.read_text("utf-8"), rendered(revision, results)
+
+
+async def play(revision: str, folder: Path) -> str:
+    """What the suite says of a gateway in front of the server that it expects."""
+    suite = HERE / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
+    node = HERE / "node_modules" / "node" / "bin" / "node"
+    if not suite.exists() or not node.exists():
+        missing_part("the official conformance suite is not installed (npm ci in tests/official)")
+    config = folder / "pegboard.toml"
+    config.write_text(
+        f"face = 'eager'\n[servers.c]\ncommand = '{sys.executable}'\n"
+        f"args = ['{HERE / 'server.py'}']\nprefix = ''\n"
+    )
+    async with running_gateway(folder, config, patience=240) as (url, _):
+        command = [str(node), str(suite), "server", "--url", f"{url}/mcp"]
+        command += ["--requirements", revision, "-o", str(folder / "results")]
+        done = await anyio.run_process(command, check=False, cwd=folder)
+    return done.stdout.decode()
+
+
+def rendered(revision: str, results: dict[str, int]) -> str:
+    """The page's section about one revision."""
+    rows = [
+        f"| `{name}` | {'passes' if not failed else REASONS.get(name, 'fails')} |"
+        for name, failed in results.items()
+    ]
+    head = f"## {revision}\n\n| scenario | result |\n|---|---|\n"
+    return head + "\n".join(rows) + "\n"

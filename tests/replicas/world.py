@@ -1,0 +1,198 @@
+"""Real gateway processes on one real Redis, in front of one small server."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+SERVER = """
+import sys, time
+from pathlib import Path
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+
+here = Path(__file__).parent
+server = MCPServer("work")
+
+@server.tool(description="Lists many records.")
+def report(rows: int) -> list[dict]:
+    return [{"id": n, "text": f"record number {n} of a long report"} for n in range(rows)]
+
+@server.tool(description="Waits, then answers.")
+def wait(seconds: float) -> str:
+    time.sleep(seconds)
+    return "waited"
+
+@server.tool(description="Always fails because its backend is down.")
+def broken() -> str:
+    raise ToolError("connection refused by the database at db:5432")
+
+if (here / "more").exists():
+    @server.tool(description="A tool that came later.")
+    def later() -> str:
+        return "late"
+
+server.run()
+"""
+
+MODERN_META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+}
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+@dataclass
+class Replica:
+    """One gateway process."""
+
+    process: subprocess.Popen[str]
+    url: str
+    log: Path
+    client: httpx2.Client = field(default_factory=lambda: httpx2.Client(timeout=30))
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        """The JSON-RPC answer to one request of the modern era."""
+        return message(self.post(method, **params))
+
+    def post(self, method: str, **params: Any) -> httpx2.Response:
+        headers = {
+            "Accept": "application/json, text/event-stream",
+            "MCP-Protocol-Version": "2026-07-28",
+            "Mcp-Method": method,
+            **({"Mcp-Name": params["name"]} if "name" in params else {}),
+        }
+        params = {**params, "_meta": MODERN_META}
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return self.client.post(f"{self.url}/mcp", json=body, headers=headers)
+
+    def call(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """The result of one call."""
+        return self.ask("tools/call", name=name, arguments=arguments)["result"]
+
+    def text(self, name: str, **arguments: Any) -> str:
+        """The text of one call's result."""
+        return self.call(name, **arguments)["content"][0]["text"]
+
+    def open_session(self) -> str:
+        """The id of a new legacy session."""
+        body = {
+            "jsonrpc": "2.0", "id": 1, "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-11-25", "capabilities": {},
+                "clientInfo": {"name": "old", "version": "1"},
+            },
+        }  # fmt: skip
+        answer = self.legacy(body)
+        session = answer.headers["mcp-session-id"]
+        self.legacy({"jsonrpc": "2.0", "method": "notifications/initialized"}, session)
+        return session
+
+    def legacy(self, body: dict[str, Any], session: str | None = None) -> httpx2.Response:
+        headers = {"Accept": "application/json, text/event-stream"}
+        if session is not None:
+            headers |= {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-11-25"}
+        return self.client.post(f"{self.url}/mcp", json=body, headers=headers)
+
+
+def message(answer: httpx2.Response) -> dict[str, Any]:
+    if answer.headers["content-type"].startswith("text/event-stream"):
+        data = [line[5:] for line in answer.text.splitlines() if line.startswith("data:")]
+        return json.loads(data[-1])
+    return answer.json()
+
+
+@dataclass
+class World:
+    """A folder with a configuration, and the gateways that were started with it."""
+
+    folder: Path
+    store: str
+    settings: str = ""
+    replicas: list[Replica] = field(default_factory=list[Replica])
+
+    def __post_init__(self) -> None:
+        (self.folder / "server.py").write_text(SERVER)
+        command, script = json.dumps(sys.executable), json.dumps(str(self.folder / "server.py"))
+        (self.folder / "pegboard.toml").write_text(
+            f'face = "proxy"\n{self.settings}\n[store]\nurl = "{self.store}"\n'
+            f"[calls]\nbreaker_failures = 2\nbreaker_cooldown = 60.0\n"
+            f"[servers.work]\ncommand = {command}\nargs = [{script}]\n"
+        )
+
+    @property
+    def config(self) -> str:
+        return str(self.folder / "pegboard.toml")
+
+    def start(self, *, home: str = "kept", options: Sequence[str] = ()) -> Replica:
+        """Start a gateway and wait until it is ready."""
+        port = free_port()
+        log = self.folder / f"{port}.log"
+        line = [
+            sys.executable, "-m", "pegboard", "serve", "--config", self.config,
+            "--http", f"127.0.0.1:{port}", *options,
+        ]  # fmt: skip
+        environ = {**os.environ, "PEGBOARD_HOME": str(self.folder / home)}
+        with log.open("w") as stderr:
+            process = subprocess.Popen(line, stderr=stderr, env=environ, text=True)
+        replica = Replica(process, f"http://127.0.0.1:{port}", log)
+        self.replicas.append(replica)
+        _wait_ready(replica)
+        return replica
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """One command of the command line."""
+        line = [sys.executable, "-m", "pegboard", *words, "--config", self.config]
+        return subprocess.run(line, capture_output=True, text=True, check=False)
+
+    def stop(self) -> None:
+        for replica in self.replicas:
+            replica.client.close()
+            if replica.process.poll() is None:
+                replica.process.send_signal(signal.SIGTERM)
+        for replica in self.replicas:
+            try:
+                replica.process.wait(timeout=15)
+            except subprocess.TimeoutExpired:
+                replica.process.kill()
+                replica.process.wait()
+
+
+def handle_in(text: str) -> str:
+    """The handle in a spill notice."""
+    found = re.search(r'"?handle"?[:=] ?"?([A-Za-z0-9_-]+)', text)
+    assert found, text
+    return found.group(1)
+
+
+def _wait_ready(replica: Replica) -> None:
+    with httpx2.Client() as client:
+        for _ in range(600):
+            try:
+                if client.get(f"{replica.url}/ready").status_code == 200:
+                    return
+            except httpx2.HTTPError:
+                pass
+            try:
+                replica.process.wait(timeout=0.1)
+            except subprocess.TimeoutExpired:
+                continue
+            break
+    raise AssertionError(f"not ready: {replica.log.read_text()}")

@@ -1,0 +1,84 @@
+"""Boards and panels that the tests of the page share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+from starlette.testclient import TestClient
+
+from pegboard import Pegboard
+from pegboard.core.calls import Caller
+from pegboard.core.tools import Tool, constant, risk_of
+from pegboard.web import ServerLine, Viewer
+
+SERVERS = ("github", "calendar", "files", "search", "billing")
+VERBS = ("create", "list", "update", "delete", "export")
+THINGS = ("issue", "event", "file", "page", "invoice", "comment", "label", "report")
+RISKS = {
+    "list": {"readOnlyHint": True},
+    "export": {"readOnlyHint": True},
+    "delete": {"destructiveHint": True},
+}
+
+
+def large_board(size: int = 5_000) -> Pegboard:
+    """A board of many servers' tools, as a gateway would have them."""
+    board = Pegboard("company")
+    board.mount({}, [_tool(number) for number in range(size)])
+    return board
+
+
+def _tool(number: int) -> Tool:
+    verb, thing = VERBS[number % 5], THINGS[number // 5 % 8]
+    server = f"{SERVERS[number % len(SERVERS)]}-{number // 500}"
+    words = f"{verb.capitalize()} {'an' if thing[0] in 'aeiou' else 'a'} {thing} of area {number}"
+    hints = RISKS.get(verb, {"destructiveHint": False})
+    return Tool(
+        name=f"{verb}_{thing}_{number}",
+        definition=constant(
+            {
+                "type": "object",
+                "properties": {
+                    "title": {"type": "string", "description": "What it is called."},
+                    "area": {"type": "integer"},
+                },
+                "required": ["title"],
+            }
+        ),
+        server=server,
+        category=thing,
+        summary=words,
+        description=f"{words}. Takes a title and gives back what was done.",
+        annotations=hints,
+        risk=risk_of(hints) or "write",
+    )
+
+
+def servers() -> list[ServerLine]:
+    return [
+        ServerLine(name="github-0", state="ready", version="1.4.0", era="modern", in_flight=1),
+        ServerLine(name="files-0", state="cold", era="legacy"),
+        ServerLine(
+            name="billing-0",
+            state="failed",
+            problem="billing-0 did not start: the command was not found.",
+            retry_after=30,
+        ),
+    ]
+
+
+async def ada_or_bob(token: str | None) -> Viewer | None:
+    """Ada operates, Bob looks; nobody else is known."""
+    known = {"ada-key": Viewer(Caller("ada"), True), "bob-key": Viewer(Caller("bob"))}
+    return known.get(token or "")
+
+
+def visit(board: Pegboard, **page: Any) -> TestClient:
+    """A client of the application of a board."""
+    return TestClient(board.asgi(**page), base_url="http://127.0.0.1:8000")
+
+
+def proof_in(answer: httpx2.Response | Any) -> str:
+    """The proof that the form of a page carries."""
+    return answer.text.split('name="proof" value="')[1].split('"')[0]

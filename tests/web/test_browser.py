@@ -1,0 +1,265 @@
+"""The page in a real browser: what people do with it, how fast it is, and how it looks.
+
+All tests here are plain functions: while the browser is driven, its own event loop has the thread.
+With `PEGBOARD_SCREENSHOTS=1` the pictures of the documentation are made anew.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from tests.conformance.clients import served
+from tests.conftest import missing_part
+from tests.web.panels import ada_or_bob, large_board, servers
+
+from pegboard import Pegboard
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+from playwright.sync_api import Browser, Page, expect, sync_playwright  # noqa: E402
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+         "--disable-background-networking", "--disable-component-update"]  # fmt: skip
+PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
+PHONE = {"width": 375, "height": 740}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        missing_part("chromium is not installed")
+    with sync_playwright() as driver:
+        launched = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def board() -> Pegboard:
+    board = large_board(5_000)
+
+    @board.tool(category="notes", annotations={"readOnlyHint": True})
+    async def read_notes(topic: str) -> list[dict[str, str]]:
+        """Read all notes about a topic."""
+        return [{"title": f"{topic} {n}", "text": f"note {n} " * 40} for n in range(60)]
+
+    @board.tool(category="notes", annotations={"readOnlyHint": True})
+    async def count_notes() -> int:
+        """Count the notes."""
+        return 60
+
+    return board
+
+
+@pytest.fixture(scope="module")
+def url(board: Pegboard) -> Iterator[str]:
+    with served(board.asgi(servers=servers)) as address:
+        yield address
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A fresh window; whatever it complains of, a broken policy included, fails the test."""
+    context = browser.new_context(viewport={"width": 1200, "height": 820})
+    opened = context.new_page()
+    complaints: list[str] = []
+    opened.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    yield opened
+    context.close()
+    assert complaints == []
+
+
+def ask(url: str, method: str, **params: Any) -> None:
+    """Ask as a client of the modern era does."""
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": method,
+    }
+    if "name" in params:
+        headers["Mcp-Name"] = params["name"]
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+    httpx2.post(f"{url}/mcp/proxy", json=body, headers=headers).raise_for_status()
+
+
+def call(url: str, name: str, **arguments: str) -> None:
+    """Call a tool through the meta-tool for reading."""
+    given = {"name": name, "arguments": arguments}
+    ask(url, "tools/call", name="call_tool", arguments=given)
+
+
+def picture(page: Page, name: str) -> None:
+    if os.environ.get("PEGBOARD_SCREENSHOTS") == "1":
+        PICTURES.mkdir(exist_ok=True)
+        page.screenshot(path=PICTURES / f"{name}.png")
+
+
+def test_five_thousand_tools_are_shown_within_300_milliseconds(page: Page, url: str) -> None:
+    page.goto(url)
+    expect(page.locator("[data-part=figures]")).to_contain_text("everything would be")
+    page.goto(f"{url}/ui/tools?q=warm+up")  # what the first pages of a process make ready is made
+    for path in ("/", "/ui/tools", "/ui/tools?page=40"):
+        times: list[float] = []
+        for _ in range(5):
+            page.goto(url + path)
+            timing = "performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
+            times.append(page.evaluate(timing))
+        assert min(times) < 300, f"{path}: {times} ms"
+
+
+def test_the_figures_follow_calls_without_a_reload(page: Page, url: str) -> None:
+    page.goto(url)
+    expect(page.get_by_role("status")).to_have_text("Live")
+    expect(page.locator("[data-part=figures]")).to_contain_text("everything would be")
+    call(url, "count_notes")
+    expect(page.locator("[data-part=calls]")).to_contain_text("count_notes")
+    call(url, "read_notes", topic="garden")
+    expect(page.locator("[data-part=calls]")).to_contain_text("spilled")
+    ask(url, "tools/list")
+    expect(page.locator("[data-part=figures]")).to_contain_text("in 1 list and 2 results")
+    picture(page, "overview")
+
+
+def test_moving_parts_can_be_stopped(page: Page, url: str) -> None:
+    page.goto(f"{url}/ui/calls")
+    expect(page.get_by_role("status")).to_have_text("Live")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("status")).to_have_text("Paused")
+    rows = page.locator("[data-part=all-calls] tbody tr")
+    before = rows.count()
+    call(url, "count_notes")
+    page.get_by_role("button", name="Pause").click()
+    expect(rows).to_have_count(before + 1)
+
+
+def test_typing_a_task_finds_tools_and_says_why(page: Page, url: str) -> None:
+    page.goto(f"{url}/ui/tools")
+    page.get_by_label("What do you want to do?").press_sequentially("read my notes", delay=20)
+    expect(page.locator("#results li").first).to_contain_text("read_notes")
+    expect(page.locator("#results li").first.locator(".why").first).to_be_visible()
+    expect(page.get_by_role("status")).to_contain_text("best first")
+    assert page.url.endswith("?q=read+my+notes")
+    picture(page, "search")
+    page.get_by_label("Risk").select_option("destructive")
+    expect(page.locator("#results")).not_to_contain_text("read_notes")
+
+
+def test_a_search_stays_responsive_with_five_thousand_tools(page: Page, url: str) -> None:
+    page.goto(f"{url}/ui/tools?q=warm+up")
+    times: list[float] = []
+    for query in ("export a report", "delete an invoice", "label of area 77"):
+        began = time.perf_counter()
+        page.evaluate("q => fetch('/ui/tools/list?q=' + q).then(a => a.text())", query)
+        times.append(time.perf_counter() - began)
+    assert min(times) < 0.2, times
+
+
+def test_the_keyboard_reaches_everything(page: Page, url: str) -> None:
+    page.goto(f"{url}/ui/tools")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "q"
+    page.keyboard.type("count the notes")
+    page.keyboard.press("Enter")
+    expect(page.locator("#results li").first).to_contain_text("count_notes")
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent") == "count_notes":
+            break
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("count_notes")
+
+
+def test_a_tool_is_switched_off_by_a_click(page: Page, board: Pegboard, url: str) -> None:
+    page.goto(f"{url}/ui/tool?id=read_notes")
+    picture(page, "tool")
+    page.get_by_role("button", name="Switch off").click()
+    expect(page.get_by_role("button", name="Switch on")).to_be_visible()
+    assert "read_notes" not in [t.name for t in board.tools()]
+    page.get_by_role("button", name="Switch on").click()
+    expect(page.get_by_role("button", name="Switch off")).to_be_visible()
+    assert "read_notes" in [t.name for t in board.tools()]
+
+
+@pytest.mark.parametrize("path", ["/", "/ui/tools?q=export+a+report", "/ui/tool?id=read_notes",
+                                  "/ui/calls"])  # fmt: skip
+def test_nothing_is_wider_than_a_phone(browser: Browser, url: str, path: str) -> None:
+    context = browser.new_context(viewport={**PHONE}, device_scale_factor=1)  # pyright: ignore[reportArgumentType] a size
+    page = context.new_page()
+    page.goto(url + path)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    small = page.eval_on_selector_all(
+        "main button, main select, header nav a",
+        "all => all.filter(e => e.offsetParent && e.getBoundingClientRect().height < 24).length",
+    )
+    assert small == 0
+    if path.startswith("/ui/tools"):
+        picture(page, "phone")
+    context.close()
+
+
+CONTRAST = """() => {
+  const rgb = c => c.match(/[\\d.]+/g).map(Number);
+  const light = c => { const [r, g, b] = rgb(c).slice(0, 3).map(v => v / 255)
+    .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const ground = e => { for (; e; e = e.parentElement) {
+      const c = getComputedStyle(e).backgroundColor;
+      if (rgb(c)[3] !== 0) return c;
+    }
+    return "rgb(255,255,255)"; };
+  const low = [];
+  for (const e of document.querySelectorAll("main *, header *")) {
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
+    const a = light(getComputedStyle(e).color), b = light(ground(e));
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) low.push(`${e.tagName}.${e.className}: ${ratio.toFixed(2)}`);
+  }
+  return [...new Set(low)];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", ["/", "/ui/tools?q=delete+an+event", "/ui/tool?id=read_notes"])
+def test_every_text_stands_out_from_its_ground(
+    browser: Browser, url: str, scheme: str, path: str
+) -> None:
+    """WCAG 2.2, 1.4.3: at least 4.5 to 1."""
+    context = browser.new_context(
+        color_scheme="dark" if scheme == "dark" else "light",
+        viewport={"width": 1200, "height": 820},
+    )
+    page = context.new_page()
+    page.goto(url + path)
+    assert page.evaluate(CONTRAST) == []
+    if (scheme, path) == ("dark", "/"):
+        expect(page.locator("[data-part=figures]")).to_contain_text("everything would be")
+        picture(page, "dark")
+    context.close()
+
+
+def test_one_signs_in_with_a_key(browser: Browser, board: Pegboard) -> None:
+    page = browser.new_page()
+    with served(board.asgi(identify=ada_or_bob)) as url:
+        page.goto(f"{url}/ui/enter?token=")
+        page.get_by_label("Key or token").fill("ada-key")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+        expect(page.get_by_role("status")).to_have_text("Live")
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+        page.close()

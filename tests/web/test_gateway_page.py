@@ -1,0 +1,104 @@
+"""The page of a gateway, and `pegboard ui`: real servers behind it, real identities before it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from starlette.testclient import TestClient
+from tests.web.panels import proof_in
+
+from pegboard import Pegboard
+
+ROOT = Path(__file__).parents[2]
+KEYS = {"ada": "key-of-ada", "bob": "key-of-bob"}
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    """A gateway in front of the office and of a server that cannot be started."""
+    written = tmp_path / "pegboard.toml"
+    hashes = {who: hashlib.sha256(key.encode()).hexdigest() for who, key in KEYS.items()}
+    keys = "".join(
+        f'[[auth.keys]]\nprincipal = "{who}"\nsha256 = "{hashed}"\n'
+        for who, hashed in hashes.items()
+    )
+    written.write_text(
+        f"""
+[http]
+operators = ["ada"]
+[upstreams]
+folder = {json.dumps(str(tmp_path / "kept"))}
+[servers.office]
+command = {json.dumps(sys.executable)}
+args = [{json.dumps(str(ROOT / "tests" / "boards.py"))}]
+env = {{ PYTHONPATH = {json.dumps(f"{ROOT / 'src'}{os.pathsep}{ROOT}")}, PEGBOARD_FACE = "eager" }}
+[servers.broken]
+command = "no-such-program-here"
+[auth]
+kind = "keys"
+{keys}
+[[permissions.rules]]
+principals = ["bob"]
+effect = "deny"
+tools = ["*delete_*"]
+""",
+        "utf-8",
+    )
+    board = Pegboard.from_config(written)
+    assert board.tools()  # lists the servers and keeps what they have, however long that takes
+    with TestClient(board.asgi(), base_url="http://127.0.0.1:8000") as client:
+        yield client
+
+
+def as_(who: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {KEYS[who]}"}
+
+
+def test_a_gateway_asks_who_looks_and_shows_what_they_may_see(client: TestClient) -> None:
+    assert client.get("/").status_code == 401
+    overview = client.get("/", headers=as_("ada")).text
+    assert "office" in overview
+    assert "no-such-program-here" in overview
+    adas = client.get("/ui/tools?q=delete+a+document", headers=as_("ada")).text
+    bobs = client.get("/ui/tools?q=delete+a+document", headers=as_("bob")).text
+    assert "delete_document" in adas
+    assert "delete_document" not in bobs.split('id="results"')[1]
+    assert client.get("/ui/tool?id=office_delete_document", headers=as_("bob")).status_code == 404
+
+
+def test_the_configured_operator_switches_a_tool(client: TestClient) -> None:
+    shown = client.get("/ui/tool?id=office_echo", headers=as_("ada"))
+    form = {"proof": proof_in(shown), "id": "office_echo", "enabled": ""}
+    assert client.post("/ui/tool/switch", data=form, headers=as_("bob")).status_code == 403
+    off = client.post("/ui/tool/switch", data=form, headers=as_("ada"))
+    assert "Switch on" in off.text
+
+
+def test_pegboard_ui_shows_the_page_to_whoever_has_its_address(tmp_path: Path) -> None:
+    catalog = tmp_path / "tools.json"
+    entry = {"name": "greet", "description": "Say hello.", "inputSchema": {"type": "object"}}
+    catalog.write_text(json.dumps({"tools": [entry]}), "utf-8")
+    command = [sys.executable, "-m", "pegboard", "ui", "--catalog", str(catalog), "--no-browser"]
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert started.stdout is not None
+        found = re.search(
+            r"(http://127\.0\.0\.1:\d+)(/ui/enter\?token=\S+)", started.stdout.readline()
+        )
+        assert found
+        with httpx2.Client(base_url=found[1], follow_redirects=True) as visitor:
+            assert visitor.get("/ui/tools").status_code == 401
+            assert visitor.get(found[2]).status_code == 200
+            assert "greet" in visitor.get("/ui/tools").text
+    finally:
+        started.terminate()
+        started.communicate(timeout=10)
