@@ -133,7 +133,8 @@ def _token_rows(found: dict[str, dict[str, Any]]) -> Rows:
         beside = ", ".join(
             f"{_short(who)} {f['first_definition']:,}"
             for who, f in by.items()
-            if who in ("pegboard eager", "fastmcp bm25", "mcp-compressor", "lazy-mcp")
+            if who.split()[0] in ("fastmcp", "mcp-compressor", "lazy-mcp")
+            or who == "pegboard eager"
         )
         title = f"tokens until a tool can be called, {one['tools']} tools, {one['servers']} servers"
         rows.append([title, f"{by['pegboard proxy']['first_definition']:,}", beside])
