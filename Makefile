@@ -4,10 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := --quiet --disable-pip-version-check --no-input
-PEERS := .venv-peers
-PEERS_READY := $(PEERS)/.ready
 DOCS_VENV := .venv-docs
 DOCS_READY := $(DOCS_VENV)/.ready
+
+PEERS := .venv-peers
+PEERS_READY := $(PEERS)/.ready
 NODE_READY := tests/typescript/node_modules/.package-lock.json
 
 .PHONY: help demo test check lint bench bench-smoke docs lock clean
@@ -47,7 +48,7 @@ lock: $(READY)  ## Choose newer versions of the dependencies
 		-o requirements-docs.lock
 
 clean:  ## Remove what was made
-	@rm -rf $(VENV) $(PEERS) $(DOCS_VENV) dist build site .pytest_cache .ruff_cache .hypothesis tests/typescript/node_modules
+	@rm -rf $(VENV) $(DOCS_VENV) $(PEERS) dist build site .pytest_cache .ruff_cache .hypothesis tests/typescript/node_modules
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Pegboard needs Python 3.11 or later; try make PYTHON=python3.12")'
@@ -57,6 +58,12 @@ $(READY): pyproject.toml requirements.lock
 	@$(BIN)/python -m pip install $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
+# Apart from the rest, so that what the site is built with does not choose versions for the tests.
+$(DOCS_READY): requirements-docs.lock
+	@$(PYTHON) -m venv $(DOCS_VENV)
+	@$(DOCS_VENV)/bin/python -m pip install $(PIP) --require-hashes -r requirements-docs.lock
+	@touch $@
+
 # What we are measured beside lives apart: nothing of ours depends on it. Whatever cannot be installed
 # is missing from the tables, and they say so.
 $(PEERS_READY): benchmarks/requirements-peers.txt
@@ -64,12 +71,6 @@ $(PEERS_READY): benchmarks/requirements-peers.txt
 	@echo "Installing the peers into $(PEERS) ..."
 	@if $(PEERS)/bin/python -m pip install $(PIP) -r $<; then touch $@; else \
 		echo "Not all peers could be installed; measuring without them."; fi
-
-# Apart from the rest, so that what the site is built with does not choose versions for the tests.
-$(DOCS_READY): requirements-docs.lock
-	@$(PYTHON) -m venv $(DOCS_VENV)
-	@$(DOCS_VENV)/bin/python -m pip install $(PIP) --require-hashes -r requirements-docs.lock
-	@touch $@
 
 # The TypeScript clients are real parts of the tests; a machine without npm runs the rest.
 $(NODE_READY): tests/typescript/package.json tests/typescript/package-lock.json

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
-from tests.cli.terminal import Ran, pegboard, process
+from mcp import Client, StdioServerParameters
+from tests.cli.terminal import ROOT, Ran, pegboard, process
 
 COMMANDS = {
     "serve", "demo", "list", "search", "describe", "call", "fields", "doctor", "measure", "try",
@@ -215,6 +218,35 @@ def test_what_install_wrote_is_a_configuration_that_can_be_served(
     assert (value["done"], value["taken"]) == (True, ["office"])
     searched = pegboard("search", "create an issue", "--config", value["config"], home=tmp_path)
     assert "create_issue" in searched.out
+
+
+def _entry_of(config: Path, home: Path) -> dict[str, Any]:
+    """What `install` writes into a client that has this file; its servers have been listed once."""
+    path = home / ".cursor/mcp.json"
+    path.parent.mkdir()
+    path.write_bytes(config.read_bytes())
+    words = ("install", "cursor", "--face", "proxy", "--yes", "--json")
+    served = pegboard(*words, home=home).json["config"]
+    assert pegboard("list", "--config", served, home=home).code == 0
+    return json.loads(path.read_text())["mcpServers"]["pegboard"]
+
+
+def test_the_entry_that_install_wrote_starts_a_gateway_that_answers(
+    config: Path, tmp_path: Path
+) -> None:
+    entry = _entry_of(config, tmp_path)
+    env = {**os.environ, "PEGBOARD_HOME": str(tmp_path / "cache")}
+    server = StdioServerParameters(command=entry["command"], args=entry["args"], env=env, cwd=ROOT)
+
+    async def use() -> tuple[set[str], str]:
+        async with Client(server) as client:
+            names = {tool.name for tool in (await client.list_tools()).tools}
+            call = {"name": "office_list_projects", "arguments": {}}
+            return names, str((await client.call_tool("call_tool", call)).content)
+
+    names, called = anyio.run(use)
+    assert "search_tools" in names
+    assert "apollo" in called
 
 
 def test_install_asks_nobody_where_nobody_can_answer(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -59,6 +58,30 @@ tools = ["*delete_*"]
         yield client
 
 
+@pytest.fixture
+def held_back(tmp_path: Path) -> Iterator[TestClient]:
+    """A gateway on one's own machine, whose tools all wait for approval."""
+    written = tmp_path / "pegboard.toml"
+    written.write_text(
+        f"""
+[upstreams]
+folder = {json.dumps(str(tmp_path / "kept"))}
+[trust]
+mode = "approve"
+lock = {json.dumps(str(tmp_path / "pegboard.lock"))}
+[servers.office]
+command = {json.dumps(sys.executable)}
+args = [{json.dumps(str(ROOT / "tests" / "boards.py"))}]
+env = {{ PYTHONPATH = {json.dumps(f"{ROOT / 'src'}{os.pathsep}{ROOT}")}, PEGBOARD_FACE = "eager" }}
+""",
+        "utf-8",
+    )
+    board = Pegboard.from_config(written)
+    assert board.tools(include_disabled=True)
+    with TestClient(board.asgi(), base_url="http://127.0.0.1:8000") as client:
+        yield client
+
+
 def as_(who: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {KEYS[who]}"}
 
@@ -83,21 +106,54 @@ def test_the_configured_operator_switches_a_tool(client: TestClient) -> None:
     assert "Switch on" in off.text
 
 
+def test_a_definition_is_approved_as_it_was_shown_and_not_otherwise(held_back: TestClient) -> None:
+    shown = held_back.get("/ui/trust")
+    assert "office.echo" in shown.text
+    assert 'class="added"' in shown.text
+    form = {"proof": proof_in(shown), "server": "office", "tool": "echo"}
+    other = held_back.post("/ui/trust/approve", data={**form, "digest": "0" * 64})
+    assert other.status_code == 403
+    assert "changed again" in other.text
+    article = shown.text.split("office.echo")[1]
+    digest = article.split('name="digest" value="')[1].split('"')[0]
+    after = held_back.post("/ui/trust/approve", data={**form, "digest": digest})
+    assert "office.echo" not in after.text
+    assert "office.list_issues" in after.text
+
+
+def test_what_is_held_back_cannot_be_switched_on(held_back: TestClient) -> None:
+    shown = held_back.get("/ui/tool?id=office_echo").text
+    assert "Held back" in shown
+    assert "Switch" not in shown
+    form = {"proof": proof_in(held_back.get("/ui/trust")), "id": "office_echo", "enabled": "1"}
+    assert held_back.post("/ui/tool/switch", data=form).status_code == 403
+
+
+def test_a_rollout_is_begun_and_ended(held_back: TestClient) -> None:
+    form = {"proof": proof_in(held_back.get("/ui/rollout")), "face": "index", "by": "principal"}
+    begun = held_back.post("/ui/rollout/start", data={**form, "percent": "25"})
+    assert "25 % of callers, by principal, get the index face." in begun.text
+    assert "Tokens per session" in begun.text
+    for wrong in ("many", "101", "nan"):
+        assert (
+            held_back.post("/ui/rollout/start", data={**form, "percent": wrong}).status_code == 400
+        )
+    assert "No rollout is under way" in held_back.post("/ui/rollout/stop", data=form).text
+
+
 def test_pegboard_ui_shows_the_page_to_whoever_has_its_address(tmp_path: Path) -> None:
     catalog = tmp_path / "tools.json"
     entry = {"name": "greet", "description": "Say hello.", "inputSchema": {"type": "object"}}
     catalog.write_text(json.dumps({"tools": [entry]}), "utf-8")
     command = [sys.executable, "-m", "pegboard", "ui", "--catalog", str(catalog), "--no-browser"]
+    command.append("--json")
     started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert started.stdout is not None
-        found = re.search(
-            r"(http://127\.0\.0\.1:\d+)(/ui/enter\?token=\S+)", started.stdout.readline()
-        )
-        assert found
-        with httpx2.Client(base_url=found[1], follow_redirects=True) as visitor:
+        said = json.loads("".join(iter(started.stdout.readline, "}\n")) + "}")
+        with httpx2.Client(base_url=said["mcp"][: -len("/mcp")], follow_redirects=True) as visitor:
             assert visitor.get("/ui/tools").status_code == 401
-            assert visitor.get(found[2]).status_code == 200
+            assert visitor.get(said["page"]).status_code == 200
             assert "greet" in visitor.get("/ui/tools").text
     finally:
         started.terminate()

@@ -9,13 +9,14 @@ from __future__ import annotations
 import hmac
 import secrets
 import socket
+import sys
 import webbrowser
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pegboard.cli.boards import CatalogOption, ConfigOption, open_board
-from pegboard.cli.output import out
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board
+from pegboard.cli.output import out, print_json
 
 if TYPE_CHECKING:
     from pegboard.web.panel import Identify
@@ -30,6 +31,7 @@ def ui(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open a browser as well.")
     ] = True,
+    as_json: JsonOption = False,
 ) -> None:
     """Look at tools in a browser: search them, see what they cost, watch calls."""
     import uvicorn
@@ -39,14 +41,23 @@ def ui(
     with socket.create_server((_HOST, port)) as listening:
         address = f"http://{_HOST}:{listening.getsockname()[1]}"
         opened = f"{address}/ui/enter?token={token}"
-        out.print(f"The page:    {opened}", highlight=False, soft_wrap=True)
-        out.print(f"For clients: {address}/mcp", highlight=False, soft_wrap=True)
+        _say(opened, f"{address}/mcp", as_json=as_json)
         if browser:
             webbrowser.open(opened)
         settings = uvicorn.Config(
             board.asgi(identify=holder_of(token)), log_level="warning", timeout_graceful_shutdown=1
         )
         uvicorn.Server(settings).run(sockets=[listening])
+
+
+def _say(page: str, mcp: str, *, as_json: bool) -> None:
+    """Both addresses, at once: whoever reads them from a pipe is waiting."""
+    if as_json:
+        print_json({"page": page, "mcp": mcp})
+    else:
+        out.print(f"The page:    {page}", highlight=False, soft_wrap=True)
+        out.print(f"For clients: {mcp}", highlight=False, soft_wrap=True)
+    sys.stdout.flush()
 
 
 def holder_of(token: str) -> Identify:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pegboard.core.calls import Caller
 from pegboard.gateway.gateway import Gateway
+from pegboard.gateway.sections import rollout_section, trust_section
 from pegboard.upstream.servers import UpstreamStatus
 from pegboard.web import Panel, ServerLine, Viewer, panel_of
 from pegboard.web.panel import Identify
@@ -23,9 +24,11 @@ def gateway_panel(gateway: Gateway, **further: Any) -> Panel:
         lines = [server_line(status, gateway) for status in gateway.pool.status()]
         return lines + [_api_line(name, gateway) for name in gateway.offers.apis]
 
-    return panel_of(
-        gateway.board, gateway.board.parts, **{"view": gateway.view, "servers": servers, **further}
-    )
+    sections = [rollout_section(gateway.store)]
+    if gateway.trust.locks is not None:
+        sections.insert(0, trust_section(gateway.trust.locks))
+    own: dict[str, Any] = {"view": gateway.view, "servers": servers, "sections": tuple(sections)}
+    return panel_of(gateway.board, gateway.board.parts, **{**own, **further})
 
 
 def known_to(auth: Auth, settings: HttpSettings) -> Identify:

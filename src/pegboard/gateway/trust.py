@@ -45,6 +45,11 @@ class Trust:
             self._known = locks.read()
 
     @property
+    def locks(self) -> Locks | None:
+        """Where decisions are kept, if definitions are locked at all."""
+        return self._locks
+
+    @property
     def is_on(self) -> bool:
         """Whether anything can be held back."""
         return self._locks is not None

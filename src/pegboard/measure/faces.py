@@ -235,7 +235,7 @@ class _Under:
         request: object | None,
         whole: bool,
     ) -> View:
-        return await self._board.view(
+        view = await self._board.view(
             caller,
             session=session,
             structured=structured,
@@ -243,3 +243,4 @@ class _Under:
             request=request,
             whole=whole,
         )
+        return replace(view, options=replace(view.options, face="auto"))

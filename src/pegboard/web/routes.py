@@ -11,7 +11,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from pegboard.errors import NotPermitted, PegboardError
+from pegboard.core.lock import held_because
+from pegboard.errors import AmbiguousName, NotPermitted, PegboardError, ToolNotFound
 from pegboard.faces.face import find
 from pegboard.web import catalogue, layout, tool
 from pegboard.web.layout import document
@@ -22,6 +23,7 @@ from pegboard.web.security import Proofs, forget, form_of, guarded, remember, vi
 
 Answer: TypeAlias = Callable[[Request, Viewer], Awaitable[Response]]
 
+_STATUS: dict[type[PegboardError], int] = {NotPermitted: 403, ToolNotFound: 404, AmbiguousName: 404}
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 
@@ -64,7 +66,7 @@ class Page:
             try:
                 return guarded(await answer(request, viewer))
             except PegboardError as exc:
-                status = 403 if isinstance(exc, NotPermitted) else 404
+                status = _STATUS.get(type(exc), 400)
                 shown = layout.failure(self._panel, viewer, "That did not work", exc.message)
                 return guarded(HTMLResponse(shown, status))
 
@@ -119,7 +121,8 @@ class Page:
         chosen = find(view, request.query_params.get("id", ""))
         proofs = Proofs(request, viewer)
         figures = self._panel.live.snapshot()["tools"].get(chosen.id)
-        switch = tool.switch_form(chosen, proofs.field) if viewer.is_operator else None
+        may_switch = viewer.is_operator and held_because(chosen) is None
+        switch = tool.switch_form(chosen, proofs.field) if may_switch else None
         body = tool.page(chosen, self._panel.costs.tool(chosen), figures, switch)
         response = self._page(viewer, "/ui/tools", chosen.name, body)
         proofs.keep(response)
@@ -139,6 +142,8 @@ class Page:
         form = await self._checked(request, viewer)
         view = await self._panel.view(viewer.caller)
         chosen = find(view, form.get("id", ""))
+        if held_because(chosen) is not None:
+            raise NotPermitted(f"{chosen.name} is held back. It has to be approved first.")
         self._panel.switch(chosen.id, bool(form.get("enabled")))
         return RedirectResponse(tool.address(chosen), 303)
 
