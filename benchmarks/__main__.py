@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import traceback
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,9 @@ def run(name: str, profile: Profile, folder: Path) -> bool:
         figures = question.measure(profile)
     except (WrongAnswer, Ended) as exc:
         say(f"  {exc}")
+        return False
+    except Exception:  # the outermost loop: one question that breaks must not hide the others
+        traceback.print_exc()
         return False
     about = {
         "question": question.__doc__.splitlines()[0],

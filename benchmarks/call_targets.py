@@ -110,7 +110,7 @@ def targets(sizes: tuple[int, ...], *, peers: bool = True) -> list[Target]:
             Target("fastmcp bm25, call_tool", _fastmcp("bm25"),
                    lambda n, a: ("call_tool", {"name": n, "arguments": a})),
             Target("mcp-compressor", _compressor, modern=False,
-                   wrap=lambda n, a: ("up_invoke_tool", {"tool_name": n, "tool_input": a})),
+                   wrap=lambda n, a: ("invoke_tool", {"tool_name": n, "tool_input": a})),
             Target("lazy-mcp", _lazy, modern=False, wrap=lambda n, a: (
                 "invoke_command", {"server": "up", "command_name": n, "parameters": a})),
         ]  # fmt: skip

@@ -145,8 +145,8 @@ def section(figures: dict[str, Any]) -> str:
         " and through each gateway. CPU is that of the server when it is called directly, and of"
         " the gateway without the server when one stands between. Peers stand in front of that one"
         " server only, which is their best case: with several, FastMCP starts every server anew for"
-        f" each request. Pegboard has 50 or more other tools beside.\n\n{table(head, rows)}{gone}\n\n"
-        + _load(figures)
+        " each request. Pegboard has 50 or more other tools beside.\n\n"
+        f"{table(head, rows)}{gone}\n\n" + _load(figures)
     )
 
 

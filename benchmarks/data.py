@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,14 +14,6 @@ from typing import Any
 from benchmarks.runner import Missing
 
 CATALOG_SERVER = Path(__file__).with_name("catalog_server.py")
-GENERIC = (
-    "create an issue",
-    "find a file by its name",
-    "who is available tomorrow",
-    "delete old records",
-    "send a message to the team",
-    "show me the latest changes",
-)
 
 
 def bench_folder() -> Path | None:
@@ -79,11 +72,9 @@ class Catalogue:
 
     def configuration(self) -> dict[str, Any]:
         """An `mcpServers` file in which every server has its part of the tools."""
-        python = os.environ.get("PEGBOARD_BENCH_PYTHON", "/usr/bin/python3")
-        program = python if Path(python).exists() else "python3"
         return {
             "mcpServers": {
-                server: {"command": program, "args": self.arguments(server)}
+                server: {"command": sys.executable, "args": self.arguments(server)}
                 for server in self.servers
             }
         }

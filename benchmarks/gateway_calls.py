@@ -29,7 +29,7 @@ import anyio
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from gateway_servers import configuration  # noqa: E402 beside this program
+from gateway_servers import configuration  # noqa: E402
 from relay_overhead import ARGUMENTS, cpu_of, free_port, http_process  # noqa: E402
 
 OVERHEAD = str(HERE / "relay_overhead.py")

@@ -24,7 +24,7 @@ FIELDS = {
 }
 LATER = {
     "as sent": "",
-    "pegboard": "by `read_result`",
+    "pegboard": "by `read_result`, checked",
     "pegboard, whole": "",
     "pegboard, two fields": "by asking again",
     "fastmcp limit": "no",
@@ -40,9 +40,10 @@ def measure(profile: Profile) -> dict[str, Any]:
 
 async def _measure() -> dict[str, Any]:
     direct = await through(backend(), "sample", wrap=False)
+    readable: dict[str, str] = {}
     texts: dict[str, dict[str, str]] = {
         "as sent": direct,
-        "pegboard": await ours(direct, 4_000),
+        "pegboard": await ours(direct, 4_000, readable),
         "pegboard, whole": await ours(direct, None),
         "pegboard, two fields": projected(),
         "fastmcp limit": await limited(direct),
@@ -55,6 +56,9 @@ async def _measure() -> dict[str, Any]:
             texts[name] = await through(command, "samples_invoke_tool", wrap=True)
         except Missing as exc:
             gone[f"mcp-compressor {option}"] = str(exc)
+    for name, text in readable.items():
+        if kept(RESULTS[name], text) < 0.999:
+            raise WrongAnswer(f"`read_result` does not give back all of {name}")
     return {"results": _compared(texts), "missing": gone}
 
 

@@ -5,7 +5,9 @@
 `--compressor` is the program of mcp-compressor; without it, only we and FastMCP are measured. The
 results come from a server of the official SDK on stdio, as a client of it would get them. Over
 4,000 tokens we keep a result and say what is in it, and `read_result` reads the rest; `pegboard,
-all` is the whole of it in one text. FastMCP cuts what is over its limit, for good.
+all` is the whole of it in one text. FastMCP cuts what is over its limit, for good. `lost` is the
+share of the values in a result that a model cannot get at any more: not in the text, nor, with us,
+in what `read_result` gives.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +29,12 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.server import MCPServer
 
 from benchmarks.results_data import listings
-from pegboard.core.calls import Call, CallResult
+from pegboard.core.calls import LOCAL, Call, CallResult
+from pegboard.core.reading import Reading
 from pegboard.core.spill import SpillPolicy
 from pegboard.core.tools import Tool, constant
 from pegboard.dispatch.pipeline import compose
-from pegboard.dispatch.spill import spill_layer
+from pegboard.dispatch.spill import read_result, spill_layer
 from pegboard.dispatch.tables import table_layer
 from pegboard.store.memory import MemoryStore
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
@@ -74,15 +78,19 @@ async def through(command: list[str], tool: str, wrap: bool) -> dict[str, str]:
     return found
 
 
-async def ours(given: dict[str, str], budget: int | None) -> dict[str, str]:
+async def ours(
+    given: dict[str, str], budget: int | None, kept: dict[str, str] | None = None
+) -> dict[str, str]:
+    """What we send; with `kept`, that gets what can be read of the results that were kept back."""
     found: dict[str, str] = {}
     for name, text in given.items():
 
         async def run(call: Call, text: str = text) -> CallResult:
             return CallResult.text(text)
 
+        store = MemoryStore()
         spill = spill_layer(
-            store=MemoryStore(),
+            store=store,
             clock=time.time,
             random=os.urandom,
             count=count_tokens,
@@ -90,7 +98,47 @@ async def ours(given: dict[str, str], budget: int | None) -> dict[str, str]:
         )
         handler = compose([spill, table_layer(count=count_tokens)], run)
         found[name] = (await handler(Call(TOOL, {}))).output
+        if kept is not None:
+            kept[name] = found[name] + await read_all(store, found[name])
     return found
+
+
+async def read_all(store: MemoryStore, said: str, path: str | None = None) -> str:
+    """Every page of a kept result, as `read_result` gives them, and of what a page shortened."""
+    text, offset = "", 0
+    while said.startswith('{"handle"'):
+        page = await read_result(
+            json.loads(said)["handle"],
+            Reading(path=path, offset=offset),
+            store=store,
+            caller=LOCAL,
+            clock=time.time,
+            count=count_tokens,
+        )
+        text += json.dumps(page, ensure_ascii=False)
+        for inner in page.get("shortened", ()):
+            text += await read_all(store, said, inner)
+        if "next" not in page:
+            break
+        offset = page["next"]["offset"]
+    return text
+
+
+def lost(value: Any, text: str) -> float:
+    """The share of a result's values that a text does not have, in percent."""
+    leaves = sorted(set(_leaves(value)))
+    gone = sum(not any(form in text for form in (leaf, leaf.removesuffix(".0"))) for leaf in leaves)
+    return round(100 * gone / len(leaves), 1)
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, (dict, list)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(item)
+    elif isinstance(value, str):
+        yield from filter(None, value.split("\n"))
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield json.dumps(value)
 
 
 async def limited(given: dict[str, str]) -> dict[str, str]:
@@ -111,9 +159,10 @@ async def limited(given: dict[str, str]) -> dict[str, str]:
 
 async def main(compressor: str | None) -> None:
     direct = await through(backend(), "sample", wrap=False)
+    readable: dict[str, str] = {}
     texts = {
         "as sent": direct,
-        "pegboard": await ours(direct, 4_000),
+        "pegboard": await ours(direct, 4_000, readable),
         "pegboard, all": await ours(direct, None),
         "fastmcp": await limited(direct),
     }
@@ -126,13 +175,19 @@ async def main(compressor: str | None) -> None:
     tokens = {
         name: {who: count_tokens(said[name]) for who, said in texts.items()} for name in RESULTS
     }
-    print(json.dumps({"tokenizer": DEFAULT_TOKENIZER, "tokens": tokens}, indent=2))
+    texts["pegboard"] = readable
+    losses = {
+        name: {who: lost(value, said[name]) for who, said in texts.items()}
+        for name, value in RESULTS.items()
+    }
+    told = {"tokenizer": DEFAULT_TOKENIZER, "tokens": tokens, "lost, %": losses}
+    print(json.dumps(told, indent=2))
 
 
 if __name__ == "__main__":
     options = argparse.ArgumentParser()
     options.add_argument("--serve", action="store_true")
-    options.add_argument("--compressor")
+    options.add_argument("--compressor", default=os.environ.get("MCP_COMPRESSOR"))
     chosen = options.parse_args()
     if chosen.serve:
         serve()

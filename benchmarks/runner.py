@@ -147,6 +147,12 @@ def machine() -> dict[str, Any]:
     }
 
 
+def busy(figures: Mapping[str, Any]) -> bool:
+    """Whether others used the machine so much that times of this run say nothing."""
+    about = figures.get("machine", {"load_average": 0, "cores": 1})
+    return about["load_average"] > 3 * about["cores"]
+
+
 def _lines(path: str) -> list[str]:
     try:
         return Path(path).read_text(encoding="utf-8").splitlines()

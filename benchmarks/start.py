@@ -163,8 +163,8 @@ def section(figures: dict[str, Any]) -> str:
         " `tools/list`, and to the first answer that shows the tool wanted (a search, or the list"
         " of its server; with mcp-compressor the list itself). Processes and memory are those after"
         " that answer and before any call. *First start* has an empty cache folder and answers"
-        " before it has seen all servers; its call waits until it has. lazy-mcp is told which server to list.\n\n"
-        + table(head, rows)
+        " before it has seen all servers; its call waits until it has. lazy-mcp is told which"
+        " server to list.\n\n" + table(head, rows)
     )
 
 

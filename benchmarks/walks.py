@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.arguments import arguments_for, fits
 from benchmarks.contestants import Contestant, Ledger, Step, Task, echoed
-from benchmarks.data import GENERIC, Catalogue
+from benchmarks.data import Catalogue
 from benchmarks.runner import WrongAnswer
 
 
@@ -15,7 +15,7 @@ def tasks_of(catalogue: Catalogue, count: int) -> list[Task]:
     """So many tasks, evenly taken; only tools for which fitting arguments can be made."""
     schemas = {id: tool.get("inputSchema") or {} for id, tool in catalogue.by_id.items()}
     found: list[Task] = []
-    queries = catalogue.queries or generic(catalogue, count)
+    queries = catalogue.queries or described(catalogue, count)
     step = max(1, len(queries) // count)
     for query in queries[::step]:
         made = {i: arguments_for(schemas[i]) for i in query["relevant"] if i in schemas}
@@ -25,17 +25,13 @@ def tasks_of(catalogue: Catalogue, count: int) -> list[Task]:
     return found[:count]
 
 
-def generic(catalogue: Catalogue, count: int) -> list[dict[str, Any]]:
-    """Requests for a catalogue that has none: everyday ones, and the starts of descriptions.
-
-    Whatever answers counts as right for the everyday ones, since only what is read is counted.
-    """
+def described(catalogue: Catalogue, count: int) -> list[dict[str, Any]]:
+    """Requests for a catalogue that has none: how the descriptions of its tools begin."""
     step = max(1, len(catalogue.tools) // count)
     chosen = [tool for tool in catalogue.tools[::step] if tool.get("description")]
-    described = [
+    return [
         {"query": " ".join(t["description"].split()[:8]), "relevant": [t["id"]]} for t in chosen
     ]
-    return described or [{"query": q, "relevant": list(catalogue.by_id)} for q in GENERIC]
 
 
 @dataclass(frozen=True, slots=True)

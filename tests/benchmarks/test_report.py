@@ -46,5 +46,5 @@ def test_a_peer_that_is_ahead_is_named_among_the_losses() -> None:
 
 
 def test_a_missed_target_is_said() -> None:
-    one = {"what": "a call", "at_most": 5, "found": 9, "unit": "ms", "met": False}
-    assert "target missed: a call, 9 ms instead of 5" in losses({"parts": {"targets": [one]}})
+    one = {"what": "a call, ms", "at_most": 5, "found": 9, "met": False}
+    assert "target missed: a call, ms: 9 instead of 5" in losses({"parts": {"targets": [one]}})
