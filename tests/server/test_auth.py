@@ -236,7 +236,9 @@ def test_a_hidden_tool_looks_exactly_like_one_that_does_not_exist(
     hidden, unknown = (outcomes(url, stranger, n) for n in ("read_salary", "read_zalary"))
     assert hidden == unknown
     # Other words find other tools, so a search is compared by what it must not know.
-    found = ask(url, stranger, "tools/call", name="search_tools", arguments={"query": "read_salary"})
+    found = ask(
+        url, stranger, "tools/call", name="search_tools", arguments={"query": "read_salary"}
+    )
     assert "read_salary" not in found.text
     assert not any("payroll" in text.replace('"payroll"', "") for _, text in hidden)
 
