@@ -10,6 +10,9 @@ DOCS_READY := $(DOCS_VENV)/.ready
 PEERS := .venv-peers
 PEERS_READY := $(PEERS)/.ready
 NODE_READY := tests/typescript/node_modules/.package-lock.json
+SERVERS := .venv-servers
+SERVERS_READY := $(SERVERS)/.ready
+OFFICIAL_READY := tests/official/node_modules/.package-lock.json
 
 .PHONY: help demo test check lint bench bench-smoke docs lock clean
 
@@ -19,8 +22,8 @@ help:  ## Show what can be made
 demo: $(READY)  ## See in one screen what Pegboard does
 	@$(BIN)/pegboard demo
 
-test: $(READY) $(NODE_READY)  ## Run all tests that this machine has the parts for
-	@$(BIN)/python -m pytest
+test: $(READY) $(NODE_READY) $(OFFICIAL_READY) $(SERVERS_READY)  ## Run all tests that this machine has the parts for
+	@PEGBOARD_PYTHON_SERVERS="$(CURDIR)/$(SERVERS)/bin" $(BIN)/python -m pytest
 
 check: lint test  ## Run every check and all tests
 
@@ -48,7 +51,7 @@ lock: $(READY)  ## Choose newer versions of the dependencies
 		-o requirements-docs.lock
 
 clean:  ## Remove what was made
-	@rm -rf $(VENV) $(DOCS_VENV) $(PEERS) dist build site .pytest_cache .ruff_cache .hypothesis tests/typescript/node_modules
+	@rm -rf $(VENV) $(SERVERS) $(DOCS_VENV) $(PEERS) dist build site .pytest_cache .ruff_cache .hypothesis tests/*/node_modules
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Pegboard needs Python 3.11 or later; try make PYTHON=python3.12")'
@@ -72,9 +75,17 @@ $(PEERS_READY): benchmarks/requirements-peers.txt
 	@if $(PEERS)/bin/python -m pip install $(PIP) -r $<; then touch $@; else \
 		echo "Not all peers could be installed; measuring without them."; fi
 
-# The TypeScript clients are real parts of the tests; a machine without npm runs the rest.
-$(NODE_READY): tests/typescript/package.json tests/typescript/package-lock.json
+# Servers that we did not write, which need another version of the SDK than we do.
+$(SERVERS_READY): tests/e2e/servers.lock
+	@test -x $(SERVERS)/bin/python || $(PYTHON) -m venv $(SERVERS)
+	@echo "Installing other people's servers into $(SERVERS) ..."
+	@$(SERVERS)/bin/python -m pip install $(PIP) --require-hashes -r tests/e2e/servers.lock
+	@touch $@
+
+# The TypeScript clients and the official suite are real parts of the tests; a machine without npm
+# runs the rest.
+$(NODE_READY) $(OFFICIAL_READY): tests/%/node_modules/.package-lock.json: tests/%/package.json tests/%/package-lock.json
 	@if command -v npm >/dev/null 2>&1; then \
-		echo "Installing the TypeScript clients ..."; \
-		cd tests/typescript && npm ci --silent --no-audit --no-fund; \
+		echo "Installing the npm packages of tests/$* ..."; \
+		cd tests/$* && npm ci --silent --no-audit --no-fund; \
 	fi
