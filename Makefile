@@ -79,7 +79,7 @@ $(PEERS_READY): benchmarks/requirements-peers.txt
 $(SERVERS_READY): tests/e2e/servers.lock
 	@test -x $(SERVERS)/bin/python || $(PYTHON) -m venv $(SERVERS)
 	@echo "Installing other people's servers into $(SERVERS) ..."
-	@$(SERVERS)/bin/python -m pip install $(PIP) --require-hashes -r tests/e2e/servers.lock
+	@$(SERVERS)/bin/python -m pip install $(PIP) --no-deps --require-hashes -r tests/e2e/servers.lock
 	@touch $@
 
 # The TypeScript clients and the official suite are real parts of the tests; a machine without npm
