@@ -265,7 +265,7 @@ async def test_a_context_is_there_even_for_a_call_from_python(board: Pegboard) -
     def who(ctx: Context[Any, Any]) -> str:
         return type(ctx).__name__
 
-    assert await called(board, who) == {"result": "Context"}
+    assert await called(board, who) == {"result": "True"}
 
 
 @pytest.mark.anyio
