@@ -263,9 +263,9 @@ async def test_a_crash_is_logged_and_keeps_its_secrets(
 @pytest.mark.anyio
 async def test_a_context_is_there_even_for_a_call_from_python(board: Pegboard) -> None:
     def who(ctx: Context[Any, Any]) -> str:
-        return str(isinstance(ctx, Context))
+        return type(ctx).__name__
 
-    assert await called(board, who) == {"result": "True"}
+    assert (await called(board, who))["result"].endswith("Context")
 
 
 @pytest.mark.anyio
