@@ -41,7 +41,7 @@ class KeptIndexes:
         """The index kept for this content, or `None`."""
         path = self._path(fingerprint)
         try:
-            with np.load(path, allow_pickle=False) as parts:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as parts:
                 contents = _contents(dict(parts), meanings)
         except FileNotFoundError:
             return None

@@ -85,7 +85,7 @@ def _prepared(char: str) -> str:
     if char in "\t\n\r":
         return " "
     category = unicodedata.category(char)
-    if char == "\ufffd" or category in ("Cc", "Cf", "Cn", "Co", "Cs"):
+    if char == "\ufffd" or category in ("Cc", "Cf", "Co", "Cs"):
         return ""
     if category == "Zs" or char.isspace():
         return " "

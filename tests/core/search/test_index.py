@@ -78,6 +78,7 @@ def test_asking_for_a_whole_server_returns_it(office: SearchIndex) -> None:
 
 def test_a_query_about_one_tool_asks_for_no_group(office: SearchIndex) -> None:
     assert office.group("add a milestone") is None
+    assert office.group("list all my issues") is None
 
 
 def test_filters_leave_out_what_does_not_fit(office: SearchIndex) -> None:

@@ -23,7 +23,7 @@ CANDIDATES = 2_000
 
 FLOOR = 0.28  # a best score below it means that nothing fits
 WORDS_ALONE_FLOOR = 0.08
-TAIL = 0.4  # matches with a smaller share of the best score are noise
+TAIL = 0.3  # matches with a smaller share of the best score are noise
 
 
 def fused(lexical: Lexical, vectors: Vectors, place: Place, visible: np.ndarray) -> Floats:

@@ -25,14 +25,15 @@ STOP_WORDS = _words(
 )
 
 GROUP_WORDS = _words(
-    "all any anything category commands entire every everything functions stuff tools whole"
+    "actions anything category commands everything functions operations stuff toolbox tools"
 )
-"""Words that ask for a whole group of tools."""
+"""Words that ask for a whole group; "all" alone does not: "list all calendars" wants one tool."""
 
 GROUP_FILLERS = _words(
     """
-    a about and are available can concerning do for from give have i in is list me of on please
-    regarding related see server show that the there things to tool what which with works you your
+    a about all and any are available can concerning do entire every for from give have i in is
+    list me of on please regarding related see server show that the there things to tool what which
+    whole with works you your
     """
 )
 """Words that stand around the name of a group in such a query."""

@@ -1,0 +1,225 @@
+"""How well search finds the right tool, for ours and for the peers' rankers side by side.
+
+    queries = read_queries(path)
+    figures = evaluate(queries, rankers(board.index))
+
+A ranker is a function from a query to tool ids, best first, so any other can stand beside these.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pegboard.core.json import JsonObject
+from pegboard.core.search import SearchIndex
+from pegboard.core.search.fields import fields_of
+from pegboard.core.tools import Catalog, Tool
+from pegboard.errors import ConfigError
+
+Ranker: TypeAlias = Callable[[str], Sequence[str]]
+"""From a query to the ids of tools, best first."""
+
+DEPTH = 10
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A query and the ids of the tools that answer it."""
+
+    query: str
+    relevant: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Means over all queries: quality from 0 to 1, time in milliseconds."""
+
+    queries: int
+    recall_1: float
+    recall_3: float
+    recall_5: float
+    recall_10: float
+    hit_5: float
+    ndcg_10: float
+    mrr: float
+    p50_ms: float
+    p95_ms: float
+
+    def as_json(self) -> JsonObject:
+        """The figures with their usual names, rounded for people."""
+        names = {"ndcg_10": "ndcg@10", "hit_5": "hit@5"}
+        return {
+            names.get(name, name.replace("recall_", "recall@")): round(value, 4)
+            for name, value in asdict(self).items()
+        }
+
+
+def read_queries(path: Path) -> list[Judged]:
+    """The judged queries of a file of JSON lines: `{"query": ..., "relevant": [ids]}`.
+
+    Raises:
+        ConfigError: The file cannot be read, or a line of it is something else.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigError(f"The queries in {path} cannot be read: {exc}") from exc
+    found: list[Judged] = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            found.append(_judged(line, f"{path}:{number}"))
+    if not found:
+        raise ConfigError(f"There are no queries in {path}.")
+    return found
+
+
+def _judged(line: str, where: str) -> Judged:
+    try:
+        entry = json.loads(line)
+        query, relevant = entry["query"], entry["relevant"]
+    except (ValueError, KeyError, TypeError) as exc:
+        raise ConfigError(
+            f'{where} is no judged query; one looks like {{"query": "...", "relevant": ["id"]}}.'
+        ) from exc
+    if not isinstance(query, str) or not isinstance(relevant, list) or not relevant:
+        raise ConfigError(f"{where}: `query` must be text and `relevant` a list of tool ids.")
+    return Judged(query, frozenset(map(str, relevant)))
+
+
+def evaluate(queries: Sequence[Judged], rankers: Mapping[str, Ranker]) -> dict[str, Figures]:
+    """The figures of each ranker over the same queries."""
+    return {name: _figures(queries, ranker) for name, ranker in rankers.items()}
+
+
+def _figures(queries: Sequence[Judged], ranker: Ranker) -> Figures:
+    ranker("warm up")
+    rows: list[dict[str, float]] = []
+    times: list[float] = []
+    for judged in queries:
+        began = time.perf_counter()
+        ranking = ranker(judged.query)
+        times.append((time.perf_counter() - began) * 1e3)
+        rows.append(quality(ranking, judged.relevant))
+    means = {name: statistics.fmean(row[name] for row in rows) for name in rows[0]}
+    p95 = statistics.quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
+    return Figures(len(queries), **means, p50_ms=statistics.median(times), p95_ms=p95)
+
+
+def quality(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str, float]:
+    """The figures of one ranking: which of the right tools it has, and how early."""
+    hits = [tool in relevant for tool in ranking[:DEPTH]]
+    gain = sum(hit / math.log2(at + 2) for at, hit in enumerate(hits))
+    best = sum(1 / math.log2(at + 2) for at in range(min(DEPTH, len(relevant))))
+    first = hits.index(True) + 1 if any(hits) else 0
+    recalls = {f"recall_{k}": sum(hits[:k]) / len(relevant) for k in (1, 3, 5, 10)}
+    return {
+        **recalls,
+        "hit_5": float(any(hits[:5])),
+        "ndcg_10": gain / best,
+        "mrr": 1 / first if first else 0.0,
+    }
+
+
+def rankers(index: SearchIndex) -> dict[str, Ranker]:
+    """Ours over this index and, over its catalogue, plain BM25 and FastMCP's if it is installed."""
+    return {
+        "pegboard": ours(index),
+        "plain BM25": plain_bm25(index.catalog),
+        **fastmcp_rankers(index.catalog),
+    }
+
+
+def ours(index: SearchIndex) -> Ranker:
+    """Our ranker."""
+    return lambda query: [match.tool.id for match in index.search(query, DEPTH)]
+
+
+def plain_bm25(catalog: Catalog) -> Ranker:
+    """BM25 as in a textbook, over words as they are written."""
+    ids = [tool.id for tool in catalog]
+    texts = [Counter(_words(_everything(tool))) for tool in catalog]
+    lengths = [text.total() for text in texts]
+    average = statistics.fmean(lengths) if lengths else 1.0
+    holding = Counter(word for text in texts for word in text)
+
+    def rank(query: str) -> Sequence[str]:
+        scores = [0.0] * len(ids)
+        for word in _words(query):
+            if not holding[word]:
+                continue
+            rarity = math.log1p((len(ids) - holding[word] + 0.5) / (holding[word] + 0.5))
+            for at, text in enumerate(texts):
+                if count := text[word]:
+                    usual = 1.5 * (0.25 + 0.75 * lengths[at] / average)
+                    scores[at] += rarity * count * 2.5 / (count + usual)
+        best = sorted(range(len(ids)), key=lambda at: -scores[at])[:DEPTH]
+        return [ids[at] for at in best if scores[at] > 0]
+
+    return rank
+
+
+def _everything(tool: Tool) -> str:
+    fields = fields_of(tool)
+    parts = (fields.server, fields.name, fields.description, fields.parameters)
+    return " ".join((*parts, fields.parameter_text))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def fastmcp_rankers(catalog: Catalog) -> dict[str, Ranker]:
+    """FastMCP's two searches as installed; none when it is not.
+
+    A regex is what a model would write for the query: its longer words, any of them.
+    """
+    try:
+        from fastmcp.server.transforms.search import BM25SearchTransform, RegexSearchTransform
+        from fastmcp.tools.base import Tool as FastTool
+    except ImportError:
+        return {}
+    ids: dict[str, str] = {}
+    tools: list[Any] = []
+    for tool in catalog:
+        name = f"{tool.server}_{tool.name}" if tool.server else tool.name
+        if name not in ids:
+            ids[name] = tool.id
+            tools.append(
+                FastTool(name=name, description=tool.description, parameters=tool.input_schema)
+            )
+
+    def ranker(transform: Any, pattern: Callable[[str], str]) -> Ranker:
+        def rank(query: str) -> Sequence[str]:
+            found: Sequence[Any] = _finished(transform._search(tools, pattern(query)))
+            return [ids[tool.name] for tool in found]
+
+        return rank
+
+    return {
+        "FastMCP BM25": ranker(BM25SearchTransform(max_results=DEPTH), str),
+        "FastMCP regex": ranker(RegexSearchTransform(max_results=DEPTH), _any_long_word),
+    }
+
+
+def _any_long_word(query: str) -> str:
+    return "|".join(word for word in _words(query) if len(word) > 3) or re.escape(query)
+
+
+def _finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """The result of a coroutine that waits for nothing, without the cost of a loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    coroutine.close()
+    raise RuntimeError("The ranker waits for something; it needs a loop to run in.")

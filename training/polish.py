@@ -1,0 +1,159 @@
+"""Teach a finished student short phrases, and hold it still everywhere else.
+
+    python training/polish.py --base BASE_FOLDER --student student.safetensors... \
+        --corpus corpus.json.gz --out polished.safetensors
+
+Requests in the written data are sentences; models and people also search with two or three words
+("open a ticket"). A few minutes on a CPU: contrast over `data/phrases.txt`, and for as many texts of
+the corpus the vectors that the student had before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from pathlib import Path
+
+import numpy as np
+import torch
+from distil import Headed
+from nets import DEVICE, Encoder, Texts, load_corpus
+from quantise import rows as quantised_rows
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+
+from pegboard.core.search.fields import Fields, passage
+
+STEPS, BATCH, RATE, TEMPERATURE, STILL = 160, 32, 3e-5, 0.05, 20.0
+LENGTH = 64
+
+
+def operations(path: Path) -> list[tuple[list[str], list[str]]]:
+    """Passages of the tools that do one thing, and phrases for it."""
+    found: list[tuple[list[str], list[str]]] = []
+    for paragraph in path.read_text(encoding="utf-8").split("\n\n")[1:]:
+        tools: list[str] = []
+        for line in paragraph.strip().splitlines():
+            if line.startswith(">"):
+                found.append((tools, [p.strip() for p in line[1:].split(";")]))
+            else:
+                server, name, description = (part.strip() for part in line.split("|"))
+                tools.append(passage(Fields(name, "", server, "", description, "", "")))
+    return found
+
+
+def load_student(base: Path, files: list[Path]) -> Headed:
+    """The student from its eight-bit tensors."""
+    raw = {k: v for path in files for k, v in load_file(path).items()}
+    state = {k: v for k, v in raw.items() if "|" not in k}
+    state |= {k[:-2]: v.float() * raw[f"{k[:-2]}|s"] for k, v in raw.items() if k.endswith("|q")}
+    body = Encoder.load(base).factor(state["net.embeddings.word_embeddings.0.weight"].shape[1])
+    for at, layer in enumerate(body.net.encoder.layer):
+        width = state[f"net.encoder.layer.{at}.intermediate.dense.bias"].shape[0]
+        layer.intermediate.dense = torch.nn.Linear(384, width)
+        layer.output.dense = torch.nn.Linear(width, 384)
+    student = Headed(body, torch.eye(384))
+    _, unexpected = student.load_state_dict(state, strict=False)
+    if unexpected:
+        raise SystemExit(f"unknown weights: {unexpected[:3]}")
+    return student.to(DEVICE)
+
+
+def hits(
+    model: Encoder, texts: Texts, ops: list[tuple[list[str], list[str]]]
+) -> tuple[float, float]:
+    """How often a right tool comes first, and among the first three, over all tools of the phrases."""
+    tools = [(t, at) for at, (names, _) in enumerate(ops) for t in names]
+    owner = np.array([at for _, at in tools])
+    vectors = model.vectors(texts, texts.numbers([t for t, _ in tools]))
+    first, three, count = 0, 0, 0
+    for at, (_, phrases) in enumerate(ops):
+        scores = model.vectors(texts, texts.numbers(phrases)) @ vectors.T
+        order = owner[scores.argsort(dim=1, descending=True).cpu().numpy()]
+        first += (order[:, 0] == at).sum()
+        three += (order[:, :3] == at).any(axis=1).sum()
+        count += len(phrases)
+    return 100 * first / count, 100 * three / count
+
+
+def polish(
+    model: Headed,
+    texts: Texts,
+    ops: list[tuple[list[str], list[str]]],
+    still: np.ndarray,
+    before: torch.Tensor,
+    seed: int,
+) -> None:
+    rng = random.Random(seed)
+    torch.manual_seed(seed)
+    pairs = [
+        (p, t, at) for at, (tools, phrases) in enumerate(ops) for p in phrases for t in [tools]
+    ]
+    everything = [(t, at) for at, (tools, _) in enumerate(ops) for t in tools]
+    model.eval()  # without dropout: what shall stay is compared exactly
+    for parameter in model.net.embeddings.parameters():
+        parameter.requires_grad_(False)
+    learning = [p for p in model.parameters() if p.requires_grad]
+    optimiser = torch.optim.AdamW(learning, lr=RATE, weight_decay=0.01)
+    for step in range(STEPS):
+        for group in optimiser.param_groups:
+            group["lr"] = RATE * min(1, (step + 1) / 20) * max(0.02, 1 - step / STEPS)
+        drawn = rng.sample(pairs, BATCH)
+        chosen = [(rng.choice(tools), at) for _, tools, at in drawn] + rng.sample(everything, BATCH)
+        owner = torch.tensor([at for _, at in chosen])
+        right = torch.tensor([at for _, _, at in drawn])[:, None] == owner[None]
+        queries = model(texts, texts.numbers([p for p, _, _ in drawn]))
+        tools = model(texts, texts.numbers([t for t, _ in chosen]))
+        logits = queries @ tools.T / TEMPERATURE
+        right = right.to(DEVICE)
+        loss = (logits.logsumexp(1) - logits.masked_fill(~right, -1e4).logsumexp(1)).mean()
+        rows = np.array(rng.sample(range(len(still)), BATCH))
+        ours = model(texts, still[rows])
+        calm = 1 - (ours * before[torch.from_numpy(rows).to(DEVICE)]).sum(-1)
+        optimiser.zero_grad()
+        (loss + STILL * calm.mean()).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        if step % 20 == 0:
+            print(f"step {step} loss {loss.item():.3f} moved {calm.mean().item():.4f}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--base", type=Path, required=True)
+    parser.add_argument("--student", type=Path, nargs="+", required=True)
+    parser.add_argument("--corpus", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--check", action="store_true", help="hold every seventh operation back")
+    options = parser.parse_args()
+    ops = operations(Path(__file__).parent / "data" / "phrases.txt")
+    learned = [op for at, op in enumerate(ops) if not (options.check and at % 7 == 3)]
+    corpus = load_corpus(options.corpus)
+    rng = random.Random(0)
+    calm = [q for s in corpus["sets"] for q, _ in s["train"]] + [
+        t for s in corpus["sets"] if s["train"] for t in s["tools"]
+    ]
+    calm = rng.sample(list(dict.fromkeys(calm)), 4_000)
+    phrases = [t for tools, said in ops for t in (*tools, *said)]
+    tokenizer = Tokenizer.from_file(str(options.base / "tokenizer.json"))
+    texts = Texts([*phrases, *calm], tokenizer, LENGTH)
+    model = load_student(options.base, options.student)
+    still = texts.numbers(calm)
+    print("before", hits(model, texts, ops), flush=True)
+    before = model.vectors(texts, still, 64)
+    polish(model, texts, learned, still, before, options.seed)
+    print("after", hits(model, texts, ops))
+    if options.check:
+        print("held back", hits(model, texts, [op for op in ops if op not in learned]))
+    state: dict[str, torch.Tensor] = {}
+    for name, value in model.state_dict().items():
+        if value.ndim == 2 and name != "head" and "position" not in name and "type" not in name:
+            state[f"{name}|q"], state[f"{name}|s"] = (v.contiguous() for v in quantised_rows(value))
+        elif "pooler" not in name:
+            state[name] = value.float().contiguous()
+    save_file(state, options.out)
+
+
+if __name__ == "__main__":
+    main()
