@@ -81,14 +81,25 @@ def test_vectors_are_made_in_the_background(topics: TopicEmbedder, catalog_of: C
     assert finder.index(catalog).lacking() == []
 
 
-def test_closing_an_idle_finder_ends_its_thread(
-    topics: TopicEmbedder, catalog_of: CatalogOf
-) -> None:
+def test_closing_a_finder_ends_its_thread(topics: TopicEmbedder, catalog_of: CatalogOf) -> None:
+    before = set(threading.enumerate())
     finder = Finder(LocalMeanings(embedder=topics))
-    finder.prepare(catalog_of(**TOOLS))
+    finder.index(catalog_of(**TOOLS))
     finder.start()
     finder.close()
-    assert "pegboard-vectors" not in {thread.name for thread in threading.enumerate()}
+    assert set(threading.enumerate()) <= before
+
+
+def test_a_finder_with_nothing_to_do_has_no_thread(
+    topics: TopicEmbedder, catalog_of: CatalogOf
+) -> None:
+    before = set(threading.enumerate())
+    finder = Finder(LocalMeanings(embedder=topics))
+    finder.index(catalog_of(**TOOLS))
+    finder.start()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+    assert set(threading.enumerate()) <= before
 
 
 def test_the_same_query_is_embedded_once(topics: TopicEmbedder, catalog_of: CatalogOf) -> None:

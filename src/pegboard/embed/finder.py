@@ -45,9 +45,9 @@ class Finder:
         self._kept = kept
         self._index: SearchIndex | None = None
         self._lock = threading.Lock()
+        self._background = False
         self._thread: threading.Thread | None = None
-        self._work = threading.Event()
-        self._closing = False
+        self._stopping = threading.Event()
 
     def index(self, catalog: Catalog, fingerprint: str | None = None) -> SearchIndex:
         """The index of the catalogue, with the vectors that are there.
@@ -66,7 +66,7 @@ class Finder:
             else:
                 return current
             self._index = current
-        self._work.set()
+            self._wake()
         return current
 
     def prepare(self, catalog: Catalog, progress: Progress | None = None) -> SearchIndex:
@@ -81,19 +81,20 @@ class Finder:
         return self._refresh()
 
     def start(self) -> None:
-        """Begin to make vectors in the background; does nothing when that has begun."""
-        if self._thread is None:
-            self._closing = False
-            self._thread = threading.Thread(target=self._run, name="pegboard-vectors", daemon=True)
-            self._thread.start()
+        """Make vectors in the background from now on, whenever some are lacking."""
+        with self._lock:
+            self._background = True
+            self._wake()
 
     def close(self) -> None:
         """Stop making vectors; those made are kept."""
-        self._closing = True
-        self._work.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        with self._lock:
+            self._background = False
+            thread = self._thread
+        self._stopping.set()
+        if thread is not None:
+            thread.join()
+        self._stopping.clear()
 
     def _first(self, catalog: Catalog, fingerprint: str | None) -> SearchIndex:
         if self._kept is None or fingerprint is None:
@@ -111,22 +112,36 @@ class Finder:
             self._index = self._index.refreshed()
             return self._index
 
+    def _wake(self) -> None:
+        """A thread is at work; it ends by itself, so that an idle finder has none."""
+        if self._background and self._index is not None and self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="pegboard-vectors", daemon=True)
+            self._thread.start()
+
     def _run(self) -> None:
-        while not self._closing:
-            self._work.wait()
-            self._work.clear()
+        seen: Catalog | None = None
+        while (index := self._next(seen)) is not None:
+            seen = index.catalog
             try:
-                self._make_lacking()
+                self._make_lacking(index)
             except Exception:
                 logger.exception("Making vectors failed; it goes on when the catalogue changes.")
 
-    def _make_lacking(self) -> None:
-        """One vector after another for the current index, shown from time to time."""
-        index = self._index
+    def _next(self, seen: Catalog | None) -> SearchIndex | None:
+        """The index to work on next; with `None` this thread is at its end."""
+        with self._lock:
+            index = self._index
+            if self._stopping.is_set() or index is None or index.catalog is seen:
+                self._thread = None
+                return None
+            return index
+
+    def _make_lacking(self, index: SearchIndex) -> None:
+        """One vector after another for this index, shown from time to time."""
         made: list[tuple[bytes, Exact]] = []
         shown = time.monotonic()
-        for key, tool in index.lacking() if index is not None else ():
-            if self._closing or self._work.is_set():
+        for key, tool in index.lacking():
+            if self._stopping.is_set() or self._overtaken(index):
                 break
             self._meanings.give_way()
             made.append((key, self._meanings.make([passage(fields_of(tool))])))
@@ -134,6 +149,9 @@ class Finder:
                 self._show(made)
                 shown = time.monotonic()
         self._show(made)
+
+    def _overtaken(self, index: SearchIndex) -> bool:
+        return self._index is None or self._index.catalog is not index.catalog
 
     def _show(self, made: list[tuple[bytes, Exact]]) -> None:
         if made:
