@@ -427,6 +427,7 @@ class Pegboard:
             constant=None if constant is None else self.policy.visible(constant, caller),
             is_complete=self.is_complete,
             observer=self.parts.observer,
+            count=self.parts.count,
             notes=notes,
             structured=structured or self.options.structured,
             params=params or {},

@@ -47,6 +47,7 @@ from pegboard.observe.in_flight import InFlight
 from pegboard.observe.live import Live
 from pegboard.observe.log import EventLog
 from pegboard.observe.otel import Spans
+from pegboard.observe.otel_metrics import Meters
 from pegboard.observe.several import Several
 from pegboard.ports import Handler, Layer, Observer, Store
 from pegboard.store.memory import MemoryStore
@@ -64,7 +65,9 @@ class Parts:
     in_flight: InFlight = field(default_factory=InFlight)
     live: Live = field(default_factory=Live)
     observers: tuple[Observer, ...] = ()
-    """Told of every event beside `in_flight`, `live`, the log and open traces."""
+    """Told of every event beside `in_flight`, `live`, the log and OpenTelemetry."""
+    count: Callable[[str], int] | None = None
+    """Counts the tokens of calls, where somebody wants to know them."""
     alternatives: Callable[[Call], Iterable[Tool]] = lambda call: ()
     layers: tuple[Layer, ...] = ()
     """Further layers, just inside `observe`: permissions, locks, rate limits."""
@@ -72,13 +75,14 @@ class Parts:
     @cached_property
     def observer(self) -> Observer:
         """Everyone who is told of events, as one."""
-        return Several(self.in_flight, self.live, EventLog(), Spans(), *self.observers)
+        told = (self.in_flight, self.live, EventLog(), Spans(), Meters(), *self.observers)
+        return Several(*told)
 
 
 def pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
     """The handler that carries out a call through every layer."""
     layers: list[Layer] = [
-        observe(Watching(observer=parts.observer)),
+        observe(Watching(observer=parts.observer, count=parts.count)),
         *parts.layers,
         permit,
         *_result_layers(options, parts),

@@ -69,6 +69,27 @@ class CallFinished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallUnmade:
+    """A call was turned away before there was one: no such tool for this caller, the wrong way in.
+
+    A tool that the caller may not see is told of as it is to them: as a name that nobody has.
+    `arguments` is their digest.
+    """
+
+    kind: ClassVar[str] = "call.unmade"
+
+    at: float
+    name: str
+    error: str
+    arguments: str
+    principal: str = "local"
+    client: str | None = None
+    session: str | None = None
+    face: str | None = None
+    via: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallRetried:
     """An attempt failed and another will be made after `delay`."""
 
@@ -133,6 +154,20 @@ class DescribeAnswered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSent:
+    """A client was sent what a model reads. `what` is the method, or the name of the meta-tool."""
+
+    kind: ClassVar[str] = "answer.sent"
+
+    at: float
+    face: str
+    what: str
+    tokens: int
+    principal: str = "local"
+    client: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsEnabled:
     """A session's list changed."""
 
@@ -184,10 +219,12 @@ class StoreStateChanged:
 Event: TypeAlias = (
     CallStarted
     | CallFinished
+    | CallUnmade
     | CallRetried
     | ListAnswered
     | SearchAnswered
     | DescribeAnswered
+    | AnswerSent
     | ToolsEnabled
     | UpstreamStateChanged
     | BreakerChanged

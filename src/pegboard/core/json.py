@@ -38,14 +38,23 @@ def digest(value: Json) -> str:
 
 def _within_canonical_range(value: Json) -> Json:
     """RFC 8785 numbers are IEEE doubles; schemas in the wild carry 64-bit bounds and even NaN."""
-    if isinstance(value, bool) or value is None or isinstance(value, str):
+    if isinstance(value, bool) or value is None:
         return value
+    if isinstance(value, str):
+        return _paired(value)
     if isinstance(value, int):
         return value if abs(value) <= _LARGEST_EXACT_INTEGER else str(value)
     if isinstance(value, float):
         return value if abs(value) < float("inf") else str(value)
     if isinstance(value, dict):
-        return {str(k): _within_canonical_range(v) for k, v in value.items()}
+        return {_paired(str(k)): _within_canonical_range(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [_within_canonical_range(v) for v in value]
     return str(value)
+
+
+def _paired(text: str) -> str:
+    """The text with halves of surrogate pairs, which UTF-8 cannot carry, spelled out and marked."""
+    if not any("\ud800" <= character <= "\udfff" for character in text):
+        return text
+    return "\0" + text.encode("utf-8", "backslashreplace").decode()

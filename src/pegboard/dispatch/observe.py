@@ -160,7 +160,7 @@ class _Watch:
             if noted.tokens_in is None:
                 noted.tokens_in = count(compact(self._call.arguments))
             if noted.tokens_out is None and self.result is not None:
-                noted.tokens_out = count(_as_read(self.result))
+                noted.tokens_out = count(as_read(self.result))
         except Exception:
             logger.exception("The tokens of a call of %s could not be counted.", self._call.tool.id)
         if noted.tokens_out_before is None:
@@ -192,7 +192,7 @@ def _error_kind(result: CallResult | None) -> str:
             return "tool_error"
 
 
-def _as_read(result: CallResult) -> str:
+def as_read(result: CallResult) -> str:
     """The text that a model is given: the text blocks, or the structured content without any."""
     texts = [b["text"] for b in result.content if isinstance(b.get("text"), str)]
     if texts or result.structured is None:

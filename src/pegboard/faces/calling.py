@@ -9,6 +9,7 @@ from pegboard.core.tools import RISKS, Catalog, Risk, Tool
 from pegboard.errors import InvalidArguments, NotPermitted
 from pegboard.faces.face import MetaTool, View, find, parameters
 from pegboard.faces.reading import is_reading, read_on
+from pegboard.faces.unmade import told_of
 
 CALL_TOOL_OF: dict[Risk, str] = {
     "read": "call_tool",
@@ -85,11 +86,11 @@ def _call_tool(name: str, text: str, risk: Risk, view: View) -> MetaTool:
     async def answer(view: View, arguments: JsonObject) -> CallResult:
         if is_reading(view, arguments["name"]):
             return await read_on(view, arguments.get("arguments"))
-        tool = find(view, arguments["name"])
-        require_risk(tool, risk, name)
-        call = view.call(
-            tool, tool_arguments(tool, arguments), via=name, shape=requested_shape(arguments)
-        )
+        with told_of(view, arguments["name"], arguments.get("arguments"), via=name):
+            tool = find(view, arguments["name"])
+            require_risk(tool, risk, name)
+            own = tool_arguments(tool, arguments)
+            call = view.call(tool, own, via=name, shape=requested_shape(arguments))
         return await view.dispatch(call)
 
     schema = parameters(_CALL_PROPERTIES, ["name"])

@@ -35,12 +35,14 @@ from pegboard.gateway.options import options_of
 from pegboard.gateway.replicas import Replicas
 from pegboard.gateway.rollouts import Rollouts
 from pegboard.gateway.sources import Sources, read_api
+from pegboard.gateway.switches import Switches
 from pegboard.gateway.trust import trust_of
 from pegboard.gateway.work import Work
 from pegboard.observe.live import Live
 from pegboard.observe.log import EventLog
 from pegboard.observe.several import Several
 from pegboard.ports import Store
+from pegboard.tokens import count_tokens
 from pegboard.upstream.discovery import Found, Progress, Refresher, discover
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue
 from pegboard.upstream.listing import Listing
@@ -90,7 +92,8 @@ class Gateway:
         self.observing = observing or Observing()
         observers = self.observing.observers
         self.store = store or store_of(settings, Several(live, EventLog(), *observers))
-        self.rollouts = Rollouts(self.store)
+        self.rollouts = Rollouts(self.store, self.observing.arms)
+        self.switches = Switches(self.store)
         self.replicas = Replicas(self.store)
         self.board.parts = Parts(
             store=self.store,
@@ -106,7 +109,9 @@ class Gateway:
         beside = configuration.files[0].parent if configuration.files else Path.cwd()
         self.trust = trust_of(settings, beside, self.store)
         catalogues = CatalogueFolder(folder / "catalogues")
-        self.offers = Offers(configuration, catalogues, self.trust.judged)
+        self.offers = Offers(
+            configuration, catalogues, lambda tool: self.switches.judged(self.trust.judged(tool))
+        )
         self.failures: dict[str, str] = {}
         """Servers that could not be listed, with the reason."""
         self.pending: set[str] = set()
@@ -143,6 +148,7 @@ class Gateway:
 
     async def __aenter__(self) -> Self:
         await self.trust.load()
+        await self.switches.load()
         self.restore()
         await self._owned.__aenter__()
         self._owned.push_async_callback(close_store, self.store)
@@ -155,8 +161,9 @@ class Gateway:
         self._owned.callback(tasks.cancel_scope.cancel)
         for work in (self._refresher.run, self._mount_changes, self._refresh, self._retry_failures):
             tasks.start_soon(work)
-        tasks.start_soon(self._judge)
-        tasks.start_soon(self.rollouts.follow, self.board.announce)
+        tasks.start_soon(self.trust.watch, self._judge)
+        tasks.start_soon(self.rollouts.follow, self._rolled_out)
+        tasks.start_soon(self.switches.follow, lambda: self._changed.set())
         tasks.start_soon(self.replicas.follow, self._changed_elsewhere)
         self._look_soon(self.pending)
         return self
@@ -205,15 +212,36 @@ class Gateway:
 
     def _configure(self, configuration: Configuration) -> None:
         self.configuration = configuration
-        self.trust.configure(configuration.upstreams)
+        self.trust.configure(configuration.upstreams, configuration.settings.trust.mode)
         options = options_of(configuration.settings)
         if options["face"] in ("auto", "eager"):
             options["face"] = lazy_face(configuration) or options["face"]
         self.board.policy = policy_of(configuration.settings)
         limits = limits_of(configuration.settings, self.store)
         layers = (*self.observing.layers, self.board.guard, *limits)
-        self.board.parts = replace(self.board.parts, layers=layers)
+        self.board.parts = replace(self.board.parts, layers=layers, count=self._count)
         self.board.reconfigure(make_options(**options))
+
+    @property
+    def _count(self) -> Callable[[str], int] | None:
+        """Counts tokens, where figures of them are kept."""
+        wanted = self.observing.wants_tokens or self.rollouts.current is not None
+        return count_tokens if wanted else None
+
+    def _rolled_out(self) -> None:
+        """Take another rollout: clients ask for the list again, and its tokens are counted."""
+        self.board.parts = replace(self.board.parts, count=self._count)
+        self.board.reconfigure(self.board.options)
+        self.board.announce()
+
+    async def switch(self, tool_id: str, enabled: bool) -> None:
+        """Switch a tool on or off, here and in every replica that shares the store.
+
+        Raises:
+            StoreError: The shared store is away: nothing was switched.
+        """
+        await self.switches.turn(tool_id, enabled=enabled)
+        self._mount()
 
     def _learn(self) -> None:
         """Tell the pool what eras the kept catalogues know of, to save the question."""
@@ -226,12 +254,10 @@ class Gateway:
         return grant.allows_server(server) if whole else grant.allows_group(server)
 
     async def _judge(self) -> None:
-        """Hold what is known against the lock, then follow what operators decide."""
+        """Hold what is known against the lock as it is now."""
         for name in [name for name in self.offers.specs if name in self.offers]:
             await self.trust.see(name, self.offers[name])
-        if self.trust.is_on:
-            self._mount()
-        await self.trust.watch(lambda: self._changed.set())
+        self._changed.set()
 
     # Looking at servers ------------------------------------------------------------------------
 

@@ -144,7 +144,7 @@ class Page:
         chosen = find(view, form.get("id", ""))
         if held_because(chosen) is not None:
             raise NotPermitted(f"{chosen.name} is held back. It has to be approved first.")
-        self._panel.switch(chosen.id, bool(form.get("enabled")))
+        await self._panel.switch(chosen.id, bool(form.get("enabled")))
         return RedirectResponse(tool.address(chosen), 303)
 
     def section(self, section: Section) -> Answer:
