@@ -20,7 +20,7 @@ from pegboard.core.calls import LOCAL, Call, Caller, CallRequest, CallResult, Ou
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.names import resolve
 from pegboard.core.options import Options, make_options, refuse_unknown
-from pegboard.core.policy import EVERYTHING
+from pegboard.core.policy import EVERYTHING, Policy
 from pegboard.core.registry import Registry
 from pegboard.core.schema_cache import SchemaCache
 from pegboard.core.tools import Catalog, Category, Risk, Tool, group_of, risk_of
@@ -53,6 +53,7 @@ class Pegboard:
             is annotated.
         instructions: What the server tells a model about itself.
         version: The version that the server reports.
+        policy: Who may see and call what; everybody everything where it is not given.
         options: Any further field of `Options`.
     """
 
@@ -65,6 +66,7 @@ class Pegboard:
         risk: str = "auto",
         instructions: str | None = None,
         version: str = "",
+        policy: Policy = EVERYTHING,
         **options: Any,
     ) -> None:
         self.name = name
@@ -75,7 +77,7 @@ class Pegboard:
         self._registry = Registry(time.monotonic)
         self._functions = FunctionTools(self.schema_cache)
         self._sources: dict[str, Source] = {}
-        self.policy = EVERYTHING
+        self.policy = policy
         """Who may see and call what; may be replaced at any time."""
         self._dispatch: Handler | None = None
         self.is_served = False

@@ -46,7 +46,7 @@ class GatewayBoard(Pegboard):
         self._progress = progress
         self._is_running = False
         self.gateway = self._make_gateway()
-        if not self.gateway.trust.is_read:
+        if not self.gateway.decisions.trust.is_read:
             _in_thread(self._read_locks)
         self.gateway.restore()
 
@@ -146,7 +146,7 @@ class GatewayBoard(Pegboard):
         try:
             trust = trust_of(settings, self._opening.path.parent, store)
             if trust.locks is not None:
-                self.gateway.trust.take(await trust.locks.all())
+                self.gateway.decisions.trust.take(await trust.locks.all())
         except StoreError as exc:
             logger.warning("The lock cannot be read, so all tools are held back: %s", exc)
         finally:

@@ -25,18 +25,15 @@ from pegboard.board import Pegboard
 from pegboard.config import Configuration
 from pegboard.core.calls import Caller
 from pegboard.core.json import Json
-from pegboard.core.options import Options, make_options
+from pegboard.core.options import Options
 from pegboard.faces.face import SessionDoor, View
-from pegboard.gateway.abouts import OtherList, about, changed_lists
+from pegboard.gateway.abouts import OtherList, about, changed_lists, missing_notes
+from pegboard.gateway.decisions import Decisions
 from pegboard.gateway.governing import close_store, limits_of, policy_of, store_of
 from pegboard.gateway.observing import Observing
-from pegboard.gateway.offers import Offers, lazy_face
-from pegboard.gateway.options import options_of
+from pegboard.gateway.offers import Offers, shown_as
 from pegboard.gateway.replicas import Replicas
-from pegboard.gateway.rollouts import Rollouts
 from pegboard.gateway.sources import Sources, read_api
-from pegboard.gateway.switches import Switches
-from pegboard.gateway.trust import trust_of
 from pegboard.gateway.work import Work
 from pegboard.observe.live import Live
 from pegboard.observe.log import EventLog
@@ -62,7 +59,6 @@ MOUNT_PAUSE = 0.1
 FIRST_RETRY = 30.0
 """Seconds until servers that could not be listed are tried again; doubles each time."""
 LONGEST_RETRY = 600.0
-_REASON_LENGTH = 200
 
 Announce: TypeAlias = Callable[[OtherList], Awaitable[None]]
 """Told which list beside that of the tools has changed."""
@@ -92,13 +88,12 @@ class Gateway:
         self.observing = observing or Observing()
         observers = self.observing.observers
         self.store = store or store_of(settings, Several(live, EventLog(), *observers))
-        self.rollouts = Rollouts(self.store, self.observing.arms)
-        self.switches = Switches(self.store)
+        self.decisions = Decisions(configuration, self.store, self.observing.arms)
         self.replicas = Replicas(self.store)
         self.board.parts = Parts(
             store=self.store,
             live=live,
-            observers=(*observers, self.rollouts),
+            observers=(*observers, self.decisions.rollouts),
             alternatives=self.board.alternatives,
         )
         self.logs = folder / "logs"
@@ -106,12 +101,8 @@ class Gateway:
         self.relay = Relay(self.pool)
         self.passthrough = Passthrough(self.relay)
         self.passthrough.permits = self._permits
-        beside = configuration.files[0].parent if configuration.files else Path.cwd()
-        self.trust = trust_of(settings, beside, self.store)
         catalogues = CatalogueFolder(folder / "catalogues")
-        self.offers = Offers(
-            configuration, catalogues, lambda tool: self.switches.judged(self.trust.judged(tool))
-        )
+        self.offers = Offers(configuration, catalogues, self.decisions.judged)
         self.failures: dict[str, str] = {}
         """Servers that could not be listed, with the reason."""
         self.pending: set[str] = set()
@@ -147,8 +138,7 @@ class Gateway:
     # Starting and stopping ---------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
-        await self.trust.load()
-        await self.switches.load()
+        await self.decisions.load()
         self.restore()
         await self._owned.__aenter__()
         self._owned.push_async_callback(close_store, self.store)
@@ -161,9 +151,7 @@ class Gateway:
         self._owned.callback(tasks.cancel_scope.cancel)
         for work in (self._refresher.run, self._mount_changes, self._refresh, self._retry_failures):
             tasks.start_soon(work)
-        tasks.start_soon(self.trust.watch, self._judge)
-        tasks.start_soon(self.rollouts.follow, self._rolled_out)
-        tasks.start_soon(self.switches.follow, lambda: self._changed.set())
+        tasks.start_soon(self._follow_decisions)
         tasks.start_soon(self.replicas.follow, self._changed_elsewhere)
         self._look_soon(self.pending)
         return self
@@ -212,27 +200,28 @@ class Gateway:
 
     def _configure(self, configuration: Configuration) -> None:
         self.configuration = configuration
-        self.trust.configure(configuration.upstreams, configuration.settings.trust.mode)
-        options = options_of(configuration.settings)
-        if options["face"] in ("auto", "eager"):
-            options["face"] = lazy_face(configuration) or options["face"]
+        self.decisions.configure(configuration)
         self.board.policy = policy_of(configuration.settings)
-        limits = limits_of(configuration.settings, self.store)
+        self._compose()
+        self.board.reconfigure(shown_as(configuration))
+
+    def _compose(self) -> None:
+        """Put the layers together; tokens are counted where figures of them are kept."""
+        limits = limits_of(self.configuration.settings, self.store)
         layers = (*self.observing.layers, self.board.guard, *limits)
-        self.board.parts = replace(self.board.parts, layers=layers, count=self._count)
-        self.board.reconfigure(make_options(**options))
+        wanted = self.observing.wants_tokens or self.decisions.rollouts.current is not None
+        count = count_tokens if wanted else None
+        self.board.parts = replace(self.board.parts, layers=layers, count=count)
 
-    @property
-    def _count(self) -> Callable[[str], int] | None:
-        """Counts tokens, where figures of them are kept."""
-        wanted = self.observing.wants_tokens or self.rollouts.current is not None
-        return count_tokens if wanted else None
+    async def _follow_decisions(self) -> None:
+        def rolled_out() -> None:
+            self._compose()
+            self.board.reconfigure(self.board.options)
+            self.board.announce()  # clients ask for the list again
 
-    def _rolled_out(self) -> None:
-        """Take another rollout: clients ask for the list again, and its tokens are counted."""
-        self.board.parts = replace(self.board.parts, count=self._count)
-        self.board.reconfigure(self.board.options)
-        self.board.announce()
+        await self.decisions.follow(
+            locked=self._judge, switched=lambda: self._changed.set(), rolled_out=rolled_out
+        )
 
     async def switch(self, tool_id: str, enabled: bool) -> None:
         """Switch a tool on or off, here and in every replica that shares the store.
@@ -240,7 +229,7 @@ class Gateway:
         Raises:
             StoreError: The shared store is away: nothing was switched.
         """
-        await self.switches.turn(tool_id, enabled=enabled)
+        await self.decisions.switches.turn(tool_id, enabled=enabled)
         self._mount()
 
     def _learn(self) -> None:
@@ -256,7 +245,7 @@ class Gateway:
     async def _judge(self) -> None:
         """Hold what is known against the lock as it is now."""
         for name in [name for name in self.offers.specs if name in self.offers]:
-            await self.trust.see(name, self.offers[name])
+            await self.decisions.trust.see(name, self.offers[name])
         self._changed.set()
 
     # Looking at servers ------------------------------------------------------------------------
@@ -347,7 +336,7 @@ class Gateway:
         kept = await to_thread.run_sync(lambda: self.offers.save(spec, said, entries))
         if self.offers.specs.get(name) != spec:
             return  # the configuration was changed meanwhile, and it is looked at again
-        await self.trust.see(name, kept)
+        await self.decisions.trust.see(name, kept)
         self.failures.pop(name, None)
         before = self.offers[name].about if name in self.offers else About()
         if self.offers.take(name, kept):
@@ -375,7 +364,7 @@ class Gateway:
                 continue
             kept = await to_thread.run_sync(self.offers.kept_anew, name)
             if kept is not None and catalogue in (None, kept.hash):
-                await self.trust.see(name, kept)
+                await self.decisions.trust.see(name, kept)
                 if self.offers.take(name, kept):
                     self._arrive(name)
             elif catalogue is not None and name not in self.offers.apis:
@@ -434,26 +423,16 @@ class Gateway:
             request=request,
             whole=whole,
         )
-        if (face := self.rollouts.face_for(caller)) is not None:
+        if (face := self.decisions.rollouts.face_for(caller)) is not None:
             view = replace(view, options=replace(view.options, face=face))
         if not self.pending and not self.failures:
             return view
-        notes = self.notes(self.board.policy.grant(caller).allows_group)
+        may_know = self.board.policy.grant(caller).allows_group
+        starting = [name for name in sorted(self.pending) if may_know(name)]
+        gone = [(n, why) for n, why in sorted(self.failures.items()) if n not in self.offers]
+        notes = missing_notes(starting, [why for name, why in gone if may_know(name)])
         return replace(view, notes=(*view.notes, *notes), is_complete=not self.pending)
 
     def _awaited(self) -> set[str]:
         """The servers that an answer is worth waiting for: not those that failed the last time."""
         return self.pending - self._doubtful
-
-    def notes(self, may_know: Callable[[str], bool] = lambda server: True) -> list[str]:
-        """What a model should know of servers whose tools are not there."""
-        notes: list[str] = []
-        starting = [name for name in sorted(self.pending) if may_know(name)]
-        if starting:
-            notes.append(f"Still starting: {', '.join(starting)}. Search again soon.")
-        notes += [
-            f"Not available: {why[:_REASON_LENGTH]}"
-            for name, why in sorted(self.failures.items())
-            if name not in self.offers and may_know(name)
-        ]
-        return notes

@@ -16,9 +16,10 @@ from pegboard.adapters.openapi.spec import OpenApiSpec
 from pegboard.config import Configuration
 from pegboard.core.cleaning import cleaned
 from pegboard.core.json import Json, JsonObject
+from pegboard.core.options import Options, make_options
 from pegboard.core.tools import Tool
 from pegboard.faces.face import META_PREFIX, RESERVED
-from pegboard.gateway.options import naming_of
+from pegboard.gateway.options import naming_of, options_of
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue, identity
 from pegboard.upstream.listing import Listing
 from pegboard.upstream.names import own_name, settle
@@ -160,6 +161,14 @@ def lazy_face(configuration: Configuration) -> str | None:
     return next(
         (s.face for s in configuration.upstreams if s.face not in (None, "auto", "eager")), None
     )
+
+
+def shown_as(configuration: Configuration) -> Options:
+    """How the board of a configuration is shown; a lazy server among eager ones needs its face."""
+    options = options_of(configuration.settings)
+    if options["face"] in ("auto", "eager"):
+        options["face"] = lazy_face(configuration) or options["face"]
+    return make_options(**options)
 
 
 def entry_of(tool: Tool) -> JsonObject:

@@ -26,8 +26,8 @@ def gateway_panel(gateway: Gateway, **further: Any) -> Panel:
         return lines + [_api_line(name, gateway) for name in gateway.offers.apis]
 
     sections = [rollout_section(strict(gateway.store))]
-    if gateway.trust.locks is not None:
-        sections.insert(0, trust_section(gateway.trust.locks))
+    if gateway.decisions.trust.locks is not None:
+        sections.insert(0, trust_section(gateway.decisions.trust.locks))
     own: dict[str, Any] = {
         "view": gateway.view,
         "switch": gateway.switch,

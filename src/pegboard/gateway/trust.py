@@ -54,11 +54,6 @@ class Trust:
         return self._locks
 
     @property
-    def is_on(self) -> bool:
-        """Whether anything can be held back."""
-        return self._locks is not None
-
-    @property
     def is_read(self) -> bool:
         """Whether the records are known; until then everything is held back."""
         return self._is_read
