@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 
 FIRST_LOOK = 3.0
 """Seconds after the start for which answers wait for servers that were never listed before."""
-MOUNT_PAUSE = 0.1
+MOUNT_PAUSE = 0.05
 """Seconds between two changes of the board while servers come in one after the other."""
 FIRST_RETRY = 30.0
 """Seconds until servers that could not be listed are tried again; doubles each time."""
