@@ -106,7 +106,9 @@ class Replica:
 
     def call(self, name: str, **arguments: Any) -> dict[str, Any]:
         """The result of one call."""
-        return self.ask("tools/call", name=name, arguments=arguments)["result"]
+        answer = self.ask("tools/call", name=name, arguments=arguments)
+        assert "result" in answer, (answer, self.log.read_text())
+        return answer["result"]
 
     def text(self, name: str, **arguments: Any) -> str:
         """The text of one call's result."""
@@ -167,6 +169,7 @@ class World:
         self, *, home: str = "kept", options: Sequence[str] = (), **environment: str
     ) -> Replica:
         """Start a gateway and wait until it is ready; what it prints is beside its log."""
+        self._know_tools(home)
         port = free_port()
         log = self.folder / f"{port}.log"
         line = [
@@ -181,10 +184,17 @@ class World:
         _wait_ready(replica)
         return replica
 
-    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def _know_tools(self, home: str) -> None:
+        """Have the server listed once, so that gateways on a busy machine need not wait for it."""
+        if not (self.folder / home).exists():
+            listed = self.command("list", PEGBOARD_HOME=str(self.folder / home))
+            assert listed.returncode == 0, listed.stderr
+
+    def command(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """One command of the command line."""
         line = [sys.executable, "-m", "pegboard", *words, "--config", self.config]
-        return subprocess.run(line, capture_output=True, text=True, check=False)
+        environ = {**os.environ, **environment}
+        return subprocess.run(line, capture_output=True, text=True, check=False, env=environ)
 
     def stop(self) -> None:
         for replica in self.replicas:
