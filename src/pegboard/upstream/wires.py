@@ -16,6 +16,7 @@ from mcp.shared.transport_context import TransportContext
 
 from pegboard.secrets import Credentials
 from pegboard.upstream.lines import LINE_LIMIT
+from pegboard.upstream.mending import mend
 from pegboard.upstream.process import ChildProcess, run_process
 from pegboard.upstream.sdk import ReadStream, WriteStream
 from pegboard.upstream.spec import UpstreamSpec
@@ -68,13 +69,26 @@ async def open_wire(spec: UpstreamSpec, log: BoundedLog) -> AsyncGenerator[Wire]
     else:
         url = spec.url or ""
         async with sse_client(
-            url, headers=_headers(spec), timeout=CONNECT_TIME, sse_read_timeout=_FOR_EVER
+            url,
+            headers=_headers(spec),
+            timeout=CONNECT_TIME,
+            sse_read_timeout=_FOR_EVER,
+            httpx_client_factory=_mending_client,
         ) as (read, write):
             yield Wire(read, write)
 
 
 _FOR_EVER = 10.0 * 365 * 86400
 """A stream may be silent for as long as it likes; every request has its own bound."""
+
+
+def _mending_client(
+    headers: dict[str, str] | None = None,
+    timeout: httpx2.Timeout | None = None,
+    auth: httpx2.Auth | None = None,
+) -> httpx2.AsyncClient:
+    hooks = {"response": [mend]}
+    return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks=hooks)
 
 
 def _headers(spec: UpstreamSpec) -> dict[str, str]:
@@ -89,7 +103,7 @@ async def _http(spec: UpstreamSpec) -> AsyncGenerator[Wire]:
         headers=_headers(spec),
         timeout=httpx2.Timeout(CONNECT_TIME, read=None),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=32),
-        event_hooks={"response": [faults.note]},
+        event_hooks={"response": [faults.note, mend]},
     )
     async with (
         client,
