@@ -15,7 +15,8 @@ from benchmarks.contestants import versions
 from benchmarks.runner import PROFILES, RESULTS, Profile, WrongAnswer, machine, say, write
 from benchmarks.wire import Ended
 
-QUESTIONS = ("tokens", "retrieval", "start", "calls", "results", "agent", "parts")
+QUESTIONS = ("tokens", "retrieval", "start", "calls", "results", "agent", "parts",
+             "company_gateway")  # fmt: skip
 
 
 def main() -> int:

@@ -79,21 +79,44 @@ def replicas(clients: int, requests: int) -> dict[str, Any]:
 
 
 def workers(clients: int, requests: int) -> dict[str, Any]:
-    """The throughput of one worker and of two behind one address."""
-    cores = os.cpu_count() or 1
-    if cores < CORES_FOR_TWO_WORKERS:
-        raise Missing(
-            f"two workers and their clients need {CORES_FOR_TWO_WORKERS} cores of {cores}"
-        )
-    rates: dict[str, Any] = {}
+    """One worker, and two behind one address: CPU, how the work is shared, and throughput."""
+    found: dict[str, Any] = {}
     with world() as made:
         for count in (1, 2):
             front = made.start(options=["--workers", str(count)])
-            load([front.url], 40, 20, 2)
-            rates[str(count)] = load([front.url], clients, requests, 2)["requests/s"]
+            load([front.url], 40, 20)
+            pids = _serving(front.process.pid) or [front.process.pid]
+            before = [_cpu(pid) for pid in pids]
+            rate = load([front.url], clients, requests, 2)
+            spent = [_cpu(pid) - began for pid, began in zip(pids, before, strict=True)]
+            found[str(count)] = {
+                "cpu ms/request": round(sum(spent) / rate["requests"] * 1e3, 2),
+                "largest share": round(max(spent) / sum(spent), 2),
+                "errors": rate["errors"],
+                "requests/s": rate["requests/s"],
+            }
             front.process.terminate()
             front.process.wait()
-    return {"requests/s": rates, "ratio": round(rates["2"] / rates["1"], 2)}
+    cores = os.cpu_count() or 1
+    if cores < CORES_FOR_TWO_WORKERS:
+        for one in found.values():
+            del one["requests/s"]
+        found["missing"] = f"throughput needs {CORES_FOR_TWO_WORKERS} cores; here are {cores}"
+    else:
+        found["ratio"] = round(found["2"]["requests/s"] / found["1"]["requests/s"], 2)
+    return found
+
+
+def _serving(parent: int) -> list[int]:
+    """The workers among the children of a process."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [int(p) for p in children if b"spawn_main" in Path(f"/proc/{p}/cmdline").read_bytes()]
+
+
+def _cpu(pid: int) -> float:
+    """Seconds of CPU that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -101,11 +124,10 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=500)
     parser.add_argument("--requests", type=int, default=4)
     options = parser.parse_args()
-    found = {"two replicas": replicas(options.clients, options.requests)}
-    try:
-        found["workers"] = workers(64, 40 * options.requests)
-    except Missing as exc:
-        found["workers"] = {"missing": str(exc)}
+    found = {
+        "two replicas": replicas(options.clients, options.requests),
+        "workers": workers(options.clients, options.requests),
+    }
     print(json.dumps(found, indent=1))
 
 

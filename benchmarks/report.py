@@ -10,7 +10,8 @@ from benchmarks.losses import losses
 from benchmarks.runner import RESULTS, ROOT, busy, median, read
 from benchmarks.tables import table
 
-QUESTIONS = ("tokens", "retrieval", "start", "calls", "results", "agent", "parts")
+QUESTIONS = ("tokens", "retrieval", "start", "calls", "results", "agent", "parts",
+             "company_gateway")  # fmt: skip
 TITLES = {
     "tokens": "1. Tokens",
     "retrieval": "2. Retrieval",
@@ -19,6 +20,7 @@ TITLES = {
     "results": "5. Results",
     "agent": "6. A simulated agent",
     "parts": "7. Parts and their targets",
+    "company_gateway": "8. One board for a company",
 }
 BEGIN, END = "<!-- numbers: make bench -->", "<!-- /numbers -->"
 HEAD = """# Benchmarks
