@@ -146,9 +146,9 @@ async def test_a_crash_after_a_decision_loses_neither_the_decision_nor_anybodys_
             await StoreLocks(store).update("work", lambda kept, n=name: kept.revoke([n]))
     await seconds_until(lambda: not {"work_wait", "work_report"} & other.listed())
     crashing = world.start()
+    answers: list[str] = []
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
-            answers: list[str] = []
 
             async def calls() -> None:
                 for _ in range(20):

@@ -63,8 +63,8 @@ def test_who_may_not_see_a_tool_is_answered_as_if_it_did_not_exist(make: Callabl
         url = f"{address}/mcp"
 
         def called(key: str, name: str, *, directly: bool = False) -> str:
-            inner = {"name": name, "arguments": {"name": "Eve"}}
-            outer = {"name": "call_tool", "arguments": inner}
+            inner: dict[str, Any] = {"name": name, "arguments": {"name": "Eve"}}
+            outer: dict[str, Any] = {"name": "call_tool", "arguments": inner}
             return ask(url, key, "tools/call", **(inner if directly else outer)).text
 
         assert "Hello Eve" in called("a", "greet")

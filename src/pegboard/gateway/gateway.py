@@ -54,8 +54,8 @@ logger = logging.getLogger(__name__)
 
 FIRST_LOOK = 3.0
 """Seconds after the start for which answers wait for servers that were never listed before."""
-MOUNT_PAUSE = 0.05
-"""Seconds between two changes of the board while servers come in one after the other."""
+LONGEST_PAUSE = 0.5
+"""Seconds between two changes of the board, at most: else as long as the last one took."""
 FIRST_RETRY = 30.0
 """Seconds until servers that could not be listed are tried again; doubles each time."""
 LONGEST_RETRY = 600.0
@@ -108,6 +108,7 @@ class Gateway:
         self.pending: set[str] = set()
         """Servers that nothing is known of yet and that are being looked at."""
         self.work = Work()
+        self._can_count = False
         self._announcers: list[Announce] = []
         self._sources = Sources(self.relay, self._noticed_use)
         self._progress = progress
@@ -209,19 +210,33 @@ class Gateway:
         """Put the layers together; tokens are counted where figures of them are kept."""
         limits = limits_of(self.configuration.settings, self.store)
         layers = (*self.observing.layers, self.board.guard, *limits)
-        wanted = self.observing.wants_tokens or self.decisions.rollouts.current is not None
-        count = count_tokens if wanted else None
+        count = count_tokens if self._wants_tokens and self._can_count else None
         self.board.parts = replace(self.board.parts, layers=layers, count=count)
+
+    @property
+    def _wants_tokens(self) -> bool:
+        return self.observing.wants_tokens or self.decisions.rollouts.current is not None
+
+    async def _prepare_to_count(self) -> None:
+        """Load the tokenizer beside the answers, which takes too long for one of them."""
+        if self._wants_tokens and not self._can_count:
+            await to_thread.run_sync(count_tokens, "")
+            self._can_count = True
+            self._compose()
+            self.board.reconfigure(self.board.options)
 
     async def _follow_decisions(self) -> None:
         def rolled_out() -> None:
             self._compose()
             self.board.reconfigure(self.board.options)
             self.board.announce()  # clients ask for the list again
+            tasks.start_soon(self._prepare_to_count)
 
-        await self.decisions.follow(
-            locked=self._judge, switched=lambda: self._changed.set(), rolled_out=rolled_out
-        )
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._prepare_to_count)
+            await self.decisions.follow(
+                locked=self._judge, switched=lambda: self._changed.set(), rolled_out=rolled_out
+            )
 
     async def switch(self, tool_id: str, enabled: bool) -> None:
         """Switch a tool on or off, here and in every replica that shares the store.
@@ -380,8 +395,9 @@ class Gateway:
         while True:
             await self._changed.wait()
             self._changed = anyio.Event()
+            began = anyio.current_time()
             self._mount()
-            await anyio.sleep(MOUNT_PAUSE)
+            await anyio.sleep(min(LONGEST_PAUSE, anyio.current_time() - began))
 
     def _mount(self) -> None:
         """Put the tools of all servers on the board."""
