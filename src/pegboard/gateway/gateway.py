@@ -39,6 +39,7 @@ from pegboard.observe.live import Live
 from pegboard.observe.log import EventLog
 from pegboard.observe.several import Several
 from pegboard.ports import Store
+from pegboard.store.fallback import strict
 from pegboard.tokens import count_tokens
 from pegboard.upstream.discovery import Found, Progress, Refresher, discover
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue
@@ -218,8 +219,12 @@ class Gateway:
         return self.observing.wants_tokens or self.decisions.rollouts.current is not None
 
     async def _prepare_to_count(self) -> None:
-        """Load the tokenizer beside the answers, which takes too long for one of them."""
-        if self._wants_tokens and not self._can_count:
+        """Load the tokenizer beside the first answers: later, all would wait for it.
+
+        Where a store is shared a rollout may begin at any time.
+        """
+        may_want = self._wants_tokens or strict(self.store) is not self.store
+        if may_want and not self._can_count:
             await to_thread.run_sync(count_tokens, "")
             self._can_count = True
             self._compose()
