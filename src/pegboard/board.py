@@ -23,7 +23,7 @@ from pegboard.core.options import Options, make_options, refuse_unknown
 from pegboard.core.policy import EVERYTHING
 from pegboard.core.registry import Registry
 from pegboard.core.schema_cache import SchemaCache
-from pegboard.core.tools import Catalog, Category, Risk, Tool, group_of, risk_of
+from pegboard.core.tools import Catalog, Category, Risk, Tool, group_of
 from pegboard.errors import ConfigError, PegboardError, ToolNotFound, UpstreamUnavailable
 
 if TYPE_CHECKING:
@@ -502,9 +502,7 @@ class Pegboard:
         return self._with_risk(self._functions.make(item, Registration(category=category)))
 
     def _with_risk(self, tool: Tool) -> Tool:
-        """The risk comes from annotations; where they say nothing, from configured rules."""
-        if risk_of(tool.annotations) is not None:
-            return tool
+        """Configured rules win over what a tool says of itself."""
         for pattern, risk in self.options.risk_rules.items():
             if fnmatchcase(tool.id, pattern) or fnmatchcase(tool.name, pattern):
                 return replace(tool, risk=risk)

@@ -20,10 +20,11 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from pegboard.core.breaker import BreakerPolicy
+from pegboard.core.budget import Count
 from pegboard.core.calls import Call, Caller, CallResult
 from pegboard.core.json import JsonObject
 from pegboard.core.options import Options
@@ -32,7 +33,7 @@ from pegboard.core.results import Promise
 from pegboard.core.spill import SpillPolicy
 from pegboard.core.tools import Tool
 from pegboard.dispatch.breaker import breaker
-from pegboard.dispatch.bulkhead import bulkhead
+from pegboard.dispatch.bulkhead import Bound, BulkheadPolicy, bulkhead
 from pegboard.dispatch.cache import CachePolicy, cache_layer
 from pegboard.dispatch.observe import Watching, observe
 from pegboard.dispatch.permit import permit
@@ -40,7 +41,7 @@ from pegboard.dispatch.pipeline import compose
 from pegboard.dispatch.project import projection_layer
 from pegboard.dispatch.retry import RetryPolicy, retry
 from pegboard.dispatch.spill import read_result, spill_layer
-from pegboard.dispatch.tables import table_layer
+from pegboard.dispatch.tables import TablePolicy, table_layer
 from pegboard.dispatch.timeout import TimeoutPolicy, timeout
 from pegboard.dispatch.validate import validate
 from pegboard.observe.in_flight import InFlight
@@ -103,7 +104,7 @@ def result_reader(
             store=parts.store,
             caller=caller,
             clock=time.time,
-            count=count_tokens,
+            count=counter(options),
             policy=_spill_policy(options),
         )
         return CallResult.json(page, structured=options.structured)
@@ -119,7 +120,7 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
                 store=parts.store,
                 clock=time.time,
                 random=os.urandom,
-                count=count_tokens,
+                count=counter(options),
                 policy=_spill_policy(options),
                 structured=options.structured,
                 promise=promise,
@@ -127,9 +128,14 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
         )
     if options.tables:
         layers.append(
-            table_layer(count=count_tokens, structured=options.structured, promise=promise)
+            table_layer(
+                count=counter(options),
+                policy=TablePolicy(saving=options.table_saving),
+                structured=options.structured,
+                promise=promise,
+            )
         )
-    return [*layers, projection_layer(count=count_tokens)]
+    return [*layers, projection_layer(count=counter(options))]
 
 
 def _running_layers(options: Options, parts: Parts) -> list[Layer]:
@@ -143,7 +149,7 @@ def _running_layers(options: Options, parts: Parts) -> list[Layer]:
             observer=parts.observer,
             alternatives=parts.alternatives,
         ),
-        bulkhead(),
+        bulkhead(BulkheadPolicy(default=_bound(options))),
         retry(policy=RetryPolicy(attempts=options.attempts), observer=parts.observer),
         timeout(TimeoutPolicy(default=options.timeout)),
     ]
@@ -156,6 +162,15 @@ def promise(call: Call) -> Promise:
     if call.caller.face in _AS_TODAY:
         return "exact"
     return "relaxed" if call.tool.output_schema is not None else "nothing"
+
+
+def counter(options: Options) -> Count:
+    """What counts tokens on this board."""
+    return partial(count_tokens, tokenizer=options.tokenizer)
+
+
+def _bound(options: Options) -> Bound:
+    return Bound(running=options.upstream_concurrency, waiting=options.upstream_queue)
 
 
 def _spill_policy(options: Options) -> SpillPolicy:
