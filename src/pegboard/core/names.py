@@ -1,6 +1,6 @@
 """Addresses of tools: how a name finds its tool, and what was perhaps meant when it does not.
 
-create_issue            bare, when only one tool has that name
+create_issue            bare, when only one tool has that name, here or at its own server
 issues.create_issue     category (or server) and tool
 issues/create_issue     the same
 ("issues", "create")    the pair, as some faces pass it
