@@ -355,7 +355,7 @@ class Pegboard:
         """What dispatch is made with: the store, observers, further layers. Set it before use."""
         from pegboard.wiring import Parts
 
-        return Parts(alternatives=self.alternatives, layers=(self.guard,))
+        return Parts(alternatives=self.alternatives, is_closed=self.is_closed, layers=(self.guard,))
 
     @property
     def guard(self) -> Layer:
@@ -369,6 +369,10 @@ class Pegboard:
         catalog = self.policy.visible(self._registry.snapshot(), call.caller)
         related = [t for name in call.tool.related for t in catalog.named(name)]
         return related or [t for t in catalog.group(group_of(call.tool)) if t.id != call.tool.id]
+
+    def is_closed(self, tool: Tool) -> bool:
+        """Whether a tool takes no parameters but those in its schema, as Python functions do."""
+        return tool.server is None
 
     async def run_call(self, call: Call) -> CallResult:
         """The innermost handler: hand the call to where its tool comes from."""

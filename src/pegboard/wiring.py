@@ -67,6 +67,8 @@ class Parts:
     observers: tuple[Observer, ...] = ()
     """Told of every event beside `in_flight`, `live`, the log and open traces."""
     alternatives: Callable[[Call], Iterable[Tool]] = lambda call: ()
+    is_closed: Callable[[Tool], bool] = lambda tool: False
+    """Whether a tool is known to take no parameters but those that its schema names."""
     layers: tuple[Layer, ...] = ()
     """Further layers, just inside `observe`: permissions, locks, rate limits."""
 
@@ -83,7 +85,7 @@ def pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
         *parts.layers,
         permit,
         *_result_layers(options, parts),
-        validate(coerce=options.coerce),
+        validate(coerce=options.coerce, is_closed=parts.is_closed),
         *_running_layers(options, parts),
     ]
     return compose(layers, run)

@@ -74,6 +74,7 @@ class Everything:
         self.level: str | None = None
         self.roots_changed = anyio.Event()
         self.bus = InMemorySubscriptionBus()
+        self.schemas: dict[str, dict[str, Any]] = {}
         offered = [self.echo, self.ask, self.ask_twice, self.ask_page, self.sample, self.roots]
         offered += [self.log, self.progress, self.wait, self.fail, self.rich, self.page_first]
         self.tools: dict[str, Callable[[Context, Params], Awaitable[Answer]]] = {
@@ -175,7 +176,10 @@ def make_server(everything: Everything | None = None) -> Server[Any]:
 
     async def list_tools(ctx: Context, p: Any) -> t.ListToolsResult:
         return t.ListToolsResult(
-            tools=[t.Tool(name=name, input_schema={"type": "object"}) for name in it.tools]
+            tools=[
+                t.Tool(name=name, input_schema=it.schemas.get(name, {"type": "object"}))
+                for name in it.tools
+            ]
         )
 
     async def call_tool(ctx: Context, p: Params) -> Answer:
