@@ -402,7 +402,7 @@ class Pegboard:
 
         from pegboard.dispatch.fanout import call_many
         from pegboard.faces.face import View
-        from pegboard.wiring import result_reader
+        from pegboard.wiring import resource_reader, result_reader
 
         async def fan_out(calls: Sequence[Call]) -> list[Outcome]:
             return await call_many(
@@ -426,6 +426,7 @@ class Pegboard:
             dispatch=self.dispatch,
             fan_out=fan_out if self.options.fan_out else None,
             read_result=result_reader(self.options, self.parts),
+            read_resource=resource_reader(self.options, self.parts),
             session=session,
             caller=caller,
             constant=None if constant is None else self.policy.visible(constant, caller),

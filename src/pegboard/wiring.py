@@ -3,6 +3,7 @@
 observe          an id, a duration and an outcome for everything below
 permit         switched on? deprecated?
 spill        too large a result stays here, with a preview and a handle
+blobs       and too large an image as a resource
 tables     records in fewer tokens
 project  the fields that were asked for; unknown ones are refused before the call
 validate    arguments against the schema
@@ -32,6 +33,7 @@ from pegboard.core.reading import Reading
 from pegboard.core.results import Promise
 from pegboard.core.spill import SpillPolicy
 from pegboard.core.tools import Tool
+from pegboard.dispatch.blobs import blob_layer
 from pegboard.dispatch.breaker import breaker
 from pegboard.dispatch.bulkhead import Bound, BulkheadPolicy, bulkhead
 from pegboard.dispatch.cache import CachePolicy, cache_layer
@@ -40,7 +42,7 @@ from pegboard.dispatch.permit import permit
 from pegboard.dispatch.pipeline import compose
 from pegboard.dispatch.project import projection_layer
 from pegboard.dispatch.retry import RetryPolicy, retry
-from pegboard.dispatch.spill import read_result, spill_layer
+from pegboard.dispatch.spill import read_kept, read_result, spill_layer
 from pegboard.dispatch.tables import TablePolicy, table_layer
 from pegboard.dispatch.timeout import TimeoutPolicy, timeout
 from pegboard.dispatch.validate import validate
@@ -114,6 +116,19 @@ def result_reader(
     return read
 
 
+def resource_reader(
+    options: Options, parts: Parts
+) -> Callable[[str, Caller], Awaitable[JsonObject]] | None:
+    """What answers `resources/read` for results that were kept, if any are."""
+    if options.spill_tokens is None:
+        return None
+
+    async def read(uri: str, caller: Caller) -> JsonObject:
+        return await read_kept(uri, store=parts.store, caller=caller, clock=time.time)
+
+    return read
+
+
 def _result_layers(options: Options, parts: Parts) -> list[Layer]:
     layers: list[Layer] = []
     if options.spill_tokens is not None:
@@ -125,6 +140,15 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
                 count=counter(options),
                 policy=_spill_policy(options),
                 structured=options.structured,
+                promise=promise,
+            )
+        )
+        layers.append(
+            blob_layer(
+                store=parts.store,
+                clock=time.time,
+                random=os.urandom,
+                policy=_spill_policy(options),
                 promise=promise,
             )
         )
@@ -177,7 +201,10 @@ def _bound(options: Options) -> Bound:
 
 def _spill_policy(options: Options) -> SpillPolicy:
     return SpillPolicy(
-        tokens=options.spill_tokens, per_tool=options.spill_per_tool, ttl=options.spill_ttl
+        tokens=options.spill_tokens,
+        per_tool=options.spill_per_tool,
+        ttl=options.spill_ttl,
+        blob_bytes=options.spill_bytes,
     )
 
 

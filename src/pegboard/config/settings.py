@@ -232,6 +232,8 @@ class ResultSettings:
 
     spill_tokens: Annotated[int, Ge(0)] = 4000
     """Results over this stay here, with a preview and a handle; 0 sends everything."""
+    spill_bytes: Annotated[int, Ge(0)] = 1_000_000
+    """Images, audio and files of a result over this stay here as resources; 0 sends them all."""
     spill_ttl: Seconds = 3600.0
     """Seconds that a kept result can be read."""
     tables: bool = True

@@ -65,6 +65,8 @@ class Options:
     """Tokens above which a result is kept back and read in parts; `None` sends all whole."""
     spill_per_tool: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     """Other such bounds, by tool."""
+    spill_bytes: int | None = 1_000_000
+    """Bytes of images, audio and files in one result above which these are kept as resources."""
     spill_ttl: float = 3_600.0
     """Seconds for which a result that was kept back can be read."""
     tables: bool = True

@@ -35,6 +35,7 @@ def options_of(settings: Settings) -> dict[str, Any]:
         "breaker_failures": settings.calls.breaker_failures,
         "breaker_cooldown": settings.calls.breaker_cooldown,
         "spill_tokens": settings.results.spill_tokens or None,
+        "spill_bytes": settings.results.spill_bytes or None,
         "spill_ttl": settings.results.spill_ttl,
         "tables": settings.results.tables,
         "table_saving": settings.results.table_saving,
