@@ -53,7 +53,7 @@ from pegboard.observe.otel import Spans
 from pegboard.observe.several import Several
 from pegboard.ports import Handler, Layer, Observer, Store
 from pegboard.store.memory import MemoryStore
-from pegboard.tokens import count_tokens
+from pegboard.tokens import count_tokens, reckoned
 
 _AS_TODAY = (None, "eager", "stub")
 """Faces, and the in-process call, whose results nobody expects in another form."""
@@ -83,7 +83,9 @@ class Parts:
 def pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
     """The handler that carries out a call through every layer."""
     layers: list[Layer] = [
-        observe(Watching(observer=parts.observer)),
+        observe(
+            Watching(observer=parts.observer, count=partial(reckoned, tokenizer=options.tokenizer))
+        ),
         *parts.layers,
         permit,
         *_result_layers(options, parts),
