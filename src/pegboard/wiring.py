@@ -43,10 +43,9 @@ from pegboard.dispatch.pipeline import compose
 from pegboard.dispatch.project import projection_layer
 from pegboard.dispatch.retry import RetryPolicy, retry
 from pegboard.dispatch.spill import read_kept, read_result, spill_layer
-from pegboard.dispatch.tables import TablePolicy, encoded, table_layer
+from pegboard.dispatch.tables import TablePolicy, table_layer
 from pegboard.dispatch.timeout import TimeoutPolicy, timeout
 from pegboard.dispatch.validate import validate
-from pegboard.faces.face import ResultReader
 from pegboard.observe.in_flight import InFlight
 from pegboard.observe.live import Live
 from pegboard.observe.log import EventLog
@@ -96,12 +95,14 @@ def pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
     return compose(layers, run)
 
 
-def result_reader(options: Options, parts: Parts) -> ResultReader | None:
+def result_reader(
+    options: Options, parts: Parts
+) -> Callable[[JsonObject, Caller], Awaitable[CallResult]] | None:
     """What answers `read_result`, if results are kept back at all."""
     if options.spill_tokens is None:
         return None
 
-    async def read(arguments: JsonObject, caller: Caller, *, in_brief: bool = False) -> CallResult:
+    async def read(arguments: JsonObject, caller: Caller) -> CallResult:
         reading = Reading(**{k: v for k, v in arguments.items() if k != "handle"})
         page = await read_result(
             arguments["handle"],
@@ -112,10 +113,7 @@ def result_reader(options: Options, parts: Parts) -> ResultReader | None:
             count=counter(options),
             policy=_spill_policy(options),
         )
-        whole = CallResult.json(page, structured=options.structured)
-        if not in_brief or not options.tables or options.structured:
-            return whole
-        return encoded(whole, _table_policy(options), counter(options))
+        return CallResult.json(page, structured=options.structured)
 
     return read
 
@@ -160,7 +158,7 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
         layers.append(
             table_layer(
                 count=counter(options),
-                policy=_table_policy(options),
+                policy=TablePolicy(saving=options.table_saving),
                 structured=options.structured,
                 promise=promise,
             )
@@ -201,10 +199,6 @@ def counter(options: Options) -> Count:
 
 def _bound(options: Options) -> Bound:
     return Bound(running=options.upstream_concurrency, waiting=options.upstream_queue)
-
-
-def _table_policy(options: Options) -> TablePolicy:
-    return TablePolicy(saving=options.table_saving)
 
 
 def _spill_policy(options: Options) -> SpillPolicy:

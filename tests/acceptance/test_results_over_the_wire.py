@@ -91,11 +91,6 @@ def _notice(face: str, era: Era, board: Pegboard) -> dict[str, Any]:
     return play(board, era, {"large": step}, face=face)["large"].json
 
 
-def as_data(text: str) -> Any:
-    """A page, which may be a table in faces that answer in lines."""
-    return json.loads(text) if text.startswith("{") else decode_table(text)
-
-
 @in_both_eras
 @pytest.mark.parametrize("face", ["index", "hierarchy", "proxy", "dynamic"])
 def test_a_large_result_stays_and_every_row_of_it_can_be_read(face: str, era: Era) -> None:
@@ -108,10 +103,9 @@ def test_a_large_result_stays_and_every_row_of_it_can_be_read(face: str, era: Er
     ids: list[int] = []
     offset: int | None = 0
     while offset is not None:
-        read = play(
+        page = play(
             board, era, {"page": call("read_result", handle=notice["handle"], offset=offset)}
-        )["page"]
-        page = as_data(read.text)
+        )["page"].json
         ids += [row["id"] for row in page["value"]]
         offset = page.get("next", {}).get("offset")
     assert ids == list(range(2_000))

@@ -52,15 +52,8 @@ class SessionDoor(Protocol):
         ...
 
 
-class ResultReader(Protocol):
-    """Gives a page of a kept result, as JSON or, `in_brief`, with its records as a table."""
-
-    async def __call__(
-        self, arguments: JsonObject, caller: Caller, *, in_brief: bool = False
-    ) -> CallResult: ...
-
-
 FanOut = Callable[[Sequence[Call]], Awaitable[list[Outcome]]]
+ResultReader = Callable[[JsonObject, Caller], Awaitable[CallResult]]
 ResourceReader = Callable[[str, Caller], Awaitable[JsonObject]]
 
 

@@ -6,8 +6,6 @@ by its name, and, for clients that call nothing unlisted, as the tool of a call 
 
 from __future__ import annotations
 
-import json
-
 from pegboard.core.calls import CallResult
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import InvalidArguments
@@ -15,10 +13,6 @@ from pegboard.faces.checking import checked_arguments
 from pegboard.faces.face import MetaTool, View, parameters
 
 NAME = "read_result"
-RAW = "raw"
-"""Asks for a page as JSON, as it does for a result; not listed, since few will."""
-_BRIEF = ("proxy", "dynamic")
-"""The faces that answer in lines; the others promise JSON."""
 
 _TEXT: JsonObject = {"type": "string"}
 _NUMBER: JsonObject = {"type": "integer"}
@@ -38,8 +32,7 @@ _PARAMETERS = parameters(
 def read_result() -> MetaTool:
     """The meta-tool itself."""
     text = "Read on in a large result"
-    accepts = parameters({**_PARAMETERS["properties"], RAW: {"type": "boolean"}}, ["handle"])
-    return MetaTool(NAME, text, _PARAMETERS, _answer, {"readOnlyHint": True}, accepts)
+    return MetaTool(NAME, text, _PARAMETERS, _answer, {"readOnlyHint": True})
 
 
 def is_reading(view: View, name: Json) -> bool:
@@ -55,7 +48,4 @@ async def read_on(view: View, arguments: Json) -> CallResult:
 async def _answer(view: View, arguments: JsonObject) -> CallResult:
     if view.read_result is None:
         raise InvalidArguments("No results are kept here.")
-    reading = {key: value for key, value in arguments.items() if key != RAW}
-    brief = view.caller.face in _BRIEF and not view.structured and arguments.get(RAW) is not True
-    page = await view.read_result(reading, view.caller, in_brief=brief)
-    return view.reply_json(json.loads(page.content[0]["text"])) if view.structured else page
+    return await view.read_result(arguments, view.caller)
