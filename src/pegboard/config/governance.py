@@ -122,8 +122,6 @@ class ObserveSettings:
 
     metrics: Literal["off", "protected", "open"] = "off"
     """Prometheus figures at `/metrics`: for those who pass `auth`, or for everybody."""
-    traces: bool = False
-    """OpenTelemetry spans and metrics, by the usual `OTEL_` variables."""
     audit: str | None = None
     """The file that records who called what, when, and with what outcome."""
     audit_bytes: Annotated[int, Ge(4096)] = 50_000_000

@@ -17,7 +17,6 @@ from pegboard.core.tools import Tool
 from pegboard.gateway.locks import LockFile, Locks, StoreLocks
 from pegboard.ports import Store
 from pegboard.upstream.kept import KeptCatalogue
-from pegboard.upstream.names import own_name
 from pegboard.upstream.spec import UpstreamSpec
 
 logger = logging.getLogger(__name__)
@@ -80,7 +79,7 @@ class Trust:
         """The tool itself, or a stand-in where it is held back."""
         if self._locks is None or tool.server is None:
             return tool
-        locked = self._locked(tool.server, own_name(tool))
+        locked = self._locked(tool.server, tool.own_name)
         return tool if locked.state == "usable" else held(tool, locked)
 
     def _locked(self, server: str, name: str) -> Locked:
