@@ -125,32 +125,6 @@ def study(
     return student.eval()
 
 
-def study_queries(
-    student: Encoder,
-    texts: Texts,
-    numbers: np.ndarray,
-    goal: torch.Tensor,
-    lesson: Lesson,
-    seed: int,
-    tools: torch.Tensor,
-) -> Encoder:
-    """A student for queries alone: tools keep the vectors given, and all of them are ranked."""
-    rng = random.Random(seed)
-    torch.manual_seed(seed)
-    walk = Walk(student, lesson)
-    student.train()
-    for rows in islice(draws(numbers, lesson.batch, rng), lesson.steps):
-        ours, theirs = (
-            student(texts, np.array(rows)),
-            goal[torch.tensor(rows, device=DEVICE)].float(),
-        )
-        a = (ours @ tools.T / lesson.temperature).log_softmax(-1)
-        b = (theirs @ tools.T / lesson.temperature).log_softmax(-1)
-        loss = lesson.likeness * (1 - (ours * theirs).sum(-1)).mean()
-        walk.take(loss + lesson.ranking * F.kl_div(a, b, log_target=True, reduction="batchmean"))
-    return student.eval()
-
-
 def neighbours(
     goal: torch.Tensor, numbers: np.ndarray, tools: np.ndarray, depth: int = 12
 ) -> dict[int, Sequence[int]]:

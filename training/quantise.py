@@ -12,6 +12,20 @@ def rows(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return (matrix.float() / scale).round().to(torch.int8), scale
 
 
+def eight_bit_tensors(model: Encoder) -> dict[str, torch.Tensor]:
+    """The model's tensors as they are kept: matrices as `name|q` and `name|s`, the rest as floats."""
+    kept: dict[str, torch.Tensor] = {}
+    for name, value in model.state_dict().items():
+        if "pooler" in name or "position_ids" in name:
+            continue
+        value = value.cpu()
+        if value.ndim == 2 and name != "head" and "position" not in name and "type" not in name:
+            kept[f"{name}|q"], kept[f"{name}|s"] = (part.contiguous() for part in rows(value))
+        else:
+            kept[name] = value.float().contiguous()
+    return kept
+
+
 @torch.no_grad()
 def rounded(model: Encoder) -> Encoder:
     """The model as it will be after quantisation, for measuring what that costs."""

@@ -33,9 +33,9 @@ from pegboard.faces.face import SessionDoor, View
 from pegboard.ports import Store
 from pegboard.server import sdk
 from pegboard.server.middleware import PegboardMiddleware
-from pegboard.server.serve import install, pins_from
+from pegboard.server.serve import install, kept_results, pins_from
 from pegboard.store.memory import MemoryStore
-from pegboard.wiring import Parts, pipeline, result_reader, vectors_folder
+from pegboard.wiring import Parts, pipeline, resource_reader, result_reader, vectors_folder
 
 S = TypeVar("S")
 
@@ -81,6 +81,7 @@ def attach(
     shown = make_options(face=face, pins=all_pins, risk=risk, **options)
     board = AttachedBoard(shown, store, policy)
     install(board, inner, store, os.environ, kind=AttachedMiddleware)
+    sdk.offer(inner, lambda: kept_results(board.options))
     if inner.get_tool_input_schema is None:
         # Without this the SDK lists all tools before every modern HTTP call, to check its headers.
         inner.get_tool_input_schema = board.input_schema
@@ -152,6 +153,7 @@ class AttachedBoard:
             dispatch=self._dispatch,
             fan_out=self._fan_out if self.options.fan_out else None,
             read_result=result_reader(self.options, self._parts),
+            read_resource=resource_reader(self.options, self._parts),
             session=session,
             observer=self._parts.observer,
             caller=caller,

@@ -23,7 +23,7 @@ from pegboard.core.options import Options, make_options, refuse_unknown
 from pegboard.core.policy import EVERYTHING, Policy
 from pegboard.core.registry import Registry
 from pegboard.core.schema_cache import SchemaCache
-from pegboard.core.tools import Catalog, Category, Risk, Tool, group_of, risk_of
+from pegboard.core.tools import Catalog, Category, Risk, Tool, group_of
 from pegboard.errors import ConfigError, PegboardError, ToolNotFound, UpstreamUnavailable
 
 if TYPE_CHECKING:
@@ -357,7 +357,7 @@ class Pegboard:
         """What dispatch is made with: the store, observers, further layers. Set it before use."""
         from pegboard.wiring import Parts
 
-        return Parts(alternatives=self.alternatives, layers=(self.guard,))
+        return Parts(alternatives=self.alternatives, is_closed=self.is_closed, layers=(self.guard,))
 
     @property
     def guard(self) -> Layer:
@@ -371,6 +371,10 @@ class Pegboard:
         catalog = self.policy.visible(self._registry.snapshot(), call.caller)
         related = [t for name in call.tool.related for t in catalog.named(name)]
         return related or [t for t in catalog.group(group_of(call.tool)) if t.id != call.tool.id]
+
+    def is_closed(self, tool: Tool) -> bool:
+        """Whether a tool takes no parameters but those in its schema, as Python functions do."""
+        return tool.server is None
 
     async def run_call(self, call: Call) -> CallResult:
         """The innermost handler: hand the call to where its tool comes from."""
@@ -400,7 +404,7 @@ class Pegboard:
 
         from pegboard.dispatch.fanout import call_many
         from pegboard.faces.face import View
-        from pegboard.wiring import result_reader
+        from pegboard.wiring import resource_reader, result_reader
 
         async def fan_out(calls: Sequence[Call]) -> list[Outcome]:
             return await call_many(
@@ -424,6 +428,7 @@ class Pegboard:
             dispatch=self.dispatch,
             fan_out=fan_out if self.options.fan_out else None,
             read_result=result_reader(self.options, self.parts),
+            read_resource=resource_reader(self.options, self.parts),
             session=session,
             caller=caller,
             constant=None if constant is None else self.policy.visible(constant, caller),
@@ -505,9 +510,7 @@ class Pegboard:
         return self._with_risk(self._functions.make(item, Registration(category=category)))
 
     def _with_risk(self, tool: Tool) -> Tool:
-        """The risk comes from annotations; where they say nothing, from configured rules."""
-        if risk_of(tool.annotations) is not None:
-            return tool
+        """Configured rules win over what a tool says of itself."""
         for pattern, risk in self.options.risk_rules.items():
             if fnmatchcase(tool.id, pattern) or fnmatchcase(tool.name, pattern):
                 return replace(tool, risk=risk)

@@ -3,6 +3,7 @@
 observe          an id, a duration and an outcome for everything below
 permit         switched on? deprecated?
 spill        too large a result stays here, with a preview and a handle
+blobs       and too large an image as a resource
 tables     records in fewer tokens
 project  the fields that were asked for; unknown ones are refused before the call
 validate    arguments against the schema
@@ -20,10 +21,11 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from pegboard.core.breaker import BreakerPolicy
+from pegboard.core.budget import Count
 from pegboard.core.calls import Call, Caller, CallResult
 from pegboard.core.json import JsonObject
 from pegboard.core.options import Options
@@ -31,16 +33,17 @@ from pegboard.core.reading import Reading
 from pegboard.core.results import Promise
 from pegboard.core.spill import SpillPolicy
 from pegboard.core.tools import Tool
+from pegboard.dispatch.blobs import blob_layer
 from pegboard.dispatch.breaker import breaker
-from pegboard.dispatch.bulkhead import bulkhead
+from pegboard.dispatch.bulkhead import Bound, BulkheadPolicy, bulkhead
 from pegboard.dispatch.cache import CachePolicy, cache_layer
 from pegboard.dispatch.observe import Watching, observe
 from pegboard.dispatch.permit import permit
 from pegboard.dispatch.pipeline import compose
 from pegboard.dispatch.project import projection_layer
 from pegboard.dispatch.retry import RetryPolicy, retry
-from pegboard.dispatch.spill import read_result, spill_layer
-from pegboard.dispatch.tables import table_layer
+from pegboard.dispatch.spill import read_kept, read_result, spill_layer
+from pegboard.dispatch.tables import TablePolicy, table_layer
 from pegboard.dispatch.timeout import TimeoutPolicy, timeout
 from pegboard.dispatch.validate import validate
 from pegboard.observe.in_flight import InFlight
@@ -51,7 +54,7 @@ from pegboard.observe.otel_metrics import Meters
 from pegboard.observe.several import Several
 from pegboard.ports import Handler, Layer, Observer, Store
 from pegboard.store.memory import MemoryStore
-from pegboard.tokens import count_tokens
+from pegboard.tokens import count_tokens, reckoned
 
 _AS_TODAY = (None, "eager", "stub")
 """Faces, and the in-process call, whose results nobody expects in another form."""
@@ -67,8 +70,10 @@ class Parts:
     observers: tuple[Observer, ...] = ()
     """Told of every event beside `in_flight`, `live`, the log and OpenTelemetry."""
     count: Callable[[str], int] | None = None
-    """Counts the tokens of calls, where somebody wants to know them."""
+    """Counts the tokens of what is answered, where somebody wants to know them."""
     alternatives: Callable[[Call], Iterable[Tool]] = lambda call: ()
+    is_closed: Callable[[Tool], bool] = lambda tool: False
+    """Whether a tool is known to take no parameters but those that its schema names."""
     layers: tuple[Layer, ...] = ()
     """Further layers, just inside `observe`: permissions, locks, rate limits."""
 
@@ -82,11 +87,13 @@ class Parts:
 def pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
     """The handler that carries out a call through every layer."""
     layers: list[Layer] = [
-        observe(Watching(observer=parts.observer, count=parts.count)),
+        observe(
+            Watching(observer=parts.observer, count=partial(reckoned, tokenizer=options.tokenizer))
+        ),
         *parts.layers,
         permit,
         *_result_layers(options, parts),
-        validate(coerce=options.coerce),
+        validate(coerce=options.coerce, is_closed=parts.is_closed),
         *_running_layers(options, parts),
     ]
     return compose(layers, run)
@@ -107,10 +114,23 @@ def result_reader(
             store=parts.store,
             caller=caller,
             clock=time.time,
-            count=count_tokens,
+            count=counter(options),
             policy=_spill_policy(options),
         )
         return CallResult.json(page, structured=options.structured)
+
+    return read
+
+
+def resource_reader(
+    options: Options, parts: Parts
+) -> Callable[[str, Caller], Awaitable[JsonObject]] | None:
+    """What answers `resources/read` for results that were kept, if any are."""
+    if options.spill_tokens is None:
+        return None
+
+    async def read(uri: str, caller: Caller) -> JsonObject:
+        return await read_kept(uri, store=parts.store, caller=caller, clock=time.time)
 
     return read
 
@@ -123,17 +143,31 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
                 store=parts.store,
                 clock=time.time,
                 random=os.urandom,
-                count=count_tokens,
+                count=counter(options),
                 policy=_spill_policy(options),
                 structured=options.structured,
                 promise=promise,
             )
         )
+        layers.append(
+            blob_layer(
+                store=parts.store,
+                clock=time.time,
+                random=os.urandom,
+                policy=_spill_policy(options),
+                promise=promise,
+            )
+        )
     if options.tables:
         layers.append(
-            table_layer(count=count_tokens, structured=options.structured, promise=promise)
+            table_layer(
+                count=counter(options),
+                policy=TablePolicy(saving=options.table_saving),
+                structured=options.structured,
+                promise=promise,
+            )
         )
-    return [*layers, projection_layer(count=count_tokens)]
+    return [*layers, projection_layer(count=counter(options))]
 
 
 def _running_layers(options: Options, parts: Parts) -> list[Layer]:
@@ -147,7 +181,7 @@ def _running_layers(options: Options, parts: Parts) -> list[Layer]:
             observer=parts.observer,
             alternatives=parts.alternatives,
         ),
-        bulkhead(),
+        bulkhead(BulkheadPolicy(default=_bound(options))),
         retry(policy=RetryPolicy(attempts=options.attempts), observer=parts.observer),
         timeout(TimeoutPolicy(default=options.timeout)),
     ]
@@ -162,9 +196,21 @@ def promise(call: Call) -> Promise:
     return "relaxed" if call.tool.output_schema is not None else "nothing"
 
 
+def counter(options: Options) -> Count:
+    """What counts tokens on this board."""
+    return partial(count_tokens, tokenizer=options.tokenizer)
+
+
+def _bound(options: Options) -> Bound:
+    return Bound(running=options.upstream_concurrency, waiting=options.upstream_queue)
+
+
 def _spill_policy(options: Options) -> SpillPolicy:
     return SpillPolicy(
-        tokens=options.spill_tokens, per_tool=options.spill_per_tool, ttl=options.spill_ttl
+        tokens=options.spill_tokens,
+        per_tool=options.spill_per_tool,
+        ttl=options.spill_ttl,
+        blob_bytes=options.spill_bytes,
     )
 
 

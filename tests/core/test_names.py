@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,6 +59,54 @@ def test_a_name_finds_its_tool(name: str, found: str) -> None:
 def test_the_pair_of_category_and_tool_finds_it() -> None:
     assert resolve(CATALOG, "search", "documents").id == "documents.search"
     assert resolve(CATALOG, "list", "gitlab").id == "gitlab.list"
+
+
+def behind(server: str, own: str, name: str, category: str | None = None) -> Tool:
+    """A tool as a gateway shows it: under another name than its server has for it."""
+    return replace(tool(own, server=server), name=name, category=category)
+
+
+PREFIXED = Catalog(
+    [
+        behind("fetch", "fetch", "fetch_fetch"),
+        behind("git", "log", "git_log", category="code"),
+        behind("git", "show", "git_show"),
+        behind("hg", "log", "hg_log"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "found"),
+    [
+        ("fetch", None, "fetch.fetch"),
+        ("fetch", "fetch", "fetch.fetch"),
+        ("fetch_fetch", "fetch", "fetch.fetch"),
+        ("fetch.fetch", "fetch", "fetch.fetch"),
+        ("fetch/fetch", None, "fetch.fetch"),
+        ("log", "code", "git.log"),
+        ("code.log", None, "git.log"),
+        ("code/git_log", None, "git.log"),
+        ("log", "hg", "hg.log"),
+        ("show", None, "git.show"),
+    ],
+)
+def test_a_tool_is_also_found_by_what_its_own_server_calls_it(
+    name: str, group: str | None, found: str
+) -> None:
+    assert resolve(PREFIXED, name, group).id == found
+
+
+def test_a_servers_name_that_two_servers_have_is_ambiguous() -> None:
+    with pytest.raises(AmbiguousName) as caught:
+        resolve(PREFIXED, "log")
+    assert caught.value.candidates == ("git_log", "hg_log")
+
+
+def test_a_name_that_clients_see_wins_over_one_that_a_server_has() -> None:
+    catalog = Catalog([behind("a", "search", "a_search"), behind("b", "x", "search")])
+    assert resolve(catalog, "search").id == "b.x"
+    assert resolve(catalog, "search", "a").id == "a.search"
 
 
 def test_an_ambiguous_name_lists_an_address_that_finds_each() -> None:

@@ -37,7 +37,7 @@ def test_a_whole_shape_is_read() -> None:
         ({"include_fields": [5]}, InvalidField),
         ({"select": 5}, InvalidArguments),
         ({"max_tokens": "many"}, InvalidArguments),
-        ({"max_tokens": 0}, InvalidArguments),
+        ({"max_tokens": -1}, InvalidArguments),
         ({"max_tokens": True}, InvalidArguments),
     ],
 )

@@ -153,6 +153,52 @@ def test_an_unknown_parameter_passes_where_the_schema_says_that_there_may_be_oth
     Validator({**CREATE, **opening}).check({**FITTING, "x-more": "yes"}, "create_issue")
 
 
+OPEN: Any = {
+    "type": "object",
+    "properties": {"query": {"type": "string"}, "max_results": {"type": "integer"}},
+    "required": ["query"],
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "passes"),
+    [
+        ({"query": "a", "trace": True}, True),
+        ({"query": "a", "max_results": 1, "maxResults": 2}, True),
+        ({"query": "a", "max_page": 1}, True),
+        ({"query": "a", "maxResults": 1}, False),
+        ({"query": "a", "max_result": 1}, False),
+        ({"querry": "a"}, False),
+        ({"q": "a"}, False),
+    ],
+)
+def test_a_tool_that_is_not_closed_takes_other_parameters_but_no_slips(
+    given: Any, passes: bool
+) -> None:
+    assert Validator(OPEN, closed=False).accepts(given) is passes
+    assert not Validator(OPEN).accepts(given)
+
+
+def test_a_slip_is_refused_with_the_parameter_that_was_meant() -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        Validator(OPEN, closed=False).check({"query": "a", "maxResults": 1, "trace": 1}, "find")
+    assert caught.value.message.startswith(
+        "find: there is no `maxResults` (did you mean `max_results`?). Call it as find("
+    )
+    assert caught.value.details["nearest"] == ["max_results"]
+
+
+def test_what_is_unknown_is_named_where_something_is_missing() -> None:
+    with pytest.raises(InvalidArguments, match=r"there is no `q`; `query` is missing"):
+        Validator(OPEN, closed=False).check({"q": "a"}, "find")
+
+
+def test_a_schema_that_forbids_other_parameters_is_obeyed_closed_or_not() -> None:
+    forbidding = Validator({**OPEN, "additionalProperties": False}, closed=False)
+    with pytest.raises(InvalidArguments, match="there is no `trace`"):
+        forbidding.check({"query": "a", "trace": 1}, "find")
+
+
 def test_a_schema_without_a_word_about_parameters_takes_any() -> None:
     assert Validator({"type": "object"}).accepts({"anything": 1})
     assert Validator({"properties": {}, "additionalProperties": True}).accepts({"anything": 1})

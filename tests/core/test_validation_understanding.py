@@ -185,3 +185,9 @@ def test_a_tool_with_a_wrong_schema_gets_its_arguments_as_they_came() -> None:
     given = {"name": "f", "arguments": {"a": "1"}}
     assert understood("f", given, {"properties": {"a": {"type": "int"}}}) is given
     assert understood("f", '{"a": "1"}', {"properties": {"a": {"type": "int"}}}) == {"a": "1"}
+
+
+def test_a_second_layer_is_taken_off_although_other_parameters_may_be_given() -> None:
+    schema = Validator({"type": "object", "properties": {"a": {"type": "integer"}}}, closed=False)
+    assert understood("add", {"name": "add", "arguments": {"a": "1"}}, schema) == {"a": 1}
+    assert understood("add", {"a": 1, "more": {"a": 2}}, schema) == {"a": 1, "more": {"a": 2}}

@@ -7,6 +7,7 @@ import anyio
 import pytest
 from tests.dispatch.fakes import OK, Clock, Recorder, Source, make_call, run
 
+from pegboard.core.budget import Estimate
 from pegboard.core.calls import Call, Caller, CallResult
 from pegboard.core.events import CallFinished, CallStarted, Event
 from pegboard.dispatch.observe import Watching, notes, observe
@@ -187,6 +188,15 @@ async def test_what_a_layer_has_counted_is_not_counted_again() -> None:
 
     finished = await watched(inner, count=words)
     assert (finished.tokens_in, finished.tokens_out_before, finished.tokens_out) == (1, 900, 30)
+
+
+def estimated(text: str) -> int:
+    return Estimate(5)
+
+
+async def test_it_is_said_where_tokens_were_not_counted() -> None:
+    assert not (await watched(Source(), count=words)).tokens_estimated
+    assert (await watched(Source(), count=estimated)).tokens_estimated
 
 
 async def test_a_text_that_cannot_be_counted_does_not_fail_the_call() -> None:

@@ -13,6 +13,7 @@ from tests.observe.samples import finished, started
 from pegboard.core.events import (
     BreakerChanged,
     Event,
+    ListAnswered,
     SearchAnswered,
     StoreStateChanged,
     UpstreamStateChanged,
@@ -69,6 +70,18 @@ def test_a_call_is_one_line_of_json_with_everything_known_about_it(lines: Lines)
 def test_what_needs_attention_is_a_warning(lines: Lines, event: Event, level: str) -> None:
     EventLog().record(event)
     assert [line["level"] for line in lines.read()] == [level]
+
+
+LISTED = ListAnswered(at=1, face="proxy", tools=5, duration=0.01)
+
+
+def test_what_went_well_is_no_news_where_lines_are_not_json(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        for event in (finished(), LISTED, finished(outcome="failed", error="timeout")):
+            EventLog().record(event)
+    assert [record.levelname for record in caplog.records] == ["DEBUG", "DEBUG", "WARNING"]
 
 
 def test_below_the_level_nothing_is_written() -> None:

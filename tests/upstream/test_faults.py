@@ -197,7 +197,7 @@ async def test_tools_that_change_are_found_again() -> None:
         changed.set()
 
     async with gateway(faulty("changing")) as through, anyio.create_task_group() as tasks:
-        refresher = Refresher(through.pool, note, quiet=0.01, rest=0.01)
+        refresher = Refresher(through.pool, note, quiet=0.1, rest=0.01)
         through.pool.listen(refresher.notice)
         tasks.start_soon(refresher.run)
         for _ in range(2):

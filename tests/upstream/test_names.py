@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard.core.tools import Tool, constant
-from pegboard.upstream.names import Naming, own_name, settle
+from pegboard.upstream.names import Naming, settle
 
 PROVIDER_SAFE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 BARE = Naming(style="bare")
@@ -92,8 +92,8 @@ def test_long_names_are_cut_and_stay_different() -> None:
 
 def test_the_servers_own_name_is_what_it_is_called_by_there() -> None:
     (settled,) = settle([tool("my.server", "weird name!")], Naming())
-    assert own_name(settled) == "weird name!"
-    assert own_name(Tool("plain", constant({"type": "object"}))) == "plain"
+    assert settled.own_name == "weird name!"
+    assert Tool("plain", constant({"type": "object"})).own_name == "plain"
 
 
 def test_a_tool_that_keeps_its_name_is_the_same_object() -> None:

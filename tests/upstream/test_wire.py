@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard.core.json import JsonObject
-from pegboard.upstream.names import own_name
 from pegboard.upstream.wire import checked_entries, tools_from_wire
 
 OBJECT: JsonObject = {"type": "object"}
@@ -34,7 +33,7 @@ def test_everything_that_a_client_may_see_is_kept() -> None:
     assert (tool.id, tool.name, tool.server) == ("s.get_thing", "s_get_thing", "s")
     assert (tool.summary, tool.risk, tool.category) == ("Gets one thing by id", "read", "s")
     assert tool.wire() == {**raw, "name": "s_get_thing"}
-    assert own_name(tool) == "get_thing"
+    assert tool.own_name == "get_thing"
 
 
 def test_the_configuration_decides_category_prefix_timeout_and_what_is_shown() -> None:
@@ -115,7 +114,7 @@ def test_a_malformed_part_is_not_used_and_the_tool_stays(key: str, value: Any) -
 def test_a_name_that_mcp_does_not_allow_gets_a_legal_one(name: str) -> None:
     (tool,), (problem,) = tools_from_wire([entry(name)], server="s")
     assert not problem.left_out
-    assert own_name(tool) == name
+    assert tool.own_name == name
     assert len(tool.name) <= 64
     assert tool.name.replace("_", "").replace("-", "").isalnum()
 

@@ -213,6 +213,7 @@ def spec_of(
         start_timeout=defaults.start_timeout,
         idle_stop=defaults.idle_stop,
         isolation=defaults.isolation,
+        log_bytes=defaults.log_bytes,
         origin=str(document.path),
     )
     cwd = str(around.find(entry.cwd, variables.workspace)) if entry.cwd else None

@@ -185,7 +185,7 @@ class Budgets:
     page_size: Annotated[int, Ge(0)] = 0
     """Tools on one page of `tools/list`; 0 for all, since many clients read one page."""
     tokenizer: Literal["o200k_base", "cl100k_base"] = "o200k_base"
-    """The tokenizer of every figure."""
+    """The tokenizer that calls and results are counted by."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,6 +232,8 @@ class ResultSettings:
 
     spill_tokens: Annotated[int, Ge(0)] = 4000
     """Results over this stay here, with a preview and a handle; 0 sends everything."""
+    spill_bytes: Annotated[int, Ge(0)] = 1_000_000
+    """Images, audio and files of a result over this stay here as resources; 0 sends them all."""
     spill_ttl: Seconds = 3600.0
     """Seconds that a kept result can be read."""
     tables: bool = True
@@ -239,7 +241,7 @@ class ResultSettings:
     table_saving: Annotated[float, Interval(ge=0, le=1)] = 0.15
     """The share of tokens that a table must save to be used."""
     cache: Mapping[str, Seconds] = field(default_factory=dict[str, float])
-    """Results of read-only tools to keep: glob over tool names = seconds."""
+    """Results of read-only tools to keep: glob over tool names = seconds; the first that fits."""
 
 
 @dataclass(frozen=True, kw_only=True)

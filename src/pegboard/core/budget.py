@@ -8,6 +8,11 @@ from typing import TypeAlias
 Count: TypeAlias = Callable[[str], int]
 """The number of tokens of a text, by whichever tokenizer the composition root chose."""
 
+
+class Estimate(int):
+    """A number of tokens that nobody has counted, of a text that was too long or came too soon."""
+
+
 LONGEST_TOKEN = 128
 """Bytes of the longest entry in the vocabularies we count with (a run of spaces)."""
 

@@ -42,7 +42,8 @@ class CallFinished:
     """A call left the pipeline, whatever became of it.
 
     `tokens_out_before` is what the tool answered, `tokens_out` what the model gets after
-    projection, spilling and encoding; `None` where nobody counted.
+    projection, spilling and encoding; `None` where there was nothing to count. `tokens_estimated`
+    says that not all of them were counted.
     """
 
     kind: ClassVar[str] = "call.finished"
@@ -65,6 +66,7 @@ class CallFinished:
     tokens_in: int | None = None
     tokens_out_before: int | None = None
     tokens_out: int | None = None
+    tokens_estimated: bool = False
     arguments: Mapping[str, Json] | None = None
 
 

@@ -1,6 +1,6 @@
 """Addresses of tools: how a name finds its tool, and what was perhaps meant when it does not.
 
-create_issue            bare, when only one tool has that name
+create_issue            bare, when only one tool has that name, here or at its own server
 issues.create_issue     category (or server) and tool
 issues/create_issue     the same
 ("issues", "create")    the pair, as some faces pass it
@@ -16,6 +16,7 @@ from pegboard.errors import AmbiguousName, ToolNotFound
 
 NEAREST_LIMIT = 5
 _LEAST_LIKENESS = 60.0
+_SAME_BUT_FOR_A_SLIP = 80.0
 
 
 def resolve(catalog: Catalog, name: str, category: str | None = None) -> Tool:
@@ -57,6 +58,21 @@ def nearest(
         score_cutoff=_LEAST_LIKENESS,
     )
     return [key for _, _, key in found]
+
+
+def is_slip(name: str, known: Iterable[str]) -> bool:
+    """Whether a name is one of these but for a letter or two: `titel`, `maxResult`, `max-results`.
+
+    Stricter than `nearest`: that it shares words with one does not make it the same.
+    """
+    from rapidfuzz import fuzz
+
+    plain = _letters(name)
+    return any(fuzz.ratio(plain, _letters(word)) >= _SAME_BUT_FOR_A_SLIP for word in known)
+
+
+def _letters(name: str) -> str:
+    return "".join(c for c in name.lower() if c.isalnum())
 
 
 def _likeness(one: str, other: str, **options: Any) -> float:

@@ -22,13 +22,13 @@ class Options:
     pins: tuple[str, ...] = ()
     risk: Literal["auto", "split", "single"] = "auto"
     risk_rules: Mapping[str, Risk] = field(default_factory=dict[str, Risk])
-    """Globs over tool ids and names, for tools whose annotations say nothing."""
+    """Globs over tool ids and names; the first that fits wins over a tool's annotations."""
     structured: bool = False
     """Whether meta-tools answer with `structuredContent` beside their text, asked for or not."""
     eager_budget: int = 4_000
     """`auto` lists a catalogue of at most so many tokens whole: 2 % of a window of 200,000."""
     client_faces: Mapping[str, str] = field(default_factory=dict[str, str])
-    """`auto` in the session era: face by client name, before the table of known clients."""
+    """`auto` in the session era: face by globs over client names, before the known clients."""
     page_tokens: int = 1_500
     """How much one listing of the `index` face may cost before it pages."""
     page_size: int | None = None
@@ -37,6 +37,8 @@ class Options:
     """Seconds for which a modern client may keep `tools/list`."""
     session_cap: int = 40
     """Enabled tools of one `dynamic` session, beyond its pins."""
+    enabled_per_search: int = 20
+    """Tools that one search of a `dynamic` session enables."""
     dispatch_risk: Literal["allow", "refuse", "read-only"] = "allow"
     """What `tools_dispatch` may call: all, all but destructive, or only read-only tools."""
     max_parallel: int = 16
@@ -47,6 +49,10 @@ class Options:
     """Whether several calls may be made in one request."""
     coerce: bool = True
     """Whether numbers and booleans that arrive as text are understood where that is unambiguous."""
+    upstream_concurrency: int = 32
+    """Calls that one server gets at the same time; more wait in line."""
+    upstream_queue: int = 256
+    """Calls that may wait for one server; further ones are told that it is busy."""
     timeout: float | None = 60.0
     """Seconds that a call may take, where neither the tool nor its server says otherwise."""
     attempts: int = 3
@@ -59,19 +65,28 @@ class Options:
     """Tokens above which a result is kept back and read in parts; `None` sends all whole."""
     spill_per_tool: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     """Other such bounds, by tool."""
+    spill_bytes: int | None = 1_000_000
+    """Bytes of images, audio and files in one result above which these are kept as resources."""
     spill_ttl: float = 3_600.0
     """Seconds for which a result that was kept back can be read."""
     tables: bool = True
     """Whether lists of like records are sent as tables where that saves tokens."""
+    table_saving: float = 0.15
+    """The part of its tokens that another encoding must save to be used."""
     cache: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Read-only tools whose results may be kept, with the seconds for which."""
+    """Read-only tools whose results may be kept, by globs over names, with seconds for which."""
+    tokenizer: str = "o200k_base"
+    """What tokens are counted by."""
 
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "risk": ("auto", "split", "single"),
     "dispatch_risk": ("allow", "refuse", "read-only"),
 }
-_AT_LEAST_ONE = ("page_size", "page_tokens", "session_cap", "max_parallel", "attempts")
+_AT_LEAST_ONE = (
+    "page_size", "page_tokens", "session_cap", "enabled_per_search", "max_parallel", "attempts",
+    "upstream_concurrency",
+)  # fmt: skip
 
 
 def make_options(**given: Any) -> Options:

@@ -69,6 +69,8 @@ def _budget(given: Json) -> int | None:
         return None
     if isinstance(given, str) and given.isdecimal():
         given = int(given)
-    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
+    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
         return given
-    raise InvalidArguments("`max_tokens` must be a positive whole number.", field="max_tokens")
+    raise InvalidArguments(
+        "`max_tokens` must be a whole number; 0 keeps nothing back.", field="max_tokens"
+    )

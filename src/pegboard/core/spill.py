@@ -4,9 +4,9 @@
                        └──> notice {handle, tokens, rows?, fields, preview, expires_at, read}
 
 The text of a result counts, and so does structured content that no text says; images, audio and
-blobs do not, and stay in the result as they came. A handle is 128 random bits, and the key in the
-store is derived from handle and principal together: somebody else's handle leads nowhere, exactly
-like one never given.
+files do not: they stay in the result, or are kept as resources (`core/blobs.py`). A handle is 128
+random bits, and the key in the store is derived from handle and principal together: somebody else's
+handle leads nowhere, exactly like one never given.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeAlias
 
+from pegboard.core.blobs import is_kept
 from pegboard.core.budget import Count, utf8_size
 from pegboard.core.calls import CallResult
 from pegboard.core.envelope import envelope_key
@@ -40,7 +41,7 @@ class SpillPolicy:
     """When results are kept back, and how much is said of them.
 
     `tokens` is the budget of a result; `None` keeps nothing back. `per_tool` has other budgets by
-    tool id or name.
+    tool id or name. `blob_bytes` is the budget of what is no text.
     """
 
     tokens: int | None = 4_000
@@ -48,6 +49,7 @@ class SpillPolicy:
     preview_tokens: int = 400
     page_tokens: int = 2_000
     ttl: float = 3_600.0
+    blob_bytes: int | None = 1_000_000
 
     def budget(self, tool: Tool, asked: int | None = None) -> int | None:
         """The tokens that a result of this tool may have; what the call asked for comes first."""
@@ -80,7 +82,7 @@ def contents_of(result: CallResult) -> Contents:
     data = result.structured if payload is None else payload.said
     mirrors = () if payload is None else payload.texts
     blocks = dict(enumerate(result.content))
-    stays = {i for i, block in blocks.items() if is_binary(block) or is_note(block)}
+    stays = {i for i, b in blocks.items() if is_binary(b) or is_note(b) or is_kept(b)}
     texts = [readable(block) for i, block in blocks.items() if i not in stays]
     beside = [i for i in blocks if i not in stays and i not in mirrors]
     values = [_value_of(blocks[i]) for i in beside]
@@ -135,9 +137,14 @@ def notice(
         said["lines"] = len(lines_of(value))
     said["fields"] = outline(value)
     said["preview"] = preview(value, policy.preview_tokens, count)
-    said["expires_at"] = datetime.fromtimestamp(expires_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    said["expires_at"] = until(expires_at)
     said["read"] = "read_result(handle, path?, offset?, limit?, grep?, select?)"
     return said
+
+
+def until(expires_at: float) -> str:
+    """A moment as models are told it."""
+    return datetime.fromtimestamp(expires_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def rows_of(value: Json) -> tuple[str, list[Json]] | None:

@@ -86,6 +86,11 @@ class Tool:
             )
 
     @property
+    def own_name(self) -> str:
+        """What its own server calls it: the id without the server."""
+        return self.id.removeprefix(f"{self.server}.") if self.server else self.name
+
+    @property
     def input_schema(self) -> JsonObject:
         return self.definition().input
 
@@ -136,6 +141,13 @@ class Tool:
 
     def __hash__(self) -> int:
         return hash(self.id)
+
+
+def _grouped(tools: Iterable[Tool], key: Callable[[Tool], str]) -> dict[str, tuple[Tool, ...]]:
+    found: dict[str, list[Tool]] = {}
+    for tool in tools:
+        found.setdefault(key(tool), []).append(tool)
+    return {name: tuple(same) for name, same in found.items()}
 
 
 def _readings(name: str) -> Iterator[tuple[str, str]]:
@@ -228,16 +240,25 @@ class Catalog:
     def matching(self, name: str, group: str | None = None) -> list[Tool]:
         """Every tool that a name may mean: an id, a bare name, or `group.tool` and `group/tool`.
 
-        With `group`, the name is a bare one of that category or server.
+        A bare name is the one that clients see or, where no tool is seen under it, the one that the
+        tool's own server has for it. With `group`, only tools of that category or server are meant.
         """
         if group is not None:
-            return [t for t in self.named(name) if group in (t.category, t.server)]
+            return self._in_group(name, group) or [
+                t for t in self.matching(name) if group in (t.category, t.server)
+            ]
         if tool := self._by_id.get(name):
             return [tool]
-        if bare := self.named(name):
+        if bare := self.named(name) or self._by_own_name.get(name, ()):
             return list(bare)
-        read = {t.id: t for group, rest in _readings(name) for t in self.matching(rest, group)}
+        read = {t.id: t for group, rest in _readings(name) for t in self._in_group(rest, group)}
         return list(read.values())
+
+    def _in_group(self, name: str, group: str) -> list[Tool]:
+        for known in (self._by_name, self._by_own_name):
+            if found := [t for t in known.get(name, ()) if group in (t.category, t.server)]:
+                return found
+        return []
 
     def address(self, tool: Tool) -> str:
         """The shortest name that finds this tool and no other; what clients are shown."""
@@ -250,10 +271,12 @@ class Catalog:
 
     @cached_property
     def _by_name(self) -> dict[str, tuple[Tool, ...]]:
-        names: dict[str, tuple[Tool, ...]] = {}
-        for tool in self.tools:
-            names[tool.name] = (*names.get(tool.name, ()), tool)
-        return names
+        return _grouped(self.tools, lambda tool: tool.name)
+
+    @cached_property
+    def _by_own_name(self) -> dict[str, tuple[Tool, ...]]:
+        """The tools that clients see under another name than their servers have for them."""
+        return _grouped((t for t in self.tools if t.own_name != t.name), lambda t: t.own_name)
 
     @cached_property
     def hash(self) -> str:

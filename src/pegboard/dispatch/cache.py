@@ -17,6 +17,7 @@ import json
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Final
 
 from anyio import Event
@@ -32,7 +33,7 @@ _PLAIN_PARAMS: Final = frozenset(("_meta",))
 
 @dataclass(frozen=True, slots=True)
 class CachePolicy:
-    """Which results are kept, by tool id or name with seconds to live, and how many."""
+    """Which results are kept, by globs over tool ids and names with seconds to live, how many."""
 
     ttl: Mapping[str, float] = field(default_factory=dict[str, float])
     entries: int = 512
@@ -40,9 +41,11 @@ class CachePolicy:
     share: bool = True
 
     def ttl_of(self, tool: Tool) -> float | None:
-        """The seconds that results of a tool are kept; `None` for not at all."""
-        ttl = self.ttl.get(tool.id, self.ttl.get(tool.name, 0.0))
-        return ttl if ttl > 0 else None
+        """The seconds that results of a tool are kept; `None` for not at all. The first fits."""
+        for pattern, ttl in self.ttl.items():
+            if fnmatchcase(tool.id, pattern) or fnmatchcase(tool.name, pattern):
+                return ttl if ttl > 0 else None
+        return None
 
 
 @dataclass(frozen=True, slots=True)

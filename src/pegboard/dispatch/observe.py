@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, replace
 
+from pegboard.core.budget import Estimate
 from pegboard.core.calls import Call, CallResult
 from pegboard.core.events import CallFinished, CallStarted, Ending
 from pegboard.core.json import Json, compact
@@ -35,6 +36,12 @@ class Notes:
     tokens_in: int | None = None
     tokens_out_before: int | None = None
     tokens_out: int | None = None
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether one of the numbers of tokens was not counted."""
+        numbers = (self.tokens_in, self.tokens_out_before, self.tokens_out)
+        return any(isinstance(number, Estimate) for number in numbers)
 
 
 _under_way: ContextVar[Notes | None] = ContextVar("pegboard_notes", default=None)
@@ -61,7 +68,8 @@ class Watching:
         clock: Seconds since the epoch.
         timer: Seconds since anything, for durations.
         new_id: A fresh id, for calls that have none.
-        count: Tokens of a text; without it, only what a layer has counted is reported.
+        count: Tokens of a text, or an `Estimate`; without it, only what a layer has counted is
+            reported.
         keep_arguments: Whether events carry the arguments. Off, no value leaves the call.
     """
 
@@ -150,6 +158,7 @@ class _Watch:
             tokens_in=noted.tokens_in,
             tokens_out_before=noted.tokens_out_before,
             tokens_out=noted.tokens_out,
+            tokens_estimated=noted.is_estimated,
             arguments=call.arguments if self._watching.keep_arguments else None,
         )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from jsonschema_rs import Draft202012Validator
 
+from pegboard.core.blobs import handle_in, pointed_out
 from pegboard.core.budget import Count, utf8_size, within
 from pegboard.core.calls import Call, Caller, CallResult
 from pegboard.core.json import Json, JsonObject, compact
@@ -177,9 +178,35 @@ async def read_result(
         InvalidField: The path leads nowhere, or the expression cannot be run.
     """
     chosen = policy or SpillPolicy()
+    record = await _record(handle, store, caller, clock)
+    if "blob" in record:
+        return pointed_out(handle, record)
+    return read(record["value"], reading or Reading(), Budget(chosen.page_tokens, count))
+
+
+async def read_kept(
+    uri: str, *, store: Store, caller: Caller, clock: Callable[[], float]
+) -> JsonObject:
+    """The contents of a kept result, as `resources/read` gives them: whole, text or binary.
+
+    Raises:
+        InvalidArguments: It is unknown, expired or somebody else's, which look the same.
+    """
+    record = await _record(handle_in(uri) or "", store, caller, clock)
+    if "blob" in record:
+        return {"uri": uri, "mimeType": record["mimeType"], "blob": record["blob"]}
+    value = record["value"]
+    if isinstance(value, str):
+        return {"uri": uri, "mimeType": "text/plain", "text": value}
+    return {"uri": uri, "mimeType": "application/json", "text": compact(value)}
+
+
+async def _record(
+    handle: str, store: Store, caller: Caller, clock: Callable[[], float]
+) -> JsonObject:
     record: Json = await store.get(spill_key(caller.principal, handle))
     if not isinstance(record, dict) or record["expires_at"] <= clock():
         raise InvalidArguments(
             "Unknown or expired handle. Call the tool again for a new one.", field="handle"
         )
-    return read(record["value"], reading or Reading(), Budget(chosen.page_tokens, count))
+    return record

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 
@@ -88,8 +89,9 @@ def _size(tool: Tool) -> int:
 
 
 def _by_client(name: str, options: Options) -> str:
-    if name in options.client_faces:
-        return checked_face(options.client_faces[name])
+    for pattern, face in options.client_faces.items():
+        if fnmatchcase(name, pattern):
+            return checked_face(face)
     client = _known_client(name)
     return "eager" if client and client.defers_tools else "auto"
 

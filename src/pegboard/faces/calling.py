@@ -34,9 +34,9 @@ _CALL_PROPERTIES: JsonObject = {
 
 
 def splits_risk(view: View) -> bool:
-    """Whether calls are split by risk: by setting, else when any tool says what its risk is."""
+    """Whether calls are split by risk: by setting, else when a tool or a rule says what it is."""
     if view.options.risk == "auto":
-        return _any_annotated(view.listed)
+        return bool(view.options.risk_rules) or _any_annotated(view.listed)
     return view.options.risk == "split"
 
 

@@ -21,8 +21,6 @@ from pegboard.faces.searching import answer_shape, answer_text, search, search_t
 if TYPE_CHECKING:
     from pegboard.core.search import Match
 
-MOST_ENABLED_BY_A_SEARCH = 20
-
 
 class DynamicFace:
     """Pins, search, and what this session has found so far."""
@@ -61,9 +59,10 @@ async def _search_and_enable(view: View, arguments: JsonObject) -> CallResult:
 
 def _worth_enabling(view: View, query: str, matches: Sequence[Match]) -> list[Tool]:
     """The matches; or the whole category when the query is about one and it is small enough."""
+    most = view.options.enabled_per_search
     group = view.index().group(query)
     if group is not None and matches:
         members = [t for t in view.catalog.enabled if group.holds(t)]
-        if len(members) <= MOST_ENABLED_BY_A_SEARCH:
+        if len(members) <= most:
             return members
-    return [m.tool for m in matches[:MOST_ENABLED_BY_A_SEARCH]]
+    return [m.tool for m in matches[:most]]

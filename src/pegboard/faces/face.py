@@ -54,6 +54,7 @@ class SessionDoor(Protocol):
 
 FanOut = Callable[[Sequence[Call]], Awaitable[list[Outcome]]]
 ResultReader = Callable[[JsonObject, Caller], Awaitable[CallResult]]
+ResourceReader = Callable[[str, Caller], Awaitable[JsonObject]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +69,8 @@ class View:
     dispatch: Handler
     fan_out: FanOut | None = None
     read_result: ResultReader | None = None
+    read_resource: ResourceReader | None = None
+    """Gives kept results by their URIs."""
     session: SessionDoor | None = None
     caller: Caller = LOCAL
     is_complete: bool = True

@@ -96,6 +96,7 @@ class Gateway:
             live=live,
             observers=(*observers, self.decisions.rollouts),
             alternatives=self.board.alternatives,
+            is_closed=self.board.is_closed,
         )
         self.logs = folder / "logs"
         self.pool = Pool(configuration.upstreams, logs=self.logs, open_wire=open_wire)

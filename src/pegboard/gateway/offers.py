@@ -22,7 +22,7 @@ from pegboard.faces.face import META_PREFIX, RESERVED
 from pegboard.gateway.options import naming_of, options_of
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue, identity
 from pegboard.upstream.listing import Listing
-from pegboard.upstream.names import own_name, settle
+from pegboard.upstream.names import settle
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.wire import CATEGORY_META
 
@@ -140,7 +140,7 @@ class Offers:
                 unfit.append(pattern)
         for tool in listed:
             spec = self.specs[tool.server or ""]
-            if spec.name in eager or any(fnmatchcase(own_name(tool), p) for p in spec.pins):
+            if spec.name in eager or any(fnmatchcase(tool.own_name, p) for p in spec.pins):
                 found[tool.id] = None
         return tuple(found), tuple(unfit)
 
@@ -215,4 +215,4 @@ def _same(one: UpstreamSpec, other: UpstreamSpec) -> bool:
 
 
 def _fits(tool: Tool, pattern: str) -> bool:
-    return any(fnmatchcase(name, pattern) for name in (tool.id, tool.name, own_name(tool)))
+    return any(fnmatchcase(name, pattern) for name in (tool.id, tool.name, tool.own_name))

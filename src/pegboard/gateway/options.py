@@ -23,17 +23,24 @@ def options_of(settings: Settings) -> dict[str, Any]:
         "page_tokens": settings.budgets.index_page,
         "page_size": settings.budgets.page_size or None,
         "session_cap": settings.dynamic.cap,
+        "enabled_per_search": settings.dynamic.per_search,
         "dispatch_risk": settings.risk_rules.dispatch,
         "max_parallel": settings.calls.max_concurrency,
         "coerce": settings.calls.coerce,
-        "timeout": None,  # each server's own, which its connection counts
+        # Each server's own, counted by its connection: it alone knows when a person is asked.
+        "timeout": None,
+        "upstream_concurrency": settings.calls.upstream_concurrency,
+        "upstream_queue": settings.calls.queue,
         "attempts": settings.calls.retries + 1,
         "breaker_failures": settings.calls.breaker_failures,
         "breaker_cooldown": settings.calls.breaker_cooldown,
         "spill_tokens": settings.results.spill_tokens or None,
+        "spill_bytes": settings.results.spill_bytes or None,
         "spill_ttl": settings.results.spill_ttl,
         "tables": settings.results.tables,
+        "table_saving": settings.results.table_saving,
         "cache": dict(settings.results.cache),
+        "tokenizer": settings.budgets.tokenizer,
     }
 
 

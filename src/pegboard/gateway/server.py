@@ -19,7 +19,7 @@ from pegboard.gateway.gateway import Gateway
 from pegboard.server import sdk
 from pegboard.server.changes import ListChanges
 from pegboard.server.middleware import PegboardMiddleware
-from pegboard.server.serve import install, make_server
+from pegboard.server.serve import install, kept_results, make_server
 from pegboard.upstream.switchboard import UpstreamEvent
 
 _GOODBYE = 2.0
@@ -45,7 +45,7 @@ def build_server(gateway: Gateway, *, environ: Mapping[str, str] = os.environ) -
     assert isinstance(middleware, GatewayMiddleware)
     middleware.gateway = gateway
     listen.middleware = middleware
-    sdk.offer(server, gateway.passthrough.capabilities)
+    sdk.offer(server, lambda: kept_results(gateway.options) | gateway.passthrough.capabilities())
     gateway.when_lists_change(changes.announce)
     gateway.pool.listen(listen.on_event)
     return server
@@ -63,7 +63,7 @@ class GatewayMiddleware(PegboardMiddleware):
         if ctx.request_id is None and ctx.method == _ROOTS_CHANGED:
             params = ctx.params or {}
             await through.notify(ctx.method, params, caller=self.caller(ctx), request=ctx)
-        elif ctx.request_id is not None and through.handles(ctx.method):
+        elif ctx.request_id is not None and not self.is_ours(ctx) and through.handles(ctx.method):
             if ctx.method in _REMOVED and sdk.era_of(ctx) == "modern":
                 return await call_next(ctx)  # which has no such method
             return await self._passed(ctx)

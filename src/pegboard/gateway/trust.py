@@ -20,7 +20,6 @@ from pegboard.gateway.locks import LockFile, Locks, StoreLocks
 from pegboard.ports import Store
 from pegboard.store.fallback import strict
 from pegboard.upstream.kept import KeptCatalogue
-from pegboard.upstream.names import own_name
 from pegboard.upstream.spec import UpstreamSpec
 
 logger = logging.getLogger(__name__)
@@ -101,7 +100,7 @@ class Trust:
             return tool
         if not self._is_read:
             return held(tool, _UNREAD)
-        locked = self._locked(tool.server, own_name(tool))
+        locked = self._locked(tool.server, tool.own_name)
         return tool if locked.state == "usable" else held(tool, locked)
 
     def _locked(self, server: str, name: str) -> Locked:

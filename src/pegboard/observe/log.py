@@ -17,7 +17,9 @@ from pegboard.core.events import (
     CallFinished,
     CallRetried,
     CallStarted,
+    DescribeAnswered,
     Event,
+    ListAnswered,
     SearchAnswered,
     StoreStateChanged,
     UpstreamStateChanged,
@@ -27,11 +29,15 @@ from pegboard.core.json import JsonObject
 from pegboard.observe.redact import Redactor
 
 _FIELDS = "pegboard_fields"
+_WELL = -1
+"""The level of what went well: it depends on who reads."""
 
 
 class EventLog:
     """Writes each event as a line, at a level that fits it.
 
+    What went well is news to nobody but those who collect events: it is logged at `INFO` where
+    lines are JSON, and at `DEBUG` elsewhere, where only the name of the event would be seen.
     What people searched for is left out unless `queries`; argument values are in an event only when
     the observing layer was told to keep them.
     """
@@ -43,6 +49,8 @@ class EventLog:
     def record(self, event: Event) -> None:
         """Write one line."""
         level = _level(event)
+        if level == _WELL:
+            level = logging.INFO if _is_structured(self._logger) else logging.DEBUG
         # Where nobody set up logging, the names of events on stderr would tell nobody anything.
         if not self._logger.isEnabledFor(level) or not self._logger.hasHandlers():
             return
@@ -99,5 +107,16 @@ def _level(event: Event) -> int:
             return logging.WARNING
         case UpstreamStateChanged(state="failed") | StoreStateChanged(available=False):
             return logging.WARNING
+        case CallFinished(outcome="ok") | ListAnswered() | SearchAnswered() | DescribeAnswered():
+            return _WELL
         case _:
             return logging.INFO
+
+
+def _is_structured(logger: logging.Logger | None) -> bool:
+    """Whether a handler that hears of this logger writes the fields of events."""
+    while logger is not None:
+        if any(isinstance(handler.formatter, JsonLines) for handler in logger.handlers):
+            return True
+        logger = logger.parent if logger.propagate else None
+    return False

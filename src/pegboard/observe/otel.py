@@ -86,6 +86,7 @@ class Spans:
                     "pegboard.tokens.in": event.tokens_in,
                     "pegboard.tokens.out_before": event.tokens_out_before,
                     "pegboard.tokens.out": event.tokens_out,
+                    "pegboard.tokens.estimated": event.tokens_estimated or None,
                 }
             )
         )

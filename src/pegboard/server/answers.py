@@ -3,6 +3,7 @@
 tools/list           -> the face's entries
 tools/call           -> a meta-tool of the face, a tool by its name, or a name of another system
 tools/describe ...   -> the extension's methods, in `methods`
+resources/read       -> what was kept of a result that was too large
 """
 
 from __future__ import annotations
@@ -91,6 +92,8 @@ class Answers:
                 return await self._list(request)
             case "tools/call":
                 return (await self._call(request)).wire
+            case "resources/read":
+                return await self._read(request)
             case "tools/describe" | "tools/describe_batch" | "tools/manifest":
                 view = await self._view(request)
                 return methods.ANSWERS[request.method](view, request.params)
@@ -149,6 +152,22 @@ class Answers:
             # servers are still starting, must not be kept.
             result["ttlMs"] = int(self.board.options.list_ttl * 1000) if is_lasting else 0
             result["cacheScope"] = "public" if request.caller.principal == "local" else "private"
+        return result
+
+    # resources/read ----------------------------------------------------------------------------
+
+    async def _read(self, request: Request) -> JsonObject:
+        uri, view = request.params.get("uri"), await self._view(request, whole=False)
+        if view.read_resource is None or not isinstance(uri, str):
+            raise Misuse("No results are kept here.", {"uri": uri})
+        try:
+            contents = await view.read_resource(uri, request.caller)
+        except InvalidArguments as exc:
+            message = "Unknown or expired resource. Call the tool again for a new one."
+            raise Misuse(message, {"uri": uri}) from exc
+        result: JsonObject = {"contents": [contents]}
+        if request.caller.era == "modern":
+            result |= {"ttlMs": 0, "cacheScope": "private"}  # it goes when its time is over
         return result
 
     # tools/call --------------------------------------------------------------------------------

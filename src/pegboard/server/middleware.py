@@ -15,8 +15,9 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
 from pydantic import ValidationError
 
+from pegboard.core.blobs import handle_in
 from pegboard.core.calls import Caller
-from pegboard.core.json import Json, compact
+from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.options import checked_face
 from pegboard.core.sessions import Session, SessionPolicy
 from pegboard.errors import ConfigError
@@ -31,6 +32,8 @@ logger = logging.getLogger(__name__)
 OURS = frozenset(
     {"tools/list", "tools/call", "tools/describe", "tools/describe_batch", "tools/manifest"}
 )
+READ = "resources/read"
+_NOTHING = {"resources/list": "resources", "resources/templates/list": "resourceTemplates"}
 
 
 class PegboardMiddleware:
@@ -53,9 +56,26 @@ class PegboardMiddleware:
         self.changes = changes or ListChanges()
 
     async def __call__(self, ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
-        if ctx.method not in OURS or ctx.request_id is None or not sdk.is_open(ctx):
+        if ctx.request_id is None or not sdk.is_open(ctx):
             return await call_next(ctx)
-        return await self.answered(ctx)
+        if self.is_ours(ctx):
+            return await self.answered(ctx)
+        if ctx.method in _NOTHING and self.server.get_request_handler(ctx.method) is None:
+            return self._nothing(ctx)
+        return await call_next(ctx)
+
+    def is_ours(self, ctx: sdk.Context) -> bool:
+        """Whether a request is about tools, or about a result that was kept."""
+        if ctx.method in OURS:
+            return True
+        return ctx.method == READ and handle_in((ctx.params or {}).get("uri")) is not None
+
+    def _nothing(self, ctx: sdk.Context) -> HandlerResult:
+        """An empty list, on a server whose only resources are results that were kept."""
+        result: JsonObject = {_NOTHING[ctx.method]: []}
+        if sdk.era_of(ctx) == "modern":
+            result |= {"ttlMs": 0, "cacheScope": "private"}
+        return sdk.stamped(self.server, ctx, result)
 
     async def answered(self, ctx: sdk.Context) -> HandlerResult:
         """The answer to one of our methods, with what the era requires."""

@@ -15,7 +15,7 @@ from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResul
 
 from pegboard.core.calls import Caller
 from pegboard.core.json import JsonObject
-from pegboard.core.options import FACES, checked_face
+from pegboard.core.options import FACES, Options, checked_face
 from pegboard.errors import ConfigError
 from pegboard.ports import Store
 from pegboard.server import sdk
@@ -45,7 +45,13 @@ def build_server(board: Pegboard, *, environ: Mapping[str, str] = os.environ) ->
     changes = ListChanges()
     server = make_server(board, changes, ListenHandler(changes.bus))
     install(board, server, board.parts.store, environ, changes=changes)
+    sdk.offer(server, lambda: kept_results(board.options))
     return server
+
+
+def kept_results(options: Options) -> JsonObject:
+    """The capability of a server that keeps what is too large to be sent."""
+    return {} if options.spill_tokens is None else {"resources": {}}
 
 
 def make_server(board: Pegboard, changes: ListChanges, listen: Listen) -> Server[Any]:

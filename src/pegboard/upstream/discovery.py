@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,10 +17,12 @@ from pegboard.upstream.listing import Listing, read_listing
 from pegboard.upstream.pool import Pool
 from pegboard.upstream.switchboard import UpstreamEvent
 
-QUIET = 0.5
-"""Seconds from a server's announcement to the look at it: announcements come in swarms."""
+QUIET = 0.2
+"""Seconds from an announcement to the look: they come in swarms, and some while a server starts."""
+BURST = 3
+"""Looks at one server that may follow each other without a rest."""
 REST = 5.0
-"""The shortest time between two looks at one server; doubles while there is nothing new."""
+"""Seconds in which one server is looked at so often; doubles while there is nothing new."""
 LONGEST_REST = 300.0
 
 
@@ -90,8 +93,9 @@ async def _look(pool: Pool, name: str, report: Callable[[Found], Awaitable[None]
 class Refresher:
     """Looks at a server again after it has announced a change, and reports what is new.
 
-    However often a server announces, it is looked at once for a swarm of announcements, and not
-    again before it has rested; a server that announces and changes nothing rests ever longer.
+    However often a server announces, it is looked at once for a swarm of announcements. The first
+    few looks follow at once; a server that goes on announcing is looked at `BURST` times in `rest`
+    seconds, and one that announces and changes nothing ever less often.
     """
 
     def __init__(
@@ -109,7 +113,7 @@ class Refresher:
         self._known: dict[str, Listing] = {}
         self._due: dict[str, float] = {}
         self._rests: dict[str, float] = {}
-        self._rested_at: dict[str, float] = {}
+        self._looks: dict[str, deque[float]] = {}
         self._busy: set[str] = set()
         self._wake = anyio.Event()
 
@@ -126,8 +130,13 @@ class Refresher:
         """Have a server looked at, soon."""
         if server not in self._due:
             soon = anyio.current_time() + self._quiet
-            self._due[server] = max(soon, self._rested_at.get(server, 0.0))
+            self._due[server] = max(soon, self._rested_at(server))
             self._wake.set()
+
+    def _rested_at(self, server: str) -> float:
+        """When a server may be looked at again: at once, unless that has happened often of late."""
+        looks = self._looks.get(server, ())
+        return looks[0] + self._rests.get(server, self._rest) if len(looks) == BURST else 0.0
 
     async def run(self) -> None:
         """Look when it is time, for ever."""
@@ -139,6 +148,7 @@ class Refresher:
                 for server in [s for s, due in waiting.items() if due <= now]:
                     del self._due[server], waiting[server]
                     self._busy.add(server)
+                    self._looks.setdefault(server, deque(maxlen=BURST)).append(now)
                     tasks.start_soon(self._refresh, server)
                 with anyio.CancelScope(deadline=min(waiting.values(), default=math.inf)):
                     await self._wake.wait()
@@ -148,7 +158,6 @@ class Refresher:
             await _look(self._pool, server, self._compare)
         finally:
             self._busy.discard(server)
-            self._rested_at[server] = anyio.current_time() + self._rests.get(server, self._rest)
             self._wake.set()
 
     async def _compare(self, found: Found) -> None:

@@ -62,11 +62,6 @@ class Naming:
 DEFAULT_NAMING = Naming()
 
 
-def own_name(tool: Tool) -> str:
-    """What the tool's own server calls it: the name to call it by there."""
-    return tool.id.removeprefix(f"{tool.server}.") if tool.server else tool.name
-
-
 def settle(
     tools: Iterable[Tool],
     naming: Naming,
@@ -117,15 +112,15 @@ def _names(
 
 def _wanted(tool: Tool, naming: Naming, prefixes: Mapping[str, str]) -> str:
     prefix = prefixes.get(tool.server, tool.server) if tool.server else ""
-    return f"{prefix}{naming.separator}{own_name(tool)}" if prefix else own_name(tool)
+    return f"{prefix}{naming.separator}{tool.own_name}" if prefix else tool.own_name
 
 
 def _bare_where_unique(
     tools: list[Tool], qualified: list[str], naming: Naming, taken: frozenset[str]
 ) -> list[str]:
-    bare = [naming.legal(own_name(tool), tool.id) for tool in tools]
+    bare = [naming.legal(tool.own_name, tool.id) for tool in tools]
     count = Counter(bare)
     return [
-        own_name(tool) if count[name] == 1 and name not in taken else full
+        tool.own_name if count[name] == 1 and name not in taken else full
         for tool, name, full in zip(tools, bare, qualified, strict=True)
     ]

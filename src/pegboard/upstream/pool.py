@@ -219,7 +219,8 @@ class Pool:
 
     def _new_server(self, spec: UpstreamSpec) -> Server:
         file = re.sub(r"[^A-Za-z0-9._-]", "_", spec.name) + ".log"
-        return Server(spec, BoundedLog(self._logs / file if self._logs else None))
+        log = BoundedLog(self._logs / file if self._logs else None, limit=spec.log_bytes)
+        return Server(spec, log)
 
     def _server(self, name: str) -> Server:
         server = self._servers.get(name)

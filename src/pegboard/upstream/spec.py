@@ -40,6 +40,8 @@ class UpstreamSpec:
     idle_stop: float = 600.0
     """Seconds without a call until it is stopped; 0 keeps it."""
     start_timeout: float = 60.0
+    log_bytes: int = 1_000_000
+    """Size of the file that keeps what it prints beside the protocol."""
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     category: str | None = None

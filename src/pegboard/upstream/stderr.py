@@ -11,7 +11,7 @@ from collections import deque
 from pathlib import Path
 from typing import IO
 
-FILE_LIMIT = 1 << 20
+FILE_LIMIT = 1_000_000
 TAIL_LINES = 20
 LINE_LIMIT = 500
 

@@ -74,6 +74,8 @@ class Everything:
         self.level: str | None = None
         self.roots_changed = anyio.Event()
         self.bus = InMemorySubscriptionBus()
+        self.listed = 0
+        self.schemas: dict[str, dict[str, Any]] = {}
         offered = [self.echo, self.ask, self.ask_twice, self.ask_page, self.sample, self.roots]
         offered += [self.log, self.progress, self.wait, self.fail, self.rich, self.page_first]
         self.tools: dict[str, Callable[[Context, Params], Awaitable[Answer]]] = {
@@ -174,8 +176,12 @@ def make_server(everything: Everything | None = None) -> Server[Any]:
     it = everything or Everything()
 
     async def list_tools(ctx: Context, p: Any) -> t.ListToolsResult:
+        it.listed += 1
         return t.ListToolsResult(
-            tools=[t.Tool(name=name, input_schema={"type": "object"}) for name in it.tools]
+            tools=[
+                t.Tool(name=name, input_schema=it.schemas.get(name, {"type": "object"}))
+                for name in it.tools
+            ]
         )
 
     async def call_tool(ctx: Context, p: Params) -> Answer:

@@ -49,7 +49,7 @@ def understood(
     """
     validator = schema if isinstance(schema, Validator) else Validator(schema)
     arguments = _as_object(tool, given)
-    if validator.accepts(arguments):
+    if validator.accepts(arguments) and not validator.strangers(arguments):
         return arguments
     arguments = _unwrapped(tool, arguments, validator)
     for _ in range(_ROUNDS):

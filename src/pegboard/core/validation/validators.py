@@ -1,10 +1,13 @@
 """A schema compiled once, bounded, and never looking beyond itself.
 
-Stricter than JSON Schema in one thing: a parameter that no part of the schema names is refused
-unless the schema says in so many words that there may be others, for a tool would not know what to
-do with it. And more lenient in two: `format` is left to the server, which alone knows how strictly
-it reads dates or addresses; and a schema that is itself wrong (`problem` says how) lets everything
-through, since a call that might work is better than none.
+Stricter than JSON Schema in one thing, parameters that no part of the schema names where it does
+not say in so many words that there may be others. Of a `closed` tool, such as a Python function,
+all of them are refused: it would not know what to do with them. Of others one is refused that is a
+slip of the pen: almost the name of a parameter that was not given.
+
+And more lenient in two: `format` is left to the server, which alone knows how strictly it reads
+dates or addresses; and a schema that is itself wrong (`problem` says how) lets everything through,
+since a call that might work is better than none.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from itertools import islice
 import jsonschema_rs
 
 from pegboard.core.json import Json, JsonObject
+from pegboard.core.names import is_slip
 from pegboard.core.schemas import repaired, signature
 from pegboard.core.schemas.keywords import fits
 from pegboard.core.schemas.reading import View, branches_of
@@ -28,12 +32,17 @@ from pegboard.errors import InvalidArguments
 MOST_BACKTRACKING = 100_000
 MOST_ERRORS = 40
 _DEEPEST_BRANCH = 8
+_MISSING = jsonschema_rs.ValidationErrorKind.Required
 
 
 class Validator:
-    """One schema, ready to check arguments; `problem` tells why it cannot be, if it cannot."""
+    """One schema, ready to check arguments; `problem` tells why it cannot be, if it cannot.
 
-    def __init__(self, schema: Json) -> None:
+    `closed`: the tool takes no parameter that the schema does not name, whether it says so or not.
+    """
+
+    def __init__(self, schema: Json, *, closed: bool = True) -> None:
+        self.closed = closed
         self.schema: JsonObject = schema if isinstance(schema, dict) else {}
         self._bounds = bounds(schema) if isinstance(schema, dict) else Bounds("it is not an object")
         self.problem = self._bounds.problem
@@ -66,7 +75,7 @@ class Validator:
         """Whether there is nothing to say against the arguments."""
         if self._compiled is None:
             return True
-        if self._known is not None and not self._known.issuperset(arguments):
+        if self.strangers(arguments) and (self.closed or self._slips(arguments)):
             return False
         if self._bounds.deepest is not None and not _is_flat(arguments, self._bounds.deepest):
             # Too deep to be asked about, though perhaps not for the tool.
@@ -78,10 +87,10 @@ class Validator:
 
     def problems(self, arguments: JsonObject) -> list[Problem]:
         """Everything that is wrong with the arguments, unknown parameters first."""
-        known = self._known
-        strangers = [name for name in arguments if known is not None and name not in known]
-        found = [unknown(name, known or ()) for name in strangers]
         errors = self.errors(arguments)
+        is_short = any(isinstance(error.kind, _MISSING) for error in errors)
+        strangers = (self.strangers if self.closed or is_short else self._slips)(arguments)
+        found = [unknown(name, self._known or ()) for name in strangers]
         if not errors and not found:
             return [Problem("", _unlisted(arguments))]
         others = (p for error in errors for p in problems_of(error, self.schema))
@@ -96,6 +105,18 @@ class Validator:
             return list(islice(self._compiled.iter_errors(arguments), MOST_ERRORS))
         except (ValueError, TypeError):  # not JSON, or deeper than it can show
             return ()
+
+    def strangers(self, arguments: JsonObject) -> list[str]:
+        """The arguments that the schema neither names nor expressly lets in."""
+        known = self._known
+        if known is None or self._compiled is None or known.issuperset(arguments):
+            return []
+        return [name for name in arguments if name not in known]
+
+    def _slips(self, arguments: JsonObject) -> list[str]:
+        """The strangers that are almost the name of a parameter that was not given."""
+        absent = [name for name in self._known or () if name not in arguments]
+        return [name for name in self.strangers(arguments) if is_slip(name, absent)]
 
     @cached_property
     def parameters(self) -> frozenset[str]:
@@ -140,13 +161,13 @@ class Validators:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def of(self, key: str, schema: JsonObject) -> Validator:
+    def of(self, key: str, schema: JsonObject, *, closed: bool = True) -> Validator:
         """The validator of a schema; compiled again only when the tool's schema has changed."""
         kept = self._kept.get(key)
         if kept is not None and (kept.schema is schema or kept.schema == schema):
             self._kept.move_to_end(key)
             return kept
-        made = self._kept[key] = Validator(schema)
+        made = self._kept[key] = Validator(schema, closed=closed)
         self._kept.move_to_end(key)
         if len(self._kept) > self._capacity:
             self._kept.popitem(last=False)

@@ -1,0 +1,74 @@
+"""The blob layer: images, audio and files over a number of bytes become resources of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pegboard.core.blobs import blobs_in, too_much, with_links
+from pegboard.core.calls import Call, CallResult
+from pegboard.core.json import JsonObject
+from pegboard.core.results import Promise, promised
+from pegboard.core.spill import RandomBytes, SpillPolicy, new_handle, spill_key, until
+from pegboard.dispatch.observe import notes
+from pegboard.errors import StoreError
+from pegboard.ports import Handler, Layer, Store
+
+
+@dataclass(frozen=True, slots=True)
+class _Shelf:
+    """Where blobs are put, and for how long."""
+
+    store: Store
+    clock: Callable[[], float]
+    random: RandomBytes
+    ttl: float
+
+    async def put_aside(self, call: Call, result: CallResult, budget: int) -> CallResult:
+        """The result with links for what is over the budget; what cannot be kept stays."""
+        links: dict[int, JsonObject] = {}
+        for blob in too_much(blobs_in(result), budget):
+            handle, expires_at = new_handle(self.random), self.clock() + self.ttl
+            key = spill_key(call.caller.principal, handle)
+            if await self._kept(key, blob.record(expires_at)):
+                links[blob.position] = blob.link(handle, until(expires_at))
+        if not links:
+            return result
+        notes().spilled = True
+        return with_links(result, links)
+
+    async def _kept(self, key: str, record: JsonObject) -> bool:
+        try:
+            await self.store.update(key, lambda _: record, ttl=self.ttl)
+        except StoreError:
+            return False  # out of reach, or larger than all that it holds: better sent than lost
+        return True
+
+
+def blob_layer(
+    *,
+    store: Store,
+    clock: Callable[[], float],
+    random: RandomBytes,
+    policy: SpillPolicy,
+    promise: Callable[[Call], Promise] = promised,
+) -> Layer:
+    """A layer that keeps binary content over `policy.blob_bytes` and gives links instead.
+
+    `clock` is wall time in seconds. Where nothing is kept back of a result's text, because the
+    client expects the result as it is or the call asks for all of it, blobs stay in it too.
+    """
+    shelf = _Shelf(store, clock, random, policy.ttl)
+
+    def layer(inner: Handler) -> Handler:
+        async def handle(call: Call) -> CallResult:
+            result = await inner(call)
+            if policy.blob_bytes is None or not result.is_complete or promise(call) == "exact":
+                return result
+            if policy.budget(call.tool, call.shape.max_tokens) is None:
+                return result
+            return await shelf.put_aside(call, result, policy.blob_bytes)
+
+        return handle
+
+    return layer

@@ -1,0 +1,62 @@
+"""What a server announces is seen at once; only one that goes on announcing is held back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.gateway.support import everything_behind
+from tests.upstream.servers.everything import Everything
+from tests.upstream.support import gateway as relaying
+from tests.upstream.support import in_memory, memory
+
+from pegboard.gateway.gateway import Gateway
+from pegboard.upstream.discovery import BURST, REST, Found, Refresher
+
+pytestmark = pytest.mark.anyio
+
+
+async def seen(gateway: Gateway, name: str) -> float:
+    """The seconds until a tool is on the board."""
+    began = anyio.current_time()
+    while name not in {tool.name for tool in gateway.board.tools()}:
+        changed = anyio.Event()
+        stop = gateway.board.on_change(changed.set)
+        await changed.wait()
+        stop()
+    return anyio.current_time() - began
+
+
+@pytest.mark.parametrize("server", ["legacy", "modern"])
+async def test_the_first_changes_of_a_server_are_seen_at_once(server: str, tmp_path: Path) -> None:
+    async with everything_behind(server, "modern", tmp_path) as (it, client, gateway):
+        await client.call_tool("e_echo", {})  # the first use of a server has it looked at, too
+        await client.call_tool("e_change_tools", {})
+        assert await seen(gateway, "e_new") < REST / 2
+        it.tools["newer"] = it.echo
+        await client.call_tool("e_change_tools", {})
+        assert await seen(gateway, "e_newer") < REST / 2
+
+
+async def test_a_server_that_goes_on_announcing_is_looked_at_a_few_times() -> None:
+    it = Everything()
+
+    async def note(found: Found) -> None:
+        it.tools[f"tool_{it.listed}"] = it.echo  # so that every look finds something new
+
+    wires = memory({"e": (it, "legacy")})
+    async with (
+        relaying(in_memory("e"), open_wire=wires) as through,
+        anyio.create_task_group() as tasks,
+        through.client("auto") as client,
+    ):
+        refresher = Refresher(through.pool, note, quiet=0.01, rest=60.0)
+        through.pool.listen(refresher.notice)
+        tasks.start_soon(refresher.run)
+        while it.listed < BURST:
+            await client.call_tool("e.change_tools", {})
+        for _ in range(40):
+            await client.call_tool("e.change_tools", {})
+        tasks.cancel_scope.cancel()
+    assert it.listed == BURST

@@ -1,0 +1,50 @@
+"""The whole search with several versions of the encoder, on the sets that none of them learned from.
+
+    python training/compare_seeds.py --bench DIR WEIGHTS...
+
+Each folder of weights is what `make_models.py` wrote with another seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from corpus import VALIDATE
+
+from pegboard.adapters.catalog_file import read_catalog
+from pegboard.core.tools import Catalog
+from pegboard.embed import models
+from pegboard.embed.finder import Finder
+from pegboard.embed.local import LocalMeanings
+from pegboard.measure.evaluate import ours, quality, read_queries
+
+COLUMNS = ("recall_1", "recall_5", "recall_10", "hit_5", "ndcg_10")
+
+
+def figures(bench: Path, name: str, weights: Path) -> np.ndarray:
+    """The mean of each column over the queries of one set, in percent."""
+    folder = bench / "sets" / name
+    finder = Finder(LocalMeanings(embedder=models.encoder(weights)))
+    rank = ours(finder.prepare(Catalog(read_catalog(folder / "tools.jsonl"))))
+    rows = [quality(rank(q.query), q.relevant) for q in read_queries(folder / "queries.jsonl")]
+    return 100 * np.mean([[row[column] for column in COLUMNS] for row in rows], axis=0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bench", type=Path, required=True)
+    parser.add_argument("weights", type=Path, nargs="+")
+    options = parser.parse_args()
+    print(f"{'':40}" + "".join(f"{column:>10}" for column in COLUMNS))
+    for weights in options.weights:
+        found = {name: figures(options.bench, name, weights) for name in VALIDATE}
+        found["mean"] = np.mean(list(found.values()), axis=0)
+        for name, row in found.items():
+            cells = "".join(f"{value:10.1f}" for value in row)
+            print(f"{weights.name + ' ' + name:40}{cells}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
