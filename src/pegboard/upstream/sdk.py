@@ -56,7 +56,13 @@ from mcp_types import (
     URL_ELICITATION_REQUIRED,
     Implementation,
 )
-from opentelemetry.trace import SpanKind
+from opentelemetry.baggage import get_all
+from opentelemetry.trace import (
+    ProxyTracerProvider,
+    SpanKind,
+    get_current_span,
+    get_tracer_provider,
+)
 
 from pegboard.core.calls import Era
 from pegboard.core.json import Json, JsonObject
@@ -250,9 +256,19 @@ def http_fault() -> MCPError:
     return MCPError(INTERNAL_ERROR, _HTTP_FAULT)
 
 
+def _is_traced() -> bool:
+    """Whether there is a trace to continue, or somebody to whom a new one would go."""
+    if not isinstance(get_tracer_provider(), ProxyTracerProvider):
+        return True
+    return get_current_span().get_span_context().is_valid or bool(get_all())
+
+
 @contextmanager
 def traced(method: str, params: JsonObject) -> Generator[JsonObject]:
     """A span around a request, as the SDK's dispatcher makes it; the params carry its trace."""
+    if not _is_traced():
+        yield params
+        return
     name: Json = params.get("name")
     span = f"MCP send {method} {name}" if isinstance(name, str) else f"MCP send {method}"
     with otel_span(span, kind=SpanKind.CLIENT, attributes={"mcp.method.name": method}):
