@@ -17,6 +17,7 @@ from mcp.shared.transport_context import TransportContext
 from pegboard.core.calls import Era
 from pegboard.secrets import Credentials
 from pegboard.upstream.exchanges import DispatchedExchange, Exchange, LineExchange
+from pegboard.upstream.keep_alive import KeepAlive, is_for
 from pegboard.upstream.lines import LINE_LIMIT
 from pegboard.upstream.posts import Endpoint, PostExchange
 from pegboard.upstream.process import ChildProcess, run_process
@@ -102,7 +103,9 @@ def _headers(spec: UpstreamSpec) -> dict[str, str]:
 @asynccontextmanager
 async def _http(spec: UpstreamSpec) -> AsyncGenerator[Wire]:
     faults = HttpFaults()
+    url = spec.url or ""
     client = httpx2.AsyncClient(
+        transport=KeepAlive() if is_for(url) else None,
         headers=_headers(spec),
         timeout=httpx2.Timeout(CONNECT_TIME, read=None),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=32),
@@ -110,8 +113,9 @@ async def _http(spec: UpstreamSpec) -> AsyncGenerator[Wire]:
     )
     async with (
         client,
-        streamable_http_client(
-            spec.url or "", http_client=client, max_sse_event_size=LINE_LIMIT
-        ) as (read, write),
+        streamable_http_client(url, http_client=client, max_sse_event_size=LINE_LIMIT) as (
+            read,
+            write,
+        ),
     ):
-        yield Wire(read, write, endpoint=Endpoint(spec.url or "", client), faults=faults)
+        yield Wire(read, write, endpoint=Endpoint(url, client), faults=faults)
