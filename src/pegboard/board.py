@@ -243,7 +243,7 @@ class Pegboard:
     def index(self) -> SearchIndex:
         """The search index of the catalogue as it is now."""
         if self.is_served:
-            self.finder.start()
+            self.finder.start(lambda: self.parts.live.changes)
         return self.finder.index(self.catalog)
 
     @cached_property

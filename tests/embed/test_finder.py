@@ -1,4 +1,6 @@
+import itertools
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from numpy.typing import NDArray
 from pegboard.core.tools import Catalog
 from pegboard.embed.finder import Finder
 from pegboard.embed.kept_index import KeptIndexes
-from pegboard.embed.local import LocalMeanings
+from pegboard.embed.local import PATIENCE, QUIET, LocalMeanings
 
 from .conftest import TopicEmbedder
 
@@ -159,3 +161,22 @@ def test_a_broken_kept_index_is_made_again(
     next(tmp_path.glob("*.npz")).write_bytes(b"PK\x03\x04 broken")
     assert index() == "gamma"
     assert "cannot be read" in caplog.text
+
+
+def test_making_vectors_waits_while_other_things_are_answered() -> None:
+    meanings = LocalMeanings()
+    answered = iter(range(1, 5))
+    meanings.pulse = lambda: next(answered, 4)
+    meanings.give_way()
+    assert next(answered, None) is None
+    began = time.monotonic()
+    meanings.give_way()
+    assert time.monotonic() - began < QUIET
+
+
+def test_making_vectors_goes_on_when_answers_never_end() -> None:
+    meanings = LocalMeanings()
+    meanings.pulse = itertools.count(1).__next__
+    began = time.monotonic()
+    meanings.give_way()
+    assert PATIENCE <= time.monotonic() - began < 10 * PATIENCE

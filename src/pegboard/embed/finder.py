@@ -80,8 +80,14 @@ class Finder:
                 progress(done, len(lacking))
         return self._refresh()
 
-    def start(self) -> None:
-        """Make vectors in the background from now on, whenever some are lacking."""
+    def start(self, pulse: Callable[[], int] | None = None) -> None:
+        """Make vectors in the background from now on, whenever some are lacking.
+
+        Args:
+            pulse: counts answers of any kind, before which the vectors stand back.
+        """
+        if pulse is not None:
+            self._meanings.pulse = pulse
         with self._lock:
             self._background = True
             self._wake()

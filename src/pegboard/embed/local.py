@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Generator, Sequence
+import time
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -26,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 REMEMBERED_QUERIES = 2_048
 PATIENCE = 1.0  # seconds that making vectors waits for answers at most
+QUIET = 0.05  # seconds without an answer after which the next is not expected at once
+_LOOK_EVERY = 0.01
 
 
 class LocalMeanings:
@@ -42,6 +45,9 @@ class LocalMeanings:
         self._idle = threading.Event()
         self._idle.set()
         self._answering = 0
+        self.pulse: Callable[[], int] = lambda: 0
+        """Counts what else is answered in this process."""
+        self._heard, self._heard_at = 0, 0.0
         self._lock = threading.Lock()
         self._embedded = lru_cache(maxsize=REMEMBERED_QUERIES)(self._embed)
 
@@ -88,8 +94,17 @@ class LocalMeanings:
         self._files.add(keys, vectors)
 
     def give_way(self) -> None:
-        """Wait while an answer is being made."""
-        self._idle.wait(PATIENCE)
+        """Wait while answers are being made, one after the other; a call that takes long is none.
+
+        Even one thread beside the answers makes each of them several times slower.
+        """
+        latest = time.monotonic() + PATIENCE
+        while (now := time.monotonic()) < latest:
+            if (heard := self.pulse()) != self._heard:
+                self._heard, self._heard_at = heard, now
+            if self._idle.is_set() and now - self._heard_at >= QUIET:
+                return
+            time.sleep(_LOOK_EVERY)
 
     def _embed(self, query: str) -> NDArray[np.float32]:
         with self._in_front():

@@ -44,7 +44,7 @@ def call_tools(view: View) -> list[MetaTool]:
     """The call meta-tools for this catalogue: one for every risk that occurs, or a single one."""
     if not splits_risk(view):
         return [_call_tool("call_tool", "Call a tool", "destructive", view)]
-    present = {tool.risk for tool in view.listed.enabled} if view.constant is None else RISKS
+    present = _risks_in(view.listed) if view.constant is None else RISKS
     return [
         _call_tool(CALL_TOOL_OF[risk], _TEXTS[risk], risk, view)
         for risk in RISKS
@@ -111,6 +111,13 @@ def require_risk(tool: Tool, allowed: Risk, via: str) -> None:
             tool=tool.name,
             expected=right,
         )
+
+
+def _risks_in(catalog: Catalog) -> frozenset[Risk]:
+    key = "risks"
+    if key not in catalog.memo:
+        catalog.memo[key] = frozenset(tool.risk for tool in catalog.enabled)
+    return catalog.memo[key]
 
 
 def _any_annotated(catalog: Catalog) -> bool:

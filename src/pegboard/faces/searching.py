@@ -56,8 +56,16 @@ def describe_tools() -> MetaTool:
 
 def contents(view: View) -> str:
     """What there is, in a line of bounded length: `470 tools: issues 42, drive 30, …`."""
-    total = f"{len(view.listed.enabled)}{'' if view.constant is None else '+'}"
-    groups = sorted(view.listed.groups, key=lambda c: (-c.tool_count, c.name))
+    catalog, is_whole = view.listed, view.constant is None
+    key = ("contents", is_whole)
+    if key not in catalog.memo:
+        catalog.memo[key] = _contents(catalog, "" if is_whole else "+")
+    return catalog.memo[key]
+
+
+def _contents(catalog: Catalog, more: str) -> str:
+    total = f"{len(catalog.enabled)}{more}"
+    groups = sorted(catalog.groups, key=lambda c: (-c.tool_count, c.name))
     shown: list[str] = []
     room = _CONTENTS_TOKENS
     for group in groups:

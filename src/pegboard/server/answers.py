@@ -23,7 +23,7 @@ from pegboard.faces import entries
 from pegboard.faces.aliases import everywhere
 from pegboard.faces.auto import choose
 from pegboard.faces.checking import checked_arguments
-from pegboard.faces.face import META_PREFIX, Face, MetaTool, SessionDoor, View, find
+from pegboard.faces.face import META_PREFIX, RESERVED, Face, MetaTool, SessionDoor, View, find
 from pegboard.faces.registry import BY_NAME
 from pegboard.faces.unmade import told_of
 from pegboard.ports import tell
@@ -239,6 +239,8 @@ def _explained(exc: PegboardError, view: View) -> PegboardError:
 
 def _meta_tool(face: Face, view: View, name: str) -> MetaTool | None:
     """The meta-tool that a name means; a face's own one wins over a tool of that name."""
+    if name not in RESERVED:
+        return None
     own = face.meta_tools(view).get(name)
     if own is not None or view.catalog.named(name):
         return own
