@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, read_board
 from pegboard.cli.output import EXIT_FAILED, out, print_json
 from pegboard.core.calls import CallResult
 from pegboard.core.field_reference import field_entries, fields_page
@@ -46,7 +46,7 @@ def fields(
         raise typer.BadParameter("say which tool: NAME, or --all")
     if (result is None) != (include is None):
         raise typer.BadParameter("--try FILE and --include A,B belong together")
-    board = open_board(catalog, config)
+    board = read_board(catalog, config)
     if name is None:
         _show_all(board.name, board.tools(), as_json=as_json)
         return

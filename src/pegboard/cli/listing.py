@@ -13,7 +13,7 @@ from pegboard.cli.boards import (
     ConfigOption,
     FaceOption,
     JsonOption,
-    open_board,
+    read_board,
     tell_failures,
 )
 from pegboard.cli.output import out, print_json
@@ -34,7 +34,7 @@ def list_tools(
     """Show the tools/list result that a client would get, and what it costs."""
     if era not in ("modern", "legacy"):
         raise typer.BadParameter("--era is modern or legacy")
-    board = open_board(catalog, config, face=face)
+    board = read_board(catalog, config, face=face)
     result = anyio.run(_listed, board, era)
     tell_failures(board)
     if as_json:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board, tell_failures
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, read_board, tell_failures
 from pegboard.cli.output import EXIT_FAILED, out, print_json
 
 
@@ -20,7 +20,7 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Find tools by what you want to do."""
-    board = open_board(catalog, config)
+    board = read_board(catalog, config)
     matches = board.search(query, limit, category=category)
     tell_failures(board)
     if as_json:

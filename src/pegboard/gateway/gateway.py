@@ -25,13 +25,12 @@ from pegboard.board import Pegboard
 from pegboard.config import Configuration
 from pegboard.core.calls import Caller
 from pegboard.core.json import Json
-from pegboard.core.options import Options, make_options
+from pegboard.core.options import Options
 from pegboard.faces.face import SessionDoor, View
 from pegboard.gateway.abouts import OtherList, about, changed_lists
 from pegboard.gateway.governing import close_store, limits_of, policy_of, store_of
 from pegboard.gateway.observing import Observing
-from pegboard.gateway.offers import Offers, lazy_face
-from pegboard.gateway.options import options_of
+from pegboard.gateway.offers import Offers, shown_by
 from pegboard.gateway.replicas import Replicas
 from pegboard.gateway.rollouts import Rollouts
 from pegboard.gateway.sources import Sources, read_api
@@ -207,14 +206,11 @@ class Gateway:
     def _configure(self, configuration: Configuration) -> None:
         self.configuration = configuration
         self.trust.configure(configuration.upstreams)
-        options = options_of(configuration.settings)
-        if options["face"] in ("auto", "eager"):
-            options["face"] = lazy_face(configuration) or options["face"]
         self.board.policy = policy_of(configuration.settings)
         limits = limits_of(configuration.settings, self.store)
         layers = (*self.observing.layers, self.board.guard, *limits)
         self.board.parts = replace(self.board.parts, layers=layers)
-        self.board.reconfigure(make_options(**options))
+        self.board.reconfigure(shown_by(configuration))
 
     def _learn(self) -> None:
         """Tell the pool what eras the kept catalogues know of, to save the question."""
