@@ -20,6 +20,8 @@ BEAT = 15.0
 LIFE = 600.0
 """Seconds that one stream lasts: the browser comes back and is asked again who it is."""
 ON_OVERVIEW = 12
+SETTLED = 0.3
+"""Seconds after a page in which the browser fetches what goes with it, before we work ahead."""
 
 
 class Parts:
@@ -47,6 +49,7 @@ class Parts:
 
     async def prepare(self) -> None:
         """Make ready what a page can do without and the next one wants: figures, the index."""
+        await anyio.sleep(SETTLED)
         await self._count()
         view = await self._panel.view(self._viewer.caller)
         await to_thread.run_sync(view.index)
