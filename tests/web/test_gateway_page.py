@@ -117,8 +117,21 @@ def test_a_definition_is_approved_as_it_was_shown_and_not_otherwise(held_back: T
     article = shown.text.split("office.echo")[1]
     digest = article.split('name="digest" value="')[1].split('"')[0]
     after = held_back.post("/ui/trust/approve", data={**form, "digest": digest})
-    assert "office.echo" not in after.text
-    assert "office.list_issues" in after.text
+    assert "Approve office.echo" not in after.text
+    assert "Approve office.list_issues" in after.text
+
+
+def test_a_definition_that_was_let_through_is_taken_back(held_back: TestClient) -> None:
+    shown = held_back.get("/ui/trust")
+    form = {"proof": proof_in(shown), "server": "office", "tool": "echo"}
+    digest = shown.text.split("office.echo")[1].split('name="digest" value="')[1].split('"')[0]
+    approved = held_back.post("/ui/trust/approve", data={**form, "digest": digest})
+    assert "office: 1 tool let through" in approved.text
+    assert held_back.post("/ui/trust/revoke", data={**form, "proof": "x"}).status_code == 403
+    assert held_back.post("/ui/trust/revoke", data={**form, "tool": "nobody"}).status_code == 404
+    revoked = held_back.post("/ui/trust/revoke", data=form)
+    assert "let through" not in revoked.text
+    assert '<span class="badge warn">revoked</span>' in revoked.text
 
 
 def test_what_is_held_back_cannot_be_switched_on(held_back: TestClient) -> None:

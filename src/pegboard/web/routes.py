@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 from pegboard.core.lock import held_because
 from pegboard.errors import AmbiguousName, NotPermitted, PegboardError, ToolNotFound
 from pegboard.faces.face import find
-from pegboard.web import catalogue, layout, tool
+from pegboard.web import catalogue, kept, layout, tool
 from pegboard.web.layout import document
 from pegboard.web.markup import Child, Html, join, tag
 from pegboard.web.panel import Panel, Section, Viewer
@@ -37,6 +37,7 @@ def page_routes(panel: Panel) -> list[BaseRoute]:
         Route("/ui/tool", page.shown(page.tool)),
         Route("/ui/tool/switch", page.shown(page.switch), methods=["POST"]),
         Route("/ui/calls", page.shown(page.calls)),
+        Route("/ui/kept", page.shown(page.kept)),
         Route("/ui/live", page.shown(page.live)),
         Route("/ui/enter", page.enter, methods=["GET", "POST"]),
         Route("/ui/leave", page.leave, methods=["POST"]),
@@ -95,6 +96,10 @@ class Page:
             _section("kept", "Results kept back", _part("kept", parts["kept"])),
             live="all-calls kept",
         )
+
+    async def kept(self, request: Request, viewer: Viewer) -> Response:
+        title, body = await kept.page(viewer, self._panel, request.query_params)
+        return self._page(viewer, "/ui/calls", title, body)
 
     async def tools(self, request: Request, viewer: Viewer) -> Response:
         asked = catalogue.Asked.of(request.query_params)
