@@ -7,12 +7,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import anyio
 import httpx2
 import pytest
 from starlette.testclient import TestClient
+from tests.gateway.support import polite
+from tests.gateway.support import served as gateway_on_stdio
 from tests.web.panels import proof_in
 
 from pegboard import Pegboard
@@ -171,3 +174,34 @@ def test_pegboard_ui_shows_the_page_to_whoever_has_its_address(tmp_path: Path) -
     finally:
         started.terminate()
         started.communicate(timeout=10)
+
+
+@pytest.mark.anyio
+async def test_pegboard_ui_shows_the_calls_of_a_gateway_that_a_client_started(
+    tmp_path: Path,
+) -> None:
+    async with gateway_on_stdio(tmp_path, {"a": polite()}) as client:
+        command = [sys.executable, "-m", "pegboard", "ui", "--config", str(tmp_path / "mcp.json")]
+        env = {**os.environ, "PEGBOARD_HOME": str(tmp_path / "home")}
+        async with await anyio.open_process(
+            [*command, "--no-browser", "--json"], env=env, stderr=None
+        ) as started:
+            assert started.stdout is not None
+            said = json.loads(await started.stdout.receive())
+            async with httpx2.AsyncClient(follow_redirects=True) as visitor:
+                await visitor.get(said["page"])
+                live = said["mcp"].removesuffix("/mcp") + "/ui/live?parts=all-calls"
+                async with visitor.stream("GET", live) as events:
+                    lines = events.aiter_lines()
+                    await until("No tool has been called yet", lines)
+                    await client.call_tool("a_echo")
+                    await until("a.echo", lines)
+            started.terminate()
+
+
+async def until(wanted: str, lines: AsyncIterator[str]) -> None:
+    with anyio.fail_after(20):
+        async for line in lines:
+            if wanted in line:
+                return
+    raise AssertionError(f"the stream ended without {wanted}")
