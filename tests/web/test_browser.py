@@ -6,8 +6,11 @@ With `PEGBOARD_SCREENSHOTS=1` the pictures of the documentation are made anew.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -338,6 +341,40 @@ def test_every_text_stands_out_from_its_ground(
     if (scheme, path) == ("dark", "/"):
         expect(page.locator("[data-part=figures]")).to_contain_text("everything would be")
         picture(page, "dark")
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What `pegboard measure --html` writes about many servers, as an address."""
+    catalog = tmp_path_factory.mktemp("report") / "tools.jsonl"
+    written = catalog.with_name("report.html")
+    tools = [{**t.wire(), "server": t.server} for t in large_board(1_000).tools()]
+    catalog.write_text("".join(f"{json.dumps(tool)}\n" for tool in tools))
+    command = [sys.executable, "-m", "pegboard", "measure", str(catalog), "--html", str(written)]
+    subprocess.run(command, check=True, capture_output=True)
+    return written.as_uri()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [375, 1200])
+def test_a_report_is_readable_anywhere(
+    browser: Browser, report: str, scheme: str, width: int
+) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": 820},
+        color_scheme="dark" if scheme == "dark" else "light",
+    )
+    page = context.new_page()
+    page.goto(report)
+    glance(page, f"report-{width}-{scheme}")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    wider = "all => all.filter(e => e.scrollWidth > e.clientWidth).length"
+    assert page.eval_on_selector_all(".wide", wider) == 0
+    heights = page.eval_on_selector_all(
+        "svg text", "all => all.map(e => e.getBoundingClientRect().height).filter(h => h > 0)"
+    )
+    assert min(heights) > 11
     context.close()
 
 
