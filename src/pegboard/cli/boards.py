@@ -90,7 +90,9 @@ def _settings(face: str) -> dict[str, Any]:
     return {} if face == "auto" else {"face": face}
 
 
-def tell_failures(board: Pegboard) -> None:
-    """Say which servers could not be asked, since what they have is missing from the answer."""
-    for reason in getattr(board, "failures", {}).values():
+def tell_slow(board: Pegboard) -> None:
+    """Say which servers have not answered yet; those that failed were told of as they did."""
+    gateway = getattr(board, "gateway", None)
+    for name in sorted(gateway.pending) if gateway is not None else ():
+        reason = f"{name} has not answered yet, so its tools are not among these."
         err.print(f"[yellow]missing:[/] {plain(reason)}", highlight=False, soft_wrap=True)

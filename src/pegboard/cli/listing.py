@@ -14,7 +14,7 @@ from pegboard.cli.boards import (
     FaceOption,
     JsonOption,
     read_board,
-    tell_failures,
+    tell_slow,
 )
 from pegboard.cli.output import out, print_json
 from pegboard.core.calls import Caller, Era
@@ -36,7 +36,7 @@ def list_tools(
         raise typer.BadParameter("--era is modern or legacy")
     board = read_board(catalog, config, face=face)
     result = anyio.run(_listed, board, era)
-    tell_failures(board)
+    tell_slow(board)
     if as_json:
         print_json(result)
         return
