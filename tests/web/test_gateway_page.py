@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -184,7 +185,7 @@ async def test_pegboard_ui_shows_the_calls_of_a_gateway_that_a_client_started(
         command = [sys.executable, "-m", "pegboard", "ui", "--config", str(tmp_path / "mcp.json")]
         env = {**os.environ, "PEGBOARD_HOME": str(tmp_path / "home")}
         async with await anyio.open_process(
-            [*command, "--no-browser", "--json"], env=env, stderr=None
+            [*command, "--no-browser", "--json"], env=env
         ) as started:
             assert started.stdout is not None
             said = json.loads(await started.stdout.receive())
@@ -196,7 +197,9 @@ async def test_pegboard_ui_shows_the_calls_of_a_gateway_that_a_client_started(
                     await until("No tool has been called yet", lines)
                     await client.call_tool("a_echo")
                     await until("a.echo", lines)
-            started.terminate()
+                    started.send_signal(signal.SIGINT)  # as people do, with the page still open
+                    assert started.stderr is not None
+                    assert b"Traceback" not in b"".join([part async for part in started.stderr])
 
 
 async def until(wanted: str, lines: AsyncIterator[str]) -> None:

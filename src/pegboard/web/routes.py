@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TypeAlias
 
+import anyio
 from anyio import to_thread
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
 
 from pegboard.core.lock import held_because
 from pegboard.errors import AmbiguousName, NotPermitted, PegboardError, ToolNotFound
@@ -137,9 +140,7 @@ class Page:
         asked = request.query_params.get("parts", "").split()
         names = tuple(name for name in NAMES if name in asked)
         events = Parts(self._panel, viewer).stream(names)
-        return StreamingResponse(
-            events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
-        )
+        return _Events(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     # Changing ----------------------------------------------------------------------------------
 
@@ -224,6 +225,14 @@ class Page:
         shown = document(self._panel, viewer, here, title, *body, live=live)
         soon = BackgroundTask(Parts(self._panel, viewer).prepare)
         return HTMLResponse(shown, background=soon)
+
+
+class _Events(StreamingResponse):
+    """A stream that lasts until somebody ends it; that the server does is no failure to report."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(anyio.get_cancelled_exc_class()):
+            await super().__call__(scope, receive, send)
 
 
 def _section(name: str, title: str, *body: Child) -> Html:
