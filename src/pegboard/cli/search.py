@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.padding import Padding
 from rich.table import Table
 
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board, tell_failures
-from pegboard.cli.output import EXIT_FAILED, out, print_json
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, read_board, tell_slow
+from pegboard.cli.output import EXIT_FAILED, NARROW, out, plain, print_json
+
+if TYPE_CHECKING:
+    from pegboard.core.search import Match
 
 
 def search(
@@ -20,9 +24,9 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Find tools by what you want to do."""
-    board = open_board(catalog, config)
+    board = read_board(catalog, config)
     matches = board.search(query, limit, category=category)
-    tell_failures(board)
+    tell_slow(board)
     if as_json:
         print_json(
             {
@@ -43,11 +47,21 @@ def search(
                 "total": len(matches),
             }
         )
-        return
-    if not matches:
+    elif matches:
+        _show(matches)
+    else:
         out.print("No tool fits this.")
+    if not matches:
         raise typer.Exit(EXIT_FAILED)
+
+
+def _show(matches: list[Match]) -> None:
+    if out.width < NARROW:
+        for m in matches:
+            out.print(f"[bold]{plain(m.tool.id)}[/]  {m.score:.2f}", highlight=False)
+            out.print(Padding(plain(m.tool.summary), (0, 0, 0, 2), expand=False), highlight=False)
+        return
     table = Table("tool", "score", "summary", "why", box=None, header_style="bold")
     for m in matches:
-        table.add_row(m.tool.id, f"{m.score:.2f}", m.tool.summary, "; ".join(m.why))
+        table.add_row(plain(m.tool.id), f"{m.score:.2f}", plain(m.tool.summary), "; ".join(m.why))
     out.print(table)

@@ -68,6 +68,8 @@ class CallFinished:
     tokens_out: int | None = None
     tokens_estimated: bool = False
     arguments: Mapping[str, Json] | None = None
+    handle: str | None = field(default=None, repr=False)
+    """What opens the kept result, for the page of this process; no log gets it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,9 +237,9 @@ Event: TypeAlias = (
 
 
 def as_json(event: Event) -> JsonObject:
-    """The record as an object, its kind first, without what is not known."""
+    """The record as an object, its kind first, without what is not known or not to be written."""
     record: JsonObject = {"event": event.kind}
-    for name in (f.name for f in fields(event)):
+    for name in (f.name for f in fields(event) if f.repr):
         value = getattr(event, name)
         if value is not None and value != {}:
             record[name] = list(value) if isinstance(value, tuple) else value

@@ -32,6 +32,7 @@ class Notes:
     attempts: int = 1
     cached: bool = False
     spilled: bool = False
+    handle: str | None = None
     projected: bool = False
     tokens_in: int | None = None
     tokens_out_before: int | None = None
@@ -160,6 +161,7 @@ class _Watch:
             tokens_out=noted.tokens_out,
             tokens_estimated=noted.is_estimated,
             arguments=call.arguments if self._watching.keep_arguments else None,
+            handle=noted.handle,
         )
 
     def _count(self, count: Callable[[str], int]) -> None:

@@ -411,7 +411,7 @@ class Gateway:
         self._arrived.clear()
         tools = self.offers.tools()
         pins, unfit = self.offers.pins(tools)
-        if not self.pending and unfit:
+        if unfit and not self.pending and not self.failures:
             logger.warning("These pins fit no tool: %s.", ", ".join(unfit))
         self.board.options = replace(self.board.options, pins=pins)
         known = [spec for name, spec in self.offers.specs.items() if name in self.offers]

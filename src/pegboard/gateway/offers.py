@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from pegboard.adapters.openapi.spec import OpenApiSpec
 from pegboard.config import Configuration
@@ -21,10 +22,12 @@ from pegboard.core.tools import Tool
 from pegboard.faces.face import META_PREFIX, RESERVED
 from pegboard.gateway.options import naming_of, options_of
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue, identity
-from pegboard.upstream.listing import Listing
 from pegboard.upstream.names import settle
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.wire import CATEGORY_META
+
+if TYPE_CHECKING:
+    from pegboard.upstream.listing import Listing
 
 _TAGS = f"{META_PREFIX}tags"
 _DEPRECATED = f"{META_PREFIX}deprecated"
@@ -105,6 +108,8 @@ class Offers:
 
     def listings(self) -> list[Listing]:
         """What the servers said of themselves, without their tools."""
+        from pegboard.upstream.listing import Listing  # brings the SDK, which readers do without
+
         return [
             Listing(server=name, **asdict(self._kept[name].about))
             for name in self.specs

@@ -23,6 +23,7 @@ from pegboard.config import Configuration
 from pegboard.errors import ConfigError
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.governing import auth_of
+from pegboard.gateway.journals import journal_of
 from pegboard.gateway.observing import observing_of
 from pegboard.gateway.opening import Opening
 from pegboard.gateway.reporting import report, say, say_progress, say_warnings
@@ -61,7 +62,15 @@ class Serving:
         self._patience = patience
 
     async def on_stdio(self) -> None:
-        """Serve one client on standard input and output."""
+        """Serve one client on standard input and output; `pegboard ui` can follow its calls."""
+        folder = self.opening.folder(self.gateway.configuration)
+        with journal_of(folder, self.opening.path) as journal:
+            board = self.gateway.board
+            observers = (*board.parts.observers, journal)
+            board.parts = replace(board.parts, observers=observers)
+            await self._on_stdio()
+
+    async def _on_stdio(self) -> None:
         from pegboard.gateway.server import build_server
         from pegboard.server.stdio import stdio_streams
 
