@@ -25,7 +25,7 @@ from pegboard.core.tools import Catalog
 from pegboard.core.wire import tool_from_wire
 from pegboard.dispatch.fanout import call_many
 from pegboard.embed.finder import Finder
-from pegboard.embed.local import LocalMeanings
+from pegboard.embed.home import home_folder, meanings_in
 from pegboard.errors import ConfigError
 from pegboard.faces.face import SessionDoor, View
 from pegboard.ports import Store
@@ -33,7 +33,7 @@ from pegboard.server import sdk
 from pegboard.server.middleware import PegboardMiddleware
 from pegboard.server.serve import install, kept_results, pins_from
 from pegboard.store.memory import MemoryStore
-from pegboard.wiring import Parts, pipeline, resource_reader, result_reader, vectors_folder
+from pegboard.wiring import Parts, pipeline, resource_reader, result_reader
 
 S = TypeVar("S")
 
@@ -107,7 +107,7 @@ class AttachedBoard:
         self._parts = Parts(store=store)
         self._dispatch = pipeline(options, self._call, self._parts)
         # By principal, because a server may list by who asks.
-        self._meanings = LocalMeanings(vectors_folder(os.environ))
+        self._meanings = meanings_in(home_folder(os.environ))
         self._listings: OrderedDict[str, _Listing] = OrderedDict()
 
     async def view(

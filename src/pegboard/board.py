@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pegboard.core.search import Match, SearchIndex
     from pegboard.embed.finder import Finder
     from pegboard.faces.face import SessionDoor, View
-    from pegboard.ports import Handler, Layer, Source
+    from pegboard.ports import Embedder, Handler, Layer, Source
     from pegboard.wiring import Parts
 
 _INDEX = "index"
@@ -53,6 +53,8 @@ class Pegboard:
             is annotated.
         instructions: What the server tells a model about itself.
         version: The version that the server reports.
+        embedder: What search understands tools and queries with; the model of the package unless
+            another one is given.
         options: Any further field of `Options`.
     """
 
@@ -65,6 +67,7 @@ class Pegboard:
         risk: str = "auto",
         instructions: str | None = None,
         version: str = "",
+        embedder: Embedder | None = None,
         **options: Any,
     ) -> None:
         self.name = name
@@ -80,6 +83,11 @@ class Pegboard:
         self._dispatch: Handler | None = None
         self.is_served = False
         """Whether clients are served: then vectors are made behind the answers."""
+        self.embedder = embedder
+        self.folder: Path | None = None
+        """Where vectors and indexes are kept; `None` for the usual place. Set it before use."""
+        self._source: str | None = None  # a hash of what all tools were read from
+        self._has_own = False
 
     # Registering -------------------------------------------------------------------------------
 
@@ -123,20 +131,33 @@ class Pegboard:
         def run() -> list[Tool]:
             return [self._as_tool(item, category) for item in loader()]
 
+        self._has_own = True
         self._registry.add_loader(category, run, description)
 
     def add(self, tool: Tool) -> Tool:
         """Register a ready-made tool; it must come from a source that can call it."""
+        self._has_own = True
         return self._registry.add(self._with_risk(tool))
 
     def mount(
-        self, sources: Mapping[str, Source], tools: Iterable[Tool], *, pending: Iterable[str] = ()
+        self,
+        sources: Mapping[str, Source],
+        tools: Iterable[Tool],
+        *,
+        pending: Iterable[str] = (),
+        source: str | None = None,
     ) -> None:
-        """Take these as all tools of all servers; `sources` calls them, by server.
+        """Take these as all tools of all servers.
 
-        `pending` names servers whose tools are not known yet, so that clients hear of them.
+        Args:
+            sources: What calls them, by server.
+            tools: The tools.
+            pending: Servers whose tools are not known yet, so that clients hear of them.
+            source: A hash of what the tools were read from, if there is one: with it the search
+                index is found again at the next start.
         """
         self._sources = dict(sources)
+        self._source = source
         self._registry.mount([self._with_risk(tool) for tool in tools], pending)
 
     def reconfigure(self, options: Options) -> None:
@@ -242,16 +263,27 @@ class Pegboard:
         """The search index of the catalogue as it is now."""
         if self.is_served:
             self.finder.start()
-        return self.finder.index(self.catalog)
+        catalog = self.catalog
+        return self.finder.index(catalog, None if self._has_own else self._source)
 
     @cached_property
     def finder(self) -> Finder:
-        """Keeps the index current; its vectors are kept in the user's cache, by content."""
-        from pegboard.embed.finder import Finder
-        from pegboard.embed.local import LocalMeanings
-        from pegboard.wiring import vectors_folder
+        """Keeps the index current, and on disk."""
+        from pegboard.embed.home import finder_in
 
-        return Finder(LocalMeanings(vectors_folder(os.environ)))
+        return finder_in(self.kept_in, self.embedder)
+
+    @property
+    def kept_in(self) -> Path:
+        """The folder of vectors and indexes."""
+        from pegboard.embed.home import home_folder
+
+        return self.folder or home_folder(os.environ)
+
+    @property
+    def is_index_kept(self) -> bool:
+        """Whether the index is on disk, so that the next start takes it from there."""
+        return self.finder.is_kept
 
     def prepare(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Compute all vectors now, for tests and image builds; else they come behind the answers.
@@ -259,7 +291,8 @@ class Pegboard:
         Args:
             progress: Told how many vectors of how many are made.
         """
-        self.finder.prepare(self.catalog, progress)
+        catalog = self.catalog
+        self.finder.prepare(catalog, progress, None if self._has_own else self._source)
 
     def _index_for(self, seen: Catalog) -> SearchIndex:
         """The index of what somebody sees: words of other tools must not weigh in its answers."""
@@ -469,11 +502,13 @@ class Pegboard:
         """A board of the tools in a file: listed, searched and described, not called."""
         from pathlib import Path
 
-        from pegboard.adapters.catalog_file import read_catalog
+        from pegboard.adapters.catalog_file import CatalogFile
 
         board = cls(options.pop("name", None) or Path(path).stem, **options)
-        for tool in read_catalog(path):
+        found = CatalogFile.read(path)
+        for tool in found.tools:
             board.add(tool)
+        board._source, board._has_own = found.hash, False
         return board
 
     @classmethod

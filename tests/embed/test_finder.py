@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from pegboard.core.tools import Catalog
 from pegboard.embed.finder import Finder
-from pegboard.embed.kept_index import KeptIndexes
 from pegboard.embed.local import LocalMeanings
 
 from .conftest import TopicEmbedder
@@ -119,43 +118,3 @@ def test_an_embedder_that_fails_leaves_an_answer_by_words(
     index = Finder(LocalMeanings(embedder=Failing())).prepare(catalog_of(**TOOLS))
     assert index.search("read a file")[0].tool.id == "beta"
     assert "embedder failed" in caplog.text
-
-
-def test_a_kept_index_is_loaded_without_reading_tools(
-    topics: TopicEmbedder, catalog_of: CatalogOf, tmp_path: Path
-) -> None:
-    def finder() -> Finder:
-        return Finder(LocalMeanings(tmp_path / "v", topics), KeptIndexes(tmp_path / "i"))
-
-    first = finder().index(catalog_of(**TOOLS), "fingerprint")
-    again = finder().index(catalog_of(**TOOLS), "fingerprint")
-    for query in ("send mail", "weather", "nothing of this"):
-        assert [(m.tool.id, m.score) for m in again.search(query)] == [
-            (m.tool.id, m.score) for m in first.search(query)
-        ]
-
-
-def test_a_kept_index_of_other_content_is_not_taken(
-    topics: TopicEmbedder, catalog_of: CatalogOf, tmp_path: Path
-) -> None:
-    kept = KeptIndexes(tmp_path)
-    Finder(LocalMeanings(embedder=topics), kept).index(catalog_of(**TOOLS), "one")
-    other = catalog_of(only="Creates an issue.")
-    assert kept.load(other, "one", LocalMeanings(embedder=topics)) is None
-    assert kept.load(other, "two", LocalMeanings(embedder=topics)) is None
-
-
-def test_a_broken_kept_index_is_made_again(
-    topics: TopicEmbedder,
-    catalog_of: CatalogOf,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    def index() -> object:
-        finder = Finder(LocalMeanings(embedder=topics), KeptIndexes(tmp_path))
-        return finder.index(catalog_of(**TOOLS), "x").search("weather")[0].tool.id
-
-    index()
-    next(tmp_path.glob("*.npz")).write_bytes(b"PK\x03\x04 broken")
-    assert index() == "gamma"
-    assert "cannot be read" in caplog.text
