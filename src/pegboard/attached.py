@@ -18,14 +18,14 @@ from mcp.server.context import CallNext, HandlerResult
 from pydantic import BaseModel
 
 from pegboard.core.calls import LOCAL, Call, Caller, CallResult, Outcome
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.options import Options, make_options
 from pegboard.core.search import SearchIndex
 from pegboard.core.tools import Catalog
 from pegboard.core.wire import tool_from_wire
 from pegboard.dispatch.fanout import call_many
 from pegboard.embed.finder import Finder
-from pegboard.embed.home import home_folder, meanings_in
+from pegboard.embed.home import home_folder, indexes_in, meanings_in
 from pegboard.errors import ConfigError
 from pegboard.faces.face import SessionDoor, View
 from pegboard.ports import Store
@@ -41,6 +41,8 @@ FRESH_FOR = 2.0
 """Seconds for which a listing of the attached server is taken as current."""
 MOST_PAGES = 1_000
 MOST_LISTINGS = 256
+
+_SOURCE = "source"
 
 _behind: ContextVar[tuple[sdk.Context, CallNext]] = ContextVar("pegboard_behind")
 """The request under way and the way to the attached server's own handlers."""
@@ -96,7 +98,10 @@ class _Listing:
 
     def indexed(self) -> SearchIndex:
         self.finder.start()
-        return self.finder.index(self.catalog)
+        source = self.catalog.memo.get(_SOURCE)
+        if source is None:
+            source = self.catalog.memo[_SOURCE] = digest(self.entries)
+        return self.finder.index(self.catalog, source)
 
 
 class AttachedBoard:
@@ -107,7 +112,8 @@ class AttachedBoard:
         self._parts = Parts(store=store)
         self._dispatch = pipeline(options, self._call, self._parts)
         # By principal, because a server may list by who asks.
-        self._meanings = meanings_in(home_folder(os.environ))
+        home = home_folder(os.environ)
+        self._meanings, self._kept = meanings_in(home), indexes_in(home)
         self._listings: OrderedDict[str, _Listing] = OrderedDict()
 
     async def view(
@@ -157,7 +163,7 @@ class AttachedBoard:
         if listing is None:
             entries = await _list_behind()
             listing = self._listings[principal] = _Listing(
-                entries, _catalog(entries), now, Finder(self._meanings)
+                entries, _catalog(entries), now, Finder(self._meanings, self._kept)
             )
             if len(self._listings) > MOST_LISTINGS:
                 self._listings.popitem(last=False)

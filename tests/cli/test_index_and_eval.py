@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import sys
 from pathlib import Path
 
+import anyio
 import pytest
-from tests.cli.terminal import Ran, pegboard, process
+from mcp import Client, StdioServerParameters
+from tests.cli.terminal import ROOT, Ran, pegboard, process
 
 JUDGED = [
     {"query": "file a bug report", "relevant": ["create_issue"]},
@@ -67,6 +71,31 @@ def test_index_lists_the_servers_of_a_configuration_and_a_search_starts_from_it(
     words = ("--config", str(config))
     assert "Nothing to do" in process("index", *words, home=tmp_path).out
     assert "create_issue" in process("search", "file a bug", *words, home=tmp_path).out
+    assert contents(tmp_path) == made
+
+
+def test_a_gateway_that_is_started_serves_from_what_was_indexed(
+    config: Path, tmp_path: Path
+) -> None:
+    process("index", "--config", str(config), home=tmp_path)
+    shutil.rmtree(tmp_path / "cache" / "vectors")
+    made = contents(tmp_path)
+    (kept,) = (tmp_path / "cache" / "indexes").iterdir()
+    os.utime(kept, (1, 1))
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "pegboard", "serve", "--config", str(config), "--face", "proxy"],
+        env={**os.environ, "PEGBOARD_HOME": str(tmp_path / "cache")},
+        cwd=ROOT,
+    )
+
+    async def use() -> str:
+        async with Client(server) as client:
+            await client.list_tools()
+            return str((await client.call_tool("search_tools", {"query": "file a bug"})).content)
+
+    assert "create_issue" in anyio.run(use)
+    assert kept.stat().st_mtime > 1  # it is touched when it is taken
     assert contents(tmp_path) == made
 
 

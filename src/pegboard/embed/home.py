@@ -28,6 +28,11 @@ def meanings_in(folder: Path, embedder: Embedder | None = None) -> LocalMeanings
     return LocalMeanings(folder / "vectors", embedder)
 
 
+def indexes_in(folder: Path) -> KeptIndexes:
+    """The indexes that are kept in a folder."""
+    return KeptIndexes(folder / "indexes")
+
+
 def finder_in(folder: Path, embedder: Embedder | None = None) -> Finder:
     """A finder that keeps its vectors and its index in a folder."""
-    return Finder(meanings_in(folder, embedder), KeptIndexes(folder / "indexes"))
+    return Finder(meanings_in(folder, embedder), indexes_in(folder))
