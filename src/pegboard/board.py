@@ -157,8 +157,9 @@ class Pegboard:
                 index is found again at the next start.
         """
         self._sources = dict(sources)
-        self._source = source
+        self._source = None
         self._registry.mount([self._with_risk(tool) for tool in tools], pending)
+        self._source = source
 
     def reconfigure(self, options: Options) -> None:
         """Take other options; calls under way end as they began."""
@@ -263,8 +264,8 @@ class Pegboard:
         """The search index of the catalogue as it is now."""
         if self.is_served:
             self.finder.start()
-        catalog = self.catalog
-        return self.finder.index(catalog, None if self._has_own else self._source)
+        catalog, source = self._catalog_and_source()
+        return self.finder.index(catalog, source)
 
     @cached_property
     def finder(self) -> Finder:
@@ -291,8 +292,19 @@ class Pegboard:
         Args:
             progress: Told how many vectors of how many are made.
         """
+        catalog, source = self._catalog_and_source()
+        self.finder.prepare(catalog, progress, source)
+
+    def _catalog_and_source(self) -> tuple[Catalog, str | None]:
+        """The catalogue and what it was read from, if that is known of all of it.
+
+        Tools may be mounted in another thread meanwhile: then they are not taken for a pair.
+        """
+        _ = self.catalog  # whatever is loaded or listed by asking is there after this
+        before = self._source
         catalog = self.catalog
-        self.finder.prepare(catalog, progress, None if self._has_own else self._source)
+        is_known = before == self._source and not self._has_own
+        return catalog, before if is_known else None
 
     def _index_for(self, seen: Catalog) -> SearchIndex:
         """The index of what somebody sees: words of other tools must not weigh in its answers."""

@@ -118,3 +118,22 @@ def test_an_embedder_that_fails_leaves_an_answer_by_words(
     index = Finder(LocalMeanings(embedder=Failing())).prepare(catalog_of(**TOOLS))
     assert index.search("read a file")[0].tool.id == "beta"
     assert "embedder failed" in caplog.text
+
+
+def test_a_finder_that_is_asked_again_and_again_starts_no_more_threads(
+    topics: TopicEmbedder, catalog_of: CatalogOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def counted(thread: threading.Thread) -> None:
+        begun.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", counted)
+    finder, catalog = Finder(LocalMeanings(embedder=topics)), catalog_of(**TOOLS)
+    for _ in range(5):
+        finder.start()
+        finder.index(catalog)
+        begun[-1].join(10)
+    assert len(begun) == 1

@@ -92,8 +92,9 @@ class Finder:
     def start(self) -> None:
         """Make vectors in the background from now on, whenever some are lacking."""
         with self._lock:
-            self._background = True
-            self._wake()
+            if not self._background:
+                self._background = True
+                self._wake()
 
     def close(self) -> None:
         """Stop making vectors; those made are kept."""
@@ -112,22 +113,22 @@ class Finder:
             found = self._on_disk = self._kept.load(catalog, self._source, self._meanings)
         index = found.refreshed() if found else SearchIndex.build(catalog, self._meanings)
         if not self._background:  # else the thread keeps it, and no answer waits for the disk
-            self._save(index)
+            self._save(index, self._source)
         return index
 
-    def _save(self, index: SearchIndex) -> None:
-        if self._kept is None or self._source is None or index is self._on_disk:
+    def _save(self, index: SearchIndex, source: str | None) -> None:
+        if self._kept is None or source is None or index is self._on_disk:
             return
-        if not len(index.catalog) or self._kept.save(index, self._source, self._meanings):
+        if not len(index.catalog) or self._kept.save(index, source, self._meanings):
             self._on_disk = index
 
     def _keep(self) -> SearchIndex:
         """Keep the index as it is now; answers do not wait for the disk."""
         with self._lock:
-            index = self._index
+            index, source = self._index, self._source  # together, or one could be of another day
         if index is None:
             raise RuntimeError("There is no index to keep yet.")
-        self._save(index)
+        self._save(index, source)
         return index
 
     def _refresh(self) -> None:
