@@ -18,7 +18,7 @@ from mcp.server.context import CallNext, HandlerResult
 from pydantic import BaseModel
 
 from pegboard.core.calls import LOCAL, Call, Caller, CallResult, Outcome
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.options import Options, make_options
 from pegboard.core.policy import EVERYTHING, Policy
 from pegboard.core.search import SearchIndex
@@ -27,7 +27,7 @@ from pegboard.core.wire import tool_from_wire
 from pegboard.dispatch.fanout import call_many
 from pegboard.dispatch.guard import guard
 from pegboard.embed.finder import Finder
-from pegboard.embed.local import LocalMeanings
+from pegboard.embed.home import home_folder, indexes_in, meanings_in
 from pegboard.errors import ConfigError
 from pegboard.faces.face import SessionDoor, View
 from pegboard.ports import Store
@@ -35,7 +35,7 @@ from pegboard.server import sdk
 from pegboard.server.middleware import PegboardMiddleware
 from pegboard.server.serve import install, kept_results, pins_from
 from pegboard.store.memory import MemoryStore
-from pegboard.wiring import Parts, pipeline, resource_reader, result_reader, vectors_folder
+from pegboard.wiring import Parts, pipeline, resource_reader, result_reader
 
 S = TypeVar("S")
 
@@ -45,6 +45,8 @@ MOST_PAGES = 1_000
 MOST_LISTINGS = 256
 _INDEX = "index"
 _EMPTY = Catalog([])
+
+_SOURCE = "source"
 
 _behind: ContextVar[tuple[sdk.Context, CallNext]] = ContextVar("pegboard_behind")
 """The request under way and the way to the attached server's own handlers."""
@@ -111,7 +113,10 @@ class _Listing:
     def indexed(self, seen: Catalog) -> SearchIndex:
         """The index of what somebody sees: words of other tools must not weigh in its answers."""
         self.finder.start()
-        whole = self.finder.index(self.catalog)
+        source = self.catalog.memo.get(_SOURCE)
+        if source is None:
+            source = self.catalog.memo[_SOURCE] = digest(self.entries)
+        whole = self.finder.index(self.catalog, source)
         if seen is self.catalog:
             return whole
         index: SearchIndex | None = seen.memo.get(_INDEX)
@@ -131,7 +136,8 @@ class AttachedBoard:
         self._parts = Parts(store=store, layers=(allowed,))
         self._dispatch = pipeline(options, self._call, self._parts)
         # By principal, because a server may list by who asks.
-        self._meanings = LocalMeanings(vectors_folder(os.environ))
+        home = home_folder(os.environ)
+        self._meanings, self._kept = meanings_in(home), indexes_in(home)
         self._listings: OrderedDict[str, _Listing] = OrderedDict()
 
     async def view(
@@ -184,7 +190,7 @@ class AttachedBoard:
         if listing is None:
             entries = await _list_behind()
             listing = self._listings[principal] = _Listing(
-                entries, _catalog(entries), now, Finder(self._meanings)
+                entries, _catalog(entries), now, Finder(self._meanings, self._kept)
             )
             if len(self._listings) > MOST_LISTINGS:
                 self._listings.popitem(last=False)

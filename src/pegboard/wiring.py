@@ -19,10 +19,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from pathlib import Path
 
 from pegboard.core.breaker import BreakerPolicy
 from pegboard.core.budget import Count
@@ -212,11 +211,3 @@ def _spill_policy(options: Options) -> SpillPolicy:
         ttl=options.spill_ttl,
         blob_bytes=options.spill_bytes,
     )
-
-
-def vectors_folder(environ: Mapping[str, str]) -> Path:
-    """Where vectors are kept: under `PEGBOARD_HOME`, or in the user's cache."""
-    from platformdirs import user_cache_path
-
-    home = environ.get("PEGBOARD_HOME")
-    return (Path(home) if home else user_cache_path("pegboard", appauthor=False)) / "vectors"

@@ -14,7 +14,7 @@ from tests.cli.terminal import ROOT, Ran, pegboard, process
 
 COMMANDS = {
     "serve", "demo", "list", "search", "describe", "call", "fields", "doctor", "measure", "try",
-    "install", "uninstall", "clients", "lock", "rollout", "ui",
+    "install", "uninstall", "clients", "lock", "rollout", "ui", "index", "eval",
 }  # fmt: skip
 """What is run here and in the files beside; a command that is added is added here, and tested."""
 

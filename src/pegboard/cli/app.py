@@ -15,7 +15,9 @@ from pegboard.cli import (
     demo,
     describe,
     doctor,
+    eval_,
     fields,
+    index,
     install,
     listing,
     lock,
@@ -53,6 +55,8 @@ app.command("search")(search.search)
 app.command("describe")(describe.describe)
 app.command("call")(call.call)
 app.command("fields")(fields.fields)
+app.command("index")(index.index)
+app.command("eval")(eval_.evaluate)
 app.command("doctor")(doctor.doctor)
 app.command("try")(try_.try_tasks)
 app.command("measure")(measure.measure)

@@ -10,6 +10,9 @@ from rich.table import Table
 
 from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, read_board, tell_slow
 from pegboard.cli.output import EXIT_FAILED, NARROW, out, plain, print_json
+from pegboard.core.json import JsonObject
+from pegboard.core.tools import RISKS
+from pegboard.faces.searching import checked_category
 
 if TYPE_CHECKING:
     from pegboard.core.search import Match
@@ -20,33 +23,30 @@ def search(
     config: ConfigOption = None,
     catalog: CatalogOption = None,
     limit: Annotated[int, typer.Option(min=1, max=50, help="At most so many.")] = 10,
-    category: Annotated[str | None, typer.Option(help="Only tools of this category.")] = None,
+    category: Annotated[
+        str | None, typer.Option(help="Only tools of this category or server.")
+    ] = None,
+    risk: Annotated[
+        str | None, typer.Option(metavar="RISK", help="Only read, write or destructive tools.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find tools by what you want to do."""
+    if risk is not None and risk not in RISKS:
+        raise typer.BadParameter(f"--risk is {', '.join(RISKS[:-1])} or {RISKS[-1]}")
     board = read_board(catalog, config)
-    matches = board.search(query, limit, category=category)
+    group = checked_category(board.catalog, category)
+    is_category = any(tool.category == group for tool in board.catalog)
+    matches = board.search(
+        query,
+        limit,
+        category=group if is_category else None,
+        server=None if is_category else group,
+        risk=risk,
+    )
     tell_slow(board)
     if as_json:
-        print_json(
-            {
-                "matches": [
-                    {
-                        "id": m.tool.id,
-                        "name": m.tool.name,
-                        "category": m.tool.category,
-                        "server": m.tool.server,
-                        "signature": m.tool.signature,
-                        "summary": m.tool.summary,
-                        "score": m.score,
-                        "risk": m.tool.risk,
-                        "why": list(m.why),
-                    }
-                    for m in matches
-                ],
-                "total": len(matches),
-            }
-        )
+        print_json({"matches": [_as_json(match) for match in matches], "total": len(matches)})
     elif matches:
         _show(matches)
     else:
@@ -63,5 +63,21 @@ def _show(matches: list[Match]) -> None:
         return
     table = Table("tool", "score", "summary", "why", box=None, header_style="bold")
     for m in matches:
-        table.add_row(plain(m.tool.id), f"{m.score:.2f}", plain(m.tool.summary), "; ".join(m.why))
+        cells = (m.tool.id, f"{m.score:.2f}", m.tool.summary, "; ".join(m.why))
+        table.add_row(*map(plain, cells))
     out.print(table)
+
+
+def _as_json(match: Match) -> JsonObject:
+    tool = match.tool
+    return {
+        "id": tool.id,
+        "name": tool.name,
+        "category": tool.category,
+        "server": tool.server,
+        "signature": tool.signature,
+        "summary": tool.summary,
+        "score": match.score,
+        "risk": tool.risk,
+        "why": list(match.why),
+    }

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,9 @@ from numpy.typing import NDArray
 from pegboard.core.search.dense import Exact, Place, as_bytes
 from pegboard.embed import models
 from pegboard.embed.vector_files import VectorFiles
-from pegboard.ports import Embedder
+
+if TYPE_CHECKING:
+    from pegboard.ports import Embedder
 
 logger = logging.getLogger(__name__)
 
@@ -57,11 +60,21 @@ class LocalMeanings:
         return self._given or models.encoder()
 
     @cached_property
-    def _files(self) -> VectorFiles:
-        model, dimensions = models.ENCODER, models.DIMENSIONS
+    def _named(self) -> tuple[str, int]:
+        """The name and the width of the model, which need not be loaded to tell."""
         if self._given is not None:
-            model, dimensions = self._given.id, self._given.dimensions
-        return VectorFiles(self._folder, model, dimensions)
+            return self._given.id, self._given.dimensions
+        return models.ENCODER, models.DIMENSIONS
+
+    @property
+    def model(self) -> str:
+        """Names what all vectors, rough and exact, are made with."""
+        name, dimensions = self._named
+        return f"{models.STATIC} {name} {dimensions}"
+
+    @cached_property
+    def _files(self) -> VectorFiles:
+        return VectorFiles(self._folder, *self._named)
 
     def rough(self, passages: Sequence[str]) -> NDArray[np.float32]:
         """One row for each passage, at once."""

@@ -86,7 +86,7 @@ def _estimate(text: str) -> int:
 
 def search(view: View, arguments: JsonObject) -> tuple[list[Match], int]:
     """The matches of a search, and how many there would be without its limit."""
-    limit = min(max(int(arguments.get("limit") or DEFAULT_LIMIT), 1), LARGEST_LIMIT)
+    limit = _checked_limit(arguments.get("limit"))
     category = checked_category(view.catalog, arguments.get("category"))
     began = time.perf_counter()
     matches = view.search(arguments["query"], limit=LARGEST_LIMIT, category=category)
@@ -104,6 +104,18 @@ def search(view: View, arguments: JsonObject) -> tuple[list[Match], int]:
         ),
     )
     return matches[:limit], len(matches)
+
+
+def _checked_limit(given: float | None) -> int:
+    if given is None:
+        return DEFAULT_LIMIT
+    if given < 1:
+        raise InvalidArguments(
+            f"`limit` is {given:g}: ask for at least 1 tool, or leave it out for {DEFAULT_LIMIT}.",
+            field="limit",
+            expected=f"1 to {LARGEST_LIMIT}",
+        )
+    return int(min(given, LARGEST_LIMIT))
 
 
 def answer_text(view: View, matches: Sequence[Match], total: int, detail: Detail) -> str:

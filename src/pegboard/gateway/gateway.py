@@ -84,6 +84,7 @@ class Gateway:
         self.board = board or Pegboard(
             instructions=configuration.settings.instructions, version=our_version()
         )
+        self.board.folder = folder
         settings = configuration.settings
         live = Live()
         self.observing = observing or Observing()
@@ -415,7 +416,12 @@ class Gateway:
             logger.warning("These pins fit no tool: %s.", ", ".join(unfit))
         self.board.options = replace(self.board.options, pins=pins)
         known = [spec for name, spec in self.offers.specs.items() if name in self.offers]
-        self.board.mount(self._sources.of(known, self.offers.apis), tools, pending=self.pending)
+        self.board.mount(
+            self._sources.of(known, self.offers.apis),
+            tools,
+            pending=self.pending,
+            source=self.offers.hash,
+        )
         self.passthrough.hold(self.offers.listings())
         self._mounted.set()
         self._mounted = anyio.Event()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from pegboard.adapters.openapi.spec import OpenApiSpec
 from pegboard.config import Configuration
 from pegboard.core.cleaning import cleaned
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.options import Options, make_options
 from pegboard.core.tools import Tool
 from pegboard.faces.face import META_PREFIX, RESERVED
@@ -115,6 +115,11 @@ class Offers:
             for name in self.specs
             if name in self._kept
         ]
+
+    @property
+    def hash(self) -> str:
+        """Names what all servers listed, from what is kept of each."""
+        return digest([[name, self._kept[name].hash] for name in self.specs if name in self._kept])
 
     def tools(self) -> list[Tool]:
         """The tools of all servers that are shown, under names that are legal and all different."""
