@@ -120,7 +120,7 @@ def test_index_says_which_servers_are_missing(tmp_path: Path) -> None:
     path.write_text(json.dumps({"mcpServers": {"gone": {"command": "/no/such/program"}}}))
     ran = pegboard("index", "--config", str(path), home=tmp_path)
     assert ran.code == 1
-    assert "missing:" in ran.err
+    assert "gone cannot be started" in ran.err
 
 
 # --- eval -----------------------------------------------------------------------------------------

@@ -302,7 +302,8 @@ async def test_tokens_are_counted_by_the_configured_tokenizer() -> None:
     for name in TOKENIZERS:
         budgets = Budgets(tokenizer=name)
         settings = Settings(budgets=budgets, results=ResultSettings(spill_tokens=between))
-        board = Pegboard(**{**options_of(settings), "face": "proxy"})
+        options: dict[str, Any] = {**options_of(settings), "face": "proxy"}
+        board = Pegboard(**options)
 
         @board.tool
         def long() -> str:

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from pegboard.board import Pegboard
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board, tell_failures
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board, tell_slow
 from pegboard.cli.output import err, out, plain, print_json
 from pegboard.cli.preparing import bar, make_vectors
 from pegboard.errors import ConfigError
@@ -39,7 +39,7 @@ def evaluate(
     board = open_board(catalog, config)
     judged = settled(judged, board.catalog)
     _check(judged, board, queries)
-    tell_failures(board)
+    tell_slow(board)
     make_vectors(board)
     known = rankers(board.index)
     with bar("Asking") as tell:

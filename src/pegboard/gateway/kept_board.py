@@ -23,14 +23,15 @@ def kept_board(opening: Opening, configuration: Configuration) -> Pegboard | Non
     """
     if configuration.settings.trust.lock is not None:
         return None
-    folder = CatalogueFolder(opening.folder(configuration) / "catalogues")
-    offers = Offers(configuration, folder)
+    folder = opening.folder(configuration)
+    offers = Offers(configuration, CatalogueFolder(folder / "catalogues"))
     if offers.restore():
         return None
     board = Pegboard(instructions=configuration.settings.instructions)
+    board.folder = folder
     board.policy = policy_of(configuration.settings)
     tools = offers.tools()
     pins, _ = offers.pins(tools)
     board.reconfigure(replace(shown_as(configuration), pins=pins))
-    board.mount({}, tools)
+    board.mount({}, tools, source=offers.hash)
     return board
