@@ -7,13 +7,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contestants import Ledger, everyone, listing_of
+from benchmarks.contestants import everyone
 from benchmarks.data import Catalogue, catalogue
 from benchmarks.plots import bars
 from benchmarks.runner import Missing, Profile, say
 from benchmarks.tables import missing, table
-from benchmarks.walks import Walk, tasks_of, walk
-from pegboard import count_tokens
+from benchmarks.walks import Played, play, tasks_of
 
 LOCAL = ("tracker",)
 
@@ -35,22 +34,20 @@ def of_set(tools: Catalogue, folder: Path, count: int) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for contestant in everyone():
         try:
-            with contestant.start(tools, folder) as process:
-                text = listing_of(process)
-                walks = [walk(contestant, Ledger(process, tools, text), t) for t in tasks]
-            figures[contestant.name] = summary(walks, count_tokens(text))
+            figures[contestant.name] = summary(play(contestant, tools, folder, tasks))
         except Missing as exc:
             figures[contestant.name] = {"missing": str(exc)}
     return {"tools": len(tools.tools), "tasks": len(tasks), "contestants": figures}
 
 
-def summary(walks: list[Walk], listing: int) -> dict[str, Any]:
+def summary(played: Played) -> dict[str, Any]:
+    walks = played.walks
     firsts = [w.first_right for w in walks if w.first_right is not None]
     return {
         "success": round(100 * statistics.mean(w.right for w in walks), 1),
         "first_right": round(100 * sum(firsts) / len(walks), 1) if firsts else None,
         "round_trips": round(statistics.mean(len(w.steps) for w in walks), 2),
-        "tokens": listing + round(statistics.median(w.tokens for w in walks)),
+        "tokens": played.listing + round(statistics.median(w.tokens for w in walks)),
     }
 
 

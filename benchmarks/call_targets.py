@@ -25,9 +25,9 @@ from benchmarks.contestants import (
     pegboard_env,
     written,
 )
-from benchmarks.gateway_servers import configuration
+from benchmarks.data import made
 from benchmarks.runner import WrongAnswer
-from benchmarks.wire import TICKS, descendants
+from benchmarks.wire import descendants
 
 SERVER = str(Path(__file__).with_name("call_server.py"))
 ARGUMENTS = {"query": "a short question", "limit": 10, "tags": ["one", "two"]}
@@ -54,11 +54,11 @@ def upstream(url: str | None) -> dict[str, Any]:
     return {"command": sys.executable, "args": [SERVER]}
 
 
-def config(target: Target, url: str | None) -> dict[str, Any]:
+def config(target: Target, url: str | None, folder: Path) -> dict[str, Any]:
     others: dict[str, Any] = {}
     if target.tools:
         servers = max(1, target.tools // PER_SERVER)
-        others = configuration(servers, target.tools // servers)["mcpServers"]
+        others = made(servers, target.tools // servers, folder).configuration()["mcpServers"]
     return {"mcpServers": {"up": upstream(url), **others}}
 
 
@@ -86,7 +86,13 @@ def _fastmcp(kind: str) -> Callable[[Path, dict[str, Any], int | None], list[str
 
 
 def _compressor(folder: Path, config: dict[str, Any], port: int | None) -> list[str]:
-    where = written(folder, "pack.json", config)
+    # Without a header it insists on OAuth towards a server on HTTP.
+    header = {"headers": {"Authorization": "Bearer none"}}
+    servers = {
+        name: {**one, **(header if "url" in one else {})}
+        for name, one in config["mcpServers"].items()
+    }
+    where = written(folder, "pack.json", {"mcpServers": servers})
     address = ["--transport", "streamable-http", "--port", str(port)] if port else []
     return [peer("mcp-compressor"), "--config", where, *address]
 
@@ -130,7 +136,7 @@ def served(target: Target, folder: Path) -> Iterator[tuple[str, int]]:
         if target.name != "direct":
             url, _ = stack.enter_context(_listening([sys.executable, SERVER], folder))
         port = free_port()
-        command = target.command(folder, config(target, url), port)
+        command = target.command(folder, config(target, url, folder), port)
         yield stack.enter_context(_listening(command, folder, port, target.path))
 
 
@@ -178,14 +184,6 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def cpu_between(pid: int, server: int) -> float:
-    """CPU of a gateway and what it started, without the server behind it."""
-    return sum(_cpu(one) for one in (pid, *descendants(pid)) if one != server or pid == server)
-
-
-def _cpu(pid: int) -> float:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / TICKS
+def between(pid: int, server: int) -> list[int]:
+    """A gateway and what it started, without the server behind it."""
+    return [one for one in (pid, *descendants(pid)) if one != server or pid == server]

@@ -6,19 +6,21 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from benchmarks import targets
 from benchmarks.losses import losses
-from benchmarks.runner import RESULTS, ROOT, busy, median, read
+from benchmarks.runner import QUESTIONS, RESULTS, ROOT, busy, median, read
 from benchmarks.tables import table
 
-QUESTIONS = ("tokens", "retrieval", "start", "calls", "results", "agent", "parts")
 TITLES = {
-    "tokens": "1. Tokens",
-    "retrieval": "2. Retrieval",
-    "start": "3. Start and memory",
-    "calls": "4. Calls",
-    "results": "5. Results",
-    "agent": "6. A simulated agent",
-    "parts": "7. Parts and their targets",
+    "tokens": "Tokens",
+    "retrieval": "Retrieval",
+    "scale": "Search at scale",
+    "start": "Start and memory",
+    "calls": "Calls",
+    "soak": "A long series of calls",
+    "results": "Results",
+    "agent": "A simulated agent",
+    "parts": "Parts of a call",
 }
 BEGIN, END = "<!-- numbers: make bench -->", "<!-- /numbers -->"
 HEAD = """# Benchmarks
@@ -35,8 +37,9 @@ $ python -m benchmarks --only tokens,agent --profile quick
 Catalogues and queries of other projects are not in this repository: `PEGBOARD_BENCH` names the
 folder that has them, and without it the example servers are measured. Contestants take turns within
 each round; a figure is the median of the rounds, with the lowest and highest in brackets. Every
-answer is checked: a contestant that did not do the work fails the run. Times are of a machine that
-may have been busy, as its load says below each table: read them against each other, in one table.
+answer is checked: a contestant that did not do the work fails the run. What does not depend on time
+(tokens, retrieval, results, the agent, memory over a long series) is measured in two lanes side by
+side, and what does alone. Read times against each other, in one table.
 """
 BUSY = (
     "**The machine was far too busy during this run: times and rates below say nothing, and are in"
@@ -60,9 +63,14 @@ def _question(name: str) -> Any:
 
 
 def page(found: dict[str, dict[str, Any]]) -> str:
-    parts = [HEAD, "## Contestants", contestants(found), "## Where we lose", losses(found)]
-    for name in QUESTIONS:
-        parts.append(f"## {TITLES[name]}")
+    parts = [
+        HEAD,
+        *("## Contestants", contestants(found)),
+        *("## Where we lose", losses(found)),
+        *("## Targets", targets.section(found)),
+    ]
+    for number, name in enumerate(QUESTIONS, 1):
+        parts.append(f"## {number}. {TITLES[name]}")
         if name not in found:
             parts.append("Not measured yet.")
             continue
@@ -98,7 +106,7 @@ def contestants(found: dict[str, dict[str, Any]]) -> str:
         "mcpproxy-go": "figures that it publishes itself, marked so; not run",
     }
     rows = [[name, versions.get(name, "not run"), text] for name, text in what.items()]
-    return table(["contestant", "version", "as"], rows)
+    return table(["contestant", "version", "as"], rows, words=3)
 
 
 def with_numbers(text: str, found: dict[str, dict[str, Any]]) -> str:
@@ -117,7 +125,7 @@ def numbers(found: dict[str, dict[str, Any]]) -> str:
     ]
     if not rows:
         return "No benchmark has been run yet."
-    return table(["", "Pegboard", "beside it"], rows)
+    return table(["", "Pegboard", "beside it"], rows, words=3)
 
 
 Rows = list[list[str]]
@@ -150,7 +158,7 @@ def _search_row(found: dict[str, dict[str, Any]]) -> Rows:
     for name, one in found.get("retrieval", {}).get("sets", {}).items():
         if name not in ("mcpproxy_golden", "everyday") or "rankers" not in one:
             continue
-        theirs = one["rankers"].get("fastmcp bm25", {}).get("recall@5")
+        theirs = one["rankers"].get("FastMCP BM25", {}).get("recall@5")
         title = f"right tool among the first five, `{name}`, {one['queries']} queries, %"
         beside = f"fastmcp bm25 {theirs}" if theirs is not None else "-"
         rows.append([title, str(one["rankers"]["pegboard"]["recall@5"]), beside])

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contestants import Contestant, Ledger, Task, everyone, listing_of
+from benchmarks.contestants import Pegboard, everyone, listing_of
 from benchmarks.data import Catalogue, catalogue
 from benchmarks.plots import bars
 from benchmarks.runner import Missing, Profile, say
 from benchmarks.tables import table
-from benchmarks.walks import tasks_of, walk
+from benchmarks.walks import CACHED, TOOLS_USED, TURNS, Played, play, tasks_of
 from pegboard import count_tokens
 from pegboard.tokens import DEFAULT_TOKENIZER
 
-TURNS = 10
-TOOLS_USED = (1, 3, 10)
-CACHED = 0.1
-"""What a token costs that the provider has cached, against one that it has not."""
+LISTED_ONLY = ("stub", "dynamic")
+"""Faces of which the list is counted and no walk made: what follows depends on the client."""
 
 
 def measure(profile: Profile) -> dict[str, Any]:
@@ -41,59 +38,29 @@ def measure(profile: Profile) -> dict[str, Any]:
 
 
 def of_catalogue(tools: Catalogue, folder: Path, profile: Profile) -> dict[str, Any]:
-    tasks = tasks_of(tools, max(10, profile.tasks // 2))
+    tasks = tasks_of(tools, profile.tasks)
     figures: dict[str, Any] = {}
     for contestant in everyone():
         try:
-            figures[contestant.name] = of_contestant(contestant, tools, folder, tasks)
+            figures[contestant.name] = of_contestant(play(contestant, tools, folder, tasks))
         except Missing as exc:
             figures[contestant.name] = {"missing": str(exc)}
+    for face in LISTED_ONLY:
+        with Pegboard(face).start(tools, folder) as process:
+            figures[f"pegboard {face}"] = {"list": count_tokens(listing_of(process))}
     size = {"tools": len(tools.tools), "servers": len(tools.servers), "tasks": len(tasks)}
     return {**size, "contestants": figures}
 
 
-def of_contestant(
-    contestant: Contestant, tools: Catalogue, folder: Path, tasks: Sequence[Task]
-) -> dict[str, Any]:
-    with contestant.start(tools, folder) as process:
-        text = listing_of(process)
-        listing = count_tokens(text)
-        walks = [walk(contestant, Ledger(process, tools, text), task) for task in tasks]
-        sessions = {
-            str(k): session(contestant, Ledger(process, tools, text), tasks, k) for k in TOOLS_USED
-        }
-    searches = [s.received for w in walks for s in w.steps if s.kind in ("search", "list")]
+def of_contestant(played: Played) -> dict[str, Any]:
+    searches = [s.received for w in played.walks for s in w.steps if s.kind in ("search", "list")]
+    middle = statistics.median(walk.until_callable for walk in played.walks)
     return {
-        "list": listing,
-        "first_definition": listing + round(statistics.median(w.until_callable for w in walks)),
+        "list": played.listing,
+        "first_definition": played.listing + round(middle),
         "largest_answer": max(searches, default=0),
-        "sessions": sessions,
+        "sessions": played.sessions,
     }
-
-
-def session(
-    contestant: Contestant, ledger: Ledger, tasks: Sequence[Task], tools_used: int
-) -> dict[str, int]:
-    """Input tokens of ten turns, of which the first so many use one tool each.
-
-    Every request carries all that was said before. With the prompt cache, what an earlier request
-    carried costs a tenth; all contestants here keep their list, and so the cache.
-    """
-    context = count_tokens(ledger.listing)
-    plain = cached = 0.0
-    known = 0
-    for turn in range(TURNS):
-        task = tasks[turn % len(tasks)]
-        context += count_tokens(task.query)
-        before = len(ledger.steps)
-        if turn < tools_used:
-            walk(contestant, ledger, task)
-        for step in [*ledger.steps[before:], None]:
-            plain += context
-            cached += (context - known) + known * CACHED
-            known = context
-            context += step.sent + step.received if step else 0
-    return {"plain": round(plain), "cached": round(cached)}
 
 
 def section(figures: dict[str, Any]) -> str:
@@ -118,15 +85,21 @@ def _catalogue(name: str, one: dict[str, Any]) -> str:
     head = ["contestant", "list", "definition", "largest answer",
             *[f"session k={k}" for k in TOOLS_USED],
             *[f"cached k={k}" for k in TOOLS_USED]]  # fmt: skip
-    rows = [
-        [who, f["list"], f["first_definition"], f["largest_answer"],
-         *[f["sessions"][str(k)]["plain"] for k in TOOLS_USED],
-         *[f["sessions"][str(k)]["cached"] for k in TOOLS_USED]]
-        if "list" in f else [who, f"not run: {f['missing']}"] + [None] * 8
-        for who, f in one["contestants"].items()
-    ]  # fmt: skip
+    rows = [[who, *_row(f)] for who, f in one["contestants"].items()]
     servers = f"{one['servers']} server{'s' if one['servers'] > 1 else ''}"
     return f"**{name}**: {one['tools']:,} tools, {servers}\n\n{table(head, rows)}"
+
+
+def _row(f: dict[str, Any]) -> list[Any]:
+    if "missing" in f:
+        return [f"not run: {f['missing']}", *[None] * 8]
+    sessions = f.get("sessions", {})
+    return [
+        f["list"],
+        f.get("first_definition"),
+        f.get("largest_answer"),
+        *(sessions.get(str(k), {}).get(price) for price in ("plain", "cached") for k in TOOLS_USED),
+    ]
 
 
 def plots(figures: dict[str, Any]) -> dict[str, str]:
