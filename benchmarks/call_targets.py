@@ -46,6 +46,8 @@ class Target:
     path: str = "/mcp"
     tools: int = 0
     """How many tools of other servers stand beside the one that is called."""
+    process: str = ""
+    """Targets with the same word here are one process, called in several ways."""
 
 
 def upstream(url: str | None) -> dict[str, Any]:
@@ -108,8 +110,9 @@ def targets(sizes: tuple[int, ...], *, peers: bool = True) -> list[Target]:
     for size in sizes:
         by_name: Wrap = lambda n, a: (f"up_{n}", a)  # noqa: E731
         inner: Wrap = lambda n, a: ("call_tool", {"name": f"up_{n}", "arguments": a})  # noqa: E731
-        found.append(Target(f"pegboard, by name, {size:,} tools", _pegboard, by_name, tools=size))
-        found.append(Target(f"pegboard, call_tool, {size:,} tools", _pegboard, inner, tools=size))
+        for way, wrap in (("by name", by_name), ("call_tool", inner)):
+            name = f"pegboard, {way}, {size:,} tools"
+            found.append(Target(name, _pegboard, wrap, tools=size, process=f"pegboard {size}"))
     if peers:
         found += [
             Target("fastmcp proxy, by name", _fastmcp("none"), lambda n, a: (n, a)),

@@ -121,7 +121,9 @@ def with_numbers(text: str, found: dict[str, dict[str, Any]]) -> str:
 def numbers(found: dict[str, dict[str, Any]]) -> str:
     """The few figures that README shows, each from a result file."""
     rows = [
-        row for make in (_token_rows, _search_row, _start_row, _call_row) for row in make(found)
+        row
+        for make in (_token_rows, _search_row, _scale_row, _start_row, _call_row)
+        for row in make(found)
     ]
     if not rows:
         return "No benchmark has been run yet."
@@ -144,7 +146,8 @@ def _token_rows(found: dict[str, dict[str, Any]]) -> Rows:
             if who.split()[0] in ("fastmcp", "mcp-compressor", "lazy-mcp")
             or who == "pegboard eager"
         )
-        title = f"tokens until a tool can be called, {one['tools']} tools, {one['servers']} servers"
+        servers = f"{one['servers']} server{'s' if one['servers'] > 1 else ''}"
+        title = f"tokens until a tool can be called, {one['tools']} tools, {servers}"
         rows.append([title, f"{by['pegboard proxy']['first_definition']:,}", beside])
     return rows
 
@@ -162,6 +165,20 @@ def _search_row(found: dict[str, dict[str, Any]]) -> Rows:
         title = f"right tool among the first five, `{name}`, {one['queries']} queries, %"
         beside = f"fastmcp bm25 {theirs}" if theirs is not None else "-"
         rows.append([title, str(one["rankers"]["pegboard"]["recall@5"]), beside])
+    return rows
+
+
+def _scale_row(found: dict[str, dict[str, Any]]) -> Rows:
+    sizes = found.get("scale", {}).get("sizes", {})
+    rows: Rows = []
+    for count in ("5000", "100000") if sizes and not busy(found["scale"]) else ():
+        by = {
+            w: median(f["search_ms"]) for w, f in sizes.get(count, {}).items() if "search_ms" in f
+        }
+        if "pegboard" in by:
+            ours = by.pop("pegboard")
+            beside = ", ".join(f"{who} {ms:.3g}" for who, ms in by.items())
+            rows.append([f"one search among {int(count):,} tools, ms", f"{ours:.3g}", beside])
     return rows
 
 
