@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,7 +132,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def served(target: Target, folder: Path) -> Iterator[tuple[str, int]]:
+def served(target: Target, folder: Path) -> Generator[tuple[str, int]]:
     """The target on HTTP, with the server behind it on HTTP too: its address and process."""
     with ExitStack() as stack:
         url = None
@@ -146,7 +146,7 @@ def served(target: Target, folder: Path) -> Iterator[tuple[str, int]]:
 @contextmanager
 def _listening(
     command: list[str], folder: Path, port: int | None = None, path: str = "/mcp"
-) -> Iterator[tuple[str, int]]:
+) -> Generator[tuple[str, int]]:
     if port is None:
         port = free_port()
         command = [*command, str(port)]

@@ -145,7 +145,8 @@ class Pegboard:
             where = ["--config", config]
         process = Process(pegboard_command(*where, "--face", self.face), pegboard_env(folder))
         wait_until_known(process, len(catalogue.tools))
-        settle(process.pid)  # its vectors are made by then: it ranks as it does from then on
+        if self.face == "proxy":
+            settle(process.pid)  # its vectors are made by then: it ranks as it does from then on
         return process
 
     def find(self, ledger: Ledger, task: Task) -> Found:

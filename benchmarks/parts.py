@@ -62,9 +62,10 @@ def _run(name: str, *options: str) -> Any:
         ended = subprocess.run(
             command, env=env, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
         )
-        return json.loads(ended.stdout)
     except subprocess.TimeoutExpired:
         return {"missing": "it did not end within five minutes"}
+    try:
+        return json.loads(ended.stdout)
     except ValueError:
         return {"missing": (ended.stderr or "it printed nothing").strip().splitlines()[-1]}
 

@@ -60,7 +60,7 @@ FULL = Profile(
     name="full",
     rounds=3,
     queries=300,
-    tasks=24,
+    tasks=20,
     catalogues=("first_20", "first_30", "memory", "mcpproxy_golden", "tracker", "azure_mcp",
                 "projects_470", "dust_mcp", "toucan_5190"),
     sets=SETS,

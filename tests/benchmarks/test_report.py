@@ -77,5 +77,5 @@ def test_a_time_of_a_busy_machine_misses_no_target() -> None:
 def test_every_question_is_measured_by_a_module_of_its_name() -> None:
     for name in QUESTIONS:
         question = import_module(f"benchmarks.{name}")
-        assert question.__doc__.splitlines()[0].endswith("?")
+        assert (question.__doc__ or "").splitlines()[0].endswith("?")
         assert all(callable(getattr(question, part)) for part in ("measure", "section", "plots"))
