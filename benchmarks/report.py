@@ -139,7 +139,7 @@ def _token_rows(found: dict[str, dict[str, Any]]) -> Rows:
     for name, one in found.get("tokens", {}).get("catalogues", {}).items():
         if name not in ("mcpproxy_golden", "dust_mcp", "tracker") or "contestants" not in one:
             continue
-        by = {who: f for who, f in one["contestants"].items() if "first_definition" in f}
+        by = {who: f for who, f in one["contestants"].items() if f.get("first_definition")}
         beside = ", ".join(
             f"{_short(who)} {f['first_definition']:,}"
             for who, f in by.items()

@@ -234,23 +234,25 @@ def _company() -> Iterator[Target]:
 
 def judged(found: Found) -> list[tuple[Target, float | None, str]]:
     """Every target, what was found, and whether that meets it."""
-    return [(one, value := one.figure(found), _verdict(one, value)) for one in targets()]
+    disturbed = any(busy(figures) for figures in found.values())
+    return [(one, value := one.figure(found), _verdict(one, value, disturbed)) for one in targets()]
 
 
-def _verdict(target: Target, value: float | None) -> str:
+def _verdict(target: Target, value: float | None, disturbed: bool) -> str:
     if value is None:
         return "not measured"
+    if target.timed and disturbed:
+        return "machine too busy"
     return "met" if target.met(value) else "**missed**"
 
 
 def missed(found: Found) -> list[str]:
-    """A line for each target that was missed; times of a busy machine say nothing."""
-    disturbed = any(busy(figures) for figures in found.values())
+    """A line for each target that was missed."""
     return [
         f"target missed: {t.what}: {value:.3g} instead of {'at least' if t.least else 'at most'}"
         f" {t.limit:g}"
         for t, value, verdict in judged(found)
-        if verdict == "**missed**" and value is not None and not (t.timed and disturbed)
+        if verdict == "**missed**" and value is not None
     ]
 
 
@@ -262,7 +264,7 @@ def section(found: Found) -> str:
     counts = [verdict for *_, verdict in rows]
     said = (
         f"{counts.count('met')} met, {counts.count('**missed**')} missed,"
-        f" {counts.count('not measured')} not measured. They were set before anything was measured;"
+        f" {len(counts) - counts.count('met') - counts.count('**missed**')} not judged. They were set before anything was measured;"
         " those about data that is kept back for judging cannot be measured here."
     )
     return f"{said}\n\n{table(['about', 'what', 'target', 'found', ''], rows, words=2)}"

@@ -54,10 +54,11 @@ def of_catalogue(tools: Catalogue, folder: Path, profile: Profile) -> dict[str, 
 
 def of_contestant(played: Played) -> dict[str, Any]:
     searches = [s.received for w in played.walks for s in w.steps if s.kind in ("search", "list")]
-    middle = statistics.median(walk.until_callable for walk in played.walks)
+    solved = [walk.until_callable for walk in played.walks if walk.right]
     return {
         "list": played.listing,
-        "first_definition": played.listing + round(middle),
+        "solved": round(100 * len(solved) / len(played.walks), 1),
+        "first_definition": played.listing + round(statistics.median(solved)) if solved else None,
         "largest_answer": max(searches, default=0),
         "sessions": played.sessions,
     }
@@ -68,8 +69,9 @@ def section(figures: dict[str, Any]) -> str:
         f"Tokens are `{figures['tokenizer']}`, counted over what a model reads: name, description"
         " and parameters of each listed tool as compact JSON, the text of each answer, and what it"
         " has to write to ask. *Definition* is the list and everything read and written until the"
-        f" right tool can be called (median). A session has {figures['turns']} turns, of which k"
-        " use a tool each; every request carries the whole conversation; with the prompt cache a"
+        " right tool can be called: the median of the tasks that were solved, whose share stands"
+        " before it. A task that is not solved ends early, and so makes a session look cheap."
+        f" A session has {figures['turns']} turns, of which k use a tool each; every request carries the whole conversation; with the prompt cache a"
         f" token that an earlier request carried counts {figures['cached_price']}. FastMCP shows 5"
         " matches and Pegboard up to 10, as they do by default. A reader is assumed who picks the"
         " right server or category at first sight, which favours those that have no search.",
@@ -82,7 +84,7 @@ def section(figures: dict[str, Any]) -> str:
 def _catalogue(name: str, one: dict[str, Any]) -> str:
     if one.get("missing"):
         return f"**{name}**: {one['missing']}."
-    head = ["contestant", "list", "definition", "largest answer",
+    head = ["contestant", "list", "solved, %", "definition", "largest answer",
             *[f"session k={k}" for k in TOOLS_USED],
             *[f"cached k={k}" for k in TOOLS_USED]]  # fmt: skip
     rows = [[who, *_row(f)] for who, f in one["contestants"].items()]
@@ -92,10 +94,11 @@ def _catalogue(name: str, one: dict[str, Any]) -> str:
 
 def _row(f: dict[str, Any]) -> list[Any]:
     if "missing" in f:
-        return [f"not run: {f['missing']}", *[None] * 8]
+        return [f"not run: {f['missing']}", *[None] * 9]
     sessions = f.get("sessions", {})
     return [
         f["list"],
+        f.get("solved"),
         f.get("first_definition"),
         f.get("largest_answer"),
         *(sessions.get(str(k), {}).get(price) for price in ("plain", "cached") for k in TOOLS_USED),
@@ -106,7 +109,7 @@ def plots(figures: dict[str, Any]) -> dict[str, str]:
     def groups(key: str) -> dict[str, dict[str, float]]:
         return {
             f"{name}, {one['tools']:,} tools": {
-                who: f[key] for who, f in one["contestants"].items() if key in f
+                who: f[key] for who, f in one["contestants"].items() if f.get(key)
             }
             for name, one in figures["catalogues"].items()
             if "contestants" in one
