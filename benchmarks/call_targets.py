@@ -25,13 +25,12 @@ from benchmarks.contestants import (
     pegboard_env,
     written,
 )
-from benchmarks.data import made
+from benchmarks.data import beside
 from benchmarks.runner import WrongAnswer
 from benchmarks.wire import descendants
 
 SERVER = str(Path(__file__).with_name("call_server.py"))
 ARGUMENTS = {"query": "a short question", "limit": 10, "tags": ["one", "two"]}
-PER_SERVER = 500
 Wrap = Callable[[str, dict[str, Any]], tuple[str, dict[str, Any]]]
 
 
@@ -59,8 +58,7 @@ def upstream(url: str | None) -> dict[str, Any]:
 def config(target: Target, url: str | None, folder: Path) -> dict[str, Any]:
     others: dict[str, Any] = {}
     if target.tools:
-        servers = max(1, target.tools // PER_SERVER)
-        others = made(servers, target.tools // servers, folder).configuration()["mcpServers"]
+        others = beside(target.tools, folder).configuration()["mcpServers"]
     return {"mcpServers": {"up": upstream(url), **others}}
 
 

@@ -25,6 +25,8 @@ from pegboard import count_tokens
 PEERS = Path(os.environ.get("PEGBOARD_PEERS", ROOT / ".venv-peers")) / "bin"
 VECTORS = ROOT / ".cache" / "benchmarks" / "vectors"
 """Vectors of tools by their content, kept between runs; what making them costs is in `scale`."""
+PREPARED = 1_000
+"""So many tools get their vectors before they are searched; more would take minutes."""
 FASTMCP = Path(__file__).with_name("fastmcp_peer.py")
 READ = ("name", "description", "inputSchema")
 LAZY = {"_meta": {"io.github.pegboard/lazy": True}}
@@ -145,7 +147,7 @@ class Pegboard:
             where = ["--config", config]
         process = Process(pegboard_command(*where, "--face", self.face), pegboard_env(folder))
         wait_until_known(process, len(catalogue.tools))
-        if self.face == "proxy":
+        if self.face == "proxy" and len(catalogue.tools) <= PREPARED:
             settle(process.pid)  # its vectors are made by then: it ranks as it does from then on
         return process
 

@@ -15,6 +15,7 @@ from benchmarks.runner import Missing
 
 CATALOG_SERVER = Path(__file__).with_name("catalog_server.py")
 NOUNS = ("issue", "invoice", "branch", "customer", "ticket", "page", "build", "image", "alert")
+PER_SERVER = 500
 VERBS = ("create", "list", "update", "delete", "search", "export", "archive", "restore")
 
 
@@ -127,6 +128,12 @@ def made(servers: int, count: int, folder: Path) -> Catalogue:
     tools = [_made(f"server{s}", number) for s in range(servers) for number in range(count)]
     name = f"made_{servers}x{count}"
     return Catalogue(name, _write(folder / f"{name}.jsonl", tools))
+
+
+def beside(tools: int, folder: Path) -> Catalogue:
+    """So many made tools, on as many servers as have 500 each."""
+    servers = max(1, tools // PER_SERVER)
+    return made(servers, tools // servers, folder)
 
 
 def _made(server: str, number: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from benchmarks.contestants import (
     wait_until_known,
     written,
 )
-from benchmarks.data import Catalogue, made
+from benchmarks.data import Catalogue, beside
 from benchmarks.plots import lines
 from benchmarks.runner import Profile, WrongAnswer, say
 from benchmarks.wire import Process, memory_mb, settle, text_of
@@ -26,7 +26,7 @@ PARTS = 10
 
 def measure(profile: Profile) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
-        return through(made(1, 50, Path(name)), Path(name), profile.soak)
+        return through(beside(profile.sizes[-1], Path(name)), Path(name), profile.soak)
 
 
 def through(tools: Catalogue, folder: Path, calls: int) -> dict[str, Any]:
@@ -43,7 +43,12 @@ def through(tools: Catalogue, folder: Path, calls: int) -> dict[str, Any]:
             memory.append(round(memory_mb(process.pid), 1))
             say(f"  {calls // PARTS * (part + 1):,} calls: {memory[-1]} MB")
         seconds = time.perf_counter() - began
-    return {"calls": calls, "seconds": round(seconds, 1), "memory_mb": memory}
+    return {
+        "tools": len(tools.tools),
+        "calls": calls,
+        "seconds": round(seconds, 1),
+        "memory_mb": memory,
+    }
 
 
 def _many(process: Process, calls: int, part: int) -> None:
@@ -66,8 +71,9 @@ def growth(figures: Mapping[str, Any]) -> float:
 def section(figures: dict[str, Any]) -> str:
     first, last = figures["memory_mb"][0], figures["memory_mb"][-1]
     return (
-        f"{figures['calls']:,} calls through one gateway on stdio, {AT_ONCE} at a time, each with"
-        " other arguments and each answer checked; another question ran on the other core."
+        f"{figures['calls']:,} calls through one gateway of {figures['tools']:,} tools on stdio,"
+        f" {AT_ONCE} at a time, each with other arguments and each answer checked; another question"
+        " ran on the other core."
         f" {figures['seconds']:.0f} s, memory {first} MB after a tenth of them and {last} MB at the"
         " end."
     )
