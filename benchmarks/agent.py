@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import statistics
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contestants import everyone
-from benchmarks.data import Catalogue, catalogue
+from benchmarks.data import Catalogue
 from benchmarks.plots import bars
-from benchmarks.runner import Missing, Profile, say
+from benchmarks.runner import Profile
 from benchmarks.tables import missing, table
-from benchmarks.walks import Played, play, tasks_of
+from benchmarks.walks import Played, by_everyone, over, tasks_of
 
 LOCAL = ("tracker",)
 
 
 def measure(profile: Profile) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for name in (*LOCAL, *profile.played):
-            say(f"  {name}")
-            try:
-                found[name] = of_set(catalogue(name, Path(folder)), Path(folder), profile.tasks)
-            except Missing as exc:
-                found[name] = {"missing": str(exc)}
-    return {"sets": found}
+    names = (*LOCAL, *profile.played)
+    return {"sets": over(names, lambda tools, folder: of_set(tools, folder, profile.tasks))}
 
 
 def of_set(tools: Catalogue, folder: Path, count: int) -> dict[str, Any]:
     tasks = tasks_of(tools, count)
-    figures: dict[str, Any] = {}
-    for contestant in everyone():
-        try:
-            figures[contestant.name] = summary(play(contestant, tools, folder, tasks))
-        except Missing as exc:
-            figures[contestant.name] = {"missing": str(exc)}
+    figures = by_everyone(tools, folder, tasks, summary)
     return {"tools": len(tools.tools), "tasks": len(tasks), "contestants": figures}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from benchmarks.call_targets import (
     targets,
 )
 from benchmarks.contestants import wait_until_known
-from benchmarks.runner import Missing, WrongAnswer, percentile, spread
+from benchmarks.runner import Missing, WrongAnswer, gathered, percentile, spread
 from benchmarks.wire import Process, settle, text_of
 
 AT_ONCE = 16
@@ -47,14 +48,12 @@ def fan_out(folder: Path, rounds: int) -> dict[str, Any]:
     }
     (by_call,) = _some("pegboard, call_tool")
     ways["pegboard, call_tools, 1 request"] = (by_call, _one_request)
-    found: dict[str, Any] = {}
-    for name, (target, ask) in ways.items():
-        try:
-            with _started(target, folder) as process:
-                found[name] = {"seconds": spread([ask(process, target) for _ in range(rounds)])}
-        except Missing as exc:
-            found[name] = {"missing": str(exc)}
-    return found
+
+    def seconds(target: Target, ask: Callable[[Process, Target], float]) -> dict[str, Any]:
+        with _started(target, folder) as process:
+            return {"seconds": spread([ask(process, target) for _ in range(rounds)])}
+
+    return gathered({name: partial(seconds, *way) for name, way in ways.items()})
 
 
 def _started(target: Target, folder: Path) -> Process:

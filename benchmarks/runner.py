@@ -124,6 +124,17 @@ def interleave(
     }
 
 
+def gathered(acts: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    """What each act gives, one after another; where a part is not on this machine, that it is."""
+    found: dict[str, Any] = {}
+    for name, act in acts.items():
+        try:
+            found[name] = act()
+        except Missing as exc:
+            found[name] = {"missing": str(exc)}
+    return found
+
+
 def together(rounds: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
     return {key: spread([one[key] for one in rounds]) for key in rounds[0]}
 

@@ -92,7 +92,7 @@ def _of_size(path: str, count: int, queries: Path, profile: Profile) -> dict[str
     if count <= WHOLE_PEER:
         whole = [*theirs, "whole"]
         contestants["FastMCP BM25, search_tools"] = lambda: run([peer("python"), *whole])
-    return interleave(contestants, profile.rounds if count <= 5_000 else 1)
+    return interleave(contestants, min(2, profile.rounds) if count <= 5_000 else 1)
 
 
 def own(what: str, *arguments: str) -> dict[str, float]:

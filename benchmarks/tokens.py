@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import statistics
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contestants import PREPARED, Pegboard, everyone, listing_of
-from benchmarks.data import Catalogue, catalogue
+from benchmarks.contestants import PREPARED, Pegboard, listing_of
+from benchmarks.data import Catalogue
 from benchmarks.plots import bars
-from benchmarks.runner import Missing, Profile, say
+from benchmarks.runner import Profile
 from benchmarks.tables import table
-from benchmarks.walks import CACHED, TOOLS_USED, TURNS, Played, play, tasks_of
+from benchmarks.walks import CACHED, TOOLS_USED, TURNS, Played, by_everyone, over, tasks_of
 from pegboard import count_tokens
 from pegboard.tokens import DEFAULT_TOKENIZER
 
@@ -21,30 +20,19 @@ LISTED_ONLY = ("stub", "dynamic")
 
 
 def measure(profile: Profile) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for name in profile.catalogues:
-            say(f"  {name}")
-            try:
-                found[name] = of_catalogue(catalogue(name, Path(folder)), Path(folder), profile)
-            except Missing as exc:
-                found[name] = {"missing": str(exc)}
     return {
         "tokenizer": DEFAULT_TOKENIZER,
         "turns": TURNS,
         "cached_price": CACHED,
-        "catalogues": found,
+        "catalogues": over(
+            profile.catalogues, lambda tools, folder: of_catalogue(tools, folder, profile.tasks)
+        ),
     }
 
 
-def of_catalogue(tools: Catalogue, folder: Path, profile: Profile) -> dict[str, Any]:
-    tasks = tasks_of(tools, profile.tasks)
-    figures: dict[str, Any] = {}
-    for contestant in everyone():
-        try:
-            figures[contestant.name] = of_contestant(play(contestant, tools, folder, tasks))
-        except Missing as exc:
-            figures[contestant.name] = {"missing": str(exc)}
+def of_catalogue(tools: Catalogue, folder: Path, count: int) -> dict[str, Any]:
+    tasks = tasks_of(tools, count)
+    figures = by_everyone(tools, folder, tasks, of_contestant)
     for face in LISTED_ONLY:
         with Pegboard(face).start(tools, folder) as process:
             figures[f"pegboard {face}"] = {"list": count_tokens(listing_of(process))}

@@ -6,15 +6,25 @@ started over a catalogue once and both read what it did.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.arguments import arguments_for, fits
-from benchmarks.contestants import Contestant, Ledger, Step, Task, echoed, listing_of
-from benchmarks.data import Catalogue
-from benchmarks.runner import WrongAnswer
+from benchmarks.contestants import (
+    Contestant,
+    Ledger,
+    Step,
+    Task,
+    echoed,
+    everyone,
+    listing_of,
+)
+from benchmarks.data import Catalogue, catalogue
+from benchmarks.runner import WrongAnswer, gathered, say
 from pegboard import count_tokens
 
 TURNS = 10
@@ -23,11 +33,11 @@ CACHED = 0.1
 """What a token costs that the provider has cached, against one that it has not."""
 
 
-def tasks_of(catalogue: Catalogue, count: int) -> list[Task]:
+def tasks_of(tools: Catalogue, count: int) -> list[Task]:
     """So many tasks, evenly taken; only tools for which fitting arguments can be made."""
-    schemas = {id: tool.get("inputSchema") or {} for id, tool in catalogue.by_id.items()}
+    schemas = {id: tool.get("inputSchema") or {} for id, tool in tools.by_id.items()}
     found: list[Task] = []
-    queries = catalogue.queries or described(catalogue, count)
+    queries = tools.queries or described(tools, count)
     step = max(1, len(queries) // count)
     for query in queries[::step]:
         made = {i: arguments_for(schemas[i]) for i in query["relevant"] if i in schemas}
@@ -37,10 +47,10 @@ def tasks_of(catalogue: Catalogue, count: int) -> list[Task]:
     return found[:count]
 
 
-def described(catalogue: Catalogue, count: int) -> list[dict[str, Any]]:
+def described(tools: Catalogue, count: int) -> list[dict[str, Any]]:
     """Requests for a catalogue that has none: how the descriptions of its tools begin."""
-    step = max(1, len(catalogue.tools) // count)
-    chosen = [tool for tool in catalogue.tools[::step] if tool.get("description")]
+    step = max(1, len(tools.tools) // count)
+    chosen = [tool for tool in tools.tools[::step] if tool.get("description")]
     return [
         {"query": " ".join(t["description"].split()[:8]), "relevant": [t["id"]]} for t in chosen
     ]
@@ -78,24 +88,43 @@ class Played:
 _PLAYED: dict[tuple[str, str, int], Played] = {}
 
 
-def play(
-    contestant: Contestant, catalogue: Catalogue, folder: Path, tasks: Sequence[Task]
-) -> Played:
+def over(names: Sequence[str], figures: Callable[[Catalogue, Path], Any]) -> dict[str, Any]:
+    """The figures of each catalogue, by its name."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+
+        def of(one: str) -> Any:
+            say(f"  {one}")
+            return figures(catalogue(one, folder), folder)
+
+        return gathered({one: partial(of, one) for one in names})
+
+
+def by_everyone(
+    tools: Catalogue, folder: Path, tasks: Sequence[Task], figures: Callable[[Played], Any]
+) -> dict[str, Any]:
+    """The figures of what each contestant does with the tasks."""
+    return gathered(
+        {one.name: lambda c=one: figures(play(c, tools, folder, tasks)) for one in everyone()}
+    )
+
+
+def play(contestant: Contestant, tools: Catalogue, folder: Path, tasks: Sequence[Task]) -> Played:
     """Every task by itself and whole sessions, with the contestant started once for all of them.
 
     Raises:
         Missing: The contestant is not on this machine, or cannot have this catalogue.
         WrongAnswer: It did not do what it said.
     """
-    key = (contestant.name, catalogue.name, len(tasks))
+    key = (contestant.name, tools.name, len(tasks))
     if key not in _PLAYED:
-        with contestant.start(catalogue, folder) as process:
+        with contestant.start(tools, folder) as process:
             text = listing_of(process)
             _PLAYED[key] = Played(
                 count_tokens(text),
-                tuple(walk(contestant, Ledger(process, catalogue, text), t) for t in tasks),
+                tuple(walk(contestant, Ledger(process, tools, text), t) for t in tasks),
                 {
-                    str(k): session(contestant, Ledger(process, catalogue, text), tasks, k)
+                    str(k): session(contestant, Ledger(process, tools, text), tasks, k)
                     for k in TOOLS_USED
                 },
             )
