@@ -25,7 +25,7 @@ from benchmarks.runner import Missing, WrongAnswer, gathered, percentile, spread
 from benchmarks.wire import Process, settle, text_of
 
 AT_ONCE = 16
-MOST = 40.0
+MOST = 25.0
 """Seconds that all clients together may need for one call each; beyond, it is not run."""
 SECONDS = 4.0
 """So long every client calls; who is in a call then ends it."""
