@@ -12,6 +12,8 @@ PEERS_READY := $(PEERS)/.ready
 NODE_READY := tests/typescript/node_modules/.package-lock.json
 SERVERS := .venv-servers
 SERVERS_READY := $(SERVERS)/.ready
+CLIENTS := .venv-clients
+CLIENTS_READY := $(CLIENTS)/.ready
 OFFICIAL_READY := tests/official/node_modules/.package-lock.json
 
 .PHONY: help demo test check lint bench bench-smoke docs lock clean
@@ -22,7 +24,7 @@ help:  ## Show what can be made
 demo: $(READY)  ## See in one screen what Pegboard does
 	@$(BIN)/pegboard demo
 
-test: $(READY) $(NODE_READY) $(OFFICIAL_READY) $(SERVERS_READY)  ## Run all tests that this machine has the parts for
+test: $(READY) $(NODE_READY) $(OFFICIAL_READY) $(SERVERS_READY) $(CLIENTS_READY)  ## Run all tests that this machine has the parts for
 	@PEGBOARD_PYTHON_SERVERS="$(CURDIR)/$(SERVERS)/bin" $(BIN)/python -m pytest
 
 check: lint test  ## Run every check and all tests
@@ -49,9 +51,12 @@ lock: $(READY)  ## Choose newer versions of the dependencies
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --group docs \
 		--python-version 3.11 --exclude-newer "$$(date -u -d '7 days ago' +%Y-%m-%dT00:00:00Z)" \
 		-o requirements-docs.lock
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
+		--python-version 3.11 --exclude-newer "$$(date -u -d '7 days ago' +%Y-%m-%dT00:00:00Z)" \
+		examples/requirements-*.txt -o tests/examples/clients.lock
 
 clean:  ## Remove what was made
-	@rm -rf $(VENV) $(SERVERS) $(DOCS_VENV) $(PEERS) dist build site .pytest_cache .ruff_cache .hypothesis tests/*/node_modules
+	@rm -rf $(VENV) $(SERVERS) $(CLIENTS) $(DOCS_VENV) $(PEERS) dist build site .pytest_cache .ruff_cache .hypothesis tests/*/node_modules
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Pegboard needs Python 3.11 or later; try make PYTHON=python3.12")'
@@ -80,6 +85,14 @@ $(SERVERS_READY): tests/e2e/servers.lock
 	@test -x $(SERVERS)/bin/python || $(PYTHON) -m venv $(SERVERS)
 	@echo "Installing other people's servers into $(SERVERS) ..."
 	@$(SERVERS)/bin/python -m pip install $(PIP) --no-deps --require-hashes -r tests/e2e/servers.lock
+	@touch $@
+
+# The frameworks of the example clients; they too need another version of the SDK. By uv, since there
+# are many packages and pip takes a minute over them.
+$(CLIENTS_READY): tests/examples/clients.lock $(READY)
+	@test -x $(CLIENTS)/bin/python || $(PYTHON) -m venv --without-pip $(CLIENTS)
+	@echo "Installing the frameworks of the example clients into $(CLIENTS) ..."
+	@$(BIN)/uv pip install --quiet --python $(CLIENTS)/bin/python --no-deps --require-hashes -r $<
 	@touch $@
 
 # The TypeScript clients and the official suite are real parts of the tests; a machine without npm

@@ -22,8 +22,7 @@ PROGRAMS = {
     "results_projection": (),
     "results_layers": (),
     "results_tables": (),
-    "company_checks": (),
-    "company_load": ("--clients", "500", "--requests", "2"),
+    "first_search": (),
 }
 SHOWN: dict[str, tuple[tuple[str, ...], ...]] = {
     "calls_pipeline": (
@@ -41,8 +40,7 @@ SHOWN: dict[str, tuple[tuple[str, ...], ...]] = {
     "results_projection": (("time",),),
     "results_layers": (("added by all result layers, ms",),),
     "results_tables": (("time",),),
-    "company_checks": ((),),
-    "company_load": ((),),
+    "first_search": ((),),
 }
 """What of each is in the table; the result file has all of it."""
 

@@ -21,6 +21,7 @@ TITLES = {
     "results": "Results",
     "agent": "A simulated agent",
     "parts": "Parts of a call",
+    "company_gateway": "One board for a company",
 }
 BEGIN, END = "<!-- numbers: make bench -->", "<!-- /numbers -->"
 HEAD = """# Benchmarks

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-QUESTIONS = ("tokens", "retrieval", "scale", "start", "calls", "soak", "results", "agent", "parts")
+QUESTIONS = ("tokens", "retrieval", "scale", "start", "calls", "soak", "results", "agent", "parts",
+             "company_gateway")  # fmt: skip
 RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parents[1]
 

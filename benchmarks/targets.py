@@ -64,8 +64,8 @@ def _both(one: Figure, other: Figure, join: Callable[[float, float], float]) -> 
     return figure
 
 
-def targets() -> list[Target]:
-    return [*_calls(), *_gateway(), *_search(), *_company()]
+def targets(found: Found) -> list[Target]:
+    return [*_calls(), *_gateway(), *_search(), *_company(found)]
 
 
 def _calls() -> Iterator[Target]:
@@ -214,22 +214,11 @@ def _changes(about: str) -> Iterator[Target]:
     yield Target(about, "10 tools more among 5,000, ms", 200, changed("add_10_ms"))
 
 
-def _company() -> Iterator[Target]:
-    about = "a company"
-
-    def part(*path: str) -> Figure:
-        return read("parts", "parts", *path)
-
-    yield Target(about, "permission and lock check, µs", 30,
-                 part("company_checks", "permission and lock check, us"))  # fmt: skip
-    yield Target(about, "10,000 rules and 100,000 sessions, MB", 200,
-                 part("company_checks", "rules and sessions, MB"), timed=False)  # fmt: skip
-    load = ("company_load", "-1")
-    yield Target(about, "errors of 500 clients at once on two replicas", 0,
-                 part(*load, "errors"), timed=False)  # fmt: skip
-    yield Target(about, "p99 of p50 there", 50, part(*load, "p99 / p50"))
-    yield Target(about, "throughput of two replicas, of one", 1.6,
-                 times(part(*load, "requests/s"), part("company_load", "0", "requests/s")), True)  # fmt: skip
+def _company(found: Found) -> Iterator[Target]:
+    """Those that the question itself holds against its figures."""
+    for number, one in enumerate(found.get("company_gateway", {}).get("targets", ())):
+        figure = read("company_gateway", "targets", str(number), "found")
+        yield Target("a company", one["what"], one["at_most"], figure)
 
 
 def judged(found: Found) -> list[tuple[Target, float | None, str]]:

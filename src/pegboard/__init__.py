@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pegboard.board import Pegboard
 from pegboard.core.calls import Caller, CallResult, Outcome
 from pegboard.core.calls import CallRequest as Call
+from pegboard.core.policy import Policy, Rule
 from pegboard.core.tools import Catalog, Category, Example, Tool
 from pegboard.errors import (
     AmbiguousName,
@@ -55,6 +56,8 @@ __all__ = [
     "Outcome",
     "Pegboard",
     "PegboardError",
+    "Policy",
+    "Rule",
     "StoreError",
     "Tool",
     "ToolDisabled",

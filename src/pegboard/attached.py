@@ -18,14 +18,16 @@ from mcp.server.context import CallNext, HandlerResult
 from pydantic import BaseModel
 
 from pegboard.core.calls import LOCAL, Call, Caller, CallResult, Outcome
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.options import Options, make_options
+from pegboard.core.policy import EVERYTHING, Policy
 from pegboard.core.search import SearchIndex
 from pegboard.core.tools import Catalog
 from pegboard.core.wire import tool_from_wire
 from pegboard.dispatch.fanout import call_many
+from pegboard.dispatch.guard import guard
 from pegboard.embed.finder import Finder
-from pegboard.embed.local import LocalMeanings
+from pegboard.embed.home import home_folder, indexes_in, meanings_in
 from pegboard.errors import ConfigError
 from pegboard.faces.face import SessionDoor, View
 from pegboard.ports import Store
@@ -33,7 +35,7 @@ from pegboard.server import sdk
 from pegboard.server.middleware import PegboardMiddleware
 from pegboard.server.serve import install, kept_results, pins_from
 from pegboard.store.memory import MemoryStore
-from pegboard.wiring import Parts, pipeline, resource_reader, result_reader, vectors_folder
+from pegboard.wiring import Parts, pipeline, resource_reader, result_reader
 
 S = TypeVar("S")
 
@@ -41,6 +43,10 @@ FRESH_FOR = 2.0
 """Seconds for which a listing of the attached server is taken as current."""
 MOST_PAGES = 1_000
 MOST_LISTINGS = 256
+_INDEX = "index"
+_EMPTY = Catalog([])
+
+_SOURCE = "source"
 
 _behind: ContextVar[tuple[sdk.Context, CallNext]] = ContextVar("pegboard_behind")
 """The request under way and the way to the attached server's own handlers."""
@@ -51,9 +57,18 @@ def attach(
     face: str = "auto",
     pins: Sequence[str] = (),
     risk: str = "auto",
+    policy: Policy = EVERYTHING,
     **options: Any,
 ) -> S:
     """Make a server lazy and give it back: low-level `Server`, `MCPServer` or FastMCP 4.
+
+    Args:
+        server: Whose tools are to be shown.
+        face: `eager`, `stub`, `index`, `hierarchy`, `proxy`, `dynamic`, or `auto`.
+        pins: Names of tools that every face lists as themselves.
+        risk: `split`, `single` or `auto`, as of a `Pegboard`.
+        policy: Who may see and call what, by whom the server's own authentication says they are.
+        options: Any further field of `Options`.
 
     Raises:
         ConfigError: It is another kind of object, is attached already, or an option is wrong.
@@ -65,7 +80,8 @@ def attach(
         raise ConfigError("This server lists no tools: register them before you attach.")
     all_pins = pins_from(os.environ, pins)
     store = MemoryStore()
-    board = AttachedBoard(make_options(face=face, pins=all_pins, risk=risk, **options), store)
+    shown = make_options(face=face, pins=all_pins, risk=risk, **options)
+    board = AttachedBoard(shown, store, policy)
     install(board, inner, store, os.environ, kind=AttachedMiddleware)
     sdk.offer(inner, lambda: kept_results(board.options))
     if inner.get_tool_input_schema is None:
@@ -94,20 +110,34 @@ class _Listing:
     listed_at: float
     finder: Finder
 
-    def indexed(self) -> SearchIndex:
+    def indexed(self, seen: Catalog) -> SearchIndex:
+        """The index of what somebody sees: words of other tools must not weigh in its answers."""
         self.finder.start()
-        return self.finder.index(self.catalog)
+        source = self.catalog.memo.get(_SOURCE)
+        if source is None:
+            source = self.catalog.memo[_SOURCE] = digest(self.entries)
+        whole = self.finder.index(self.catalog, source)
+        if seen is self.catalog:
+            return whole
+        index: SearchIndex | None = seen.memo.get(_INDEX)
+        if index is None:
+            index = seen.memo[_INDEX] = whole.updated(seen)
+        return index
 
 
 class AttachedBoard:
     """The catalogue of an attached server, and its calls."""
 
-    def __init__(self, options: Options, store: Store) -> None:
+    def __init__(self, options: Options, store: Store, policy: Policy = EVERYTHING) -> None:
         self.options = options
-        self._parts = Parts(store=store)
+        self.policy = policy
+        """Who may see and call what; may be replaced at any time."""
+        allowed = guard(lambda: self.policy, lambda: _EMPTY)
+        self._parts = Parts(store=store, layers=(allowed,))
         self._dispatch = pipeline(options, self._call, self._parts)
         # By principal, because a server may list by who asks.
-        self._meanings = LocalMeanings(vectors_folder(os.environ))
+        home = home_folder(os.environ)
+        self._meanings, self._kept = meanings_in(home), indexes_in(home)
         self._listings: OrderedDict[str, _Listing] = OrderedDict()
 
     async def view(
@@ -121,10 +151,11 @@ class AttachedBoard:
         whole: bool,
     ) -> View:
         listing = await self._current(caller.principal)
+        seen = self.policy.visible(listing.catalog, caller)
         return View(
-            catalog=listing.catalog,
+            catalog=seen,
             options=self.options,
-            index=listing.indexed,
+            index=lambda: listing.indexed(seen),
             dispatch=self._dispatch,
             fan_out=self._fan_out if self.options.fan_out else None,
             read_result=result_reader(self.options, self._parts),
@@ -149,7 +180,9 @@ class AttachedBoard:
         """The schema of a tool that everybody can see; runs before it is known who asks."""
         listing = self._listings.get(LOCAL.principal)
         tool = listing.catalog.get(name) if listing else None
-        return tool.input_schema if tool else None
+        who = sdk.current_identity()
+        caller = Caller(who.principal, scopes=who.scopes, groups=who.groups)
+        return tool.input_schema if tool and self.policy.allows(caller, tool) else None
 
     async def _current(self, principal: str) -> _Listing:
         now = time.monotonic()
@@ -157,7 +190,7 @@ class AttachedBoard:
         if listing is None:
             entries = await _list_behind()
             listing = self._listings[principal] = _Listing(
-                entries, _catalog(entries), now, Finder(self._meanings)
+                entries, _catalog(entries), now, Finder(self._meanings, self._kept)
             )
             if len(self._listings) > MOST_LISTINGS:
                 self._listings.popitem(last=False)

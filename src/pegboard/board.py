@@ -20,7 +20,7 @@ from pegboard.core.calls import LOCAL, Call, Caller, CallRequest, CallResult, Ou
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.names import resolve
 from pegboard.core.options import Options, make_options, refuse_unknown
-from pegboard.core.policy import EVERYTHING
+from pegboard.core.policy import EVERYTHING, Policy
 from pegboard.core.registry import Registry
 from pegboard.core.schema_cache import SchemaCache
 from pegboard.core.tools import Catalog, Category, Risk, Tool, group_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pegboard.core.search import Match, SearchIndex
     from pegboard.embed.finder import Finder
     from pegboard.faces.face import SessionDoor, View
-    from pegboard.ports import Handler, Layer, Source
+    from pegboard.ports import Embedder, Handler, Layer, Source
     from pegboard.wiring import Parts
 
 _INDEX = "index"
@@ -53,6 +53,9 @@ class Pegboard:
             is annotated.
         instructions: What the server tells a model about itself.
         version: The version that the server reports.
+        policy: Who may see and call what; everybody everything where it is not given.
+        embedder: What search understands tools and queries with; the model of the package unless
+            another one is given.
         options: Any further field of `Options`.
     """
 
@@ -65,6 +68,8 @@ class Pegboard:
         risk: str = "auto",
         instructions: str | None = None,
         version: str = "",
+        policy: Policy = EVERYTHING,
+        embedder: Embedder | None = None,
         **options: Any,
     ) -> None:
         self.name = name
@@ -75,11 +80,16 @@ class Pegboard:
         self._registry = Registry(time.monotonic)
         self._functions = FunctionTools(self.schema_cache)
         self._sources: dict[str, Source] = {}
-        self.policy = EVERYTHING
+        self.policy = policy
         """Who may see and call what; may be replaced at any time."""
         self._dispatch: Handler | None = None
         self.is_served = False
         """Whether clients are served: then vectors are made behind the answers."""
+        self.embedder = embedder
+        self.folder: Path | None = None
+        """Where vectors and indexes are kept; `None` for the usual place. Set it before use."""
+        self._source: str | None = None  # a hash of what all tools were read from
+        self._has_own = False
 
     # Registering -------------------------------------------------------------------------------
 
@@ -123,21 +133,35 @@ class Pegboard:
         def run() -> list[Tool]:
             return [self._as_tool(item, category) for item in loader()]
 
+        self._has_own = True
         self._registry.add_loader(category, run, description)
 
     def add(self, tool: Tool) -> Tool:
         """Register a ready-made tool; it must come from a source that can call it."""
+        self._has_own = True
         return self._registry.add(self._with_risk(tool))
 
     def mount(
-        self, sources: Mapping[str, Source], tools: Iterable[Tool], *, pending: Iterable[str] = ()
+        self,
+        sources: Mapping[str, Source],
+        tools: Iterable[Tool],
+        *,
+        pending: Iterable[str] = (),
+        source: str | None = None,
     ) -> None:
-        """Take these as all tools of all servers; `sources` calls them, by server.
+        """Take these as all tools of all servers.
 
-        `pending` names servers whose tools are not known yet, so that clients hear of them.
+        Args:
+            sources: What calls them, by server.
+            tools: The tools.
+            pending: Servers whose tools are not known yet, so that clients hear of them.
+            source: A hash of what the tools were read from, if there is one: with it the search
+                index is found again at the next start.
         """
         self._sources = dict(sources)
+        self._source = None
         self._registry.mount([self._with_risk(tool) for tool in tools], pending)
+        self._source = source
 
     def reconfigure(self, options: Options) -> None:
         """Take other options; calls under way end as they began."""
@@ -241,17 +265,28 @@ class Pegboard:
     def index(self) -> SearchIndex:
         """The search index of the catalogue as it is now."""
         if self.is_served:
-            self.finder.start()
-        return self.finder.index(self.catalog)
+            self.finder.start(lambda: self.parts.live.changes)
+        catalog, source = self._catalog_and_source()
+        return self.finder.index(catalog, source)
 
     @cached_property
     def finder(self) -> Finder:
-        """Keeps the index current; its vectors are kept in the user's cache, by content."""
-        from pegboard.embed.finder import Finder
-        from pegboard.embed.local import LocalMeanings
-        from pegboard.wiring import vectors_folder
+        """Keeps the index current, and on disk."""
+        from pegboard.embed.home import finder_in
 
-        return Finder(LocalMeanings(vectors_folder(os.environ)))
+        return finder_in(self.kept_in, self.embedder)
+
+    @property
+    def kept_in(self) -> Path:
+        """The folder of vectors and indexes."""
+        from pegboard.embed.home import home_folder
+
+        return self.folder or home_folder(os.environ)
+
+    @property
+    def is_index_kept(self) -> bool:
+        """Whether the index is on disk, so that the next start takes it from there."""
+        return self.finder.is_kept
 
     def prepare(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Compute all vectors now, for tests and image builds; else they come behind the answers.
@@ -259,7 +294,19 @@ class Pegboard:
         Args:
             progress: Told how many vectors of how many are made.
         """
-        self.finder.prepare(self.catalog, progress)
+        catalog, source = self._catalog_and_source()
+        self.finder.prepare(catalog, progress, source)
+
+    def _catalog_and_source(self) -> tuple[Catalog, str | None]:
+        """The catalogue and what it was read from, if that is known of all of it.
+
+        Tools may be mounted in another thread meanwhile: then they are not taken for a pair.
+        """
+        _ = self.catalog  # whatever is loaded or listed by asking is there after this
+        before = self._source
+        catalog = self.catalog
+        is_known = before == self._source and not self._has_own
+        return catalog, before if is_known else None
 
     def _index_for(self, seen: Catalog) -> SearchIndex:
         """The index of what somebody sees: words of other tools must not weigh in its answers."""
@@ -432,6 +479,7 @@ class Pegboard:
             constant=None if constant is None else self.policy.visible(constant, caller),
             is_complete=self.is_complete,
             observer=self.parts.observer,
+            count=self.parts.count,
             notes=notes,
             structured=structured or self.options.structured,
             params=params or {},
@@ -469,11 +517,13 @@ class Pegboard:
         """A board of the tools in a file: listed, searched and described, not called."""
         from pathlib import Path
 
-        from pegboard.adapters.catalog_file import read_catalog
+        from pegboard.adapters.catalog_file import CatalogFile
 
         board = cls(options.pop("name", None) or Path(path).stem, **options)
-        for tool in read_catalog(path):
+        found = CatalogFile.read(path)
+        for tool in found.tools:
             board.add(tool)
+        board._source, board._has_own = found.hash, False
         return board
 
     @classmethod

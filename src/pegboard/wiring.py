@@ -19,10 +19,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from pathlib import Path
 
 from pegboard.core.breaker import BreakerPolicy
 from pegboard.core.budget import Count
@@ -50,6 +49,7 @@ from pegboard.observe.in_flight import InFlight
 from pegboard.observe.live import Live
 from pegboard.observe.log import EventLog
 from pegboard.observe.otel import Spans
+from pegboard.observe.otel_metrics import Meters
 from pegboard.observe.several import Several
 from pegboard.ports import Handler, Layer, Observer, Store
 from pegboard.store.memory import MemoryStore
@@ -67,7 +67,9 @@ class Parts:
     in_flight: InFlight = field(default_factory=InFlight)
     live: Live = field(default_factory=Live)
     observers: tuple[Observer, ...] = ()
-    """Told of every event beside `in_flight`, `live`, the log and open traces."""
+    """Told of every event beside `in_flight`, `live`, the log and OpenTelemetry."""
+    count: Callable[[str], int] | None = None
+    """Counts the tokens of what is answered, where somebody wants to know them."""
     alternatives: Callable[[Call], Iterable[Tool]] = lambda call: ()
     is_closed: Callable[[Tool], bool] = lambda tool: False
     """Whether a tool is known to take no parameters but those that its schema names."""
@@ -77,7 +79,8 @@ class Parts:
     @cached_property
     def observer(self) -> Observer:
         """Everyone who is told of events, as one."""
-        return Several(self.in_flight, self.live, EventLog(), Spans(), *self.observers)
+        told = (self.in_flight, self.live, EventLog(), Spans(), Meters(), *self.observers)
+        return Several(*told)
 
 
 def pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
@@ -208,11 +211,3 @@ def _spill_policy(options: Options) -> SpillPolicy:
         ttl=options.spill_ttl,
         blob_bytes=options.spill_bytes,
     )
-
-
-def vectors_folder(environ: Mapping[str, str]) -> Path:
-    """Where vectors are kept: under `PEGBOARD_HOME`, or in the user's cache."""
-    from platformdirs import user_cache_path
-
-    home = environ.get("PEGBOARD_HOME")
-    return (Path(home) if home else user_cache_path("pegboard", appauthor=False)) / "vectors"

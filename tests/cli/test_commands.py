@@ -14,7 +14,7 @@ from tests.cli.terminal import ROOT, Ran, pegboard, process
 
 COMMANDS = {
     "serve", "demo", "list", "search", "describe", "call", "fields", "doctor", "measure", "try",
-    "install", "uninstall", "clients", "lock", "rollout", "ui",
+    "install", "uninstall", "clients", "lock", "rollout", "ui", "index", "eval",
 }  # fmt: skip
 """What is run here and in the files beside; a command that is added is added here, and tested."""
 
@@ -277,8 +277,8 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("search",), 2, "Missing argument"),
     (("search", "x"), 2, "--config FILE or --catalog FILE"),
     (("search", "x", "--bogus"), 2, "--bogus"),
-    (("measure",), 2, "say what to look at"),
-    (("measure", "x", "--clients"), 2, "say what to look at"),
+    (("measure",), 2, "Say what to look at"),
+    (("measure", "x", "--clients"), 2, "Say what to look at"),
     (("measure", "--catalog", "/no/such"), 3, "/no/such"),
     (("measure", "--config", "/no/such"), 3, "there is no such file"),
     (("measure", "--catalog", "{catalog}", "--price", "1,2"), 2, "three numbers"),
@@ -318,10 +318,33 @@ def _longest(ran: Ran) -> int:
 
 def test_forty_columns_are_enough(catalog: Path, tmp_path: Path) -> None:
     _cursor(tmp_path)
-    for words in (("measure", str(catalog)), ("clients",)):
+    for words, whole in (
+        (("measure", str(catalog)), "office"),
+        (("clients",), "claude-desktop"),
+        (("search", "delete a document", "--catalog", str(catalog)), "delete_document"),
+        (("fields", "create_issue", "--catalog", str(catalog)), "create_issue"),
+    ):
         ran = process(*words, home=tmp_path, COLUMNS="40")
         assert ran.code == 0, ran.err
         assert _longest(ran) <= 40
+        assert whole in ran.out
+
+
+def test_what_failed_is_said_once(tmp_path: Path) -> None:
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"gone": {"command": "/no/such/program"}}}))
+    for words in (("list",), ("search", "x"), ("try", "x"), ("doctor",)):
+        ran = process(*words, "--config", str(config), home=tmp_path, COLUMNS="200")
+        assert (ran.out + ran.err).count("/no/such/program") == 1, ran
+
+
+def test_nothing_found_is_the_same_exit_code_with_and_without_json(
+    catalog: Path, tmp_path: Path
+) -> None:
+    words = ("search", "zzzz qqqq", "--catalog", str(catalog))
+    assert pegboard(*words, home=tmp_path).code == 1
+    found = pegboard(*words, "--json", home=tmp_path)
+    assert (found.code, found.json["matches"]) == (1, [])
 
 
 def test_no_colour_where_none_is_wanted(catalog: Path, tmp_path: Path) -> None:

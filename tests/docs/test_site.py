@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
+BESIDE = [*ROOT.glob("*.md"), *ROOT.glob("examples/*.md"), *ROOT.glob("deploy/**/*.md")]
 MIGRATIONS = sorted((ROOT / "docs_src").glob("migrate_*.py"))
 TODO_TESTS = {
     name: test
@@ -31,12 +32,19 @@ def entries(nav: list[Any]) -> Iterator[str]:
             yield from [target] if isinstance(target, str) else entries(target)
 
 
+def anchors(page: Path) -> set[str]:
+    """What can be pointed to in a page: its headings, as the site names them."""
+    heads = re.findall(r"^#+ +(.+)$", page.read_text("utf-8"), re.MULTILINE)
+    plain = [re.sub(r"[^\w\- ]", "", head.lower()).strip() for head in heads]
+    return {re.sub(r"[\s\-]+", "-", head) for head in plain}
+
+
 def test_every_page_is_in_the_menu_once() -> None:
     nav = tomllib.loads((ROOT / "zensical.toml").read_text("utf-8"))["project"]["nav"]
     assert sorted(entries(nav)) == [p.relative_to(DOCS).as_posix() for p in PAGES]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(DOCS).as_posix())
+@pytest.mark.parametrize("page", [*PAGES, *BESIDE], ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     for link in _LINK.findall(_CODE.sub("", page.read_text("utf-8"))):
         target, _, anchor = link.partition("#")
@@ -44,7 +52,7 @@ def test_links_of_a_page_lead_somewhere(page: Path) -> None:
             continue
         found = (page.parent / target).resolve()
         assert found.exists(), link
-        assert not anchor or found.suffix == ".md", link
+        assert not anchor or anchor in anchors(found), link
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(DOCS).as_posix())

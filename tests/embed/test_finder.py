@@ -1,4 +1,6 @@
+import itertools
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -8,8 +10,7 @@ from numpy.typing import NDArray
 
 from pegboard.core.tools import Catalog
 from pegboard.embed.finder import Finder
-from pegboard.embed.kept_index import KeptIndexes
-from pegboard.embed.local import LocalMeanings
+from pegboard.embed.local import PATIENCE, LocalMeanings
 
 from .conftest import TopicEmbedder
 
@@ -121,41 +122,36 @@ def test_an_embedder_that_fails_leaves_an_answer_by_words(
     assert "embedder failed" in caplog.text
 
 
-def test_a_kept_index_is_loaded_without_reading_tools(
-    topics: TopicEmbedder, catalog_of: CatalogOf, tmp_path: Path
+def test_a_finder_that_is_asked_again_and_again_starts_no_more_threads(
+    topics: TopicEmbedder, catalog_of: CatalogOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def finder() -> Finder:
-        return Finder(LocalMeanings(tmp_path / "v", topics), KeptIndexes(tmp_path / "i"))
+    begun: list[threading.Thread] = []
+    start = threading.Thread.start
 
-    first = finder().index(catalog_of(**TOOLS), "fingerprint")
-    again = finder().index(catalog_of(**TOOLS), "fingerprint")
-    for query in ("send mail", "weather", "nothing of this"):
-        assert [(m.tool.id, m.score) for m in again.search(query)] == [
-            (m.tool.id, m.score) for m in first.search(query)
-        ]
+    def counted(thread: threading.Thread) -> None:
+        begun.append(thread)
+        start(thread)
 
-
-def test_a_kept_index_of_other_content_is_not_taken(
-    topics: TopicEmbedder, catalog_of: CatalogOf, tmp_path: Path
-) -> None:
-    kept = KeptIndexes(tmp_path)
-    Finder(LocalMeanings(embedder=topics), kept).index(catalog_of(**TOOLS), "one")
-    other = catalog_of(only="Creates an issue.")
-    assert kept.load(other, "one", LocalMeanings(embedder=topics)) is None
-    assert kept.load(other, "two", LocalMeanings(embedder=topics)) is None
+    monkeypatch.setattr(threading.Thread, "start", counted)
+    finder, catalog = Finder(LocalMeanings(embedder=topics)), catalog_of(**TOOLS)
+    for _ in range(5):
+        finder.start()
+        finder.index(catalog)
+        begun[-1].join(10)
+    assert len(begun) == 1
 
 
-def test_a_broken_kept_index_is_made_again(
-    topics: TopicEmbedder,
-    catalog_of: CatalogOf,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    def index() -> object:
-        finder = Finder(LocalMeanings(embedder=topics), KeptIndexes(tmp_path))
-        return finder.index(catalog_of(**TOOLS), "x").search("weather")[0].tool.id
+def test_making_vectors_waits_while_other_things_are_answered() -> None:
+    meanings = LocalMeanings()
+    answered = iter(range(1, 5))
+    meanings.pulse = lambda: next(answered, 4)
+    meanings.give_way()
+    assert next(answered, None) is None
 
-    index()
-    next(tmp_path.glob("*.npz")).write_bytes(b"PK\x03\x04 broken")
-    assert index() == "gamma"
-    assert "cannot be read" in caplog.text
+
+def test_making_vectors_goes_on_when_answers_never_end() -> None:
+    meanings = LocalMeanings()
+    meanings.pulse = itertools.count(1).__next__
+    began = time.monotonic()
+    meanings.give_way()
+    assert time.monotonic() - began >= PATIENCE

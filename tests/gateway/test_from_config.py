@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.embed.conftest import TopicEmbedder
 from tests.gateway.support import ROOT, faulty, polite, write
 
 from pegboard import ConfigError, Pegboard, ToolNotFound
@@ -28,6 +29,34 @@ def test_tools_are_listed_searched_and_described_without_an_event_loop(tmp_path:
     assert board.describe("b.echo")[0].server == "b"
     with pytest.raises(ToolNotFound, match="a_echo"):
         board.describe("a_ecko")
+
+
+def test_the_index_is_kept_and_another_embedder_can_be_set(tmp_path: Path) -> None:
+    path = write(tmp_path, {"a": polite()})
+    plain = Pegboard.from_config(path)
+    plain.search("say it again")
+    assert plain.is_index_kept
+    assert plain.kept_in == tmp_path / "home"
+    embedder = TopicEmbedder()
+    board = Pegboard.from_config(path)
+    board.embedder = embedder
+    board.prepare()
+    board.search("say it again")
+    assert (len(embedder.passages), embedder.asked) == (1, ["say it again"])
+    assert len(list((tmp_path / "home" / "indexes").iterdir())) == 2
+
+
+def test_a_configured_folder_holds_the_index_too(tmp_path: Path) -> None:
+    path = tmp_path / "pegboard.toml"
+    entry = polite()
+    path.write_text(
+        f'[servers.a]\ncommand = "{entry["command"]}"\nargs = {json.dumps(entry["args"])}\n'
+        f'[upstreams]\nfolder = "here"\n'
+    )
+    board = Pegboard.from_config(path)
+    board.search("echo")
+    assert board.kept_in == tmp_path / "here"
+    assert len(list((tmp_path / "here" / "indexes").iterdir())) == 1
 
 
 async def test_a_call_starts_its_server_and_ends_it(tmp_path: Path) -> None:

@@ -3,13 +3,16 @@ from __future__ import annotations
 from prometheus_client.parser import text_string_to_metric_families
 
 from pegboard.core.events import (
+    AnswerSent,
     BreakerChanged,
     CallFinished,
     CallStarted,
+    CallUnmade,
     ListAnswered,
     StoreStateChanged,
     UpstreamStateChanged,
 )
+from pegboard.core.rollout import Figures, Rollout
 from pegboard.observe.prometheus import Prometheus
 
 
@@ -53,12 +56,37 @@ def test_states_are_gauges() -> None:
     prometheus.record(StoreStateChanged(at=0, available=False))
     prometheus.record(UpstreamStateChanged(at=0, upstream="a", state="ready"))
     prometheus.record(BreakerChanged(at=0, scope="tool", name="a.b", state="open"))
-    prometheus.record(ListAnswered(at=0, face="proxy", tools=4, duration=0.01, tokens=300))
+    prometheus.record(ListAnswered(at=0, face="proxy", tools=4, duration=0.01))
+    prometheus.record(AnswerSent(at=0, face="proxy", what="tools/list", tokens=300))
     seen = figures(prometheus)
     assert seen[("pegboard_store_shared",)] == 0
     assert seen[("pegboard_upstream_up", "a")] == 1
     assert seen[("pegboard_breaker_open", "a.b", "tool")] == 1
-    assert seen[("pegboard_tokens_total", "list", "proxy")] == 300
+    assert seen[("pegboard_questions_total", "list", "proxy")] == 1
+    assert seen[("pegboard_tokens_total", "proxy", "tools/list")] == 300
+
+
+def test_a_call_that_was_not_made_counts_as_refused() -> None:
+    prometheus = Prometheus()
+    prometheus.record(CallUnmade(at=0, name="x", error="not_found", arguments="", face="proxy"))
+    assert figures(prometheus)[("pegboard_calls_total", "", "not_found", "proxy", "refused")] == 1
+
+
+def test_the_arms_of_a_rollout_stand_side_by_side() -> None:
+    prometheus = Prometheus()
+    rollout = Rollout(face="index", percent=50)
+    prometheus.arms(rollout, "control", Figures(lists=1, tokens=40))
+    prometheus.arms(rollout, "candidate", Figures(calls=1, errors=1, seconds=0.2))
+    prometheus.arms(rollout, "candidate", Figures(searches=1, tokens=7))
+    seen = figures(prometheus)
+    assert seen[("pegboard_rollout_sessions_total", "control", "index")] == 1
+    assert seen[("pegboard_rollout_tokens_total", "control", "index")] == 40
+    assert seen[("pegboard_rollout_tokens_total", "candidate", "index")] == 7
+    assert seen[("pegboard_rollout_calls_total", "candidate", "index")] == 1
+    assert seen[("pegboard_rollout_errors_total", "candidate", "index")] == 1
+    assert seen[("pegboard_rollout_searches_total", "candidate", "index")] == 1
+    assert seen[("pegboard_rollout_call_seconds_sum", "candidate", "index")] == 0.2
+    assert seen[("pegboard_rollout_call_seconds_count", "candidate", "index")] == 1
 
 
 def test_no_figure_is_labelled_by_tool_or_person() -> None:

@@ -185,3 +185,11 @@ def test_workers_without_a_shared_store_are_refused(tmp_path: Path) -> None:
     refused = world.command("serve", "--http", "127.0.0.1:0", "--workers", "2")
     assert refused.returncode == 3
     assert "--store" in refused.stderr
+
+
+def test_workers_do_not_take_a_port_that_somebody_has(world: World) -> None:
+    front = world.start(options=["--workers", "2"])
+    port = front.url.rpartition(":")[2]
+    refused = world.command("serve", "--http", f"127.0.0.1:{port}", "--workers", "2")
+    assert refused.returncode == 3
+    assert "Cannot listen" in refused.stderr

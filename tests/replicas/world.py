@@ -34,6 +34,10 @@ def wait(seconds: float) -> str:
     time.sleep(seconds)
     return "waited"
 
+@server.tool(description="Answers at once.")
+def quick() -> str:
+    return "quick"
+
 @server.tool(description="Always fails because its backend is down.")
 def broken() -> str:
     raise ToolError("connection refused by the database at db:5432")
@@ -72,6 +76,23 @@ class Replica:
         """The JSON-RPC answer to one request of the modern era."""
         return message(self.post(method, **params))
 
+    def listed(self) -> set[str]:
+        """The names of all tools that can be called."""
+        return {tool["name"] for tool in self.ask("tools/list", lazy=False)["result"]["tools"]}
+
+    def decide(self, section: str, action: str, **form: str) -> None:
+        """Post a form of the page, as an operator does."""
+        page = f"{self.url}/ui/{section}"
+        shown = self.client.get(page, params={"id": form["id"]} if "id" in form else None).text
+        proof = shown.split('name="proof" value="')[1].split('"')[0]
+        answer = self.client.post(f"{page}/{action}", data={"proof": proof, **form})
+        assert answer.status_code == 303, answer.text
+
+    def kill(self) -> None:
+        """End it as a crash of the machine would."""
+        self.process.kill()
+        self.process.wait()
+
     def post(self, method: str, **params: Any) -> httpx2.Response:
         headers = {
             "Accept": "application/json, text/event-stream",
@@ -85,7 +106,9 @@ class Replica:
 
     def call(self, name: str, **arguments: Any) -> dict[str, Any]:
         """The result of one call."""
-        return self.ask("tools/call", name=name, arguments=arguments)["result"]
+        answer = self.ask("tools/call", name=name, arguments=arguments)
+        assert "result" in answer, (answer, self.log.read_text())
+        return answer["result"]
 
     def text(self, name: str, **arguments: Any) -> str:
         """The text of one call's result."""
@@ -126,13 +149,14 @@ class World:
     folder: Path
     store: str
     settings: str = ""
+    face: str = "proxy"
     replicas: list[Replica] = field(default_factory=list[Replica])
 
     def __post_init__(self) -> None:
         (self.folder / "server.py").write_text(SERVER)
         command, script = json.dumps(sys.executable), json.dumps(str(self.folder / "server.py"))
         (self.folder / "pegboard.toml").write_text(
-            f'face = "proxy"\n{self.settings}\n[store]\nurl = "{self.store}"\n'
+            f'face = "{self.face}"\n{self.settings}\n[store]\nurl = "{self.store}"\n'
             f"[calls]\nbreaker_failures = 2\nbreaker_cooldown = 60.0\n"
             f"[servers.work]\ncommand = {command}\nargs = [{script}]\n"
         )
@@ -141,26 +165,36 @@ class World:
     def config(self) -> str:
         return str(self.folder / "pegboard.toml")
 
-    def start(self, *, home: str = "kept", options: Sequence[str] = ()) -> Replica:
-        """Start a gateway and wait until it is ready."""
+    def start(
+        self, *, home: str = "kept", options: Sequence[str] = (), **environment: str
+    ) -> Replica:
+        """Start a gateway and wait until it is ready; what it prints is beside its log."""
+        self._know_tools(home)
         port = free_port()
         log = self.folder / f"{port}.log"
         line = [
             sys.executable, "-m", "pegboard", "serve", "--config", self.config,
             "--http", f"127.0.0.1:{port}", *options,
         ]  # fmt: skip
-        environ = {**os.environ, "PEGBOARD_HOME": str(self.folder / home)}
-        with log.open("w") as stderr:
-            process = subprocess.Popen(line, stderr=stderr, env=environ, text=True)
+        environ = {**os.environ, "PEGBOARD_HOME": str(self.folder / home), **environment}
+        with log.open("w") as stderr, log.with_suffix(".out").open("w") as stdout:
+            process = subprocess.Popen(line, stdout=stdout, stderr=stderr, env=environ, text=True)
         replica = Replica(process, f"http://127.0.0.1:{port}", log)
         self.replicas.append(replica)
         _wait_ready(replica)
         return replica
 
-    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def _know_tools(self, home: str) -> None:
+        """Have the server listed once, so that gateways on a busy machine need not wait for it."""
+        if not (self.folder / home).exists():
+            listed = self.command("list", PEGBOARD_HOME=str(self.folder / home))
+            assert listed.returncode == 0, listed.stderr
+
+    def command(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """One command of the command line."""
         line = [sys.executable, "-m", "pegboard", *words, "--config", self.config]
-        return subprocess.run(line, capture_output=True, text=True, check=False)
+        environ = {**os.environ, **environment}
+        return subprocess.run(line, capture_output=True, text=True, check=False, env=environ)
 
     def stop(self) -> None:
         for replica in self.replicas:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import mcp_types as types
@@ -205,3 +208,24 @@ def test_only_servers_can_be_attached_to(kind: str) -> None:
         attach(KINDS[kind](), face="prox")
     with pytest.raises(ConfigError, match=r"Unknown option 'pin'\. Did you mean 'pins'"):
         attach(KINDS[kind](), pin=["x"])
+
+
+def test_the_index_of_an_attached_server_is_found_again(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path))
+
+    def search() -> str:
+        server = attach(KINDS[kind](), face="proxy")
+        told = play(server, "modern", search=call("search_tools", query="how warm will it be"))
+        for thread in threading.enumerate():
+            if thread.name == "pegboard-vectors":
+                thread.join(20)
+        return told["search"].text
+
+    first = search()
+    (kept,) = (tmp_path / "indexes").iterdir()
+    os.utime(kept, (1, 1))
+    assert search() == first
+    assert kept.stat().st_mtime > 1  # it is touched when it is taken
+    assert list((tmp_path / "indexes").iterdir()) == [kept]

@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import anyio
 import httpx2
 import pytest
 from starlette.testclient import TestClient
+from tests.gateway.support import polite
+from tests.gateway.support import served as gateway_on_stdio
 from tests.web.panels import proof_in
 
 from pegboard import Pegboard
@@ -117,8 +121,21 @@ def test_a_definition_is_approved_as_it_was_shown_and_not_otherwise(held_back: T
     article = shown.text.split("office.echo")[1]
     digest = article.split('name="digest" value="')[1].split('"')[0]
     after = held_back.post("/ui/trust/approve", data={**form, "digest": digest})
-    assert "office.echo" not in after.text
-    assert "office.list_issues" in after.text
+    assert "Approve office.echo" not in after.text
+    assert "Approve office.list_issues" in after.text
+
+
+def test_a_definition_that_was_let_through_is_taken_back(held_back: TestClient) -> None:
+    shown = held_back.get("/ui/trust")
+    form = {"proof": proof_in(shown), "server": "office", "tool": "echo"}
+    digest = shown.text.split("office.echo")[1].split('name="digest" value="')[1].split('"')[0]
+    approved = held_back.post("/ui/trust/approve", data={**form, "digest": digest})
+    assert "office: 1 tool let through" in approved.text
+    assert held_back.post("/ui/trust/revoke", data={**form, "proof": "x"}).status_code == 403
+    assert held_back.post("/ui/trust/revoke", data={**form, "tool": "nobody"}).status_code == 404
+    revoked = held_back.post("/ui/trust/revoke", data=form)
+    assert "let through" not in revoked.text
+    assert '<span class="badge warn">revoked</span>' in revoked.text
 
 
 def test_what_is_held_back_cannot_be_switched_on(held_back: TestClient) -> None:
@@ -158,3 +175,36 @@ def test_pegboard_ui_shows_the_page_to_whoever_has_its_address(tmp_path: Path) -
     finally:
         started.terminate()
         started.communicate(timeout=10)
+
+
+@pytest.mark.anyio
+async def test_pegboard_ui_shows_the_calls_of_a_gateway_that_a_client_started(
+    tmp_path: Path,
+) -> None:
+    async with gateway_on_stdio(tmp_path, {"a": polite()}) as client:
+        command = [sys.executable, "-m", "pegboard", "ui", "--config", str(tmp_path / "mcp.json")]
+        env = {**os.environ, "PEGBOARD_HOME": str(tmp_path / "home")}
+        async with await anyio.open_process(
+            [*command, "--no-browser", "--json"], env=env
+        ) as started:
+            assert started.stdout is not None
+            said = json.loads(await started.stdout.receive())
+            async with httpx2.AsyncClient(follow_redirects=True) as visitor:
+                await visitor.get(said["page"])
+                live = said["mcp"].removesuffix("/mcp") + "/ui/live?parts=all-calls"
+                async with visitor.stream("GET", live) as events:
+                    lines = events.aiter_lines()
+                    await until("No tool has been called yet", lines)
+                    await client.call_tool("a_echo")
+                    await until("a.echo", lines)
+                    started.send_signal(signal.SIGINT)  # as people do, with the page still open
+                    assert started.stderr is not None
+                    assert b"Traceback" not in b"".join([part async for part in started.stderr])
+
+
+async def until(wanted: str, lines: AsyncIterator[str]) -> None:
+    with anyio.fail_after(20):
+        async for line in lines:
+            if wanted in line:
+                return
+    raise AssertionError(f"the stream ended without {wanted}")

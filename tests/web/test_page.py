@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -12,6 +13,7 @@ from tests.web.panels import ada_or_bob, large_board, proof_in, servers, visit
 
 from pegboard import Pegboard
 from pegboard.core.calls import Caller
+from pegboard.core.events import as_json
 from pegboard.errors import PegboardError
 from pegboard.web import Html, Section, Viewer, tag
 
@@ -228,6 +230,67 @@ async def test_only_operators_see_the_calls_of_others(board: Pegboard) -> None:
     assert "list_projects" in bobs
     assert "echo" not in bobs
     assert "echo" in signed_in(board, "ada-key").get("/ui/calls").text
+
+
+@pytest.fixture
+def notes() -> Pegboard:
+    """A board whose one tool says more than a model is sent at once."""
+    board = Pegboard("notes", spill_tokens=100)
+
+    @board.tool(annotations={"readOnlyHint": True})
+    def read_notes() -> Any:
+        """Read all notes."""
+        return [{"title": f"note {n}", "text": f"<b>{n}</b> " * 30} for n in range(60)]
+
+    return board
+
+
+async def _kept(board: Pegboard, who: str) -> str:
+    await board.call("read_notes", {}, caller=Caller(who, face="proxy"))
+    page = signed_in(board, f"{who}-key").get("/ui/calls").text
+    return page.split('href="/ui/kept?call=')[1].split('"')[0]
+
+
+@pytest.mark.anyio
+async def test_a_kept_result_is_read_in_pages_by_who_made_the_call(notes: Pegboard) -> None:
+    call = await _kept(notes, "bob")
+    bob = signed_in(notes, "bob-key")
+    first = bob.get(f"/ui/kept?call={call}").text
+    assert "&lt;b&gt;0&lt;/b&gt;" in first
+    further = first.split('<a href="/ui/kept?')[1].split('"')[0].replace("&amp;", "&")
+    assert "note 0&quot;" not in bob.get(f"/ui/kept?{further}").text
+    matching = bob.get("/ui/kept", params={"call": call, "grep": "note 41"}).text
+    assert "note 41" in matching
+    assert "note 12" not in matching
+
+
+@pytest.mark.anyio
+async def test_nobody_else_reads_it_and_no_page_tells_its_handle(notes: Pegboard) -> None:
+    call = await _kept(notes, "bob")
+    (done,) = notes.parts.live.recent()
+    ada = signed_in(notes, "ada-key")
+    assert "of another caller" in ada.get("/ui/calls").text
+    assert ada.get(f"/ui/kept?call={call}").status_code == 400
+    assert ada.get(f"/ui/kept?call={done.handle}").status_code == 400
+    bob = signed_in(notes, "bob-key")
+    assert done.handle is not None
+    for page in ("/", "/ui/calls", f"/ui/kept?call={call}"):
+        assert done.handle not in bob.get(page).text
+    assert "handle" not in as_json(done)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "query",
+    ["path=nowhere", f"grep={'a' * 300}", "select=]", "offset=x", "offset=99999999999999999999"],
+)
+async def test_a_question_that_makes_no_page_is_answered_with_the_reason(
+    notes: Pegboard, query: str
+) -> None:
+    call = await _kept(notes, "bob")
+    answer = signed_in(notes, "bob-key").get(f"/ui/kept?call={call}&{query}")
+    assert answer.status_code == 400
+    assert 'role="alert"' in answer.text
 
 
 def test_only_operators_can_switch(board: Pegboard) -> None:

@@ -6,9 +6,11 @@ carry `id`, `server` and `category` beside what MCP defines.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from pegboard.core.json import Json
 from pegboard.core.tools import Tool
@@ -16,18 +18,35 @@ from pegboard.core.wire import tool_from_wire
 from pegboard.errors import ConfigError
 
 
-def read_catalog(path: str | Path) -> list[Tool]:
-    """The tools of a catalogue file.
+class CatalogFile(NamedTuple):
+    """What a file holds: its tools, and the hash of its content."""
 
-    Raises:
-        ConfigError: The file cannot be read, or an entry is not a tool; says which and why.
-    """
-    try:
-        text = Path(path).read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise ConfigError(f"Cannot read the catalogue {path}: {exc}") from exc
+    tools: list[Tool]
+    hash: str
+
+    @classmethod
+    def read(cls, path: str | Path) -> CatalogFile:
+        """The tools of a catalogue file.
+
+        Raises:
+            ConfigError: The file cannot be read, or an entry is not a tool; says which and why.
+        """
+        try:
+            data = Path(path).read_bytes()
+            text = data.decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as exc:
+            raise ConfigError(f"Cannot read the catalogue {path}: {exc}") from exc
+        return cls(list(_tools(text, str(path)).values()), hashlib.sha256(data).hexdigest())
+
+
+def read_catalog(path: str | Path) -> list[Tool]:
+    """The tools of a catalogue file; see `CatalogFile.read`."""
+    return CatalogFile.read(path).tools
+
+
+def _tools(text: str, path: str) -> dict[str, Tool]:
     tools: dict[str, Tool] = {}
-    for place, entry in _entries(text, str(path)):
+    for place, entry in _entries(text, path):
         try:
             tool = tool_from_wire(entry)
         except ConfigError as exc:
@@ -37,7 +56,7 @@ def read_catalog(path: str | Path) -> list[Tool]:
                 f"{place}: a tool {tool.id!r} is there already; give one its own `id`."
             )
         tools[tool.id] = tool
-    return list(tools.values())
+    return tools
 
 
 def _entries(text: str, path: str) -> Iterator[tuple[str, Json]]:

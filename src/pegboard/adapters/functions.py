@@ -8,7 +8,6 @@ imported on first use, because the SDK takes a second to import and a board may 
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -31,8 +30,6 @@ from pegboard.errors import ConfigError, InvalidArguments, PegboardError, ToolEr
 if TYPE_CHECKING:
     from mcp.server.mcpserver.context import Context
     from mcp.server.mcpserver.tools.base import Tool as SdkTool
-
-logger = logging.getLogger(__name__)
 
 Function: TypeAlias = Callable[..., Any]
 
@@ -205,7 +202,9 @@ class _Function:
             return InvalidArguments(str(exc), tool=self.name)
         if cause is None or isinstance(cause, ValueError) or type(cause).__name__ == "ToolError":
             return ToolError(str(cause or exc), tool=self.name)
-        logger.error("tool %s failed", self.name, exc_info=cause)
+        import logging  # here, as most that is imported for this module is imported late
+
+        logging.getLogger(__name__).error("tool %s failed", self.name, exc_info=cause)
         return UpstreamError(
             f"{self.name} failed inside ({type(cause).__name__}); see the server's log.",
             tool=self.name,

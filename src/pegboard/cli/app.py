@@ -15,7 +15,9 @@ from pegboard.cli import (
     demo,
     describe,
     doctor,
+    eval_,
     fields,
+    index,
     install,
     listing,
     lock,
@@ -33,7 +35,7 @@ from pegboard.cli.output import (
     fail,
     suit_streams,
 )
-from pegboard.errors import ConfigError, PegboardError
+from pegboard.errors import ConfigError, PegboardError, ToolNotFound
 
 _WRONG_USE: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 """The root of what Typer raises for wrong use; it exports only some of its leaves."""
@@ -53,6 +55,8 @@ app.command("search")(search.search)
 app.command("describe")(describe.describe)
 app.command("call")(call.call)
 app.command("fields")(fields.fields)
+app.command("index")(index.index)
+app.command("eval")(eval_.evaluate)
 app.command("doctor")(doctor.doctor)
 app.command("try")(try_.try_tasks)
 app.command("measure")(measure.measure)
@@ -100,7 +104,8 @@ def _told(exc: BaseException) -> int:
     if isinstance(exc, _WRONG_USE):
         return _told_wrong_use(exc)
     if isinstance(exc, PegboardError):
-        fail(exc.message)
+        lost = isinstance(exc, ToolNotFound) and not exc.nearest
+        fail(f"{exc.message} `pegboard search` finds tools by task." if lost else exc.message)
         return EXIT_CONFIGURATION if isinstance(exc, ConfigError) else EXIT_FAILED
     if isinstance(exc, OSError):
         fail(f"{exc.filename or 'The system'}: {exc.strerror or exc}.")
@@ -110,12 +115,14 @@ def _told(exc: BaseException) -> int:
 
 
 def _told_wrong_use(exc: Any) -> int:
-    message = exc.format_message()
+    message = exc.format_message().removeprefix("Invalid value: ")
+    message = message[:1].upper() + message[1:] if not message.startswith("--") else message
     if not message:  # help was shown instead
         return exc.exit_code
     context = getattr(exc, "ctx", None)
     command = context.command_path if context is not None else "pegboard"
-    fail(f"{message.rstrip('.')}. See `{command} --help`.")
+    end = "" if message.endswith("?") else "."
+    fail(f"{message.rstrip('.')}{end} See `{command} --help`.")
     return exc.exit_code
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -49,6 +49,29 @@ def open_board(
     return open_config(config, face=face, progress=progress)
 
 
+def read_board(
+    catalog: Path | None,
+    config: Path | None = None,
+    *,
+    face: str = "auto",
+    progress: Progress | None = None,
+) -> Pegboard:
+    """The board that the options name, for whoever calls nothing of it: what is kept will do."""
+    if config is None or catalog is not None:
+        return open_board(catalog, config, face=face)
+    from pegboard.gateway.kept_board import kept_board
+    from pegboard.gateway.opening import Opening
+    from pegboard.gateway.reporting import report
+
+    opening = Opening.of(config, **_settings(face))
+    configuration = opening.read()
+    board = kept_board(opening, configuration)
+    if board is None:
+        return open_config(config, face=face, progress=progress)
+    report(configuration)
+    return board
+
+
 def open_config(
     config: Path | None, *, face: str = "auto", progress: Progress | None = None
 ) -> Pegboard:
@@ -58,13 +81,18 @@ def open_config(
     from pegboard.gateway.board import GatewayBoard
     from pegboard.gateway.reporting import report, say_progress
 
-    settings = {} if face == "auto" else {"face": face}
-    board = GatewayBoard.open(config, progress=progress or say_progress, **settings)
+    board = GatewayBoard.open(config, progress=progress or say_progress, **_settings(face))
     report(board.configuration)
     return board
 
 
-def tell_failures(board: Pegboard) -> None:
-    """Say which servers could not be asked, since what they have is missing from the answer."""
-    for reason in getattr(board, "failures", {}).values():
+def _settings(face: str) -> dict[str, Any]:
+    return {} if face == "auto" else {"face": face}
+
+
+def tell_slow(board: Pegboard) -> None:
+    """Say which servers have not answered yet; those that failed were told of as they did."""
+    gateway = getattr(board, "gateway", None)
+    for name in sorted(gateway.pending) if gateway is not None else ():
+        reason = f"{name} has not answered yet, so its tools are not among these."
         err.print(f"[yellow]missing:[/] {plain(reason)}", highlight=False, soft_wrap=True)

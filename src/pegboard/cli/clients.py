@@ -8,7 +8,7 @@ from rich.table import Table
 
 from pegboard.cli.boards import JsonOption
 from pegboard.cli.install import this_machine
-from pegboard.cli.output import out, print_json
+from pegboard.cli.output import NARROW, near_home, out, plain, print_json
 from pegboard.core.json import JsonObject
 from pegboard.errors import PegboardError
 from pegboard.install import files
@@ -68,17 +68,23 @@ def _as_json(seen: Seen) -> JsonObject:
 
 
 def _show(seen: list[Seen]) -> None:
-    table = Table("client", "state", "servers", "face", "file", box=None, header_style="bold")
+    heads = ["client", "state", "servers", "face", "file"]
+    heads = heads[:3] if out.width < NARROW else heads
+    table = Table(*heads, box=None, header_style="bold")
+    table.columns[0].no_wrap = True
     for one in sorted(seen, key=lambda s: not s.is_here):
         style = "" if one.is_here else "dim"
         count = str(len(one.servers)) if one.is_here and not one.problem else "-"
-        table.add_row(one.client.key, _state(one), count, one.client.face, one.file, style=style)
+        row = [one.client.key, _state(one), count, one.client.face, near_home(one.file)]
+        table.add_row(*map(plain, row[: len(heads)]), style=style)
     out.print(table)
     for one in seen:
         if one.problem and one.is_here:
             out.print(f"{one.client.key}: {one.problem}", style="yellow", markup=False)
     if any(s.is_here and not s.has_pegboard and not s.problem for s in seen):
         out.print("\n`pegboard install CLIENT --dry-run` shows what would change.")
+    elif not any(s.is_here for s in seen):
+        out.print("\nNone was found. `pegboard install CLIENT --file FILE` takes a file elsewhere.")
 
 
 def _state(seen: Seen) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, read_board
 from pegboard.cli.output import out, print_json
 
 
@@ -17,7 +17,7 @@ def describe(
     as_json: JsonOption = False,
 ) -> None:
     """Show tools whole: description, parameters, result fields."""
-    tools = open_board(catalog, config).describe(*names)
+    tools = read_board(catalog, config).describe(*names)
     if as_json:
         print_json({"tools": [t.wire() for t in tools]})
         return

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from pegboard.cli.boards import ConfigOption, JsonOption
-from pegboard.cli.output import EXIT_CONFIGURATION, EXIT_FAILED, out, plain, print_json
+from pegboard.cli.output import EXIT_CONFIGURATION, EXIT_FAILED, NARROW, out, plain, print_json
 from pegboard.core.json import JsonObject
 from pegboard.tokens import DEFAULT_TOKENIZER
 
@@ -21,10 +21,15 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     from pegboard.gateway.checkup import check
     from pegboard.gateway.opening import Opening
     from pegboard.gateway.reporting import say_progress
+    from pegboard.upstream.discovery import Found
+
+    def say_listed(done: int, total: int, one: Found) -> None:
+        if one.listing is not None:  # what is wrong with the others is said once, below
+            say_progress(done, total, one)
 
     opening = Opening.of(config)
     configuration = opening.read()
-    found = anyio.run(check, configuration, opening.folder(configuration), say_progress)
+    found = anyio.run(check, configuration, opening.folder(configuration), say_listed)
     result: JsonObject = {
         "tokenizer": DEFAULT_TOKENIZER,
         "servers": [asdict(one) for one in found],
@@ -42,21 +47,24 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
 
 def _show(result: JsonObject) -> None:
-    table = Table("server", "", "era", "tools", "tokens", "first answer", "listed in", box=None)
-    for column in table.columns[3:]:
-        column.justify = "right"
+    heads = ["server", "state", "tools", "tokens", "era", "first answer", "listed in"]
+    heads = heads[:4] if out.width < NARROW else heads
+    table = Table(*heads, box=None, header_style="bold")
+    for number, column in enumerate(table.columns):
+        column.justify = "left" if number in (0, 1, 4) else "right"
     for one in result["servers"]:
         state = "[green]reachable[/]" if one["reachable"] else "[bold red]failed[/]"
         latency = f"{one['latency'] * 1000:.0f} ms" if one["latency"] is not None else "-"
-        table.add_row(
+        row = [
             plain(one["server"]),
             state,
-            one["era"] or "-",
             f"{one['tools']:,}" if one["reachable"] else "-",
             f"{one['tokens']:,}" if one["reachable"] else "-",
+            one["era"] or "-",
             latency,
             f"{one['seconds']:.1f} s",
-        )
+        ]
+        table.add_row(*row[: len(heads)])
     out.print(table)
     for one in result["servers"]:
         for problem in one["problems"]:

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board
-from pegboard.cli.output import EXIT_FAILED, out, print_json
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, read_board
+from pegboard.cli.output import EXIT_FAILED, out, plain, print_json
 from pegboard.core.calls import CallResult
 from pegboard.core.field_reference import field_entries, fields_page
 from pegboard.core.fields import validate_fields
@@ -46,7 +46,7 @@ def fields(
         raise typer.BadParameter("say which tool: NAME, or --all")
     if (result is None) != (include is None):
         raise typer.BadParameter("--try FILE and --include A,B belong together")
-    board = open_board(catalog, config)
+    board = read_board(catalog, config)
     if name is None:
         _show_all(board.name, board.tools(), as_json=as_json)
         return
@@ -73,11 +73,14 @@ def _show_fields(tool: Tool, *, as_json: bool) -> None:
         raise typer.Exit(EXIT_FAILED)
     outline = field_outline(tool.output_schema)
     out.print(f"{tool.name} -> {{{outline}}}", style="bold", markup=False, highlight=False)
-    table = Table("field", "type", "description", box=None, header_style="bold")
-    for entry in field_entries(tool.output_schema):
-        table.add_row(
-            *(text.replace("[", "\\[") for text in (entry.path, entry.type)), entry.description
-        )
+    entries = field_entries(tool.output_schema)
+    heads = ["field", "type", "description"]
+    heads = heads if any(entry.description for entry in entries) else heads[:2]
+    table = Table(*heads, box=None, header_style="bold")
+    table.columns[0].overflow = table.columns[1].overflow = "fold"
+    for entry in entries:
+        row = (entry.path, entry.type, entry.description)
+        table.add_row(*map(plain, row[: len(heads)]))
     out.print(table)
 
 

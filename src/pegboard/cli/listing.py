@@ -13,8 +13,8 @@ from pegboard.cli.boards import (
     ConfigOption,
     FaceOption,
     JsonOption,
-    open_board,
-    tell_failures,
+    read_board,
+    tell_slow,
 )
 from pegboard.cli.output import out, print_json
 from pegboard.core.calls import Caller, Era
@@ -34,9 +34,9 @@ def list_tools(
     """Show the tools/list result that a client would get, and what it costs."""
     if era not in ("modern", "legacy"):
         raise typer.BadParameter("--era is modern or legacy")
-    board = open_board(catalog, config, face=face)
+    board = read_board(catalog, config, face=face)
     result = anyio.run(_listed, board, era)
-    tell_failures(board)
+    tell_slow(board)
     if as_json:
         print_json(result)
         return

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption
-from pegboard.cli.output import EXIT_FAILED, err, out, plain, print_json
+from pegboard.cli.output import EXIT_FAILED, NARROW, err, out, plain, print_json
 from pegboard.cli.targets import Target, opened
 from pegboard.errors import ConfigError
 from pegboard.tokens import DEFAULT_TOKENIZER
@@ -19,8 +19,6 @@ from pegboard.tokens import DEFAULT_TOKENIZER
 if TYPE_CHECKING:
     from pegboard.measure import Measurement, Prices
 
-NARROW = 72
-"""Columns below which only the most telling figures are shown."""
 MOST_SERVERS = 15
 
 _OUTPUTS = "Output"

@@ -16,6 +16,8 @@ EXIT_WRONG_USE = 2
 EXIT_CONFIGURATION = 3
 EXIT_INTERRUPTED = 130
 
+NARROW = 72
+"""Columns below which only the most telling figures are shown."""
 WIDE = 160
 """Columns where there is no terminal to ask: enough to cut nothing that a script looks for."""
 
@@ -45,6 +47,12 @@ def print_json(value: Json) -> None:
 def fail(message: str) -> None:
     """An error in one sentence, on standard error."""
     err.print(f"[bold red]error:[/] {plain(message)}", highlight=False, soft_wrap=True)
+
+
+def near_home(path: str) -> str:
+    """A path as people write it, with `~` for their home folder."""
+    home = os.path.expanduser("~")
+    return "~" + path[len(home) :] if home != "/" and path.startswith(home + os.sep) else path
 
 
 def plain(text: str) -> str:

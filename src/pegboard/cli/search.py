@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.padding import Padding
 from rich.table import Table
 
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board, tell_failures
-from pegboard.cli.output import EXIT_FAILED, out, print_json
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, read_board, tell_slow
+from pegboard.cli.output import EXIT_FAILED, NARROW, out, plain, print_json
+from pegboard.core.json import JsonObject
+from pegboard.core.tools import RISKS
+from pegboard.faces.searching import checked_category
+
+if TYPE_CHECKING:
+    from pegboard.core.search import Match
 
 
 def search(
@@ -16,38 +23,61 @@ def search(
     config: ConfigOption = None,
     catalog: CatalogOption = None,
     limit: Annotated[int, typer.Option(min=1, max=50, help="At most so many.")] = 10,
-    category: Annotated[str | None, typer.Option(help="Only tools of this category.")] = None,
+    category: Annotated[
+        str | None, typer.Option(help="Only tools of this category or server.")
+    ] = None,
+    risk: Annotated[
+        str | None, typer.Option(metavar="RISK", help="Only read, write or destructive tools.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find tools by what you want to do."""
-    board = open_board(catalog, config)
-    matches = board.search(query, limit, category=category)
-    tell_failures(board)
+    if risk is not None and risk not in RISKS:
+        raise typer.BadParameter(f"--risk is {', '.join(RISKS[:-1])} or {RISKS[-1]}")
+    board = read_board(catalog, config)
+    group = checked_category(board.catalog, category)
+    is_category = any(tool.category == group for tool in board.catalog)
+    matches = board.search(
+        query,
+        limit,
+        category=group if is_category else None,
+        server=None if is_category else group,
+        risk=risk,
+    )
+    tell_slow(board)
     if as_json:
-        print_json(
-            {
-                "matches": [
-                    {
-                        "id": m.tool.id,
-                        "name": m.tool.name,
-                        "category": m.tool.category,
-                        "server": m.tool.server,
-                        "signature": m.tool.signature,
-                        "summary": m.tool.summary,
-                        "score": m.score,
-                        "risk": m.tool.risk,
-                        "why": list(m.why),
-                    }
-                    for m in matches
-                ],
-                "total": len(matches),
-            }
-        )
-        return
-    if not matches:
+        print_json({"matches": [_as_json(match) for match in matches], "total": len(matches)})
+    elif matches:
+        _show(matches)
+    else:
         out.print("No tool fits this.")
+    if not matches:
         raise typer.Exit(EXIT_FAILED)
+
+
+def _show(matches: list[Match]) -> None:
+    if out.width < NARROW:
+        for m in matches:
+            out.print(f"[bold]{plain(m.tool.id)}[/]  {m.score:.2f}", highlight=False)
+            out.print(Padding(plain(m.tool.summary), (0, 0, 0, 2), expand=False), highlight=False)
+        return
     table = Table("tool", "score", "summary", "why", box=None, header_style="bold")
     for m in matches:
-        table.add_row(m.tool.id, f"{m.score:.2f}", m.tool.summary, "; ".join(m.why))
+        cells = (m.tool.id, f"{m.score:.2f}", m.tool.summary, "; ".join(m.why))
+        table.add_row(*map(plain, cells))
     out.print(table)
+
+
+def _as_json(match: Match) -> JsonObject:
+    tool = match.tool
+    return {
+        "id": tool.id,
+        "name": tool.name,
+        "category": tool.category,
+        "server": tool.server,
+        "signature": tool.signature,
+        "summary": tool.summary,
+        "score": match.score,
+        "risk": tool.risk,
+        "why": list(match.why),
+    }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from pegboard.board import Pegboard
-from pegboard.cli.boards import open_board
+from pegboard.cli.boards import read_board
 from pegboard.cli.install import this_machine
 from pegboard.cli.output import err
 from pegboard.errors import ConfigError
@@ -52,11 +52,11 @@ def opened(target: Target) -> Generator[Pegboard]:
     """The board of what was named; servers are asked while a bar shows how many have answered."""
     target = target.settled()
     if target.catalog is not None:
-        yield open_board(target.catalog)
+        yield read_board(target.catalog)
         return
     with _progress() as progress:
         if target.config is not None:
-            yield _listed(open_board(None, target.config, progress=progress))
+            yield _listed(read_board(None, target.config, progress=progress))
         elif target.clients:
             yield _listed(_of_clients(progress))
         else:
@@ -128,10 +128,15 @@ def _add(specs: dict[str, UpstreamSpec], spec: UpstreamSpec, client: str) -> Non
 
 
 def _board(configuration: Configuration, progress: Progress) -> Pegboard:
-    from pegboard.gateway.board import GatewayBoard
+    from pegboard.gateway.kept_board import kept_board
     from pegboard.gateway.opening import Opening
 
-    return GatewayBoard(Opening.of("."), configuration, progress)
+    opening = Opening.of(".")
+    if (kept := kept_board(opening, configuration)) is not None:
+        return kept
+    from pegboard.gateway.board import GatewayBoard
+
+    return GatewayBoard(opening, configuration, progress)
 
 
 def _is_program(word: str) -> bool:

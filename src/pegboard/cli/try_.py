@@ -11,7 +11,7 @@ import typer
 from rich.padding import Padding
 
 from pegboard.board import Pegboard
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board, tell_failures
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, read_board, tell_slow
 from pegboard.cli.output import err, out, plain, print_json
 from pegboard.core.json import JsonObject
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
@@ -32,9 +32,10 @@ def try_tasks(
     as_json: JsonOption = False,
 ) -> None:
     """Type tasks and see which tools they would find, why, and what it costs."""
-    board = open_board(catalog, config)
-    tasks = iter([task]) if task is not None else _typed(len(board.tools()), quiet=as_json)
-    tell_failures(board)
+    board = read_board(catalog, config)
+    tools = board.tools()
+    tasks = iter([task]) if task is not None else _typed(len(tools), quiet=as_json)
+    tell_slow(board)
     tried = (_tried(board, words, limit) for words in tasks)
     if as_json:
         print_json({"tokenizer": DEFAULT_TOKENIZER, "tasks": [_as_json(one) for one in tried]})

@@ -19,6 +19,11 @@ from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_bo
 from pegboard.cli.output import out, print_json
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from starlette.applications import Starlette
+
+    from pegboard.board import Pegboard
     from pegboard.web.panel import Identify
 
 _HOST = "127.0.0.1"
@@ -44,9 +49,10 @@ def ui(
         _say(opened, f"{address}/mcp", as_json=as_json)
         if browser:
             webbrowser.open(opened)
-        settings = uvicorn.Config(
-            board.asgi(identify=holder_of(token)), log_level="warning", timeout_graceful_shutdown=1
-        )
+        app = board.asgi(identify=holder_of(token))
+        if config is not None:
+            _follow_others(app, board, config)
+        settings = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
         uvicorn.Server(settings).run(sockets=[listening])
 
 
@@ -58,6 +64,15 @@ def _say(page: str, mcp: str, *, as_json: bool) -> None:
         out.print(f"The page:    {page}", highlight=False, soft_wrap=True)
         out.print(f"For clients: {mcp}", highlight=False, soft_wrap=True)
     sys.stdout.flush()
+
+
+def _follow_others(app: Starlette, board: Pegboard, config: Path) -> None:
+    """Show the calls of gateways on stdio too, which clients start with the same configuration."""
+    from pegboard.gateway.journals import follow
+    from pegboard.gateway.opening import Opening
+
+    opening = Opening.of(config)
+    follow(app, board.parts.live, opening.folder(opening.read()), config)
 
 
 def holder_of(token: str) -> Identify:

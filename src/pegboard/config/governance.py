@@ -122,6 +122,8 @@ class ObserveSettings:
 
     metrics: Literal["off", "protected", "open"] = "off"
     """Prometheus figures at `/metrics`: for those who pass `auth`, or for everybody."""
+    opentelemetry: bool = False
+    """Whether to send spans and metrics by OpenTelemetry, as the usual `OTEL_` variables say."""
     audit: str | None = None
     """The file that records who called what, when, and with what outcome."""
     audit_bytes: Annotated[int, Ge(4096)] = 50_000_000

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.tools import Definition, Schemas, Tool
@@ -118,14 +118,16 @@ def flags_of(entry: JsonObject) -> tuple[str, ...]:
 
 
 def _clean_definition(definition: Definition) -> Definition:
-    @lru_cache(maxsize=1)
-    def schemas() -> Schemas:
-        found = definition()
-        return Schemas(
-            clean_schema(found.input), None if found.output is None else clean_schema(found.output)
-        )
+    return partial(_clean_schemas, definition)
 
-    return schemas
+
+@lru_cache(maxsize=1024)
+def _clean_schemas(definition: Definition) -> Schemas:
+    """The schemas that are in use: those of thousands of tools would fill the memory."""
+    found = definition()
+    return Schemas(
+        clean_schema(found.input), None if found.output is None else clean_schema(found.output)
+    )
 
 
 def _walk(value: Json, change: Callable[[str], str], named: bool = False) -> Json:

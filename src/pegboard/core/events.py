@@ -68,6 +68,29 @@ class CallFinished:
     tokens_out: int | None = None
     tokens_estimated: bool = False
     arguments: Mapping[str, Json] | None = None
+    handle: str | None = field(default=None, repr=False)
+    """What opens the kept result, for the page of this process; no log gets it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallUnmade:
+    """A call was turned away before there was one: no such tool for this caller, the wrong way in.
+
+    A tool that the caller may not see is told of as it is to them: as a name that nobody has.
+    `arguments` is their digest.
+    """
+
+    kind: ClassVar[str] = "call.unmade"
+
+    at: float
+    name: str
+    error: str
+    arguments: str
+    principal: str = "local"
+    client: str | None = None
+    session: str | None = None
+    face: str | None = None
+    via: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +158,20 @@ class DescribeAnswered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSent:
+    """A client was sent what a model reads. `what` is the method, or the name of the meta-tool."""
+
+    kind: ClassVar[str] = "answer.sent"
+
+    at: float
+    face: str
+    what: str
+    tokens: int
+    principal: str = "local"
+    client: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsEnabled:
     """A session's list changed."""
 
@@ -186,10 +223,12 @@ class StoreStateChanged:
 Event: TypeAlias = (
     CallStarted
     | CallFinished
+    | CallUnmade
     | CallRetried
     | ListAnswered
     | SearchAnswered
     | DescribeAnswered
+    | AnswerSent
     | ToolsEnabled
     | UpstreamStateChanged
     | BreakerChanged
@@ -198,9 +237,9 @@ Event: TypeAlias = (
 
 
 def as_json(event: Event) -> JsonObject:
-    """The record as an object, its kind first, without what is not known."""
+    """The record as an object, its kind first, without what is not known or not to be written."""
     record: JsonObject = {"event": event.kind}
-    for name in (f.name for f in fields(event)):
+    for name in (f.name for f in fields(event) if f.repr):
         value = getattr(event, name)
         if value is not None and value != {}:
             record[name] = list(value) if isinstance(value, tuple) else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, TypeAlias
 
 Json: TypeAlias = Any
@@ -11,12 +12,23 @@ Json: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, Any]
 
 _LARGEST_EXACT_INTEGER = 2**53 - 1
+_HALF = re.compile("[\ud800-\udfff]")
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def compact(value: Json) -> str:
     """The shortest ordinary text of a value; what token figures are counted on."""
     return _encoder.encode(value)
+
+
+def writable(value: JsonObject) -> JsonObject:
+    """The value itself, or with U+FFFD for halves of surrogate pairs, which UTF-8 cannot carry."""
+    text = compact(value)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.loads(_HALF.sub("\ufffd", text))
+    return value
 
 
 def canonical(value: Json) -> bytes:
@@ -38,14 +50,23 @@ def digest(value: Json) -> str:
 
 def _within_canonical_range(value: Json) -> Json:
     """RFC 8785 numbers are IEEE doubles; schemas in the wild carry 64-bit bounds and even NaN."""
-    if isinstance(value, bool) or value is None or isinstance(value, str):
+    if isinstance(value, bool) or value is None:
         return value
+    if isinstance(value, str):
+        return _paired(value)
     if isinstance(value, int):
         return value if abs(value) <= _LARGEST_EXACT_INTEGER else str(value)
     if isinstance(value, float):
         return value if abs(value) < float("inf") else str(value)
     if isinstance(value, dict):
-        return {str(k): _within_canonical_range(v) for k, v in value.items()}
+        return {_paired(str(k)): _within_canonical_range(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [_within_canonical_range(v) for v in value]
     return str(value)
+
+
+def _paired(text: str) -> str:
+    """The text with halves of surrogate pairs, which UTF-8 cannot carry, spelled out and marked."""
+    if _HALF.search(text) is None:
+        return text
+    return "\0" + text.encode("utf-8", "backslashreplace").decode()

@@ -31,6 +31,7 @@ _REASONS = {
     "new": f"nobody has approved it yet. {_HOW}",
     "changed": f"its definition changed since it was approved. {_HOW}",
     "revoked": f"an operator revoked it. {_HOW}",
+    "unread": "whether it was approved is not known while the shared store is away. Try again.",
 }
 
 
@@ -54,9 +55,13 @@ class Locked:
     approved: Seen | None = None
     waiting: Seen | None = None
     revoked: bool = False
+    unread: bool = False
+    """Whether the record itself could not be read; never kept."""
 
     @property
-    def state(self) -> Literal["usable", "new", "changed", "revoked"]:
+    def state(self) -> Literal["usable", "new", "changed", "revoked", "unread"]:
+        if self.unread:
+            return "unread"
         if self.revoked:
             return "revoked"
         if self.waiting is None:

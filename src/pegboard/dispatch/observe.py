@@ -32,6 +32,7 @@ class Notes:
     attempts: int = 1
     cached: bool = False
     spilled: bool = False
+    handle: str | None = None
     projected: bool = False
     tokens_in: int | None = None
     tokens_out_before: int | None = None
@@ -160,6 +161,7 @@ class _Watch:
             tokens_out=noted.tokens_out,
             tokens_estimated=noted.is_estimated,
             arguments=call.arguments if self._watching.keep_arguments else None,
+            handle=noted.handle,
         )
 
     def _count(self, count: Callable[[str], int]) -> None:
@@ -169,7 +171,7 @@ class _Watch:
             if noted.tokens_in is None:
                 noted.tokens_in = count(compact(self._call.arguments))
             if noted.tokens_out is None and self.result is not None:
-                noted.tokens_out = count(_as_read(self.result))
+                noted.tokens_out = count(as_read(self.result))
         except Exception:
             logger.exception("The tokens of a call of %s could not be counted.", self._call.tool.id)
         if noted.tokens_out_before is None:
@@ -201,7 +203,7 @@ def _error_kind(result: CallResult | None) -> str:
             return "tool_error"
 
 
-def _as_read(result: CallResult) -> str:
+def as_read(result: CallResult) -> str:
     """The text that a model is given: the text blocks, or the structured content without any."""
     texts = [b["text"] for b in result.content if isinstance(b.get("text"), str)]
     if texts or result.structured is None:

@@ -65,7 +65,8 @@ class _Spill:
         key = spill_key(call.caller.principal, said["handle"])
         if not await self._kept(key, {"value": contents.value, "expires_at": expires_at}):
             return result
-        notes().spilled = True
+        noted = notes()
+        noted.spilled, noted.handle = True, said["handle"]
         note_tokens_before(tokens)
         return _noticed(result, said, contents, both=structured or checked)
 

@@ -15,6 +15,7 @@ from pegboard.core.results import (
     TABLE,
     Promise,
     as_sent,
+    is_text,
     payload_of,
     promised,
     structured_asked,
@@ -65,6 +66,8 @@ def table_layer(
 
 def encoded(result: CallResult, policy: TablePolicy, count: Count) -> CallResult:
     """The result with its data in the encoding of fewest tokens, or as it came."""
+    if result.structured is None and _is_short(result, policy.bytes):
+        return result  # before anything is read: most results are short
     payload = payload_of(result)
     if payload is None:
         return result
@@ -86,3 +89,7 @@ def encoded(result: CallResult, policy: TablePolicy, count: Count) -> CallResult
         note_tokens_before(before)
         return with_text(result, payload, plain)[0]
     return result
+
+
+def _is_short(result: CallResult, size: int) -> bool:
+    return sum(len(block["text"]) + 1 for block in result.content if is_text(block)) <= size

@@ -3,6 +3,8 @@
 index(catalog)  the index as it is now, at once
 start()         vectors are made in a thread of their own, one by one, while nobody waits
 prepare()       all of them now
+
+An index is kept on disk when its vectors are there, and taken from there at the next start.
 """
 
 from __future__ import annotations
@@ -44,47 +46,61 @@ class Finder:
         self._meanings = meanings
         self._kept = kept
         self._index: SearchIndex | None = None
+        self._source: str | None = None
+        self._on_disk: SearchIndex | None = None
         self._lock = threading.Lock()
         self._background = False
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
 
-    def index(self, catalog: Catalog, fingerprint: str | None = None) -> SearchIndex:
+    def index(self, catalog: Catalog, source: str | None = None) -> SearchIndex:
         """The index of the catalogue, with the vectors that are there.
 
         Args:
             catalog: the tools.
-            fingerprint: says that the content is the same as when the same was said before, so
-                that an index kept on disk can be taken without reading the tools.
+            source: a hash of what the tools' schemas were read from, so that an index kept on disk
+                can be taken without reading them; `None` when nobody knows, and nothing is kept.
         """
         with self._lock:
             current = self._index
-            if current is None:
-                current = self._first(catalog, fingerprint)
-            elif current.catalog is not catalog:
-                current = current.updated(catalog)
-            else:
+            if current is not None and current.catalog is catalog:
                 return current
-            self._index = current
+            self._source = source
+            self._index = self._first(catalog) if current is None else current.updated(catalog)
             self._wake()
-        return current
+            return self._index
 
-    def prepare(self, catalog: Catalog, progress: Progress | None = None) -> SearchIndex:
+    def prepare(
+        self, catalog: Catalog, progress: Progress | None = None, source: str | None = None
+    ) -> SearchIndex:
         """The index of the catalogue with all exact vectors, made now where they are missing."""
-        lacking = self.index(catalog).lacking()
+        lacking = self.index(catalog, source).lacking()
         done = 0
         for batch in _batches(lacking):
             self._meanings.keep([key for key, _ in batch], self._meanings.make(_passages(batch)))
             done += len(batch)
             if progress is not None:
                 progress(done, len(lacking))
-        return self._refresh()
+        self._refresh()
+        return self._keep()
 
-    def start(self) -> None:
-        """Make vectors in the background from now on, whenever some are lacking."""
+    @property
+    def is_kept(self) -> bool:
+        """Whether the index as it is now is on disk."""
+        return self._index is not None and self._index is self._on_disk
+
+    def start(self, pulse: Callable[[], int] | None = None) -> None:
+        """Make vectors in the background from now on, whenever some are lacking.
+
+        Args:
+            pulse: counts answers of any kind, before which the vectors stand back.
+        """
+        if pulse is not None:
+            self._meanings.pulse = pulse
         with self._lock:
-            self._background = True
-            self._wake()
+            if not self._background:
+                self._background = True
+                self._wake()
 
     def close(self) -> None:
         """Stop making vectors; those made are kept."""
@@ -96,21 +112,35 @@ class Finder:
             thread.join()
         self._stopping.clear()
 
-    def _first(self, catalog: Catalog, fingerprint: str | None) -> SearchIndex:
-        if self._kept is None or fingerprint is None:
-            return SearchIndex.build(catalog, self._meanings)
-        found = self._kept.load(catalog, fingerprint, self._meanings)
-        if found is None:
-            found = SearchIndex.build(catalog, self._meanings)
-            self._kept.save(found, fingerprint)
-        return found
+    def _first(self, catalog: Catalog) -> SearchIndex:
+        """The first index of this process; from disk, if it is there and as good as can be."""
+        found = None
+        if self._kept is not None and self._source is not None:
+            found = self._on_disk = self._kept.load(catalog, self._source, self._meanings)
+        index = found.refreshed() if found else SearchIndex.build(catalog, self._meanings)
+        if not self._background:  # else the thread keeps it, and no answer waits for the disk
+            self._save(index, self._source)
+        return index
 
-    def _refresh(self) -> SearchIndex:
+    def _save(self, index: SearchIndex, source: str | None) -> None:
+        if self._kept is None or source is None or index is self._on_disk:
+            return
+        if not len(index.catalog) or self._kept.save(index, source, self._meanings):
+            self._on_disk = index
+
+    def _keep(self) -> SearchIndex:
+        """Keep the index as it is now; answers do not wait for the disk."""
         with self._lock:
-            if self._index is None:
-                raise RuntimeError("There is no index to refresh yet.")
-            self._index = self._index.refreshed()
-            return self._index
+            index, source = self._index, self._source  # together, or one could be of another day
+        if index is None:
+            raise RuntimeError("There is no index to keep yet.")
+        self._save(index, source)
+        return index
+
+    def _refresh(self) -> None:
+        with self._lock:
+            if self._index is not None:
+                self._index = self._index.refreshed()
 
     def _wake(self) -> None:
         """A thread is at work; it ends by itself, so that an idle finder has none."""
@@ -124,6 +154,8 @@ class Finder:
             seen = index.catalog
             try:
                 self._make_lacking(index)
+                if not self._overtaken(index):
+                    self._keep()
             except Exception:
                 logger.exception("Making vectors failed; it goes on when the catalogue changes.")
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Generator, Sequence
+import time
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +22,16 @@ from numpy.typing import NDArray
 from pegboard.core.search.dense import Exact, Place, as_bytes
 from pegboard.embed import models
 from pegboard.embed.vector_files import VectorFiles
-from pegboard.ports import Embedder
+
+if TYPE_CHECKING:
+    from pegboard.ports import Embedder
 
 logger = logging.getLogger(__name__)
 
 REMEMBERED_QUERIES = 2_048
 PATIENCE = 1.0  # seconds that making vectors waits for answers at most
+QUIET = 0.05  # seconds without an answer after which the next is not expected at once
+_LOOK_EVERY = 0.01
 
 
 class LocalMeanings:
@@ -42,6 +48,9 @@ class LocalMeanings:
         self._idle = threading.Event()
         self._idle.set()
         self._answering = 0
+        self.pulse: Callable[[], int] = lambda: 0
+        """Counts what else is answered in this process."""
+        self._heard, self._heard_at = 0, 0.0
         self._lock = threading.Lock()
         self._embedded = lru_cache(maxsize=REMEMBERED_QUERIES)(self._embed)
 
@@ -51,11 +60,21 @@ class LocalMeanings:
         return self._given or models.encoder()
 
     @cached_property
-    def _files(self) -> VectorFiles:
-        model, dimensions = models.ENCODER, models.DIMENSIONS
+    def _named(self) -> tuple[str, int]:
+        """The name and the width of the model, which need not be loaded to tell."""
         if self._given is not None:
-            model, dimensions = self._given.id, self._given.dimensions
-        return VectorFiles(self._folder, model, dimensions)
+            return self._given.id, self._given.dimensions
+        return models.ENCODER, models.DIMENSIONS
+
+    @property
+    def model(self) -> str:
+        """Names what all vectors, rough and exact, are made with."""
+        name, dimensions = self._named
+        return f"{models.STATIC} {name} {dimensions}"
+
+    @cached_property
+    def _files(self) -> VectorFiles:
+        return VectorFiles(self._folder, *self._named)
 
     def rough(self, passages: Sequence[str]) -> NDArray[np.float32]:
         """One row for each passage, at once."""
@@ -88,8 +107,17 @@ class LocalMeanings:
         self._files.add(keys, vectors)
 
     def give_way(self) -> None:
-        """Wait while an answer is being made."""
-        self._idle.wait(PATIENCE)
+        """Wait while answers are being made, one after the other; a call that takes long is none.
+
+        Even one thread beside the answers makes each of them several times slower.
+        """
+        latest = time.monotonic() + PATIENCE
+        while (now := time.monotonic()) < latest:
+            if (heard := self.pulse()) != self._heard:
+                self._heard, self._heard_at = heard, now
+            if self._idle.is_set() and now - self._heard_at >= QUIET:
+                return
+            time.sleep(_LOOK_EVERY)
 
     def _embed(self, query: str) -> NDArray[np.float32]:
         with self._in_front():

@@ -8,10 +8,12 @@ map is taken to the query's side: then tools need only the narrow vectors.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pegboard.embed.single_thread import single_thread
 from pegboard.embed.tokenizer import WordPiece
 
 LENGTH = 128
@@ -34,7 +36,6 @@ class Static:
         self._words = words
         self._scale = scale
         self._head = head
-        self._spread = head @ head.T
 
     def queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit vector for each query."""
@@ -43,6 +44,11 @@ class Static:
     def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit vector for each passage."""
         return self.narrow(texts) @ self._head
+
+    @cached_property
+    def _spread(self) -> NDArray[np.float32]:
+        with single_thread():
+            return self._head @ self._head.T
 
     def narrow(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One narrow vector for each passage: its product with a `view` is a cosine."""

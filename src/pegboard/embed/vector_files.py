@@ -13,7 +13,6 @@ import logging
 import os
 import re
 import threading
-import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -102,7 +101,7 @@ class VectorFiles:
             self._found[raw[at * KEY_SIZE : (at + 1) * KEY_SIZE]] = (name, at)
 
     def _write(self, records: Records) -> str:
-        name = f"{uuid.uuid4().hex}.npy"
+        name = f"{os.urandom(16).hex()}.npy"
         if self._folder is None:
             return name
         aside = self._folder / f"{name}.part"

@@ -14,6 +14,7 @@ from pegboard.faces.face import MetaTool, View, by_name, find, parameters
 from pegboard.faces.fanning import ANY_CALLS, text_of
 from pegboard.faces.hierarchy import dispatch, list_categories, schema_shape
 from pegboard.faces.reading import read_result
+from pegboard.faces.unmade import told_of
 
 _NAME: JsonObject = {"toolName": {"type": "string"}}
 
@@ -47,7 +48,9 @@ async def _get_schema(view: View, arguments: JsonObject) -> CallResult:
 
 
 async def _invoke(view: View, arguments: JsonObject) -> CallResult:
-    tool = find(view, text_of(arguments, "toolName"))
+    name = text_of(arguments, "toolName")
     given = {"arguments": arguments.get("args") or {}}
-    call = view.call(tool, tool_arguments(tool, given), via="invoke_tool")
+    with told_of(view, name, given["arguments"], via="invoke_tool"):
+        tool = find(view, name)
+        call = view.call(tool, tool_arguments(tool, given), via="invoke_tool")
     return await view.dispatch(call)

@@ -9,6 +9,7 @@ from pegboard.core.tools import RISKS, Catalog, Risk, Tool
 from pegboard.errors import InvalidArguments, NotPermitted
 from pegboard.faces.face import MetaTool, View, find, parameters
 from pegboard.faces.reading import is_reading, read_on
+from pegboard.faces.unmade import told_of
 
 CALL_TOOL_OF: dict[Risk, str] = {
     "read": "call_tool",
@@ -43,7 +44,7 @@ def call_tools(view: View) -> list[MetaTool]:
     """The call meta-tools for this catalogue: one for every risk that occurs, or a single one."""
     if not splits_risk(view):
         return [_call_tool("call_tool", "Call a tool", "destructive", view)]
-    present = {tool.risk for tool in view.listed.enabled} if view.constant is None else RISKS
+    present = _risks_in(view.listed) if view.constant is None else RISKS
     return [
         _call_tool(CALL_TOOL_OF[risk], _TEXTS[risk], risk, view)
         for risk in RISKS
@@ -85,11 +86,11 @@ def _call_tool(name: str, text: str, risk: Risk, view: View) -> MetaTool:
     async def answer(view: View, arguments: JsonObject) -> CallResult:
         if is_reading(view, arguments["name"]):
             return await read_on(view, arguments.get("arguments"))
-        tool = find(view, arguments["name"])
-        require_risk(tool, risk, name)
-        call = view.call(
-            tool, tool_arguments(tool, arguments), via=name, shape=requested_shape(arguments)
-        )
+        with told_of(view, arguments["name"], arguments.get("arguments"), via=name):
+            tool = find(view, arguments["name"])
+            require_risk(tool, risk, name)
+            own = tool_arguments(tool, arguments)
+            call = view.call(tool, own, via=name, shape=requested_shape(arguments))
         return await view.dispatch(call)
 
     schema = parameters(_CALL_PROPERTIES, ["name"])
@@ -110,6 +111,13 @@ def require_risk(tool: Tool, allowed: Risk, via: str) -> None:
             tool=tool.name,
             expected=right,
         )
+
+
+def _risks_in(catalog: Catalog) -> frozenset[Risk]:
+    key = "risks"
+    if key not in catalog.memo:
+        catalog.memo[key] = frozenset(tool.risk for tool in catalog.enabled)
+    return catalog.memo[key]
 
 
 def _any_annotated(catalog: Catalog) -> bool:

@@ -76,6 +76,8 @@ class View:
     is_complete: bool = True
     """False while there are loaders that have not run."""
     observer: Observer | None = None
+    count: Callable[[str], int] | None = None
+    """Counts the tokens of what is answered, where somebody wants to know them."""
     notes: tuple[str, ...] = ()
     """What the model should know about this catalogue, such as a category that cannot be loaded."""
     structured: bool = False

@@ -16,6 +16,7 @@ from pegboard.faces.calling import (
     tool_arguments,
 )
 from pegboard.faces.face import MetaTool, View, find, parameters
+from pegboard.faces.unmade import told_of
 
 LARGEST_FAN_OUT = 100
 
@@ -37,11 +38,12 @@ def call_tools(view: View) -> MetaTool:
         allowed = "read" if risk_split else "destructive"
 
         def prepare(one: JsonObject) -> Call:
-            tool = find(view, text_of(one, "name", "tool"), one.get("category"))
-            require_risk(tool, allowed, "call_tools")
-            return view.call(
-                tool, tool_arguments(tool, one), via="call_tools", shape=requested_shape(one)
-            )
+            name = text_of(one, "name", "tool")
+            with told_of(view, name, one.get("arguments"), via="call_tools"):
+                tool = find(view, name, one.get("category"))
+                require_risk(tool, allowed, "call_tools")
+                own = tool_arguments(tool, one)
+                return view.call(tool, own, via="call_tools", shape=requested_shape(one))
 
         return await fan_out(view, arguments["calls"], prepare)
 

@@ -14,6 +14,7 @@ from pegboard.faces.face import MetaTool, View, by_name, find, parameters
 from pegboard.faces.fanning import ANY_CALLS, CALLS, fan_out, text_of
 from pegboard.faces.reading import is_reading, read_on
 from pegboard.faces.searching import category_list, checked_category, contents
+from pegboard.faces.unmade import told_of
 
 _READ_ONLY: JsonObject = {"readOnlyHint": True}
 _TEXT: JsonObject = {"type": "string"}
@@ -139,10 +140,11 @@ async def dispatch(view: View, arguments: JsonObject) -> CallResult:
 
 
 def _prepared(view: View, arguments: JsonObject) -> Call:
-    tool = _addressed(view, arguments)
-    _permit(view, tool)
     params = _params(arguments)
-    return view.call(tool, params, via="tools_dispatch", shape=requested_shape(arguments))
+    with told_of(view, text_of(arguments, "tool", "name"), params, via="tools_dispatch"):
+        tool = _addressed(view, arguments)
+        _permit(view, tool)
+        return view.call(tool, params, via="tools_dispatch", shape=requested_shape(arguments))
 
 
 def _params(arguments: JsonObject) -> Json:

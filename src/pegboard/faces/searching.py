@@ -56,8 +56,16 @@ def describe_tools() -> MetaTool:
 
 def contents(view: View) -> str:
     """What there is, in a line of bounded length: `470 tools: issues 42, drive 30, …`."""
-    total = f"{len(view.listed.enabled)}{'' if view.constant is None else '+'}"
-    groups = sorted(view.listed.groups, key=lambda c: (-c.tool_count, c.name))
+    catalog, is_whole = view.listed, view.constant is None
+    key = ("contents", is_whole)
+    if key not in catalog.memo:
+        catalog.memo[key] = _contents(catalog, "" if is_whole else "+")
+    return catalog.memo[key]
+
+
+def _contents(catalog: Catalog, more: str) -> str:
+    total = f"{len(catalog.enabled)}{more}"
+    groups = sorted(catalog.groups, key=lambda c: (-c.tool_count, c.name))
     shown: list[str] = []
     room = _CONTENTS_TOKENS
     for group in groups:
@@ -78,7 +86,7 @@ def _estimate(text: str) -> int:
 
 def search(view: View, arguments: JsonObject) -> tuple[list[Match], int]:
     """The matches of a search, and how many there would be without its limit."""
-    limit = min(max(int(arguments.get("limit") or DEFAULT_LIMIT), 1), LARGEST_LIMIT)
+    limit = _checked_limit(arguments.get("limit"))
     category = checked_category(view.catalog, arguments.get("category"))
     began = time.perf_counter()
     matches = view.search(arguments["query"], limit=LARGEST_LIMIT, category=category)
@@ -96,6 +104,18 @@ def search(view: View, arguments: JsonObject) -> tuple[list[Match], int]:
         ),
     )
     return matches[:limit], len(matches)
+
+
+def _checked_limit(given: float | None) -> int:
+    if given is None:
+        return DEFAULT_LIMIT
+    if given < 1:
+        raise InvalidArguments(
+            f"`limit` is {given:g}: ask for at least 1 tool, or leave it out for {DEFAULT_LIMIT}.",
+            field="limit",
+            expected=f"1 to {LARGEST_LIMIT}",
+        )
+    return int(min(given, LARGEST_LIMIT))
 
 
 def answer_text(view: View, matches: Sequence[Match], total: int, detail: Detail) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from pegboard.core.json import JsonObject
@@ -37,3 +38,12 @@ def changed_lists(before: About, after: About) -> list[OtherList]:
 
 def _resources(said: About) -> list[JsonObject]:
     return [*said.resources, *said.resource_templates]
+
+
+_REASON_LENGTH = 200
+
+
+def missing_notes(starting: Sequence[str], reasons: Sequence[str]) -> list[str]:
+    """What a model should know of servers whose tools are not there yet, or not at all."""
+    notes = [f"Still starting: {', '.join(starting)}. Search again soon."] if starting else []
+    return notes + [f"Not available: {why[:_REASON_LENGTH]}" for why in reasons]

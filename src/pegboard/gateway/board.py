@@ -6,7 +6,8 @@ with board:` starts the one server that it needs, for this call alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
@@ -20,15 +21,19 @@ from pegboard.config import Configuration
 from pegboard.core.calls import LOCAL, Call, Caller, CallResult
 from pegboard.core.json import Json
 from pegboard.core.tools import Catalog, Tool
-from pegboard.errors import ToolNotFound
+from pegboard.errors import StoreError, ToolNotFound
 from pegboard.faces.face import SessionDoor, View
 from pegboard.gateway.gateway import Gateway
+from pegboard.gateway.governing import close_store, store_of
 from pegboard.gateway.opening import Opening
 from pegboard.gateway.sources import call_alone
+from pegboard.gateway.trust import trust_of
 from pegboard.upstream.discovery import Progress
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+
+logger = logging.getLogger(__name__)
 
 
 class GatewayBoard(Pegboard):
@@ -41,6 +46,8 @@ class GatewayBoard(Pegboard):
         self._progress = progress
         self._is_running = False
         self.gateway = self._make_gateway()
+        if not self.gateway.decisions.trust.is_read:
+            _in_thread(self._read_locks)
         self.gateway.restore()
 
     @classmethod
@@ -127,15 +134,23 @@ class GatewayBoard(Pegboard):
         )
 
     def _list_missing(self) -> None:
-        """List servers that were never listed, however the caller runs; blocks until they are in.
-
-        A thread of its own, because the calling one may have an event loop already.
-        """
+        """List servers that were never listed; blocks until they are in."""
         if self._is_running or not self.gateway.pending:
             return
-        thread = Thread(target=anyio.run, args=(self._list_now,), name="pegboard-listing")
-        thread.start()
-        thread.join()
+        _in_thread(self._list_now)
+
+    async def _read_locks(self) -> None:
+        """Read what was approved from the shared store, by connections of this thread's own."""
+        settings = self.configuration.settings
+        store = store_of(settings, None)
+        try:
+            trust = trust_of(settings, self._opening.path.parent, store)
+            if trust.locks is not None:
+                self.gateway.decisions.trust.take(await trust.locks.all())
+        except StoreError as exc:
+            logger.warning("The lock cannot be read, so all tools are held back: %s", exc)
+        finally:
+            await close_store(store)
 
     async def _list_now(self) -> None:
         async with self._make_gateway() as gateway:
@@ -158,3 +173,10 @@ class GatewayBoard(Pegboard):
         from pegboard.gateway.http import gateway_app
 
         return gateway_app(self._make_gateway(), host, **page)
+
+
+def _in_thread(work: Callable[[], Awaitable[None]]) -> None:
+    """Run to the end, however the caller runs: its own thread may have an event loop already."""
+    thread = Thread(target=anyio.run, args=(work,), name="pegboard-reading")
+    thread.start()
+    thread.join()

@@ -25,22 +25,22 @@ from pegboard.board import Pegboard
 from pegboard.config import Configuration
 from pegboard.core.calls import Caller
 from pegboard.core.json import Json
-from pegboard.core.options import Options, make_options
+from pegboard.core.options import Options
 from pegboard.faces.face import SessionDoor, View
-from pegboard.gateway.abouts import OtherList, about, changed_lists
+from pegboard.gateway.abouts import OtherList, about, changed_lists, missing_notes
+from pegboard.gateway.decisions import Decisions
 from pegboard.gateway.governing import close_store, limits_of, policy_of, store_of
 from pegboard.gateway.observing import Observing
-from pegboard.gateway.offers import Offers, lazy_face
-from pegboard.gateway.options import options_of
+from pegboard.gateway.offers import Offers, shown_as
 from pegboard.gateway.replicas import Replicas
-from pegboard.gateway.rollouts import Rollouts
 from pegboard.gateway.sources import Sources, read_api
-from pegboard.gateway.trust import trust_of
 from pegboard.gateway.work import Work
 from pegboard.observe.live import Live
 from pegboard.observe.log import EventLog
 from pegboard.observe.several import Several
 from pegboard.ports import Store
+from pegboard.store.fallback import strict
+from pegboard.tokens import count_tokens
 from pegboard.upstream.discovery import Found, Progress, Refresher, discover
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue
 from pegboard.upstream.listing import Listing
@@ -55,12 +55,11 @@ logger = logging.getLogger(__name__)
 
 FIRST_LOOK = 3.0
 """Seconds after the start for which answers wait for servers that were never listed before."""
-MOUNT_PAUSE = 0.1
-"""Seconds between two changes of the board while servers come in one after the other."""
+LONGEST_PAUSE = 0.5
+"""Seconds between two changes of the board, at most: else as long as the last one took."""
 FIRST_RETRY = 30.0
 """Seconds until servers that could not be listed are tried again; doubles each time."""
 LONGEST_RETRY = 600.0
-_REASON_LENGTH = 200
 
 Announce: TypeAlias = Callable[[OtherList], Awaitable[None]]
 """Told which list beside that of the tools has changed."""
@@ -85,17 +84,18 @@ class Gateway:
         self.board = board or Pegboard(
             instructions=configuration.settings.instructions, version=our_version()
         )
+        self.board.folder = folder
         settings = configuration.settings
         live = Live()
         self.observing = observing or Observing()
         observers = self.observing.observers
         self.store = store or store_of(settings, Several(live, EventLog(), *observers))
-        self.rollouts = Rollouts(self.store)
+        self.decisions = Decisions(configuration, self.store, self.observing.arms)
         self.replicas = Replicas(self.store)
         self.board.parts = Parts(
             store=self.store,
             live=live,
-            observers=(*observers, self.rollouts),
+            observers=(*observers, self.decisions.rollouts),
             alternatives=self.board.alternatives,
             is_closed=self.board.is_closed,
         )
@@ -104,15 +104,14 @@ class Gateway:
         self.relay = Relay(self.pool)
         self.passthrough = Passthrough(self.relay)
         self.passthrough.permits = self._permits
-        beside = configuration.files[0].parent if configuration.files else Path.cwd()
-        self.trust = trust_of(settings, beside, self.store)
         catalogues = CatalogueFolder(folder / "catalogues")
-        self.offers = Offers(configuration, catalogues, self.trust.judged)
+        self.offers = Offers(configuration, catalogues, self.decisions.judged)
         self.failures: dict[str, str] = {}
         """Servers that could not be listed, with the reason."""
         self.pending: set[str] = set()
         """Servers that nothing is known of yet and that are being looked at."""
         self.work = Work()
+        self._can_count = False
         self._announcers: list[Announce] = []
         self._sources = Sources(self.relay, self._noticed_use)
         self._progress = progress
@@ -143,7 +142,7 @@ class Gateway:
     # Starting and stopping ---------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
-        await self.trust.load()
+        await self.decisions.load()
         self.restore()
         await self._owned.__aenter__()
         self._owned.push_async_callback(close_store, self.store)
@@ -156,8 +155,7 @@ class Gateway:
         self._owned.callback(tasks.cancel_scope.cancel)
         for work in (self._refresher.run, self._mount_changes, self._refresh, self._retry_failures):
             tasks.start_soon(work)
-        tasks.start_soon(self._judge)
-        tasks.start_soon(self.rollouts.follow, self.board.announce)
+        tasks.start_soon(self._follow_decisions)
         tasks.start_soon(self.replicas.follow, self._changed_elsewhere)
         self._look_soon(self.pending)
         return self
@@ -206,15 +204,55 @@ class Gateway:
 
     def _configure(self, configuration: Configuration) -> None:
         self.configuration = configuration
-        self.trust.configure(configuration.upstreams)
-        options = options_of(configuration.settings)
-        if options["face"] in ("auto", "eager"):
-            options["face"] = lazy_face(configuration) or options["face"]
+        self.decisions.configure(configuration)
         self.board.policy = policy_of(configuration.settings)
-        limits = limits_of(configuration.settings, self.store)
+        self._compose()
+        self.board.reconfigure(shown_as(configuration))
+
+    def _compose(self) -> None:
+        """Put the layers together; tokens are counted where figures of them are kept."""
+        limits = limits_of(self.configuration.settings, self.store)
         layers = (*self.observing.layers, self.board.guard, *limits)
-        self.board.parts = replace(self.board.parts, layers=layers)
-        self.board.reconfigure(make_options(**options))
+        count = count_tokens if self._wants_tokens and self._can_count else None
+        self.board.parts = replace(self.board.parts, layers=layers, count=count)
+
+    @property
+    def _wants_tokens(self) -> bool:
+        return self.observing.wants_tokens or self.decisions.rollouts.current is not None
+
+    async def _prepare_to_count(self) -> None:
+        """Load the tokenizer beside the first answers: later, all would wait for it.
+
+        Where a store is shared a rollout may begin at any time.
+        """
+        may_want = self._wants_tokens or strict(self.store) is not self.store
+        if may_want and not self._can_count:
+            await to_thread.run_sync(count_tokens, "")
+            self._can_count = True
+            self._compose()
+            self.board.reconfigure(self.board.options)
+
+    async def _follow_decisions(self) -> None:
+        def rolled_out() -> None:
+            self._compose()
+            self.board.reconfigure(self.board.options)
+            self.board.announce()  # clients ask for the list again
+            tasks.start_soon(self._prepare_to_count)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._prepare_to_count)
+            await self.decisions.follow(
+                locked=self._judge, switched=lambda: self._changed.set(), rolled_out=rolled_out
+            )
+
+    async def switch(self, tool_id: str, enabled: bool) -> None:
+        """Switch a tool on or off, here and in every replica that shares the store.
+
+        Raises:
+            StoreError: The shared store is away: nothing was switched.
+        """
+        await self.decisions.switches.turn(tool_id, enabled=enabled)
+        self._mount()
 
     def _learn(self) -> None:
         """Tell the pool what eras the kept catalogues know of, to save the question."""
@@ -227,12 +265,10 @@ class Gateway:
         return grant.allows_server(server) if whole else grant.allows_group(server)
 
     async def _judge(self) -> None:
-        """Hold what is known against the lock, then follow what operators decide."""
+        """Hold what is known against the lock as it is now."""
         for name in [name for name in self.offers.specs if name in self.offers]:
-            await self.trust.see(name, self.offers[name])
-        if self.trust.is_on:
-            self._mount()
-        await self.trust.watch(lambda: self._changed.set())
+            await self.decisions.trust.see(name, self.offers[name])
+        self._changed.set()
 
     # Looking at servers ------------------------------------------------------------------------
 
@@ -322,7 +358,7 @@ class Gateway:
         kept = await to_thread.run_sync(lambda: self.offers.save(spec, said, entries))
         if self.offers.specs.get(name) != spec:
             return  # the configuration was changed meanwhile, and it is looked at again
-        await self.trust.see(name, kept)
+        await self.decisions.trust.see(name, kept)
         self.failures.pop(name, None)
         before = self.offers[name].about if name in self.offers else About()
         if self.offers.take(name, kept):
@@ -350,7 +386,7 @@ class Gateway:
                 continue
             kept = await to_thread.run_sync(self.offers.kept_anew, name)
             if kept is not None and catalogue in (None, kept.hash):
-                await self.trust.see(name, kept)
+                await self.decisions.trust.see(name, kept)
                 if self.offers.take(name, kept):
                     self._arrive(name)
             elif catalogue is not None and name not in self.offers.apis:
@@ -366,8 +402,9 @@ class Gateway:
         while True:
             await self._changed.wait()
             self._changed = anyio.Event()
+            began = anyio.current_time()
             self._mount()
-            await anyio.sleep(MOUNT_PAUSE)
+            await anyio.sleep(min(LONGEST_PAUSE, anyio.current_time() - began))
 
     def _mount(self) -> None:
         """Put the tools of all servers on the board."""
@@ -375,11 +412,16 @@ class Gateway:
         self._arrived.clear()
         tools = self.offers.tools()
         pins, unfit = self.offers.pins(tools)
-        if not self.pending and unfit:
+        if unfit and not self.pending and not self.failures:
             logger.warning("These pins fit no tool: %s.", ", ".join(unfit))
         self.board.options = replace(self.board.options, pins=pins)
         known = [spec for name, spec in self.offers.specs.items() if name in self.offers]
-        self.board.mount(self._sources.of(known, self.offers.apis), tools, pending=self.pending)
+        self.board.mount(
+            self._sources.of(known, self.offers.apis),
+            tools,
+            pending=self.pending,
+            source=self.offers.hash,
+        )
         self.passthrough.hold(self.offers.listings())
         self._mounted.set()
         self._mounted = anyio.Event()
@@ -409,26 +451,16 @@ class Gateway:
             request=request,
             whole=whole,
         )
-        if (face := self.rollouts.face_for(caller)) is not None:
+        if (face := self.decisions.rollouts.face_for(caller)) is not None:
             view = replace(view, options=replace(view.options, face=face))
         if not self.pending and not self.failures:
             return view
-        notes = self.notes(self.board.policy.grant(caller).allows_group)
+        may_know = self.board.policy.grant(caller).allows_group
+        starting = [name for name in sorted(self.pending) if may_know(name)]
+        gone = [(n, why) for n, why in sorted(self.failures.items()) if n not in self.offers]
+        notes = missing_notes(starting, [why for name, why in gone if may_know(name)])
         return replace(view, notes=(*view.notes, *notes), is_complete=not self.pending)
 
     def _awaited(self) -> set[str]:
         """The servers that an answer is worth waiting for: not those that failed the last time."""
         return self.pending - self._doubtful
-
-    def notes(self, may_know: Callable[[str], bool] = lambda server: True) -> list[str]:
-        """What a model should know of servers whose tools are not there."""
-        notes: list[str] = []
-        starting = [name for name in sorted(self.pending) if may_know(name)]
-        if starting:
-            notes.append(f"Still starting: {', '.join(starting)}. Search again soon.")
-        notes += [
-            f"Not available: {why[:_REASON_LENGTH]}"
-            for name, why in sorted(self.failures.items())
-            if name not in self.offers and may_know(name)
-        ]
-        return notes

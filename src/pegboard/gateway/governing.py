@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from pegboard.ports import Layer, Observer, Store
 from pegboard.store.memory import MemoryStore
 
 if TYPE_CHECKING:
+    from mcp.server.auth.provider import AccessToken
+
     from pegboard.server.auth import Auth
 
 
@@ -63,6 +66,23 @@ async def close_store(store: Store) -> None:
     aclose = getattr(store, "aclose", None)
     if aclose is not None:
         await aclose()
+
+
+class CurrentKeys:
+    """Verifies static keys by the configuration as it is now, so that one can be taken back."""
+
+    def __init__(self, current: Callable[[], Settings]) -> None:
+        self._current = current
+        self._settings: Settings | None = None
+        self._auth: Auth | None = None
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Whom a key stands for; `None` for any other text."""
+        settings = self._current()
+        if settings is not self._settings:
+            self._settings = settings
+            self._auth = auth_of(settings) if settings.auth.kind == "keys" else self._auth
+        return await self._auth.verifier.verify_token(token) if self._auth else None
 
 
 def auth_of(settings: Settings) -> Auth | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from starlette.applications import Starlette
@@ -13,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pegboard.gateway.gateway import Gateway
-from pegboard.gateway.governing import auth_of
+from pegboard.gateway.governing import CurrentKeys, auth_of
 from pegboard.gateway.page import gateway_panel, known_to
 from pegboard.gateway.server import build_server
 from pegboard.server.auth import Auth, refuse_exposure
@@ -40,7 +41,7 @@ def gateway_app(
         ConfigError: Other machines could reach it and nobody would be asked who they are.
     """
     allowed = gateway.configuration.settings.http
-    auth = auth_of(gateway.configuration.settings)
+    auth = _current_auth(gateway)
     refuse_exposure(host, auth, environ, allowed=allowed.unauthenticated)
     guard = Guard.bound_to(host, hosts=allowed.allowed_hosts, origins=allowed.allowed_origins)
 
@@ -76,6 +77,15 @@ def gateway_app(
 
     app.router.lifespan_context = lifespan
     return app
+
+
+def _current_auth(gateway: Gateway) -> Auth | None:
+    """How callers are asked who they are; static keys as they are in the file now."""
+    settings = gateway.configuration.settings
+    auth = auth_of(settings)
+    if auth is not None and settings.auth.kind == "keys":
+        return replace(auth, verifier=CurrentKeys(lambda: gateway.configuration.settings))
+    return auth
 
 
 def _metrics_endpoint(gateway: Gateway, auth: Auth | None) -> Any:

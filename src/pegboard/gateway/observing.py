@@ -1,14 +1,22 @@
-"""What a configuration has told about the gateway's work: metrics, the audit log."""
+"""What a configuration has told about the gateway's work: metrics, traces, the audit log."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pegboard.config.settings import Settings
 from pegboard.errors import ConfigError
+from pegboard.gateway.rollouts import Told
 from pegboard.ports import Layer, Observer
+
+if TYPE_CHECKING:
+    from pegboard.config.governance import ObserveSettings
+    from pegboard.observe.audit import AuditLog
+    from pegboard.observe.prometheus import Prometheus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +26,10 @@ class Observing:
     observers: tuple[Observer, ...] = ()
     layers: tuple[Layer, ...] = ()
     metrics: Callable[[], bytes] | None = None
+    arms: tuple[Told, ...] = ()
+    """Told how the arms of a rollout do."""
+    wants_tokens: bool = False
+    """Whether somebody reads what answers cost; else they are counted for rollouts alone."""
 
 
 def observing_of(settings: Settings, beside: Path) -> Observing:
@@ -26,30 +38,51 @@ def observing_of(settings: Settings, beside: Path) -> Observing:
     Raises:
         ConfigError: The audit log cannot be written, or a package is missing.
     """
-    observers: list[Observer] = []
-    layers: list[Layer] = []
-    metrics: Callable[[], bytes] | None = None
-    if settings.observe.metrics != "off":
-        try:
-            from pegboard.observe.prometheus import Prometheus
-        except ImportError as exc:
-            raise ConfigError(
-                "Metrics need the Prometheus client: pip install 'pegboard[metrics]'."
-            ) from exc
-        prometheus = Prometheus()
-        observers.append(prometheus)
-        metrics = prometheus.exposition
-    if settings.observe.audit:
-        layers.append(_audit(settings, beside / Path(settings.observe.audit).expanduser()))
-    return Observing(observers=tuple(observers), layers=tuple(layers), metrics=metrics)
-
-
-def _audit(settings: Settings, path: Path) -> Layer:
-    from pegboard.observe.audit import AuditLog, audit
+    from pegboard.observe.otel_metrics import ArmMeters
 
     observe = settings.observe
+    observers: list[Observer] = []
+    layers: list[Layer] = []
+    arms: list[Told] = [ArmMeters()]
+    metrics: Callable[[], bytes] | None = None
+    if observe.opentelemetry:
+        from pegboard.observe.otel_setup import set_up
+
+        set_up(os.environ)
+    if observe.metrics != "off":
+        prometheus = _prometheus()
+        observers.append(prometheus)
+        arms.append(prometheus.arms)
+        metrics = prometheus.exposition
+    if observe.audit:
+        from pegboard.observe.audit import UnmadeCalls, audit
+
+        log = _audit_log(observe, beside / Path(observe.audit).expanduser())
+        layers.append(audit(log))
+        observers.append(UnmadeCalls(log))
+    return Observing(
+        observers=tuple(observers),
+        layers=tuple(layers),
+        metrics=metrics,
+        arms=tuple(arms),
+        wants_tokens=metrics is not None or observe.opentelemetry,
+    )
+
+
+def _prometheus() -> Prometheus:
     try:
-        log = AuditLog(path, most_bytes=observe.audit_bytes, keep=observe.audit_files)
+        from pegboard.observe.prometheus import Prometheus
+    except ImportError as exc:
+        raise ConfigError(
+            "Metrics need the Prometheus client: pip install 'pegboard[metrics]'."
+        ) from exc
+    return Prometheus()
+
+
+def _audit_log(observe: ObserveSettings, path: Path) -> AuditLog:
+    from pegboard.observe.audit import AuditLog
+
+    try:
+        return AuditLog(path, most_bytes=observe.audit_bytes, keep=observe.audit_files)
     except OSError as exc:
         raise ConfigError(f"The audit log {path} cannot be written: {exc}") from exc
-    return audit(log)

@@ -11,19 +11,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from pegboard.adapters.openapi.spec import OpenApiSpec
 from pegboard.config import Configuration
 from pegboard.core.cleaning import cleaned
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json, JsonObject, digest
+from pegboard.core.options import Options, make_options
 from pegboard.core.tools import Tool
 from pegboard.faces.face import META_PREFIX, RESERVED
-from pegboard.gateway.options import naming_of
+from pegboard.gateway.options import naming_of, options_of
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue, identity
-from pegboard.upstream.listing import Listing
 from pegboard.upstream.names import settle
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.wire import CATEGORY_META
+
+if TYPE_CHECKING:
+    from pegboard.upstream.listing import Listing
 
 _TAGS = f"{META_PREFIX}tags"
 _DEPRECATED = f"{META_PREFIX}deprecated"
@@ -104,11 +108,18 @@ class Offers:
 
     def listings(self) -> list[Listing]:
         """What the servers said of themselves, without their tools."""
+        from pegboard.upstream.listing import Listing  # brings the SDK, which readers do without
+
         return [
             Listing(server=name, **asdict(self._kept[name].about))
             for name in self.specs
             if name in self._kept
         ]
+
+    @property
+    def hash(self) -> str:
+        """Names what all servers listed, from what is kept of each."""
+        return digest([[name, self._kept[name].hash] for name in self.specs if name in self._kept])
 
     def tools(self) -> list[Tool]:
         """The tools of all servers that are shown, under names that are legal and all different."""
@@ -160,6 +171,14 @@ def lazy_face(configuration: Configuration) -> str | None:
     return next(
         (s.face for s in configuration.upstreams if s.face not in (None, "auto", "eager")), None
     )
+
+
+def shown_as(configuration: Configuration) -> Options:
+    """How the board of a configuration is shown; a lazy server among eager ones needs its face."""
+    options = options_of(configuration.settings)
+    if options["face"] in ("auto", "eager"):
+        options["face"] = lazy_face(configuration) or options["face"]
+    return make_options(**options)
 
 
 def entry_of(tool: Tool) -> JsonObject:

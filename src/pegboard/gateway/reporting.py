@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import TYPE_CHECKING
 
 from pegboard.config import Configuration
-from pegboard.upstream.discovery import Found
+
+if TYPE_CHECKING:
+    from pegboard.upstream.discovery import Found
 
 _EVENTS = "pegboard.events"
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import anyio
 
 from pegboard.core.calls import Caller
-from pegboard.core.events import CallFinished, DescribeAnswered, Event, ListAnswered, SearchAnswered
+from pegboard.core.events import AnswerSent, CallFinished, Event, ListAnswered, SearchAnswered
 from pegboard.core.json import Json
-from pegboard.core.rollout import Comparison, Figures, Rollout
+from pegboard.core.rollout import ArmName, Comparison, Figures, Rollout
 from pegboard.errors import StoreError
 from pegboard.ports import Store
 
@@ -17,12 +18,16 @@ KEY = "rollout"
 FLUSH_EVERY = 1.0
 _KEEP_FIGURES = 90 * 86_400.0
 
+Told: TypeAlias = Callable[[Rollout, ArmName, Figures], None]
+"""Told at once what an arm did here, for metrics."""
+
 
 class Rollouts:
     """The switch of one gateway, and an observer that counts for the arms."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, told: Sequence[Told] = ()) -> None:
         self._store = store
+        self._told = tuple(told)
         self.current: Rollout | None = None
         self._counted = Comparison()
 
@@ -62,17 +67,19 @@ class Rollouts:
         match event:
             case CallFinished():
                 failed = event.outcome in ("failed", "tool_error")
-                figures = Figures(1, int(failed), event.duration, tokens=event.tokens_out or 0)
+                figures = Figures(1, int(failed), event.duration)
             case ListAnswered():
-                figures = Figures(lists=1, tokens=event.tokens or 0)
+                figures = Figures(lists=1)
             case SearchAnswered():
-                figures = Figures(searches=1, tokens=event.tokens or 0)
-            case DescribeAnswered():
-                figures = Figures(tokens=event.tokens or 0)
+                figures = Figures(searches=1)
+            case AnswerSent():
+                figures = Figures(tokens=event.tokens)
             case _:
                 return
         arm = self.current.arm(event.principal, event.client)
         self._counted = self._counted.add(arm, figures)
+        for told in self._told:
+            told(self.current, arm, figures)
 
     async def flush(self) -> None:
         """Add what was counted here to what all replicas counted."""

@@ -22,9 +22,12 @@ from anyio import to_thread
 from pegboard.config import Configuration
 from pegboard.errors import ConfigError
 from pegboard.gateway.gateway import Gateway
+from pegboard.gateway.governing import auth_of
+from pegboard.gateway.journals import journal_of
 from pegboard.gateway.observing import observing_of
 from pegboard.gateway.opening import Opening
 from pegboard.gateway.reporting import report, say, say_progress, say_warnings
+from pegboard.gateway.restarts import waiting_for_restart
 from pegboard.observe.log import log_to
 
 if TYPE_CHECKING:
@@ -48,6 +51,7 @@ class Serving:
     def __init__(self, opening: Opening, *, patience: float = PATIENCE) -> None:
         self.opening = opening
         configuration = opening.read()
+        self._started_with = configuration.settings
         report(configuration)
         self.gateway = Gateway(
             configuration,
@@ -58,7 +62,15 @@ class Serving:
         self._patience = patience
 
     async def on_stdio(self) -> None:
-        """Serve one client on standard input and output."""
+        """Serve one client on standard input and output; `pegboard ui` can follow its calls."""
+        folder = self.opening.folder(self.gateway.configuration)
+        with journal_of(folder, self.opening.path) as journal:
+            board = self.gateway.board
+            observers = (*board.parts.observers, journal)
+            board.parts = replace(board.parts, observers=observers)
+            await self._on_stdio()
+
+    async def _on_stdio(self) -> None:
         from pegboard.gateway.server import build_server
         from pegboard.server.stdio import stdio_streams
 
@@ -133,12 +145,15 @@ class Serving:
         """Read the configuration again and take it, unless it is wrong."""
         try:
             configuration = await to_thread.run_sync(self.opening.read)
+            auth_of(configuration.settings)
         except ConfigError as exc:
             say(f"The configuration was changed and is not taken: {exc.message}")
             return
         report(configuration)
         await self.gateway.reload(configuration)
         say(f"The configuration was read again: {len(configuration.upstreams)} servers.")
+        if waiting := waiting_for_restart(self._started_with, configuration.settings):
+            say(f"These changes need a restart and do not count yet: {', '.join(waiting)}.")
 
 
 def serve(opening: Opening, *, http: str | None = None, workers: int = 1) -> None:
@@ -169,7 +184,6 @@ def _serving(opening: Opening) -> Serving:
 
 
 def _serve_by_workers(opening: Opening, host: str, port: int, count: int) -> None:
-    from pegboard.gateway.governing import auth_of
     from pegboard.gateway.workers import Workers
     from pegboard.server.auth import refuse_exposure
 

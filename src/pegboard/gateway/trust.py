@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 
+import anyio
 from anyio import to_thread
 
 from pegboard.config.settings import Settings
@@ -14,8 +15,10 @@ from pegboard.core.cleaning import flags_of
 from pegboard.core.json import JsonObject
 from pegboard.core.lock import Locked, ServerLock, TrustMode, held
 from pegboard.core.tools import Tool
+from pegboard.errors import StoreError
 from pegboard.gateway.locks import LockFile, Locks, StoreLocks
 from pegboard.ports import Store
+from pegboard.store.fallback import strict
 from pegboard.upstream.kept import KeptCatalogue
 from pegboard.upstream.spec import UpstreamSpec
 
@@ -40,6 +43,7 @@ class Trust:
         self._modes: dict[str, TrustMode] = {}
         self._known: dict[str, ServerLock] = {}
         self._seen: dict[str, str] = {}
+        self._is_read = not isinstance(locks, StoreLocks)
         if isinstance(locks, LockFile):
             self._known = locks.read()
 
@@ -49,18 +53,28 @@ class Trust:
         return self._locks
 
     @property
-    def is_on(self) -> bool:
-        """Whether anything can be held back."""
-        return self._locks is not None
+    def is_read(self) -> bool:
+        """Whether the records are known; until then everything is held back."""
+        return self._is_read
 
-    def configure(self, specs: Iterable[UpstreamSpec]) -> None:
-        """Take how each server is to be trusted, where that differs from the rest."""
+    def configure(self, specs: Iterable[UpstreamSpec], mode: TrustMode) -> None:
+        """Take how servers are to be trusted: all of them, and those that say otherwise."""
+        self._mode = mode
         self._modes = {spec.name: spec.trust for spec in specs if spec.trust is not None}
 
     async def load(self) -> None:
-        """Read the records anew."""
-        if self._locks is not None:
-            self._known = await self._locks.all()
+        """Read the records anew; what is known stays where they cannot be read."""
+        if self._locks is None:
+            return
+        try:
+            self.take(await self._locks.all())
+        except StoreError as exc:
+            logger.warning("The lock cannot be read: %s", exc)
+
+    def take(self, records: Mapping[str, ServerLock]) -> None:
+        """Go by these records."""
+        self._known = dict(records)
+        self._is_read = True
 
     async def see(self, server: str, catalogue: KeptCatalogue) -> None:
         """Record what a server lists, and say what is held back or looks suspicious."""
@@ -69,9 +83,14 @@ class Trust:
         listed = await to_thread.run_sync(catalogue.entries)
         mode, now = self._modes.get(server, self._mode), self._clock()
         before = self._known.get(server, ServerLock())
-        record = await self._locks.update(server, lambda kept: kept.see(listed, mode, now))
+        try:
+            record = await self._locks.update(server, lambda kept: kept.see(listed, mode, now))
+            self._seen[server] = catalogue.hash
+        except StoreError as exc:
+            # Judged by what is known; recorded when `watch` finds the store again.
+            logger.warning("What %s lists could not be recorded: %s", server, exc)
+            record = before.see(listed, mode, now)
         self._known[server] = record
-        self._seen[server] = catalogue.hash
         _tell_held(server, before, record)
         _tell_flags(server, before, listed)
 
@@ -79,6 +98,8 @@ class Trust:
         """The tool itself, or a stand-in where it is held back."""
         if self._locks is None or tool.server is None:
             return tool
+        if not self._is_read:
+            return held(tool, _UNREAD)
         locked = self._locked(tool.server, tool.own_name)
         return tool if locked.state == "usable" else held(tool, locked)
 
@@ -89,16 +110,22 @@ class Trust:
             return locked
         return _NEW if self._modes.get(server, self._mode) == "approve" else _USABLE
 
-    async def watch(self, changed: Callable[[], None]) -> None:
+    async def watch(self, changed: Callable[[], Awaitable[None]]) -> None:
         """Follow changes that others make to the records, until cancelled."""
-        if self._locks is None:
-            return
-        async with self._locks.changes() as changes:
-            async for _ in changes:
-                await self.load()
-                changed()
+        while self._locks is not None:
+            try:
+                async with self._locks.changes() as changes:
+                    await self.load()  # what was decided since the last time
+                    await changed()
+                    async for _ in changes:
+                        await self.load()
+                        await changed()
+            except StoreError:
+                await anyio.sleep(_RETRY)
 
 
+_RETRY = 1.0
+_UNREAD = Locked(unread=True)
 _USABLE = Locked()
 _NEW = ServerLock().see([{"name": ""}], "approve", 0.0).tools[""]
 
@@ -114,7 +141,7 @@ def locks_of(settings: Settings, beside: Path, store: Store) -> Locks | None:
     if lock is None:
         return None
     if lock == IN_STORE:
-        return StoreLocks(store)
+        return StoreLocks(strict(store))
     return LockFile(beside / Path(lock).expanduser())
 
 

@@ -1,7 +1,11 @@
 """Several processes behind one address: each is a replica, and the system shares out connections.
 
-The parent holds the listening socket and nothing else: it starts the workers, starts one again that
-died, and passes on what it is told by signals. A worker whose parent is gone stops by itself.
+The parent holds the port and nothing else: it starts the workers, starts one again that died, and
+passes on what it is told by signals. A worker whose parent is gone stops by itself.
+
+On Linux each worker listens on a socket of its own once it is ready, and the system deals out
+connections to those that listen. Of one socket that all share, whoever wakes first takes most: two
+workers under 64 clients had 71 % and 29 % of the work. Elsewhere there is only that.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -27,9 +32,10 @@ RESTART_PAUSE = 1.0
 PATIENCE = 40.0
 """Seconds that workers are given to finish their calls."""
 _BACKLOG = 2048
+_IS_DEALT = sys.platform == "linux"
 
 Work: TypeAlias = Callable[[socket.socket], None]
-"""Serves on a listening socket until the process is told to stop; picklable."""
+"""Serves on a socket until the process is told to stop; listens when it is ready. Picklable."""
 
 
 class Workers:
@@ -38,7 +44,7 @@ class Workers:
     def __init__(self, work: Work, host: str, port: int, count: int) -> None:
         self._work = work
         self._count = count
-        self._socket = listening(host, port)
+        self._socket = _reserved(host, port) if _IS_DEALT else listening(host, port)
         self._processes: list[SpawnProcess] = []
         self._stopping = False
         self._context = multiprocessing.get_context("spawn")
@@ -67,7 +73,8 @@ class Workers:
                 self._processes[position] = self._started()
 
     def _started(self) -> SpawnProcess:
-        process = self._context.Process(target=_run, args=(self._work, self._socket))
+        where = self._socket.getsockname()[:2] if _IS_DEALT else self._socket
+        process = self._context.Process(target=_run, args=(self._work, where))
         process.start()
         return process
 
@@ -97,12 +104,27 @@ def listening(host: str, port: int) -> socket.socket:
     Raises:
         ConfigError: It is taken, or none of this machine's.
     """
+    sock = _bound(host, port, beside_others=False)
+    sock.listen(_BACKLOG)
+    return sock
+
+
+def _reserved(host: str, port: int) -> socket.socket:
+    """A socket that keeps an address for the workers and takes no connections itself."""
+    free = _bound(host, port, beside_others=False)  # fails where somebody else has it
+    port = free.getsockname()[1]
+    free.close()
+    return _bound(host, port, beside_others=True)
+
+
+def _bound(host: str, port: int, *, beside_others: bool) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if beside_others:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         sock.bind((host, port))
-        sock.listen(_BACKLOG)
     except OSError as exc:
         sock.close()
         raise ConfigError(f"Cannot listen on {host}:{port}: {exc.strerror or exc}.") from exc
@@ -110,8 +132,10 @@ def listening(host: str, port: int) -> socket.socket:
     return sock
 
 
-def _run(work: Work, sock: socket.socket) -> None:
+def _run(work: Work, where: socket.socket | tuple[str, int]) -> None:
     """A worker's life; signals of the terminal are the parent's to pass on."""
+    is_shared = isinstance(where, socket.socket)
+    sock = where if is_shared else _bound(*where, beside_others=True)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -9,13 +9,15 @@ A ranker is a function from a query to tool ids, best first, so any other can st
 from __future__ import annotations
 
 import json
+import logging
 import math
 import re
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -32,12 +34,17 @@ DEPTH = 10
 _WORD = re.compile(r"\w+")
 
 
+PEERS = ("FastMCP BM25", "FastMCP regex")
+"""The rankers that are there only if their package is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A query and the ids of the tools that answer it."""
+    """A query and the ids of the tools that answer it, and the line of its file."""
 
     query: str
     relevant: frozenset[str]
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +78,20 @@ def read_queries(path: Path) -> list[Judged]:
         ConfigError: The file cannot be read, or a line of it is something else.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"The queries in {path} cannot be read: {exc}") from exc
     found: list[Judged] = []
     for number, line in enumerate(lines, 1):
         if line.strip():
-            found.append(_judged(line, f"{path}:{number}"))
+            found.append(_judged(line, path, number))
     if not found:
         raise ConfigError(f"There are no queries in {path}.")
     return found
 
 
-def _judged(line: str, where: str) -> Judged:
+def _judged(line: str, path: Path, number: int) -> Judged:
+    where = f"{path}:{number}"
     try:
         entry = json.loads(line)
         query, relevant = entry["query"], entry["relevant"]
@@ -91,17 +99,48 @@ def _judged(line: str, where: str) -> Judged:
         raise ConfigError(
             f'{where} is no judged query; one looks like {{"query": "...", "relevant": ["id"]}}.'
         ) from exc
-    if not isinstance(query, str) or not isinstance(relevant, list) or not relevant:
+    are_ids = isinstance(relevant, list) and all(isinstance(one, str) for one in relevant)
+    if not isinstance(query, str) or not are_ids or not relevant:
         raise ConfigError(f"{where}: `query` must be text and `relevant` a list of tool ids.")
-    return Judged(query, frozenset(map(str, relevant)))
+    return Judged(query, frozenset(relevant), number)
 
 
-def evaluate(queries: Sequence[Judged], rankers: Mapping[str, Ranker]) -> dict[str, Figures]:
-    """The figures of each ranker over the same queries."""
-    return {name: _figures(queries, ranker) for name, ranker in rankers.items()}
+def settled(queries: Iterable[Judged], catalog: Catalog) -> list[Judged]:
+    """The queries with ids where a judgement has a name that only one tool of the catalogue has."""
+
+    def settle(name: str) -> str:
+        tools = catalog.matching(name)
+        return tools[0].id if len(tools) == 1 else name
+
+    return [replace(one, relevant=frozenset(map(settle, one.relevant))) for one in queries]
 
 
-def _figures(queries: Sequence[Judged], ranker: Ranker) -> Figures:
+def evaluate(
+    queries: Sequence[Judged],
+    rankers: Mapping[str, Ranker],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[str, Figures]:
+    """The figures of each ranker over the same queries.
+
+    Args:
+        queries: At least one.
+        rankers: By name.
+        progress: Told how many queries of how many, over all rankers, have been asked.
+    """
+    total = len(queries) * len(rankers)
+
+    def told(judged: Sequence[Judged], before: int) -> Iterator[Judged]:
+        for number, one in enumerate(judged, before + 1):
+            yield one
+            progress(number, total)
+
+    return {
+        name: _figures(told(queries, at * len(queries)), ranker)
+        for at, (name, ranker) in enumerate(rankers.items())
+    }
+
+
+def _figures(queries: Iterable[Judged], ranker: Ranker) -> Figures:
     ranker("warm up")
     rows: list[dict[str, float]] = []
     times: list[float] = []
@@ -112,7 +151,7 @@ def _figures(queries: Sequence[Judged], ranker: Ranker) -> Figures:
         rows.append(quality(ranking, judged.relevant))
     means = {name: statistics.fmean(row[name] for row in rows) for name in rows[0]}
     p95 = statistics.quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
-    return Figures(len(queries), **means, p50_ms=statistics.median(times), p95_ms=p95)
+    return Figures(len(rows), **means, p50_ms=statistics.median(times), p95_ms=p95)
 
 
 def quality(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str, float]:
@@ -194,9 +233,9 @@ def fastmcp_rankers(catalog: Catalog) -> dict[str, Ranker]:
         name = f"{tool.server}_{tool.name}" if tool.server else tool.name
         if name not in ids:
             ids[name] = tool.id
-            tools.append(
-                FastTool(name=name, description=tool.description, parameters=tool.input_schema)
-            )
+            about: dict[str, Any] = {"description": tool.description}
+            with _unjudged_names():
+                tools.append(FastTool(name=name, parameters=tool.input_schema, **about))
 
     def ranker(transform: Any, pattern: Callable[[str], str]) -> Ranker:
         def rank(query: str) -> Sequence[str]:
@@ -206,9 +245,20 @@ def fastmcp_rankers(catalog: Catalog) -> dict[str, Ranker]:
         return rank
 
     return {
-        "FastMCP BM25": ranker(BM25SearchTransform(max_results=DEPTH), str),
-        "FastMCP regex": ranker(RegexSearchTransform(max_results=DEPTH), _any_long_word),
+        PEERS[0]: ranker(BM25SearchTransform(max_results=DEPTH), str),
+        PEERS[1]: ranker(RegexSearchTransform(max_results=DEPTH), _any_long_word),
     }
+
+
+@contextmanager
+def _unjudged_names() -> Generator[None]:
+    """Inside, the SDK does not say what it thinks of the names of tools."""
+    judge = logging.getLogger("mcp.shared.tool_name_validation")
+    before, judge.disabled = judge.disabled, True
+    try:
+        yield
+    finally:
+        judge.disabled = before
 
 
 def _any_long_word(query: str) -> str:

@@ -5,31 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from pegboard.measure.charts import charts_of
+from pegboard.measure.charts import MOST_SERVERS, charts_of
 from pegboard.measure.measuring import Measurement, percent
+from pegboard.measure.svg import NARROW, WIDE, Chart, figure
 from pegboard.measure.svg import STYLE as CHART_STYLE
-from pegboard.measure.svg import figure
 
 _STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 760px; margin: 2rem auto; padding: 0 1rem;
   color: #1f2328; background: #fff; }
-table { border-collapse: collapse; width: 100%; margin: 1rem 0;
+h2 { margin: 2.5rem 0 .5rem; } h1 { line-height: 1.2; }
+table { border-collapse: collapse; width: 100%; margin: 0 0 1rem;
   font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #d1d9e0; }
 td.n, th.n { text-align: right; } .wide { overflow-x: auto; } svg { width: 100%; height: auto; }
-figure { margin: 1.5rem 0; }
-.note { color: #59636e; }
+th, td { vertical-align: top; overflow-wrap: anywhere; } .n { white-space: nowrap; }
+figure { margin: 2rem 0; } figcaption { font-weight: 600; } .narrow { display: none; }
+.note { color: #59636e; font-size: .875rem; font-weight: 400; display: block; }
+summary { cursor: pointer; padding: .5rem 0; }
+@media (max-width: 40rem) {
+  body { margin: 1rem auto; } .narrow { display: block; } .broad { display: none; }
+  th, td { padding: .3rem .4rem; } .stacked thead { display: none; }
+  .stacked tr { display: block; border-bottom: 1px solid #d1d9e0; padding: .5rem 0; }
+  .stacked td { display: inline; border: 0; padding: 0 .4rem 0 0; }
+  .stacked td:first-child { display: block; font-weight: 600; }
+  .stacked td.n::after { content: " tokens: "; }
+  .faces :is(th, td):is(:nth-child(3), :nth-child(4), :nth-child(7)) { display: none; }
+}
 @media (prefers-color-scheme: dark) {
   body { color: #e6edf3; background: #0d1117; } th, td { border-color: #3d444d; }
-  .note { color: #9198a1; }
+  .note { color: #9198a1; } .stacked tr { border-color: #3d444d; }
 }
 """
 
 
 def report(measured: Measurement) -> str:
     """The whole page."""
-    charts = "".join(f"<figure>{figure(chart)}</figure>" for chart in charts_of(measured))
+    charts = "".join(map(_figure, charts_of(measured)))
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -37,6 +49,15 @@ def report(measured: Measurement) -> str:
         f"<h1>What these tools cost</h1><p>{_summary(measured)}</p>{_faces(measured)}{charts}"
         f"{_servers(measured)}{_dearest(measured)}{_results(measured)}{_model(measured)}"
         "</body></html>\n"
+    )
+
+
+def _figure(chart: Chart) -> str:
+    """A chart for wide screens and one for narrow ones, of which one is shown and read."""
+    return (
+        f'<figure><figcaption>{escape(chart.title)}<span class="note">{escape(chart.about)}</span>'
+        f'</figcaption><div class="broad">{figure(chart, WIDE)}</div>'
+        f'<div class="narrow">{figure(chart, NARROW)}</div></figure>'
     )
 
 
@@ -63,13 +84,17 @@ def _faces(measured: Measurement) -> str:
         for face, cost in measured.faces.items()
     ]
     head = ["face", "list", "saved", "first definition", "session", "with cache", "requests"]
-    return _section("Faces", head, rows)
+    return _section("Faces", head, rows, kind="faces")
 
 
 def _servers(measured: Measurement) -> str:
     rows = [[s.name, f"{s.tools:,}", f"{s.tokens:,}"] for s in measured.servers]
     rows += [[name, "-", reason] for name, reason in measured.failures.items()]
-    return _section("Servers", ["server", "tools", "tokens"], rows)
+    listed = _section("Servers", ["server", "tools", "tokens"], rows)
+    if len(rows) <= MOST_SERVERS:
+        return listed
+    title, _, table = listed.partition("</h2>")  # the chart above has the dearest already
+    return f"{title}</h2><details><summary>All {len(rows)} servers</summary>{table}</details>"
 
 
 def _dearest(measured: Measurement) -> str:
@@ -78,7 +103,13 @@ def _dearest(measured: Measurement) -> str:
         for dear in measured.dearest
         for why in [dear.reasons]
     ]
-    return _section("The dearest tools", ["tool", "tokens", "why, and what to do"], rows, words=2)
+    return _section(
+        "The dearest tools",
+        ["tool", "tokens", "why, and what to do"],
+        rows,
+        words=2,
+        kind="stacked",
+    )
 
 
 def _results(measured: Measurement) -> str:
@@ -101,7 +132,12 @@ def _model(measured: Measurement) -> str:
 
 
 def _section(
-    title: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, words: int | None = None
+    title: str,
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    words: int | None = None,
+    kind: str = "",
 ) -> str:
     def cells(tag: str, values: Sequence[str]) -> str:
         return "".join(
@@ -111,6 +147,7 @@ def _section(
 
     body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
     return (
-        f'<h2>{escape(title)}</h2><div class="wide"><table><thead><tr>{cells("th", head)}</tr>'
+        f'<h2>{escape(title)}</h2><div class="wide" tabindex="0" role="region" '
+        f'aria-label="{escape(title)}"><table class="{kind}"><thead><tr>{cells("th", head)}</tr>'
         f"</thead><tbody>{body}</tbody></table></div>"
     )

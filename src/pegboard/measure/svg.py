@@ -6,13 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-WIDTH = 720
-LABELS = 160
-"""Pixels for the names at the left."""
-FIGURES = 150
-"""Pixels for the figures behind the longest bar."""
 ROW = 30
 TOP = 46
+"""Pixels for the title and what it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What there is to draw on: pixels in all, for names at the left, for figures at the right."""
+
+    width: int
+    labels: int
+    figures: int
+
+    @property
+    def letters(self) -> int:
+        """How long a name may be."""
+        return self.labels // 8
+
+
+WIDE = Sheet(720, labels=160, figures=150)
+NARROW = Sheet(340, labels=104, figures=106)
 
 STYLE = """
 .chart { font: 13px system-ui, sans-serif; }
@@ -54,46 +68,52 @@ def drawing(charts: Sequence[Chart]) -> str:
     parts: list[str] = []
     top = 0
     for chart in charts:
-        parts.append(f'<g transform="translate(0 {top})">{_drawn(chart)}</g>')
+        drawn = _titled(chart) + _bars(chart, WIDE, TOP)
+        parts.append(f'<g transform="translate(0 {top})">{drawn}</g>')
         top += chart.height
     title = escape("; ".join(chart.title for chart in charts))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
-        f'height="{height}" role="img" aria-label="{title}" class="chart"><style>{STYLE}</style>'
-        f"{''.join(parts)}</svg>\n"
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE.width} {height}" '
+        f'width="{WIDE.width}" height="{height}" role="img" aria-label="{title}" class="chart">'
+        f"<style>{STYLE}</style>{''.join(parts)}</svg>\n"
     )
 
 
-def figure(chart: Chart) -> str:
-    """One chart to stand in a page that has the style already."""
+def figure(chart: Chart, sheet: Sheet) -> str:
+    """The bars of one chart, to stand in a page that has the style and says what they are."""
     label = escape(f"{chart.title}. {chart.about}")
+    height = ROW * len(chart.bars)
     return (
-        f'<svg viewBox="0 0 {WIDTH} {chart.height}" role="img" aria-label="{label}" '
-        f'class="chart">{_drawn(chart)}</svg>'
+        f'<svg viewBox="0 0 {sheet.width} {height}" role="img" aria-label="{label}" '
+        f'class="chart">{_bars(chart, sheet, 0)}</svg>'
     )
 
 
-def _drawn(chart: Chart) -> str:
+def _titled(chart: Chart) -> str:
+    return (
+        f'<text x="0" y="16" class="title">{escape(chart.title)}</text>'
+        f'<text x="0" y="34" class="note">{escape(chart.about)}</text>'
+    )
+
+
+def _bars(chart: Chart, sheet: Sheet, top: int) -> str:
     largest = max((bar.value for bar in chart.bars), default=0) or 1
-    room = WIDTH - LABELS - FIGURES
-    parts = [
-        f'<text x="0" y="16" class="title">{escape(chart.title)}</text>',
-        f'<text x="0" y="34" class="note">{escape(chart.about)}</text>',
-    ]
+    room = sheet.width - sheet.labels - sheet.figures
+    parts: list[str] = []
     for index, bar in enumerate(chart.bars):
-        middle = TOP + index * ROW + ROW / 2
+        middle = top + index * ROW + ROW / 2
         length = max(bar.value / largest * room, 1.0)
         kind = "ours" if bar.is_ours else "bar"
         parts += [
-            f'<text x="{LABELS - 8}" y="{middle + 4:.0f}" text-anchor="end">'
-            f"{escape(_short(bar.label))}</text>",
-            f'<rect class="{kind}" x="{LABELS}" y="{middle - 9:.0f}" width="{length:.1f}" '
+            f'<text x="{sheet.labels - 8}" y="{middle + 4:.0f}" text-anchor="end">'
+            f"{escape(_short(bar.label, sheet.letters))}</text>",
+            f'<rect class="{kind}" x="{sheet.labels}" y="{middle - 9:.0f}" width="{length:.1f}" '
             'height="18" rx="2"/>',
-            f'<text x="{LABELS + length + 6:.1f}" y="{middle + 4:.0f}">{bar.value:,.0f}'
+            f'<text x="{sheet.labels + length + 6:.1f}" y="{middle + 4:.0f}">{bar.value:,.0f}'
             f'<tspan class="note"> {escape(bar.note)}</tspan></text>',
         ]
     return "".join(parts)
 
 
-def _short(label: str, limit: int = 20) -> str:
+def _short(label: str, limit: int) -> str:
     return label if len(label) <= limit else label[: limit - 1] + "…"

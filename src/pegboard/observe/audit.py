@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pegboard.core.calls import Call, CallResult
+from pegboard.core.events import CallUnmade, Event
 from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.errors import PegboardError
 from pegboard.ports import Handler, Layer
@@ -109,12 +110,44 @@ def audit(log: AuditLog, *, clock: Callable[[], float] = time.time) -> Layer:
     return layer
 
 
+class UnmadeCalls:
+    """An observer that records calls which never reached dispatch: of names that nobody has."""
+
+    def __init__(self, log: AuditLog) -> None:
+        self._log = log
+
+    def record(self, event: Event) -> None:
+        """Write a line for a call that was not made."""
+        if isinstance(event, CallUnmade):
+            self._log.write(_unmade_record(event))
+
+
+def _unmade_record(event: CallUnmade) -> JsonObject:
+    record: dict[str, Json] = {
+        "time": _at(event.at),
+        "principal": event.principal,
+        "client": event.client,
+        "session": event.session,
+        "face": event.face,
+        "tool": event.name,
+        "via": event.via,
+        "arguments": f"sha256:{event.arguments}",
+        "outcome": "error",
+        "error": event.error,
+    }
+    return {key: value for key, value in record.items() if value is not None}
+
+
+def _at(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
 def _record(
     call: Call, began: float, seconds: float, outcome: str, error: str | None
 ) -> JsonObject:
     caller = call.caller
     record: dict[str, Json] = {
-        "time": datetime.fromtimestamp(began, UTC).isoformat(timespec="milliseconds"),
+        "time": _at(began),
         "call": call.id,
         "principal": caller.principal,
         "client": caller.client,

@@ -31,6 +31,7 @@ class Spans:
     def __init__(self, tracer: Tracer | None = None) -> None:
         from opentelemetry import trace
 
+        self._given = tracer is not None
         self._tracer = tracer or trace.get_tracer("pegboard")
         self._open: dict[str, _Open] = {}
 
@@ -47,6 +48,8 @@ class Spans:
     def _start(self, event: CallStarted) -> None:
         from opentelemetry import context, trace
 
+        if not self._given and not event.trace and not is_set_up():
+            return
         parent = _clients_trace(event)
         span = self._tracer.start_span(
             f"execute_tool {event.tool}",
@@ -93,6 +96,13 @@ class Spans:
         if event.outcome != "ok":
             opened.span.set_status(trace.StatusCode.ERROR, event.error or event.outcome)
         opened.span.end()
+
+
+def is_set_up() -> bool:
+    """Whether the application has set up an SDK, so that spans go anywhere."""
+    from opentelemetry import trace
+
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
 def _clients_trace(event: CallStarted) -> Context | None:

@@ -1,4 +1,4 @@
-"""Prometheus figures: calls, lists, searches, tokens, breakers, upstreams, the store.
+"""Prometheus figures: calls, lists, searches, tokens, breakers, upstreams, the store, rollouts.
 
 Needs `prometheus-client`. Labels are faces, servers, outcomes: as many as are configured, never as
 many as there are tools or people. With several workers (`PROMETHEUS_MULTIPROC_DIR` is set) the
@@ -14,10 +14,12 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from pegboard.core.events import (
+    AnswerSent,
     BreakerChanged,
     CallFinished,
     CallRetried,
     CallStarted,
+    CallUnmade,
     DescribeAnswered,
     Event,
     ListAnswered,
@@ -25,6 +27,7 @@ from pegboard.core.events import (
     StoreStateChanged,
     UpstreamStateChanged,
 )
+from pegboard.core.rollout import ArmName, Figures, Rollout
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
@@ -68,6 +71,8 @@ class Prometheus:
             multiprocess_mode="livemin", **own,
         )  # fmt: skip
         self._store.set(1)
+        self.arms = _Arms(self._registry)
+        """Told how the arms of a rollout do."""
 
     def record(self, event: Event) -> None:
         """Count one event."""
@@ -76,10 +81,14 @@ class Prometheus:
                 self._running.inc()
             case CallFinished():
                 self._finished(event)
+            case CallUnmade():
+                self._calls.labels(event.face or "", "", "refused", event.error).inc()
             case CallRetried():
                 self._retries.labels(event.upstream or "").inc()
             case ListAnswered() | SearchAnswered() | DescribeAnswered():
                 self._answered(event)
+            case AnswerSent():
+                self._tokens.labels(event.face, event.what).inc(event.tokens)
             case BreakerChanged():
                 self._open.labels(event.scope, event.name).set(event.state != "closed")
             case UpstreamStateChanged():
@@ -94,15 +103,14 @@ class Prometheus:
         self._running.dec()
         self._calls.labels(face, server, event.outcome, event.error or "").inc()
         self._seconds.labels(face, server).observe(event.duration)
-        sent = event.tokens_out or 0
-        self._tokens.labels(face, "results").inc(sent)
-        self._tokens.labels(face, "saved").inc(max(0, (event.tokens_out_before or sent) - sent))
+        if event.tokens_out is not None and event.tokens_out_before is not None:
+            saved = max(0, event.tokens_out_before - event.tokens_out)
+            self._tokens.labels(face, "saved").inc(saved)
 
     def _answered(self, event: ListAnswered | SearchAnswered | DescribeAnswered) -> None:
         kind = event.kind.partition(".")[0]
         self._asked.labels(event.face, kind).inc()
         self._asked_seconds.labels(kind).observe(event.duration)
-        self._tokens.labels(event.face, kind).inc(event.tokens or 0)
 
     def exposition(self) -> bytes:
         """All figures in Prometheus' text format."""
@@ -111,3 +119,31 @@ class Prometheus:
             MultiProcessCollector(together)
             return generate_latest(together)
         return generate_latest(self._registry)
+
+
+class _Arms:
+    """Both arms of a rollout side by side; what a session costs is one counter over another."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        own: dict[str, Any] = {"labelnames": ["face", "arm"], "registry": registry}
+        self._calls = Counter("pegboard_rollout_calls", "Calls of an arm.", **own)
+        self._errors = Counter("pegboard_rollout_errors", "Failed ones.", **own)
+        self._seconds = Histogram(
+            "pegboard_rollout_call_seconds", "How long they took.", buckets=_SECONDS, **own
+        )
+        self._sessions = Counter(
+            "pegboard_rollout_sessions", "Times that clients asked for the list.", **own
+        )
+        self._searches = Counter("pegboard_rollout_searches", "Searches.", **own)
+        self._tokens = Counter("pegboard_rollout_tokens", "Tokens sent to models.", **own)
+
+    def __call__(self, rollout: Rollout, arm: ArmName, figures: Figures) -> None:
+        """Add what one arm did."""
+        which = (rollout.face, arm)
+        self._calls.labels(*which).inc(figures.calls)
+        self._errors.labels(*which).inc(figures.errors)
+        self._sessions.labels(*which).inc(figures.lists)
+        self._searches.labels(*which).inc(figures.searches)
+        self._tokens.labels(*which).inc(figures.tokens)
+        if figures.calls:
+            self._seconds.labels(*which).observe(figures.seconds)

@@ -23,11 +23,13 @@ from pegboard.faces import entries
 from pegboard.faces.aliases import everywhere
 from pegboard.faces.auto import choose
 from pegboard.faces.checking import checked_arguments
-from pegboard.faces.face import META_PREFIX, Face, MetaTool, SessionDoor, View, find
+from pegboard.faces.face import META_PREFIX, RESERVED, Face, MetaTool, SessionDoor, View, find
 from pegboard.faces.registry import BY_NAME
+from pegboard.faces.unmade import told_of
 from pegboard.ports import tell
 from pegboard.server import methods
 from pegboard.server.replies import Misuse, failure, misuse
+from pegboard.server.sent import CALL, tell_list_sent, tell_result_sent
 
 EXTENSION_ID = f"{META_PREFIX}lazy-tools"
 LAZY_KEY = f"{META_PREFIX}lazy"
@@ -132,7 +134,9 @@ class Answers:
             shown = await face.entries(view)
         _tell_listed(view, face.name, len(shown), time.perf_counter() - began)
         lasting = lazy is None and (view.constant is not None or view.is_complete)
-        return self._listed(request, shown, face.name, is_lasting=lasting)
+        result = self._listed(request, shown, face.name, is_lasting=lasting)
+        tell_list_sent(view, face.name, result["tools"])
+        return result
 
     def _listed(
         self, request: Request, shown: list[JsonObject], face: str, *, is_lasting: bool
@@ -172,17 +176,23 @@ class Answers:
         name = request.params.get("name")
         if not isinstance(name, str) or not name:
             raise Misuse("tools/call needs the `name` of a tool.")
-        arguments = request.params.get("arguments")
         view = await self._view(request, whole=False)
         face = self._face(view)
-        caller = replace(view.caller, face=face.name)
-        view = replace(view, caller=caller)
+        view = replace(view, caller=replace(view.caller, face=face.name))
         meta_tool = _meta_tool(face, view, name)
+        result = await self._carried_out(request, view, name, meta_tool)
+        tell_result_sent(view, face.name, meta_tool.name if meta_tool else CALL, result)
+        return result
+
+    async def _carried_out(
+        self, request: Request, view: View, name: str, meta_tool: MetaTool | None
+    ) -> CallResult:
+        arguments = request.params.get("arguments")
         tool: Tool | None = None
         try:
             if meta_tool is not None:
                 if not view.is_complete:
-                    view = replace(await self._view(request), caller=caller)
+                    view = replace(await self._view(request), caller=view.caller)
                 return await meta_tool.answer(view, checked_arguments(meta_tool, arguments))
             tool = await self._addressed(request, view, name)
             if view.session is not None:
@@ -197,12 +207,11 @@ class Answers:
         """The tool that a direct call names; loaders run only when no loaded tool has the name."""
         try:
             return find(view, name)
-        except (ToolNotFound, InvalidArguments):
-            view = await self._view(request)
-        except AmbiguousName as exc:
-            raise misuse(exc) from exc
+        except (ToolNotFound, InvalidArguments, AmbiguousName):
+            view = replace(await self._view(request), caller=view.caller)
         try:
-            return find(view, name)
+            with told_of(view, name, request.params.get("arguments")):
+                return find(view, name)
         except PegboardError as exc:
             raise misuse(_explained(exc, view)) from exc
 
@@ -230,6 +239,8 @@ def _explained(exc: PegboardError, view: View) -> PegboardError:
 
 def _meta_tool(face: Face, view: View, name: str) -> MetaTool | None:
     """The meta-tool that a name means; a face's own one wins over a tool of that name."""
+    if name not in RESERVED:
+        return None
     own = face.meta_tools(view).get(name)
     if own is not None or view.catalog.named(name):
         return own

@@ -27,7 +27,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from pegboard.core.calls import LOCAL, Era
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json, JsonObject, writable
 from pegboard.errors import ConfigError, PegboardError
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
@@ -156,7 +156,12 @@ def client_of(ctx: Context) -> tuple[str | None, str | None]:
 
 
 def stamped(server: Server[Any], ctx: Context, result: JsonObject) -> JsonObject:
-    """A result of ours with what the modern era requires of every result, and the legacy lacks."""
+    """A result of ours with what the modern era requires of every result, and the legacy lacks.
+
+    Over HTTP it is made writable first: the SDK breaks a stream off that it cannot encode.
+    """
+    if ctx.request is not None:
+        result = writable(result)
     if era_of(ctx) == "legacy":
         return {key: value for key, value in result.items() if key != "resultType"}
     meta: Mapping[str, Json] = result.get("_meta") or {}

@@ -54,6 +54,11 @@ class FallbackStore:
         self._away_until: float | None = None
 
     @property
+    def shared(self) -> Store:
+        """The shared store alone, which fails while it is away."""
+        return self._shared
+
+    @property
     def is_shared(self) -> bool:
         """Whether the shared store answered when it was last asked."""
         return self._away_until is None
@@ -166,6 +171,11 @@ class FallbackStore:
     def _tell(self, *, available: bool, reason: str | None = None) -> None:
         at = self._clock()
         tell(self._observer, StoreStateChanged(at=at, available=available, reason=reason))
+
+
+def strict(store: Store) -> Store:
+    """The store without its stand-in: what people decide is kept for all replicas, or refused."""
+    return store.shared if isinstance(store, FallbackStore) else store
 
 
 async def _pass_on(messages: AsyncIterator[Json], queue: Queue) -> None:

@@ -6,6 +6,7 @@ import signal
 
 from pydantic import ValidationError
 
+from pegboard.errors import UpstreamTimeout
 from pegboard.upstream.process import CannotStart
 from pegboard.upstream.sdk import MCPError, is_lost
 from pegboard.upstream.wires import Wire
@@ -26,6 +27,20 @@ def cause_of_end(exc: BaseException | None, wire: Wire | None) -> str:
     if status is not None:
         return _with_last_words(f"answered with HTTP status {status}{_hint(status)}", wire)
     return _with_last_words(_problem(exc), wire)
+
+
+def timed_out(server: str, method: str, limit: float, *, asked: bool) -> UpstreamTimeout:
+    """That a request was not answered in time; `asked` when it is a person who did not answer."""
+    why = (
+        "its question to the user was not answered in time"
+        if asked
+        else f"it did not answer {method} within {limit:g} s"
+    )
+    return UpstreamTimeout(
+        f"{server}: {why}. The call was cancelled; it may have taken effect, so look before you "
+        f"call again.",
+        server=server,
+    )
 
 
 def _with_last_words(what: str, wire: Wire | None) -> str:

@@ -15,17 +15,18 @@ from typing import Literal, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
+from httpx2 import HTTPError
 
 from pegboard.core.calls import LOCAL, Era
 from pegboard.core.json import JsonObject
-from pegboard.errors import UpstreamError, UpstreamTimeout, UpstreamUnavailable
+from pegboard.errors import UpstreamError, UpstreamUnavailable
 from pegboard.secrets import Credentials
 from pegboard.upstream import eras
-from pegboard.upstream.causes import TooSlow, cause_of_end
+from pegboard.upstream.causes import TooSlow, cause_of_end, timed_out
+from pegboard.upstream.exchanges import Exchange
 from pegboard.upstream.fronts import Front
 from pegboard.upstream.sdk import (
     CLIENT,
-    CallOptions,
     ClientSession,
     HeaderMap,
     MCPError,
@@ -96,6 +97,7 @@ class Connection:
         self._explained = anyio.Event()
         self._wire: Wire | None = None
         self._dispatcher: RelayDispatcher | None = None
+        self._exchange: Exchange | None = None
         self._tasks: TaskGroup | None = None
         self._level: str | None = None
         self._watched: frozenset[str] = frozenset()
@@ -169,7 +171,7 @@ class Connection:
             async with open_session(dispatcher) as session:
                 broke = await self._greet(session, hint)
                 if broke is None:
-                    self._opened(dispatcher, anyio.current_time() - began)
+                    self._opened(wire, dispatcher, anyio.current_time() - began)
                     await self._serve(session, dispatcher)
             if self._closing.is_set():
                 return None
@@ -197,13 +199,14 @@ class Connection:
     def _too_slow(self) -> TooSlow:
         return TooSlow(f"did not answer within {self.spec.start_timeout:g} s of its start")
 
-    def _opened(self, dispatcher: RelayDispatcher, latency: float) -> None:
+    def _opened(self, wire: Wire, dispatcher: RelayDispatcher, latency: float) -> None:
         self._life.deadline = math.inf
         self._dispatcher = dispatcher
-        if self._wire is not None and self._wire.faults is not None:
-            self._wire.faults.status = None  # a legacy server may refuse the modern question so
+        if wire.faults is not None:
+            wire.faults.status = None  # a legacy server may refuse the modern question so
         self.greeting = dispatcher.greeting
         self.era = eras.era_of(self.version)
+        self._exchange = wire.exchange(self.era, dispatcher, self._switchboard)
         self.latency = latency
         self.state = "ready"
         if self.era == "modern":
@@ -213,13 +216,17 @@ class Connection:
 
     async def _serve(self, session: ClientSession, dispatcher: RelayDispatcher) -> None:
         """Hold the connection until somebody closes it or the server does."""
-        async with anyio.create_task_group() as tasks:
-            self._tasks = tasks
-            if self.era == "modern":
-                tasks.start_soon(self._follow, session)
-            tasks.start_soon(_cancel_after, dispatcher.ended, tasks)
-            tasks.start_soon(_cancel_after, self._closing, tasks)
-        self._tasks = None
+        try:
+            async with anyio.create_task_group() as tasks:
+                self._tasks = tasks
+                if self.era == "modern":
+                    tasks.start_soon(self._follow, session)
+                tasks.start_soon(_cancel_after, dispatcher.ended, tasks)
+                tasks.start_soon(_cancel_after, self._closing, tasks)
+        finally:
+            self._tasks = None
+            if self._exchange is not None:
+                self._exchange.end()
         self.state = "stopping"
         self._life.deadline = anyio.current_time() + END_TIME
 
@@ -263,17 +270,21 @@ class Connection:
             another. UpstreamUnavailable: the connection broke. UpstreamError: the server's own
             error, with its `code` and `data` in the details.
         """
-        if self._dispatcher is None:
+        if self._exchange is None:
             raise self._unavailable()
         limit = self.spec.timeout if timeout is None else timeout
         with self._switchboard.flight(front, limit, carrier) as flight:
-            sent, options = self._prepare(method, params, front, flight.token, log_level, mirrored)
+            sent, headers = self._prepare(method, params, front, flight.token, log_level, mirrored)
             try:
                 with flight.scope:
-                    return await self._dispatcher.inner.send_raw_request(method, sent, options)
+                    return await self._exchange.send(method, sent, headers)
             except MCPError as exc:
                 raise await self._translated(exc, method) from exc
-            raise self._timed_out(method, limit, asked=flight.asked)
+            except HTTPError as exc:
+                self._explain(cause_of_end(exc, self._wire))
+                self.close()
+                raise self._unavailable() from exc
+            raise timed_out(self.spec.name, method, limit, asked=flight.asked)
 
     def _prepare(
         self,
@@ -283,7 +294,7 @@ class Connection:
         token: str | None,
         log_level: str | None,
         mirrored: HeaderMap | None,
-    ) -> tuple[JsonObject, CallOptions]:
+    ) -> tuple[JsonObject, dict[str, str] | None]:
         if self.era == "modern":
             declared = eras.modern_capabilities(front.capabilities, can_be_asked=front.can_be_asked)
             envelope = eras.envelope(self.version, CLIENT, declared, log_level)
@@ -291,9 +302,9 @@ class Connection:
         else:
             sent = eras.legacy_params(params, token)
         if self.spec.transport == "stdio":
-            return sent, {}
+            return sent, None
         headers = headers_for(self.version, self.era, method, sent, mirrored)
-        return sent, {"headers": {**headers, **self._credentials(front)}}
+        return sent, {**headers, **self._credentials(front)}
 
     def _credentials(self, front: Front) -> dict[str, str]:
         """The headers by which this caller is known to the server, where it asks for any."""
@@ -323,18 +334,6 @@ class Connection:
         return UpstreamUnavailable(
             f"{self.spec.name} {self.cause or fallback}. Whether the call took effect is not "
             f"known; the next call connects to it again.",
-            server=self.spec.name,
-        )
-
-    def _timed_out(self, method: str, limit: float, *, asked: bool) -> UpstreamTimeout:
-        why = (
-            "its question to the user was not answered in time"
-            if asked
-            else f"it did not answer {method} within {limit:g} s"
-        )
-        return UpstreamTimeout(
-            f"{self.spec.name}: {why}. The call was cancelled; it may have taken effect, so look "
-            f"before you call again.",
             server=self.spec.name,
         )
 

@@ -9,7 +9,8 @@ another version is ignored with a warning, and written anew when the upstream ha
     index        what the server said of itself; each tool without its schemas, and where these are
     body         the schemas, JSON after JSON
 
-Reading a file parses the index alone. A tool's schemas are parsed when somebody asks for them.
+Reading a file parses the index alone. A tool's schemas are parsed when somebody asks for them, and
+not held: `core.cleaning` holds those in use.
 Functions here block: call them in a thread where an event loop runs.
 """
 
@@ -77,18 +78,15 @@ def identity(spec: UpstreamSpec) -> str:
 
 
 class _Slice:
-    """A tool's schemas as a piece of the file, parsed when they are first asked for."""
+    """A tool's schemas as a piece of the file, parsed whenever they are asked for."""
 
-    __slots__ = ("_body", "_end", "_schemas", "_start")
+    __slots__ = ("_body", "_end", "_start")
 
     def __init__(self, body: bytes, start: int, end: int) -> None:
         self._body, self._start, self._end = body, start, end
-        self._schemas: Schemas | None = None
 
     def __call__(self) -> Schemas:
-        if self._schemas is None:
-            self._schemas = schemas_of(self.entry())
-        return self._schemas
+        return schemas_of(self.entry())
 
     def entry(self) -> JsonObject:
         return json.loads(self._body[self._start : self._end])

@@ -19,7 +19,7 @@ from mcp_types import (
     JSONRPCResponse,
 )
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError, from_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from pegboard.core.json import Json, JsonObject
 
@@ -66,21 +66,43 @@ def encode(message: JSONRPCMessage) -> bytes:
         return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode() + b"\n"
 
 
+def written(value: JsonObject) -> bytes:
+    """A message that is no model, as UTF-8 without an end of line."""
+    try:
+        return to_json(value)
+    except (PydanticSerializationError, UnicodeEncodeError):
+        return json.dumps(value).encode()
+
+
+def parsed(text: bytes | str) -> Json:
+    """The JSON value of a text. Raises `ValueError`."""
+    try:
+        return from_json(text)
+    except ValueError:
+        return json.loads(text)  # accepts escaped lone surrogates
+
+
+def entries(line: bytes) -> list[Json]:
+    """What one line holds, usually one value; revision 2025-03-26 allowed batches.
+
+    Raises:
+        ValueError: the line is not JSON.
+    """
+    value = parsed(line)
+    return value if isinstance(value, list) else [value]
+
+
 def decode(line: bytes) -> list[JSONRPCMessage]:
-    """The messages of one line, usually one; revision 2025-03-26 allowed batches.
+    """The messages of one line.
 
     Raises:
         ValueError: the line is not JSON-RPC.
     """
-    try:
-        value: Json = from_json(line)
-    except ValueError:
-        value = json.loads(line)  # accepts escaped lone surrogates
-    entries: list[Json] = value if isinstance(value, list) else [value]
-    return [_message(entry) for entry in entries]
+    return [message_of(entry) for entry in entries(line)]
 
 
-def _message(value: Json) -> JSONRPCMessage:
+def message_of(value: Json) -> JSONRPCMessage:
+    """A value as the message that it is. Raises `ValueError` when it is none."""
     if not isinstance(value, dict):
         raise ValueError("not a JSON-RPC message")
     entry: JsonObject = value
@@ -100,7 +122,7 @@ def _message(value: Json) -> JSONRPCMessage:
     if isinstance(result, dict):
         return JSONRPCResponse.model_construct(jsonrpc="2.0", id=request_id, result=result)
     return JSONRPCError.model_construct(
-        jsonrpc="2.0", id=request_id if _is_id(request_id) else None, error=_error(entry)
+        jsonrpc="2.0", id=request_id if _is_id(request_id) else None, error=error_of(entry)
     )
 
 
@@ -108,7 +130,8 @@ def _is_id(value: Json) -> bool:
     return isinstance(value, (int, str)) and not isinstance(value, bool)
 
 
-def _error(entry: JsonObject) -> ErrorData:
+def error_of(entry: JsonObject) -> ErrorData:
+    """What an answer without a result says went wrong."""
     try:
         return ErrorData.model_validate(entry.get("error"))
     except ValidationError:

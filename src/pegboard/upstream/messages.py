@@ -14,7 +14,8 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 from mcp.shared.message import SessionMessage
 
-from pegboard.upstream.lines import LineSplitter, LineTooLong, decode, encode
+from pegboard.core.json import Json, JsonObject
+from pegboard.upstream.lines import LineSplitter, LineTooLong, encode, entries, message_of
 
 GONE = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 """What a pipe raises when nobody is at its other end any more."""
@@ -29,6 +30,18 @@ class Talker(Protocol):
 
     def stray(self, line: bytes) -> None:
         """It was not."""
+        ...
+
+
+class Answers(Protocol):
+    """Who waits for answers beside the dispatcher."""
+
+    def awaits(self, value: Json) -> bool:
+        """Whether this is an answer to them."""
+        ...
+
+    def settle(self, answer: JsonObject) -> None:
+        """Give it to who waits for it."""
         ...
 
 
@@ -51,33 +64,50 @@ class _Closable:
 
 
 class MessageReader(_Closable):
-    """The messages that come out of a pipe."""
+    """The messages that come out of a pipe; `answers` gets its own, in their turn."""
 
-    def __init__(self, pipe: ByteReceiveStream, talker: Talker) -> None:
+    def __init__(
+        self, pipe: ByteReceiveStream, talker: Talker, answers: Answers | None = None
+    ) -> None:
         self._pipe = pipe
         self._talker = talker
+        self._answers = answers
         self._splitter = LineSplitter()
-        self._ready: deque[SessionMessage] = deque()
+        self._ready: deque[SessionMessage | JsonObject] = deque()
 
     async def receive(self) -> SessionMessage:
         """The next message. Raises `anyio.EndOfStream` at the end."""
-        while not self._ready:
-            try:
-                for line in self._splitter.feed(await self._pipe.receive()):
-                    self._take(line)
-            except LineTooLong as exc:
-                self._talker.stray(str(exc).encode())
-                raise anyio.EndOfStream from exc
-            except GONE as exc:
-                raise anyio.EndOfStream from exc
-        return self._ready.popleft()
+        while True:
+            while self._ready:
+                item = self._ready.popleft()
+                if isinstance(item, SessionMessage):
+                    return item
+                # Not before the notifications that came first have been passed on.
+                assert self._answers is not None
+                self._answers.settle(item)
+            await self._read()
+
+    async def _read(self) -> None:
+        try:
+            for line in self._splitter.feed(await self._pipe.receive()):
+                self._take(line)
+        except LineTooLong as exc:
+            self._talker.stray(str(exc).encode())
+            raise anyio.EndOfStream from exc
+        except GONE as exc:
+            raise anyio.EndOfStream from exc
 
     def _take(self, line: bytes) -> None:
         try:
-            self._ready.extend(SessionMessage(message) for message in decode(line))
+            self._ready.extend([self._item(value) for value in entries(line)])
             self._talker.spoken()
         except ValueError:
             self._talker.stray(line)
+
+    def _item(self, value: Json) -> SessionMessage | JsonObject:
+        if self._answers is not None and self._answers.awaits(value):
+            return value
+        return SessionMessage(message_of(value))
 
     def __aiter__(self) -> Self:
         return self
@@ -96,7 +126,11 @@ class MessageWriter(_Closable):
         self._pipe = pipe
 
     async def send(self, item: SessionMessage) -> None:
+        await self.write(encode(item.message))
+
+    async def write(self, line: bytes) -> None:
+        """Write one line, which has its end."""
         try:
-            await self._pipe.send(encode(item.message))
+            await self._pipe.send(line)
         except OSError as exc:
             raise anyio.BrokenResourceError from exc

@@ -20,6 +20,7 @@ import anyio
 from anyio.abc import Process
 from mcp.client.stdio import get_default_environment
 
+from pegboard.upstream.exchanges import LineExchange
 from pegboard.upstream.messages import MessageReader, MessageWriter
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.stderr import BoundedLog
@@ -129,7 +130,7 @@ def _signal_group(group: int, number: int) -> bool:
 @asynccontextmanager
 async def run_process(
     spec: UpstreamSpec, log: BoundedLog
-) -> AsyncGenerator[tuple[MessageReader, MessageWriter, ChildProcess]]:
+) -> AsyncGenerator[tuple[MessageReader, MessageWriter, LineExchange, ChildProcess]]:
     """Start a server and stop it again, whatever happens in between.
 
     Raises:
@@ -142,7 +143,9 @@ async def run_process(
         try:
             if process.stdout is None or process.stdin is None:
                 raise CannotStart("has no stdin or stdout")
-            yield MessageReader(process.stdout, child), MessageWriter(process.stdin), child
+            writer = MessageWriter(process.stdin)
+            exchange = LineExchange(writer)
+            yield MessageReader(process.stdout, child, exchange), writer, exchange, child
         finally:
             # A cancelled caller must not leave a process behind; every wait inside is bounded.
             with anyio.CancelScope(shield=True):

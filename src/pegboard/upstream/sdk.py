@@ -11,7 +11,8 @@ itself.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, Protocol, cast
 
@@ -22,6 +23,7 @@ from mcp.client._transport import ReadStream, WriteStream
 from mcp.client.session import ClientSession
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.server.context import ServerRequestContext
+from mcp.shared._otel import inject_trace_context, otel_span
 from mcp.shared.dispatcher import (
     CallOptions,
     DispatchContext,
@@ -49,9 +51,17 @@ from mcp_types import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
+    PARSE_ERROR,
     UNSUPPORTED_PROTOCOL_VERSION,
     URL_ELICITATION_REQUIRED,
     Implementation,
+)
+from opentelemetry.baggage import get_all
+from opentelemetry.trace import (
+    ProxyTracerProvider,
+    SpanKind,
+    get_current_span,
+    get_tracer_provider,
 )
 
 from pegboard.core.calls import Era
@@ -59,9 +69,11 @@ from pegboard.core.json import Json, JsonObject
 
 __all__ = [
     "CLIENT",
+    "CONNECTION_CLOSED",
     "INVALID_PARAMS",
     "INVALID_REQUEST",
     "METHOD_NOT_FOUND",
+    "PARSE_ERROR",
     "URL_ELICITATION_REQUIRED",
     "CallOptions",
     "ClientSession",
@@ -75,12 +87,14 @@ __all__ = [
     "follow_changes",
     "header_map",
     "headers_for",
+    "http_fault",
     "is_http_fault",
     "is_lost",
     "is_session_gone",
     "negotiate",
     "open_session",
     "our_version",
+    "traced",
 ]
 
 HeaderMap = Mapping[tuple[str, ...], str]
@@ -234,7 +248,33 @@ def is_session_gone(exc: MCPError) -> bool:
 
 def is_http_fault(exc: MCPError) -> bool:
     """Whether an HTTP status stands where a JSON-RPC answer should."""
-    return exc.code == INTERNAL_ERROR and exc.message == "Server returned an error response"
+    return exc.code == INTERNAL_ERROR and exc.message == _HTTP_FAULT
+
+
+def http_fault() -> MCPError:
+    """What the SDK says when an HTTP status stands where a JSON-RPC answer should."""
+    return MCPError(INTERNAL_ERROR, _HTTP_FAULT)
+
+
+def _is_traced() -> bool:
+    """Whether there is a trace to continue, or somebody to whom a new one would go."""
+    if not isinstance(get_tracer_provider(), ProxyTracerProvider):
+        return True
+    return get_current_span().get_span_context().is_valid or bool(get_all())
+
+
+@contextmanager
+def traced(method: str, params: JsonObject) -> Generator[JsonObject]:
+    """A span around a request, as the SDK's dispatcher makes it; the params carry its trace."""
+    if not _is_traced():
+        yield params
+        return
+    name: Json = params.get("name")
+    span = f"MCP send {method} {name}" if isinstance(name, str) else f"MCP send {method}"
+    with otel_span(span, kind=SpanKind.CLIENT, attributes={"mcp.method.name": method}):
+        trace: JsonObject = {}
+        inject_trace_context(trace)
+        yield {**params, "_meta": {**(params.get("_meta") or {}), **trace}} if trace else params
 
 
 def header_map(schema: JsonObject) -> HeaderMap:
@@ -307,3 +347,4 @@ class FrontChannel:
 
 
 _CAPABILITIES = "io.github.pegboard/capabilities"
+_HTTP_FAULT = "Server returned an error response"

@@ -14,10 +14,15 @@ from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
 
+from pegboard.core.calls import Era
 from pegboard.secrets import Credentials
+from pegboard.upstream.exchanges import DispatchedExchange, Exchange, LineExchange
+from pegboard.upstream.keep_alive import KeepAlive, is_for
 from pegboard.upstream.lines import LINE_LIMIT
+from pegboard.upstream.mending import mend
+from pegboard.upstream.posts import Endpoint, PostExchange
 from pegboard.upstream.process import ChildProcess, run_process
-from pegboard.upstream.sdk import ReadStream, WriteStream
+from pegboard.upstream.sdk import Inbox, ReadStream, RelayDispatcher, WriteStream
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.stderr import BoundedLog
 
@@ -37,15 +42,29 @@ class HttpFaults:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """An open way to a server; `child` when it is a process, `faults` when it is HTTP."""
+    """An open way to a server.
+
+    `child` and `lines` are there when it is a process, `endpoint` and `faults` when it is HTTP.
+    """
 
     read: ReadStream[SessionMessage | Exception]
     write: WriteStream[SessionMessage]
     child: ChildProcess | None = None
+    lines: LineExchange | None = None
+    endpoint: Endpoint | None = None
     faults: HttpFaults | None = None
 
     def dispatcher(self) -> JSONRPCDispatcher[TransportContext]:
         return JSONRPCDispatcher(self.read, self.write)
+
+    def exchange(self, era: Era, dispatcher: RelayDispatcher, inbox: Inbox) -> Exchange:
+        """The shortest way for relayed requests: past the SDK's dispatcher where that can be."""
+        if self.lines is not None:
+            return self.lines
+        dispatched = DispatchedExchange(dispatcher)
+        if self.endpoint is not None and era == "modern":
+            return PostExchange(self.endpoint, inbox, dispatched)
+        return dispatched
 
 
 OpenWire: TypeAlias = Callable[[UpstreamSpec, BoundedLog], AbstractAsyncContextManager[Wire]]
@@ -60,21 +79,34 @@ async def open_wire(spec: UpstreamSpec, log: BoundedLog) -> AsyncGenerator[Wire]
         CannotStart: its process cannot be made.
     """
     if spec.transport == "stdio":
-        async with run_process(spec, log) as (read, write, child):
-            yield Wire(read, write, child=child)
+        async with run_process(spec, log) as (read, write, lines, child):
+            yield Wire(read, write, child=child, lines=lines)
     elif spec.transport == "http":
         async with _http(spec) as wire:
             yield wire
     else:
         url = spec.url or ""
         async with sse_client(
-            url, headers=_headers(spec), timeout=CONNECT_TIME, sse_read_timeout=_FOR_EVER
+            url,
+            headers=_headers(spec),
+            timeout=CONNECT_TIME,
+            sse_read_timeout=_FOR_EVER,
+            httpx_client_factory=_mending_client,
         ) as (read, write):
             yield Wire(read, write)
 
 
 _FOR_EVER = 10.0 * 365 * 86400
 """A stream may be silent for as long as it likes; every request has its own bound."""
+
+
+def _mending_client(
+    headers: dict[str, str] | None = None,
+    timeout: httpx2.Timeout | None = None,
+    auth: httpx2.Auth | None = None,
+) -> httpx2.AsyncClient:
+    hooks = {"response": [mend]}
+    return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks=hooks)
 
 
 def _headers(spec: UpstreamSpec) -> dict[str, str]:
@@ -85,16 +117,19 @@ def _headers(spec: UpstreamSpec) -> dict[str, str]:
 @asynccontextmanager
 async def _http(spec: UpstreamSpec) -> AsyncGenerator[Wire]:
     faults = HttpFaults()
+    url = spec.url or ""
     client = httpx2.AsyncClient(
+        transport=KeepAlive() if is_for(url) else None,
         headers=_headers(spec),
         timeout=httpx2.Timeout(CONNECT_TIME, read=None),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=32),
-        event_hooks={"response": [faults.note]},
+        event_hooks={"response": [faults.note, mend]},
     )
     async with (
         client,
-        streamable_http_client(
-            spec.url or "", http_client=client, max_sse_event_size=LINE_LIMIT
-        ) as (read, write),
+        streamable_http_client(url, http_client=client, max_sse_event_size=LINE_LIMIT) as (
+            read,
+            write,
+        ),
     ):
-        yield Wire(read, write, faults=faults)
+        yield Wire(read, write, endpoint=Endpoint(url, client), faults=faults)

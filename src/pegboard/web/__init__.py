@@ -4,6 +4,7 @@
     /ui/tools      the catalogue: filtered, paged, and searched with the reason for each match
     /ui/tool       one tool, with its switch
     /ui/calls      the last calls and the results that were kept back
+    /ui/kept       one of those results, read in pages by whoever made the call
     /ui/SECTION    what else an owner of the page adds, such as approvals
 
 Everything is rendered here; the scripts only replace parts of it. A page is shown to whoever the

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 from pegboard.core.events import CallFinished, CallStarted
+from pegboard.web.kept import address, may_open
 from pegboard.web.markup import Html, tag
 from pegboard.web.panel import Panel, Viewer
 from pegboard.web.words import badge, clock, milliseconds, number
@@ -33,13 +34,14 @@ def calls(running: Iterable[CallStarted], done: Sequence[CallFinished], *, most:
     return _scrolling(_COLUMNS, rows, "calls-title")
 
 
-def kept(done: Iterable[CallFinished], life: float) -> Html:
-    """Results that were too large to send, and until when they can be read."""
+def kept(viewer: Viewer, done: Iterable[CallFinished], life: float) -> Html:
+    """Results that were too large to send, until when they can be read, and the way to it."""
     rows = [
         tag(
             "tr",
             tag("td", clock(call.at)),
             tag("th", _tool(call.tool), scope="row"),
+            tag("td", _opening(viewer, call)),
             tag("td", number(call.tokens_out_before or 0), class_="number"),
             tag("td", "–" if call.tokens_out is None else number(call.tokens_out), class_="number"),
             tag("td", clock(call.at + life)),
@@ -49,7 +51,15 @@ def kept(done: Iterable[CallFinished], life: float) -> Html:
     ]
     if not rows:
         return tag("p", "No result was kept back.", class_="quiet")
-    return _scrolling(("Time", "Tool", "Tokens", "Sent", "Kept until"), rows, "kept-title")
+    return _scrolling(
+        ("Time", "Tool", "Result", "Tokens", "Sent", "Kept until"), rows, "kept-title"
+    )
+
+
+def _opening(viewer: Viewer, call: CallFinished) -> Html | str:
+    if not may_open(viewer, call):
+        return "of another caller" if call.principal != viewer.caller.principal else "elsewhere"
+    return tag("a", "Open", href=address(call), aria_label=f"Open the result of {call.tool}")
 
 
 def _running(call: CallStarted) -> Html:

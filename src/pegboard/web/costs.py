@@ -1,13 +1,15 @@
 """What listing a catalogue costs, whole and under the faces, worked out behind the page.
 
 Counting some thousand definitions takes a second, so a page asks for what is known and the figures
-follow. They are kept with the catalogue that they are about.
+follow. They are kept with the catalogue that they are about. Counting goes on by slices with a
+breath between two: a thread that computes without end would make every page wait for its turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import anyio
 from anyio import to_thread
@@ -19,6 +21,13 @@ from pegboard.faces.auto import choose
 from pegboard.faces.face import View
 from pegboard.faces.registry import BY_NAME
 from pegboard.tokens import count_tokens
+
+T = TypeVar("T")
+
+SLICE = 100
+"""Definitions that are counted at once: some ten milliseconds."""
+BREATH = 0.01
+"""Seconds between two slices, for whoever waits for a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +61,7 @@ class Costs:
         async with self._counting:
             cost = self.known(view)
             if cost is None:
-                lists = {n: await f.entries(view) for n, f in BY_NAME.items() if n != "eager"}
-                cost = await to_thread.run_sync(self._counted, view, lists)
-                view.listed.memo[Cost] = cost
+                cost = view.listed.memo[Cost] = await self._counted(view)
         return cost
 
     def counted(self, tool: Tool) -> int | None:
@@ -70,12 +77,26 @@ class Costs:
             self._tools[tool.id] = tool.definition, tokens
         return tokens
 
-    def _counted(self, view: View, lists: Mapping[str, list[JsonObject]]) -> Cost:
-        whole = sum(map(self.tool, view.listed.enabled))
-        by_face = {name: sum(map(_tokens, entries)) for name, entries in lists.items()}
+    async def _counted(self, view: View) -> Cost:
+        whole = await _sum(self.tool, view.listed.enabled)
+        by_face = {"eager": whole}
+        for name, face in BY_NAME.items():
+            if name != "eager":
+                by_face[name] = await _sum(_tokens, await face.entries(view))
         complete = view.constant is None
         face = choose(view.options.face, LOCAL, view.listed, view.options, complete=complete)
-        return Cost(face, whole, {**by_face, "eager": whole})
+        return Cost(face, whole, by_face)
+
+
+async def _sum(count: Callable[[T], int], items: Sequence[T]) -> int:
+    """What all items come to, counted beside the event loop and with pauses."""
+    total = 0
+    for start in range(0, len(items), SLICE):
+        total += await to_thread.run_sync(
+            lambda part: sum(map(count, part)), items[start : start + SLICE]
+        )
+        await anyio.sleep(BREATH)
+    return total
 
 
 def _tokens(entry: JsonObject) -> int:

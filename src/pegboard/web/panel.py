@@ -81,7 +81,7 @@ class Panel:
 
     name: str
     view: ViewOf
-    switch: Callable[[str, bool], None]
+    switch: Callable[[str, bool], Awaitable[None]]
     """Turns a tool on or off, by its id."""
     live: Live
     in_flight: InFlight
@@ -117,7 +117,7 @@ class Board(Protocol):
 def panel_of(board: Board, parts: Observed, **further: Any) -> Panel:
     """The panel of a board; `further` are fields of `Panel` that differ from the usual."""
 
-    def switch(tool_id: str, enabled: bool) -> None:
+    async def switch(tool_id: str, enabled: bool) -> None:
         (board.enable if enabled else board.disable)(tool_id)
 
     own: dict[str, Any] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import anyio
 from anyio import to_thread
@@ -20,6 +21,8 @@ BEAT = 15.0
 LIFE = 600.0
 """Seconds that one stream lasts: the browser comes back and is asked again who it is."""
 ON_OVERVIEW = 12
+SETTLED = 0.3
+"""Seconds after a page in which the browser fetches what goes with it, before we work ahead."""
 
 
 class Parts:
@@ -41,15 +44,18 @@ class Parts:
             "breakers": lambda: overview.breakers(snapshot),
             "calls": lambda: calls.calls(running, done, most=ON_OVERVIEW),
             "all-calls": lambda: calls.calls(running, done, most=len(done)),
-            "kept": lambda: calls.kept(done, view.options.spill_ttl),
+            "kept": lambda: calls.kept(self._viewer, done, view.options.spill_ttl),
         }
         return {name: made[name]() for name in names}
 
     async def prepare(self) -> None:
         """Make ready what a page can do without and the next one wants: figures, the index."""
-        await self._count()
-        view = await self._panel.view(self._viewer.caller)
-        await to_thread.run_sync(view.index)
+        # Nothing comes after this in its task; a server that stops is no failure to report.
+        with suppress(anyio.get_cancelled_exc_class()):
+            await anyio.sleep(SETTLED)
+            await self._count()
+            view = await self._panel.view(self._viewer.caller)
+            await to_thread.run_sync(view.index)
 
     async def _count(self) -> bool:
         """Count what has not been counted; whether there was any."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TypeAlias
 
+import anyio
 from anyio import to_thread
 from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
 
 from pegboard.core.lock import held_because
 from pegboard.errors import AmbiguousName, NotPermitted, PegboardError, ToolNotFound
 from pegboard.faces.face import find
-from pegboard.web import catalogue, layout, tool
+from pegboard.web import catalogue, kept, layout, tool
 from pegboard.web.layout import document
 from pegboard.web.markup import Child, Html, join, tag
 from pegboard.web.panel import Panel, Section, Viewer
@@ -37,6 +40,7 @@ def page_routes(panel: Panel) -> list[BaseRoute]:
         Route("/ui/tool", page.shown(page.tool)),
         Route("/ui/tool/switch", page.shown(page.switch), methods=["POST"]),
         Route("/ui/calls", page.shown(page.calls)),
+        Route("/ui/kept", page.shown(page.kept)),
         Route("/ui/live", page.shown(page.live)),
         Route("/ui/enter", page.enter, methods=["GET", "POST"]),
         Route("/ui/leave", page.leave, methods=["POST"]),
@@ -96,6 +100,10 @@ class Page:
             live="all-calls kept",
         )
 
+    async def kept(self, request: Request, viewer: Viewer) -> Response:
+        title, body = await kept.page(viewer, self._panel, request.query_params)
+        return self._page(viewer, "/ui/calls", title, body)
+
     async def tools(self, request: Request, viewer: Viewer) -> Response:
         asked = catalogue.Asked.of(request.query_params)
         view = await self._panel.view(viewer.caller)
@@ -132,9 +140,7 @@ class Page:
         asked = request.query_params.get("parts", "").split()
         names = tuple(name for name in NAMES if name in asked)
         events = Parts(self._panel, viewer).stream(names)
-        return StreamingResponse(
-            events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"}
-        )
+        return _Events(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     # Changing ----------------------------------------------------------------------------------
 
@@ -144,7 +150,7 @@ class Page:
         chosen = find(view, form.get("id", ""))
         if held_because(chosen) is not None:
             raise NotPermitted(f"{chosen.name} is held back. It has to be approved first.")
-        self._panel.switch(chosen.id, bool(form.get("enabled")))
+        await self._panel.switch(chosen.id, bool(form.get("enabled")))
         return RedirectResponse(tool.address(chosen), 303)
 
     def section(self, section: Section) -> Answer:
@@ -219,6 +225,14 @@ class Page:
         shown = document(self._panel, viewer, here, title, *body, live=live)
         soon = BackgroundTask(Parts(self._panel, viewer).prepare)
         return HTMLResponse(shown, background=soon)
+
+
+class _Events(StreamingResponse):
+    """A stream that lasts until somebody ends it; that the server does is no failure to report."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(anyio.get_cancelled_exc_class()):
+            await super().__call__(scope, receive, send)
 
 
 def _section(name: str, title: str, *body: Child) -> Html:

@@ -19,10 +19,12 @@ def milliseconds(value: float) -> str:
     return f"{value:.1f} ms" if value < 10 else f"{value:.0f} ms"
 
 
-def clock(at: float) -> Html:
-    """A time of day in UTC, which the script turns into the reader's own."""
+def clock(at: float, *, day: bool = False) -> Html:
+    """A time of day in UTC, or a `day`, which the script turns into the reader's own."""
     when = datetime.fromtimestamp(at, UTC)
-    return tag("time", when.strftime("%H:%M:%S UTC"), datetime=when.isoformat(timespec="seconds"))
+    text = when.strftime("%Y-%m-%d" if day else "%H:%M:%S UTC")
+    whole = when.isoformat(timespec="seconds")
+    return tag("time", text, datetime=whole, data_day=day)
 
 
 def badge(text: str, kind: str = "") -> Html:

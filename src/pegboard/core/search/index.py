@@ -140,6 +140,8 @@ class SearchIndex:
         if not visible.any():
             return ()
         words = self._words(text)
+        if not words and group is None and not self._names.named(text):
+            return ()  # stop words and signs: near to everything, about nothing
         lexical = self.contents.postings.score(words)
         scores = self._scores(text, lexical, visible)
         wanted = (

@@ -3,7 +3,8 @@
 
 const times = (root) => {
   for (const time of root.querySelectorAll("time[datetime]")) {
-    time.textContent = new Date(time.dateTime).toLocaleTimeString();
+    const when = new Date(time.dateTime);
+    time.textContent = "day" in time.dataset ? when.toLocaleDateString() : when.toLocaleTimeString();
   }
 };
 

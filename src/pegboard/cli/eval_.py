@@ -1,0 +1,98 @@
+"""`pegboard eval`: how often search finds the right tool, ours and the peers' side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from pegboard.board import Pegboard
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board, tell_failures
+from pegboard.cli.output import err, out, plain, print_json
+from pegboard.cli.preparing import bar, make_vectors
+from pegboard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pegboard.measure.evaluate import Figures, Judged
+
+NARROW = 72
+"""Columns below which only the most telling figures are shown."""
+
+
+def evaluate(
+    queries: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help='Lines of {"query": "...", "relevant": ["tool", ...]}.'),
+    ],
+    config: ConfigOption = None,
+    catalog: CatalogOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure how well search finds the right tools, beside other rankers."""
+    from pegboard.measure.evaluate import PEERS, rankers, read_queries, settled
+    from pegboard.measure.evaluate import evaluate as evaluated
+
+    judged = read_queries(queries)
+    board = open_board(catalog, config)
+    judged = settled(judged, board.catalog)
+    _check(judged, board, queries)
+    tell_failures(board)
+    make_vectors(board)
+    known = rankers(board.index)
+    with bar("Asking") as tell:
+        figures = evaluated(judged, known, tell)
+    missing = [name for name in PEERS if name not in known]
+    if as_json:
+        print_json(
+            {
+                "tools": len(board.tools()),
+                "queries": len(judged),
+                "rankers": {name: found.as_json() for name, found in figures.items()},
+                "missing": missing,
+            }
+        )
+    else:
+        _show(figures, len(judged), len(board.tools()))
+    if missing:
+        err.print(f"[yellow]missing:[/] {', '.join(missing)}: FastMCP is not installed.")
+
+
+def _check(judged: Sequence[Judged], board: Pegboard, path: Path) -> None:
+    """Judgements about other tools would count against every ranker."""
+    known = {tool.id for tool in board.tools()}
+    unknown = [one for one in judged if not one.relevant & known]
+    if not unknown:
+        return
+    example = f"{path}:{unknown[0].line} ({', '.join(sorted(unknown[0].relevant)[:3])})"
+    if len(unknown) == len(judged):
+        raise ConfigError(
+            f"None of these queries is about tools of the catalogue, such as {example}: "
+            f"`relevant` holds ids or names of tools, as `pegboard search --json` shows them."
+        )
+    err.print(
+        f"[yellow]warning:[/] {len(unknown):,} of {len(judged):,} queries are about tools that are "
+        f"not in the catalogue, such as {plain(example)}; nobody can find these.",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _show(figures: Mapping[str, Figures], queries: int, tools: int) -> None:
+    names = ["recall@1", "recall@3", "recall@5", "recall@10", "ndcg@10", "mrr"]
+    times = ["p50_ms", "p95_ms"]
+    if out.width < NARROW:
+        names, times = ["recall@5", "ndcg@10"], ["p50_ms"]
+    heads = [name.replace("ndcg", "nDCG").replace("mrr", "MRR") for name in names]
+    heads += [name.replace("_", " ") for name in times]
+    table = Table("ranker", *heads, box=None, header_style="bold")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name, found in figures.items():
+        value = found.as_json()
+        cells = [f"{value[n] * 100:.1f}" for n in names] + [f"{value[n]:.2f}" for n in times]
+        table.add_row(name, *cells, style="green" if name == "pegboard" else "")
+    out.print(table)
+    out.print(f"{queries:,} queries over {tools:,} tools; in percent.", style="dim")

@@ -1,0 +1,36 @@
+"""A board of servers as they were last listed: to be read, not to be called.
+
+What is kept on disk is enough to list, search and count. So whoever only reads needs nothing that
+runs servers, nor the time that it takes to import, unless one of them was never listed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pegboard.board import Pegboard
+from pegboard.config import Configuration
+from pegboard.gateway.governing import policy_of
+from pegboard.gateway.offers import Offers, shown_as
+from pegboard.gateway.opening import Opening
+from pegboard.upstream.kept import CatalogueFolder
+
+
+def kept_board(opening: Opening, configuration: Configuration) -> Pegboard | None:
+    """The board of what is kept; `None` where that is not all there is to know.
+
+    A lock decides what of a listing is held back, and is read by the gateway alone.
+    """
+    if configuration.settings.trust.lock is not None:
+        return None
+    folder = CatalogueFolder(opening.folder(configuration) / "catalogues")
+    offers = Offers(configuration, folder)
+    if offers.restore():
+        return None
+    board = Pegboard(instructions=configuration.settings.instructions)
+    board.policy = policy_of(configuration.settings)
+    tools = offers.tools()
+    pins, _ = offers.pins(tools)
+    board.reconfigure(replace(shown_as(configuration), pins=pins))
+    board.mount({}, tools)
+    return board

@@ -1,0 +1,161 @@
+"""What happened in one process, for the page of another: a bounded file of events.
+
+    gateway on stdio  ──writes──>  KEY-TIME-PID-NUMBER.jsonl  ──read──>  `pegboard ui`
+
+A process that serves on standard input has no address to be asked at. So it leaves a line for each
+call that has ended and each list that was answered: names, times and counts, never what was said.
+Arguments, queries, reasons and handles are not written. The file is the user's alone, goes on in a
+new one when it is full, and is swept away when it is old.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from pegboard.core.events import (
+    CallFinished,
+    DescribeAnswered,
+    Event,
+    ListAnswered,
+    SearchAnswered,
+    as_json,
+)
+from pegboard.core.json import Json, compact
+
+logger = logging.getLogger(__name__)
+
+MOST_BYTES = 256 * 1024
+"""After which a new file is begun; the one before it is kept, and no more."""
+MOST_FILES = 20
+UNUSED_FOR = 7 * 86_400.0
+_KINDS = {
+    kind.kind: kind for kind in (CallFinished, ListAnswered, SearchAnswered, DescribeAnswered)
+}
+_UNWRITTEN = ("arguments", "query", "found", "tools")
+"""What somebody asked for, in their words or by what was found for them."""
+
+
+class Journal:
+    """An observer that writes what has ended; a file that cannot be written is told of once."""
+
+    def __init__(self, folder: Path, key: str, *, most_bytes: int = MOST_BYTES) -> None:
+        self._folder = folder
+        self._name = f"{key}-{time.time_ns() // 1_000_000}-{os.getpid()}"
+        self._number = 0
+        self._most_bytes = most_bytes
+        self._size = 0
+        self._file: int | None = None
+        self._is_broken = False
+
+    @property
+    def path(self) -> Path:
+        """The file that is written to now."""
+        return self._path(self._number)
+
+    def record(self, event: Event) -> None:
+        """Write one line, if it is about something that has ended."""
+        if event.kind not in _KINDS or self._is_broken:
+            return
+        record = {k: v for k, v in as_json(event).items() if _is_written(event, k)}
+        line = compact(record).encode("utf-8", "backslashreplace") + b"\n"
+        try:
+            self._write(line)
+        except OSError as exc:
+            self._is_broken = True
+            logger.warning("`pegboard ui` will not see these calls: %s: %s", self.path, exc)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _write(self, line: bytes) -> None:
+        if self._file is not None and self._size + len(line) > self._most_bytes:
+            self.close()
+            self._path(self._number - 1).unlink(missing_ok=True)
+            self._number += 1
+        if self._file is None:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            self._size = 0
+        self._size += os.write(self._file, line)
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{self._name}-{number}.jsonl"
+
+
+def sweep(folder: Path, *, now: float) -> None:
+    """Remove files that nobody has written to for long, and all but the newest."""
+    found = sorted(_files(folder, "*"), key=_written_at, reverse=True)
+    for number, path in enumerate(found):
+        if number >= MOST_FILES or _written_at(path) < now - UNUSED_FOR:
+            with suppress(OSError):
+                path.unlink()
+
+
+class JournalReader:
+    """Follows the journals of all processes with one key."""
+
+    def __init__(self, folder: Path, key: str) -> None:
+        self._folder = folder
+        self._key = key
+        self._read: dict[str, int] = {}
+        """How far each file has been read, by its name."""
+
+    def new(self) -> list[Event]:
+        """What was written since the last time, oldest first."""
+        found = [event for path in _files(self._folder, self._key) for event in self._rest_of(path)]
+        return sorted(found, key=lambda event: event.at)
+
+    def _rest_of(self, path: Path) -> Iterator[Event]:
+        try:
+            with path.open("rb") as file:
+                file.seek(self._read.get(path.name, 0))
+                data = file.read()
+        except OSError:  # swept away meanwhile
+            return
+        whole = data[: data.rfind(b"\n") + 1]  # a line that is still being written comes next time
+        self._read[path.name] = self._read.get(path.name, 0) + len(whole)
+        for line in whole.splitlines():
+            if (event := _event(line)) is not None:
+                yield event
+
+
+def _files(folder: Path, key: str) -> list[Path]:
+    return list(folder.glob(f"{key}-*.jsonl"))
+
+
+def _written_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _is_written(event: Event, name: str) -> bool:
+    if isinstance(event, ListAnswered) and name == "tools":
+        return True  # how many
+    return name not in _UNWRITTEN
+
+
+def _event(line: bytes) -> Event | None:
+    """The event of a line; `None` for what is none, such as one of a later version."""
+    try:
+        record: Json = json.loads(line)
+        kind = _KINDS[record.pop("event")]
+        known = {f.name for f in fields(kind)}
+        given: dict[str, Any] = {k: v for k, v in record.items() if k in known}
+        if kind is DescribeAnswered:
+            given["tools"] = ()
+        return kind(**given)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None

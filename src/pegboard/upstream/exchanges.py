@@ -1,0 +1,151 @@
+"""Requests that are relayed, and the answers to them, as they are: nothing inside is modelled.
+
+The SDK's dispatcher has all that a session needs: it validates, queues, and starts a task or two
+for each message. A relayed request needs less: its JSON goes out and the answer's comes back. So
+requests go past it where the wire allows that; what a server sends by itself does not.
+
+Every exchange raises `MCPError`: the server's own error, or `CONNECTION_CLOSED` when no answer can
+come any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final, Protocol
+
+import anyio
+import anyio.lowlevel
+
+from pegboard.core.json import Json, JsonObject
+from pegboard.upstream.lines import error_of, written
+from pegboard.upstream.messages import GONE, MessageWriter
+from pegboard.upstream.sdk import (
+    CONNECTION_CLOSED,
+    CallOptions,
+    MCPError,
+    RelayDispatcher,
+    traced,
+)
+
+FIRST_ID: Final = 1_000_000
+"""Our requests are numbered from here; the SDK numbers its own, a few per connection, from 1."""
+_GOODBYE: Final = 5.0
+"""Seconds for telling a server that nobody waits for its answer any more."""
+
+
+class Exchange(Protocol):
+    """A way for requests to a server."""
+
+    async def send(
+        self, method: str, params: JsonObject, headers: Mapping[str, str] | None
+    ) -> JsonObject:
+        """The server's result; `headers` go with it over HTTP. Raises `MCPError`."""
+        ...
+
+    def end(self) -> None:
+        """Tell whoever waits that no answer will come."""
+        ...
+
+
+class DispatchedExchange:
+    """By the SDK's dispatcher, which ends what is under way itself."""
+
+    def __init__(self, dispatcher: RelayDispatcher) -> None:
+        self._dispatcher = dispatcher
+
+    async def send(
+        self, method: str, params: JsonObject, headers: Mapping[str, str] | None
+    ) -> JsonObject:
+        options: CallOptions | None = {"headers": dict(headers)} if headers else None
+        return await self._dispatcher.inner.send_raw_request(method, params, options)
+
+    def end(self) -> None: ...
+
+
+class LineExchange:
+    """Over a pair of pipes: one line out, one line back. The reader hands it its answers."""
+
+    def __init__(self, writer: MessageWriter) -> None:
+        self._writer = writer
+        self._waiting: dict[int, asyncio.Future[JsonObject | None]] = {}
+        self._number = FIRST_ID
+        self._is_over = False
+
+    async def send(
+        self, method: str, params: JsonObject, headers: Mapping[str, str] | None
+    ) -> JsonObject:
+        if self._is_over:
+            raise closed()
+        # A request that was never sent must not be cancelled at the server.
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        self._number += 1
+        number = self._number
+        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
+        try:
+            with traced(method, params) as sent:
+                await self._write(request(number, method, sent))
+                return result_of(await answer)
+        except asyncio.CancelledError:
+            await self._abandon(number)
+            raise
+        finally:
+            del self._waiting[number]
+
+    def awaits(self, value: Json) -> bool:
+        """Whether this is the answer to a request of ours."""
+        return isinstance(value, dict) and "method" not in value and _id(value) in self._waiting
+
+    def settle(self, answer: JsonObject) -> None:
+        """Give an answer to who waits for it."""
+        waiting = self._waiting.get(_id(answer))
+        if waiting is not None and not waiting.done():
+            waiting.set_result(answer)
+
+    def end(self) -> None:
+        self._is_over = True
+        for waiting in self._waiting.values():
+            if not waiting.done():
+                waiting.set_result(None)
+
+    async def _write(self, message: JsonObject) -> None:
+        try:
+            await self._writer.write(written(message) + b"\n")
+        except GONE as exc:
+            raise closed() from exc
+
+    async def _abandon(self, number: int) -> None:
+        params = {"requestId": number, "reason": "caller cancelled"}
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+        with anyio.move_on_after(_GOODBYE, shield=True), suppress(MCPError):
+            await self._write(cancelled)
+
+
+def request(number: int, method: str, params: JsonObject) -> JsonObject:
+    """A JSON-RPC request."""
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def result_of(answer: JsonObject | None) -> JsonObject:
+    """The result that an answer brings. Raises `MCPError` when it brings none."""
+    if answer is None:
+        raise closed()
+    result: Json = answer.get("result")
+    if isinstance(result, dict):
+        return result
+    error = error_of(answer)
+    raise MCPError(error.code, error.message, error.data)
+
+
+def closed(why: str = "Connection closed") -> MCPError:
+    """What the SDK says when no answer can come any more."""
+    return MCPError(CONNECTION_CLOSED, why)
+
+
+def _id(answer: JsonObject) -> int:
+    """The number that an answer names; some servers send it back as a text."""
+    number: Json = answer.get("id")
+    if isinstance(number, str) and number.isdecimal():
+        return int(number)
+    return number if isinstance(number, int) else 0

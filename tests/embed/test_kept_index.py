@@ -1,0 +1,259 @@
+import hashlib
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pegboard.core.search import SearchIndex
+from pegboard.core.tools import Catalog, Schemas, Tool, constant
+from pegboard.embed import kept_index
+from pegboard.embed.finder import Finder
+from pegboard.embed.kept_index import FORMAT, SUFFIX, KeptIndexes
+from pegboard.embed.local import LocalMeanings
+
+from .conftest import TopicEmbedder
+
+CatalogOf = Callable[..., Catalog]
+TOOLS = {
+    "alpha": "Sends mail to people.",
+    "beta": "Reads a file.",
+    "gamma": "Tells the weather.",
+}
+QUERIES = ("send mail", "weather", "read a file", "nothing of this", "everything")
+
+
+def found(index: SearchIndex) -> list[list[tuple[str, float, tuple[str, ...]]]]:
+    return [[(m.tool.id, m.score, m.why) for m in index.search(q)] for q in QUERIES]
+
+
+@pytest.fixture
+def finder(topics: TopicEmbedder, tmp_path: Path) -> Callable[[], Finder]:
+    """A finder as a process has it that starts now."""
+    return lambda: Finder(LocalMeanings(tmp_path / "v", topics), KeptIndexes(tmp_path / "i"))
+
+
+def the_file(tmp_path: Path) -> Path:
+    (path,) = (tmp_path / "i").iterdir()
+    return path
+
+
+def test_the_second_start_reads_no_schema_and_embeds_no_tool(
+    topics: TopicEmbedder, finder: Callable[[], Finder]
+) -> None:
+    reads: list[str] = []
+
+    def catalog() -> Catalog:
+        def tool(name: str, text: str) -> Tool:
+            def schemas() -> Schemas:
+                reads.append(name)
+                return constant({"type": "object"})()
+
+            return Tool(name, schemas, description=text)
+
+        return Catalog(tool(name, text) for name, text in TOOLS.items())
+
+    first = finder().prepare(catalog(), source="file")
+    assert (len(topics.passages), sorted(set(reads))) == (3, sorted(TOOLS))
+    reads.clear()
+    again = finder().index(catalog(), "file")
+    assert again.lacking() == []
+    assert found(again) == found(first)
+    assert (len(topics.passages), reads) == (3, [])
+
+
+def test_a_kept_index_is_mapped_and_not_read_into_memory(
+    finder: Callable[[], Finder], catalog_of: CatalogOf
+) -> None:
+    finder().prepare(catalog_of(**TOOLS), source="file")
+    vectors = finder().index(catalog_of(**TOOLS), "file").contents.vectors
+    assert vectors is not None
+    for array in (vectors.rough, vectors.exact.rows, vectors.exact.scales):
+        assert not array.flags.owndata
+        assert not array.flags.writeable
+
+
+def test_a_kept_index_can_change_with_the_catalogue(
+    finder: Callable[[], Finder], catalog_of: CatalogOf, topics: TopicEmbedder
+) -> None:
+    finder().prepare(catalog_of(**TOOLS), source="file")
+    second = finder()
+    second.index(catalog_of(**TOOLS), "file")
+    topics.passages.clear()
+    changed = second.prepare(catalog_of(**{**TOOLS, "beta": "Creates an issue."}), source="other")
+    assert [p.split(".")[0] for p in topics.passages] == ["beta"]
+    assert changed.search("issue")[0].tool.id == "beta"
+    assert finder().index(changed.catalog, "other").lacking() == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"description": "Sends letters."},
+        {"name": "aleph"},
+        {"category": "post"},
+        {"server": "post"},
+        {"aliases": ("write_to",)},
+        {"tags": ("post",)},
+        {"title": "Post"},
+        {"summary": "Post"},
+    ],
+    ids=str,
+)
+def test_an_index_of_other_tools_is_not_taken(
+    other: dict[str, Any], finder: Callable[[], Finder], topics: TopicEmbedder, tmp_path: Path
+) -> None:
+    def catalog(**given: Any) -> Catalog:
+        about: dict[str, Any] = {"name": "alpha", "description": "Sends mail.", **given}
+        return Catalog([Tool(definition=constant({"type": "object"}), **about)])
+
+    finder().index(catalog(), "file")
+    kept, meanings = KeptIndexes(tmp_path / "i"), LocalMeanings(embedder=topics)
+    assert kept.load(catalog(), "file", meanings) is not None
+    assert kept.load(catalog(), "another file", meanings) is None
+    assert kept.load(catalog(**other), "file", meanings) is None
+    topics.id = "topics/2"
+    assert kept.load(catalog(), "file", LocalMeanings(embedder=topics)) is None
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda data: b"",
+    "zeros": lambda data: bytes(len(data)),
+    "cut in the first line": lambda data: data[:40],
+    "cut in half": lambda data: data[: len(data) // 2],
+    "one byte short": lambda data: data[:-1],
+    "another kind of array": lambda data: data.replace(b"<f4", b"<f8", 1),
+    "a bit of the table": lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:],
+    "a bit of an array": lambda data: data[:-100] + bytes([data[-100] ^ 128]) + data[-99:],
+    "an older format": lambda data: data.replace(b"pegboard-index 1", b"pegboard-index 0", 1),
+    "a first line alone": lambda data: b"pegboard-index 1 00000000 9\n",
+    "no checksum": lambda data: b"pegboard-index 1 zz 9 \n" + b" " * 100,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_file_is_made_again(
+    damage: Callable[[bytes], bytes],
+    finder: Callable[[], Finder],
+    catalog_of: CatalogOf,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    whole = found(finder().prepare(catalog_of(**TOOLS), source="file"))
+    path = the_file(tmp_path)
+    data = path.read_bytes()
+    path.write_bytes(damage(data))
+    assert found(finder().index(catalog_of(**TOOLS), "file")) == whole
+    assert "made again" in caplog.text
+    assert path.read_bytes() == data
+    caplog.clear()
+    finder().index(catalog_of(**TOOLS), "file")
+    assert caplog.text == ""
+
+
+def test_an_index_kept_before_its_vectors_were_made_gets_them_at_the_next_start(
+    finder: Callable[[], Finder], catalog_of: CatalogOf, tmp_path: Path
+) -> None:
+    early = finder()
+    assert early.index(catalog_of(**TOOLS), "file").lacking()
+    early_data = the_file(tmp_path).read_bytes()
+    finder().prepare(catalog_of(**TOOLS), source="file")
+    the_file(tmp_path).write_bytes(early_data)  # as if a slower process had written last
+    assert finder().index(catalog_of(**TOOLS), "file").lacking() == []
+    assert the_file(tmp_path).read_bytes() != early_data
+
+
+def test_vectors_made_in_the_background_are_kept_with_the_index(
+    finder: Callable[[], Finder], catalog_of: CatalogOf, topics: TopicEmbedder, tmp_path: Path
+) -> None:
+    served = finder()
+    served.start()
+    served.index(catalog_of(**TOOLS), "file")
+    for thread in threading.enumerate():
+        if thread.name == "pegboard-vectors":
+            thread.join(10)
+    assert served.is_kept
+    assert the_file(tmp_path).suffix == SUFFIX
+    assert finder().index(catalog_of(**TOOLS), "file").lacking() == []
+    assert len(topics.passages) == 3
+
+
+def test_a_catalogue_that_was_read_again_and_is_the_same_is_not_written_again(
+    finder: Callable[[], Finder], catalog_of: CatalogOf, tmp_path: Path
+) -> None:
+    one = finder()
+    one.prepare(catalog_of(**TOOLS), source="file")
+    before = the_file(tmp_path).stat()
+    one.prepare(catalog_of(**TOOLS), source="file")
+    after = the_file(tmp_path).stat()
+    assert one.is_kept
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_a_folder_that_cannot_be_written_is_said_once_and_costs_only_the_keeping(
+    topics: TopicEmbedder, catalog_of: CatalogOf, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "taken").write_text("a file, not a folder")
+    finder = Finder(LocalMeanings(embedder=topics), KeptIndexes(tmp_path / "taken" / "i"))
+    with caplog.at_level(logging.WARNING):
+        index = finder.prepare(catalog_of(**TOOLS), source="file")
+    assert index.search("weather")[0].tool.id == "gamma"
+    assert not finder.is_kept
+    assert caplog.text.count("cannot be kept") == 1
+
+
+def test_nothing_is_kept_when_nobody_knows_what_the_tools_were_read_from(
+    finder: Callable[[], Finder], catalog_of: CatalogOf, tmp_path: Path
+) -> None:
+    one = finder()
+    one.prepare(catalog_of(**TOOLS))
+    assert not (tmp_path / "i").exists()
+    assert not one.is_kept
+
+
+def test_an_empty_catalogue_needs_no_file(finder: Callable[[], Finder], tmp_path: Path) -> None:
+    one = finder()
+    assert one.prepare(Catalog([]), source="file").search("anything") == []
+    assert one.is_kept
+    assert not (tmp_path / "i").exists()
+
+
+def test_the_oldest_files_are_forgotten(
+    topics: TopicEmbedder, catalog_of: CatalogOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_index, "MOST_KEPT", 2)
+    meanings, kept = LocalMeanings(embedder=topics), KeptIndexes(tmp_path)
+    for source in "abc":
+        kept.save(SearchIndex.build(catalog_of(**TOOLS), meanings), source, meanings)
+    assert len(list(tmp_path.iterdir())) == 2
+    monkeypatch.setattr(kept_index, "MOST_BYTES", 1)
+    kept.save(SearchIndex.build(catalog_of(**TOOLS), meanings), "d", meanings)
+    assert len(list(tmp_path.iterdir())) == 1
+    assert kept.load(catalog_of(**TOOLS), "d", meanings) is not None
+
+
+def test_a_change_of_what_is_indexed_comes_with_a_new_format() -> None:
+    """Files of an older edition must not be taken: when this fails, change `FORMAT` and this."""
+    tools = [
+        Tool(
+            "createIssue",
+            constant({"type": "object", "properties": {"title": {"description": "One line"}}}),
+            server="tracker",
+            category="issues",
+            aliases=("file a bug",),
+            tags=("work",),
+            description="Creates a new issue with running numbers in the repo.",
+        ),
+        Tool("天气预报", constant({"type": "object"}), description="Wetter: café, größer."),
+    ]
+    contents = SearchIndex.build(Catalog(tools)).contents
+    postings = contents.postings
+    said = [
+        [(term, postings.places_of(term, tool)) for term in postings.vocabulary]
+        for tool in range(len(tools))
+    ]
+    weights = [round(float(weight), 4) for weight in postings.weights]
+    told = hashlib.sha256(repr((contents.keys, said, weights)).encode()).hexdigest()[:16]
+    assert (FORMAT, told) == (b"1", "65a52e72e1737be5")

@@ -1,0 +1,113 @@
+"""The journal: what one process leaves for the page of another, and what it does not."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from pegboard.core.events import CallFinished, CallStarted, ListAnswered, SearchAnswered
+from pegboard.observe.journal import MOST_FILES, UNUSED_FOR, Journal, JournalReader, sweep
+
+
+def ended(number: int = 0, **more: object) -> CallFinished:
+    given = {"at": float(number), "id": str(number), "tool": "echo", "duration": 0.1}
+    return CallFinished(outcome="ok", **{**given, **more})  # pyright: ignore[reportArgumentType] as given
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "journals", "key")
+
+
+def reader_of(journal: Journal, key: str = "key") -> JournalReader:
+    return JournalReader(journal.path.parent, key)
+
+
+def test_another_process_reads_what_was_written_each_once(journal: Journal) -> None:
+    reader = reader_of(journal)
+    assert reader.new() == []
+    journal.record(ended(1))
+    journal.record(ListAnswered(at=2.0, face="proxy", tools=5, duration=0.1))
+    assert reader.new() == [ended(1), ListAnswered(at=2.0, face="proxy", tools=5, duration=0.1)]
+    journal.record(ended(3))
+    assert reader.new() == [ended(3)]
+    assert reader.new() == []
+    assert reader_of(journal, "other").new() == []
+
+
+def test_what_was_said_is_not_written(journal: Journal) -> None:
+    journal.record(ended(1, arguments={"password": "hunter2"}, handle="0123abcd"))
+    journal.record(
+        SearchAnswered(at=2.0, face="proxy", matches=1, duration=0.1, query="hunter2", found=("x",))
+    )
+    journal.record(CallStarted(at=3.0, id="3", tool="echo", trace={"baggage": "hunter2"}))
+    written = journal.path.read_text()
+    assert "hunter2" not in written
+    assert "0123abcd" not in written
+    assert [event.kind for event in reader_of(journal).new()] == [
+        "call.finished",
+        "search.answered",
+    ]
+
+
+def test_only_the_user_can_read_it(journal: Journal) -> None:
+    journal.record(ended())
+    assert stat.S_IMODE(journal.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(journal.path.parent.stat().st_mode) == 0o700
+
+
+def test_it_stays_small_and_a_reader_misses_nothing(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, "key", most_bytes=2_000)
+    reader = reader_of(journal)
+    seen: list[str] = []
+    for number in range(200):
+        journal.record(ended(number))
+        seen += [event.id for event in reader.new() if isinstance(event, CallFinished)]
+    assert seen == [str(number) for number in range(200)]
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 4_000
+
+
+@pytest.mark.parametrize(
+    "line", [b"{", b"[]", b'{"event":"call.finished"}', b'{"event":"of.later"}', b"\xff\xfe", b"1"]
+)
+def test_a_line_that_is_none_is_passed_over(journal: Journal, line: bytes) -> None:
+    journal.record(ended(1))
+    with journal.path.open("ab") as file:
+        file.write(line + b"\n")
+    journal.record(ended(2))
+    assert reader_of(journal).new() == [ended(1), ended(2)]
+
+
+def test_half_a_line_is_read_when_it_is_whole(journal: Journal) -> None:
+    journal.record(ended(1))
+    line = journal.path.read_bytes()
+    reader = reader_of(journal)
+    reader.new()
+    for half, read in ((line[:20], 0), (line[20:], 1)):
+        with journal.path.open("ab") as file:
+            file.write(half)
+        assert len(reader.new()) == read
+
+
+def test_a_folder_that_cannot_be_written_is_told_of_once_and_stops_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    journal = Journal(tmp_path / "file", "key")
+    journal.record(ended(1))
+    journal.record(ended(2))
+    assert caplog.text.count("pegboard ui") == 1
+
+
+def test_what_is_old_or_too_much_is_swept_away(tmp_path: Path) -> None:
+    for number in range(MOST_FILES + 5):
+        path = tmp_path / f"key-{number}-1.jsonl"
+        path.write_text("")
+        os.utime(path, (number, number))
+    sweep(tmp_path, now=0.0)
+    assert {int(path.name.split("-")[1]) for path in tmp_path.iterdir()} == set(range(5, 25))
+    sweep(tmp_path, now=UNUSED_FOR + 10)
+    assert {int(path.name.split("-")[1]) for path in tmp_path.iterdir()} == set(range(10, 25))
