@@ -224,7 +224,9 @@ def _company(found: Found) -> Iterator[Target]:
 def judged(found: Found) -> list[tuple[Target, float | None, str]]:
     """Every target, what was found, and whether that meets it."""
     disturbed = any(busy(figures) for figures in found.values())
-    return [(one, value := one.figure(found), _verdict(one, value, disturbed)) for one in targets()]
+    return [
+        (one, value := one.figure(found), _verdict(one, value, disturbed)) for one in targets(found)
+    ]
 
 
 def _verdict(target: Target, value: float | None, disturbed: bool) -> str:
