@@ -3,54 +3,37 @@
 from __future__ import annotations
 
 import statistics
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contestants import Ledger, everyone, listing_of
-from benchmarks.data import Catalogue, catalogue
+from benchmarks.data import Catalogue
 from benchmarks.plots import bars
-from benchmarks.runner import Missing, Profile, say
+from benchmarks.runner import Profile
 from benchmarks.tables import missing, table
-from benchmarks.walks import Walk, tasks_of, walk
-from pegboard import count_tokens
+from benchmarks.walks import Played, by_everyone, over, tasks_of
 
 LOCAL = ("tracker",)
 
 
 def measure(profile: Profile) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for name in (*LOCAL, *profile.played):
-            say(f"  {name}")
-            try:
-                found[name] = of_set(catalogue(name, Path(folder)), Path(folder), profile.tasks)
-            except Missing as exc:
-                found[name] = {"missing": str(exc)}
-    return {"sets": found}
+    names = (*LOCAL, *profile.played)
+    return {"sets": over(names, lambda tools, folder: of_set(tools, folder, profile.tasks))}
 
 
 def of_set(tools: Catalogue, folder: Path, count: int) -> dict[str, Any]:
     tasks = tasks_of(tools, count)
-    figures: dict[str, Any] = {}
-    for contestant in everyone():
-        try:
-            with contestant.start(tools, folder) as process:
-                text = listing_of(process)
-                walks = [walk(contestant, Ledger(process, tools, text), t) for t in tasks]
-            figures[contestant.name] = summary(walks, count_tokens(text))
-        except Missing as exc:
-            figures[contestant.name] = {"missing": str(exc)}
+    figures = by_everyone(tools, folder, tasks, summary)
     return {"tools": len(tools.tools), "tasks": len(tasks), "contestants": figures}
 
 
-def summary(walks: list[Walk], listing: int) -> dict[str, Any]:
+def summary(played: Played) -> dict[str, Any]:
+    walks = played.walks
     firsts = [w.first_right for w in walks if w.first_right is not None]
     return {
         "success": round(100 * statistics.mean(w.right for w in walks), 1),
         "first_right": round(100 * sum(firsts) / len(walks), 1) if firsts else None,
         "round_trips": round(statistics.mean(len(w.steps) for w in walks), 2),
-        "tokens": listing + round(statistics.median(w.tokens for w in walks)),
+        "tokens": played.listing + round(statistics.median(w.tokens for w in walks)),
     }
 
 

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,13 +25,12 @@ from benchmarks.contestants import (
     pegboard_env,
     written,
 )
-from benchmarks.gateway_servers import configuration
+from benchmarks.data import beside
 from benchmarks.runner import WrongAnswer
-from benchmarks.wire import TICKS, descendants
+from benchmarks.wire import descendants
 
 SERVER = str(Path(__file__).with_name("call_server.py"))
 ARGUMENTS = {"query": "a short question", "limit": 10, "tags": ["one", "two"]}
-PER_SERVER = 500
 Wrap = Callable[[str, dict[str, Any]], tuple[str, dict[str, Any]]]
 
 
@@ -46,6 +45,8 @@ class Target:
     path: str = "/mcp"
     tools: int = 0
     """How many tools of other servers stand beside the one that is called."""
+    process: str = ""
+    """Targets with the same word here are one process, called in several ways."""
 
 
 def upstream(url: str | None) -> dict[str, Any]:
@@ -54,11 +55,10 @@ def upstream(url: str | None) -> dict[str, Any]:
     return {"command": sys.executable, "args": [SERVER]}
 
 
-def config(target: Target, url: str | None) -> dict[str, Any]:
+def config(target: Target, url: str | None, folder: Path) -> dict[str, Any]:
     others: dict[str, Any] = {}
     if target.tools:
-        servers = max(1, target.tools // PER_SERVER)
-        others = configuration(servers, target.tools // servers)["mcpServers"]
+        others = beside(target.tools, folder).configuration()["mcpServers"]
     return {"mcpServers": {"up": upstream(url), **others}}
 
 
@@ -86,7 +86,13 @@ def _fastmcp(kind: str) -> Callable[[Path, dict[str, Any], int | None], list[str
 
 
 def _compressor(folder: Path, config: dict[str, Any], port: int | None) -> list[str]:
-    where = written(folder, "pack.json", config)
+    # Without a header it insists on OAuth towards a server on HTTP.
+    header = {"headers": {"Authorization": "Bearer none"}}
+    servers = {
+        name: {**one, **(header if "url" in one else {})}
+        for name, one in config["mcpServers"].items()
+    }
+    where = written(folder, "pack.json", {"mcpServers": servers})
     address = ["--transport", "streamable-http", "--port", str(port)] if port else []
     return [peer("mcp-compressor"), "--config", where, *address]
 
@@ -102,8 +108,9 @@ def targets(sizes: tuple[int, ...], *, peers: bool = True) -> list[Target]:
     for size in sizes:
         by_name: Wrap = lambda n, a: (f"up_{n}", a)  # noqa: E731
         inner: Wrap = lambda n, a: ("call_tool", {"name": f"up_{n}", "arguments": a})  # noqa: E731
-        found.append(Target(f"pegboard, by name, {size:,} tools", _pegboard, by_name, tools=size))
-        found.append(Target(f"pegboard, call_tool, {size:,} tools", _pegboard, inner, tools=size))
+        for way, wrap in (("by name", by_name), ("call_tool", inner)):
+            name = f"pegboard, {way}, {size:,} tools"
+            found.append(Target(name, _pegboard, wrap, tools=size, process=f"pegboard {size}"))
     if peers:
         found += [
             Target("fastmcp proxy, by name", _fastmcp("none"), lambda n, a: (n, a)),
@@ -123,21 +130,21 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def served(target: Target, folder: Path) -> Iterator[tuple[str, int]]:
+def served(target: Target, folder: Path) -> Generator[tuple[str, int]]:
     """The target on HTTP, with the server behind it on HTTP too: its address and process."""
     with ExitStack() as stack:
         url = None
         if target.name != "direct":
             url, _ = stack.enter_context(_listening([sys.executable, SERVER], folder))
         port = free_port()
-        command = target.command(folder, config(target, url), port)
+        command = target.command(folder, config(target, url, folder), port)
         yield stack.enter_context(_listening(command, folder, port, target.path))
 
 
 @contextmanager
 def _listening(
     command: list[str], folder: Path, port: int | None = None, path: str = "/mcp"
-) -> Iterator[tuple[str, int]]:
+) -> Generator[tuple[str, int]]:
     if port is None:
         port = free_port()
         command = [*command, str(port)]
@@ -178,14 +185,6 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def cpu_between(pid: int, server: int) -> float:
-    """CPU of a gateway and what it started, without the server behind it."""
-    return sum(_cpu(one) for one in (pid, *descendants(pid)) if one != server or pid == server)
-
-
-def _cpu(pid: int) -> float:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / TICKS
+def between(pid: int, server: int) -> list[int]:
+    """A gateway and what it started, without the server behind it."""
+    return [one for one in (pid, *descendants(pid)) if one != server or pid == server]

@@ -1,4 +1,4 @@
-"""What does a gateway add to a call: in CPU and time, alone, in a crowd, and in the long run?"""
+"""What does a gateway add to a call: in CPU and time, by itself, in parallel and in a crowd?"""
 
 from __future__ import annotations
 
@@ -6,83 +6,128 @@ import json
 import os
 import tempfile
 import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 
-from benchmarks.call_load import crowd, fan_out, soak
-from benchmarks.call_targets import (
-    ARGUMENTS,
-    Target,
-    config,
-    cpu_between,
-    environment,
-    served,
-    targets,
-)
-from benchmarks.plots import bars
-from benchmarks.runner import Profile, WrongAnswer, interleave, median, percentile, say
+from benchmarks.call_load import crowd, fan_out
+from benchmarks.call_targets import ARGUMENTS, Target, between, config, environment, served, targets
+from benchmarks.counters import counting, unavailable
+from benchmarks.plots import bars, lines
+from benchmarks.runner import Missing, Profile, WrongAnswer, median, percentile, say, together
 from benchmarks.tables import missing, table
-from benchmarks.wire import descendants
+from benchmarks.wire import cpu_seconds, descendants, memory_mb, settle
 
 LAZY = {"io.github.pegboard/lazy": True}
+WARM = 20
+SECONDS = 2.0
+"""No contestant is called for longer than this in one round; who is slow makes fewer calls."""
+LEAST = 20
+TRANSPORTS, ERAS = ("stdio", "http"), ("legacy", "modern")
 
 
 def measure(profile: Profile) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for transport in ("stdio", "http"):
-            for era in ("legacy", "modern"):
+        for transport in TRANSPORTS:
+            for era in ERAS:
                 say(f"  {transport}, {era}")
-                contestants = {
-                    one.name: lambda t=one, tr=transport, e=era: anyio.run(
-                        once, t, tr, e, folder, profile.calls
-                    )
-                    for one in targets(profile.sizes)
-                    if one.modern or era == "legacy"
-                }
-                found[f"{transport}, {era}"] = interleave(contestants, min(2, profile.rounds))
-        say("  fan-out, clients, soak")
+                some = [one for one in targets(profile.sizes) if one.modern or era == "legacy"]
+                found[f"{transport}, {era}"] = anyio.run(
+                    way, some, transport, era, folder, profile.calls, profile.rounds
+                )
+        say("  fan-out")
+        fan = fan_out(folder, profile.rounds)
+        say("  clients at once")
         return {
+            "instructions": unavailable() or "counted",
             "calls": found,
-            "fan_out": fan_out(folder),
+            "fan_out": fan,
             "crowd": crowd(folder, profile.clients),
-            "soak": soak(folder, profile.soak),
         }
 
 
-async def once(
-    target: Target, transport: str, era: str, folder: Path, calls: int
-) -> dict[str, float]:
-    """CPU and times of so many calls, each in turn."""
-    if transport == "stdio":
-        from mcp import StdioServerParameters
+@dataclass
+class Live:
+    """A contestant that runs, a client connected to it, and what was measured."""
 
-        command = target.command(folder, config(target, None), None)
-        env = environment(folder)
-        where = StdioServerParameters(command=command[0], args=command[1:], env=env)
-        return await _through(target, where, None, era, calls)
-    with served(target, folder) as (url, pid):
-        return await _through(target, url, pid, era, calls)
+    target: Target
+    client: Any
+    pid: int
+    server: int = 0
+    rounds: list[dict[str, float]] = field(default_factory=list[dict[str, float]])
+    times: list[float] = field(default_factory=list[float])
+
+    @property
+    def pids(self) -> list[int]:
+        return between(self.pid, self.server)
 
 
-async def _through(
-    target: Target, where: Any, pid: int | None, era: str, calls: int
-) -> dict[str, float]:
-    from mcp import Client
+async def way(
+    some: Sequence[Target], transport: str, era: str, folder: Path, calls: int, rounds: int
+) -> dict[str, Any]:
+    """Everyone started once; then rounds in which each in turn is called so many times."""
+    gone: dict[str, Any] = {}
+    async with AsyncExitStack() as stack:
+        live: list[Live] = []
+        for target in some:
+            if live and target.process and live[-1].target.process == target.process:
+                live.append(replace(live[-1], target=target, rounds=[], times=[]))
+                continue
+            try:
+                live.append(await stack.enter_async_context(opened(target, transport, era, folder)))
+            except Missing as exc:
+                gone[target.name] = {"missing": str(exc)}
+        for _ in range(rounds):
+            for one in live:
+                one.rounds.append(await _timed(one, calls))
+        return {one.target.name: _figures(one) for one in live} | gone
 
-    before = set(descendants(os.getpid()))
+
+def _figures(one: Live) -> dict[str, Any]:
+    return {
+        **together(one.rounds),
+        "p99_ms": round(percentile(one.times, 0.99) * 1e3, 3),
+        "calls": len(one.times),
+        "memory_mb": round(memory_mb(one.pid), 1),
+    }
+
+
+@asynccontextmanager
+async def opened(target: Target, transport: str, era: str, folder: Path) -> AsyncGenerator[Live]:
+    """The target with a client of the official SDK; it has been called, and is at rest."""
+    from mcp import Client, StdioServerParameters, stdio_client
+
     mode = "legacy" if era == "legacy" else "auto"
-    with anyio.fail_after(180):
-        async with Client(where, mode=mode, cache=None) as client:
-            if pid is None:
-                started = [p for p in descendants(os.getpid()) if p not in before]
-                pid = started[0]
+    async with AsyncExitStack() as stack:
+        pid = None
+        if transport == "stdio":
+            command = target.command(folder, config(target, None, folder), None)
+            env = environment(folder)
+            given = StdioServerParameters(command=command[0], args=command[1:], env=env)
+            quiet = stack.enter_context(Path(os.devnull).open("w"))  # noqa: ASYNC230, SIM115
+            where: Any = stdio_client(given, errlog=quiet)
+        else:
+            where, pid = stack.enter_context(served(target, folder))
+        before = set(descendants(os.getpid()))
+        client = await stack.enter_async_context(Client(where, mode=mode, cache=None))
+        started = [p for p in descendants(os.getpid()) if p not in before]
+        live = Live(target, client, pid or started[0])
+        with anyio.fail_after(500):
             await _known(client, target)
             await client.list_tools()
-            return await _timed(client, target, pid, calls)
+            name, arguments = target.wrap("search", ARGUMENTS)
+            for _ in range(WARM):
+                live.server = checked(target, await client.call_tool(name, arguments))
+            if target.name == "direct":
+                live.server = live.pid
+            await anyio.to_thread.run_sync(settle, live.pid)
+        yield live
 
 
 async def _known(client: Any, target: Target) -> None:
@@ -94,24 +139,25 @@ async def _known(client: Any, target: Target) -> None:
         await anyio.sleep(0.2)
 
 
-async def _timed(client: Any, target: Target, pid: int, calls: int) -> dict[str, float]:
-    name, arguments = target.wrap("search", ARGUMENTS)
-    server = 0
-    for _ in range(20):
-        server = checked(target, await client.call_tool(name, arguments))
-    if target.name == "direct":
-        server = pid
-    cpu, times = cpu_between(pid, server), []
-    for _ in range(calls):
+async def _timed(one: Live, calls: int) -> dict[str, float]:
+    name, arguments = one.target.wrap("search", ARGUMENTS)
+    times: list[float] = []
+    counter, cpu = counting(one.pids), cpu_seconds(*one.pids)
+    until = time.perf_counter() + SECONDS
+    result: Any = None
+    while len(times) < calls and (len(times) < LEAST or time.perf_counter() < until):
         began = time.perf_counter()
-        result = await client.call_tool(name, arguments)
+        result = await one.client.call_tool(name, arguments)
         times.append(time.perf_counter() - began)
-    used = cpu_between(pid, server) - cpu
-    checked(target, result)
+    used = cpu_seconds(*one.pids) - cpu
+    executed = counter.stop() if counter else None
+    checked(one.target, result)
+    one.times += times
+    counted = {} if executed is None else {"minstructions": executed / len(times) / 1e6}
     return {
-        "cpu_ms": used / calls * 1e3,
+        "cpu_ms": used / len(times) * 1e3,
         "p50_ms": percentile(times, 0.5) * 1e3,
-        "p99_ms": percentile(times, 0.99) * 1e3,
+        **counted,
     }
 
 
@@ -130,24 +176,40 @@ def checked(target: Target, result: Any) -> int:
 
 
 def section(figures: dict[str, Any]) -> str:
-    head = ["way", "contestant", "CPU per call, ms", "of direct", "p50, ms", "p99, ms"]
+    head = ["way", "contestant", "CPU per call, ms", "of direct", "p50, ms", "of direct", "p99, ms",
+            "million instructions", "calls", "memory, MB"]  # fmt: skip
     rows: list[list[Any]] = []
     gone = ""
-    for way, one in figures["calls"].items():
-        base = median(one["direct"]["cpu_ms"])
-        gone += missing(one) if way == "stdio, legacy" else ""
+    for which, one in figures["calls"].items():
+        gone += missing(one) if which == "stdio, legacy" else ""
         for who, f in one.items():
             if "cpu_ms" in f:
-                ratio = f"{median(f['cpu_ms']) / base:.1f}x"
-                rows.append([way, who, f["cpu_ms"], ratio, f["p50_ms"], f["p99_ms"]])
+                rows.append([which, who, *_row(f, one["direct"])])
+    counted = figures["instructions"]
+    note = "" if counted == "counted" else f" Instructions are not counted here: {counted}."
     return (
         "The same client (the official SDK's) calls the same server of the official SDK, directly"
         " and through each gateway. CPU is that of the server when it is called directly, and of"
-        " the gateway without the server when one stands between. Peers stand in front of that one"
-        " server only, which is their best case: with several, FastMCP starts every server anew for"
-        " each request. Pegboard has 50 or more other tools beside.\n\n"
-        f"{table(head, rows)}{gone}\n\n" + _load(figures)
+        " the gateway without the server when one stands between. All contestants of a way run at"
+        " once, and are called in turn, when they have come to rest. Peers stand in front of that"
+        " one server only, which is their best case: with several, FastMCP starts every server anew"
+        " for each request. Pegboard has 50 or more other tools beside. mcp-compressor and lazy-mcp"
+        f" do not speak the modern era.{note}\n\n"
+        f"{table(head, rows, words=2)}{gone}\n\n" + _load(figures)
     )
+
+
+def _row(f: dict[str, Any], direct: dict[str, Any]) -> list[Any]:
+    return [
+        f["cpu_ms"],
+        f"{median(f['cpu_ms']) / median(direct['cpu_ms']):.1f}x",
+        f["p50_ms"],
+        f"{median(f['p50_ms']) / median(direct['p50_ms']):.1f}x",
+        f["p99_ms"],
+        f.get("minstructions"),
+        f["calls"],
+        f["memory_mb"],
+    ]
 
 
 def _load(figures: dict[str, Any]) -> str:
@@ -157,17 +219,16 @@ def _load(figures: dict[str, Any]) -> str:
     )
     crowd_rows = [
         [int(count), who, f["calls_per_s"], f["p50_ms"], f["p99_ms"]]
+        if "p50_ms" in f
+        else [int(count), f"{who}: not run, {f['missing']}", None, None, None]
         for count, one in figures["crowd"].items()
         for who, f in one.items()
-        if "p50_ms" in f
     ]
     head = ["clients at once", "contestant", "calls per second", "p50, ms", "p99, ms"]
-    long = figures["soak"]
     return (
-        f"{fan}\n\nClients at once over HTTP in the modern era, each call a request of its own, all"
-        f" answers checked; client and servers share the machine.\n\n{table(head, crowd_rows)}\n\n"
-        f"Soak: {long['calls']:,} calls through one gateway on stdio in {long['seconds']:.0f} s;"
-        f" memory {long['early_mb']} MB after a tenth of them and {long['late_mb']} MB at the end."
+        f"{fan}{missing(figures['fan_out'])}\n\n"
+        "Clients at once over HTTP in the modern era, each call a request of its own, all"
+        f" answers checked; client and servers share the machine.\n\n{table(head, crowd_rows, words=2)}"
     )
 
 
@@ -176,4 +237,15 @@ def plots(figures: dict[str, Any]) -> dict[str, str]:
         way: {who: median(f["cpu_ms"]) for who, f in one.items() if "cpu_ms" in f}
         for way, one in figures["calls"].items()
     }
-    return {"calls": bars("CPU of one call", groups, unit="milliseconds", log=True)}
+    at_once = {
+        who: [
+            (int(count), one[who]["p50_ms"])
+            for count, one in figures["crowd"].items()
+            if "p50_ms" in one.get(who, {})
+        ]
+        for who in dict.fromkeys(w for one in figures["crowd"].values() for w in one)
+    }
+    return {
+        "calls": bars("CPU of one call", groups, unit="milliseconds", log=True),
+        "clients": lines("Half of the calls are quicker", at_once, across="clients", unit="ms"),
+    }

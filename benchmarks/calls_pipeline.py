@@ -1,18 +1,15 @@
 """What a call costs on its way through Pegboard, as JSON: `python -m benchmarks.calls_pipeline`.
 
-CPU is that of the whole process, client and server together, so that nothing hides; contestants
-take turns round by round, and the median counts. Targets stand beside what was found.
+CPU is that of the whole process, client and server together, so that nothing hides.
 """
 
 from __future__ import annotations
 
-import gc
 import json
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,32 +17,15 @@ import anyio
 from mcp import Client
 from mcp.server import MCPServer
 
-from benchmarks.results_data import fifty_kilobytes
-from benchmarks.validation import SCHEMA, arguments
+from benchmarks.timing import in_turn, microseconds
 from pegboard import Call as Asked
 from pegboard import Caller, Pegboard
-from pegboard.core.calls import Call, CallResult
-from pegboard.core.projection import project
-from pegboard.core.validation import Validator
-from pegboard.dispatch.breaker import breaker as breaker_layer
+from pegboard.core.calls import Call
 from pegboard.server.answers import Answers, Request
 from pegboard.server.serve import build_server
-from pegboard.store.memory import MemoryStore
 
-ROUNDS = 9
-CALLS = 300
 READ = {"readOnlyHint": True}
 ARGUMENT = {"project": "apollo", "limit": 5}
-TARGETS = {
-    "pipeline, ms CPU": 0.25,
-    "middleware beyond the bare server, ms CPU": 0.3,
-    "describe cached, µs": 50.0,
-    "check 2 KB of arguments, µs": 50.0,
-    "project 50 KB, ms": 1.0,
-    "breaker, µs": 20.0,
-    "16 calls of 100 ms at once, ms": 150.0,
-    "import pegboard, ms CPU": 50.0,
-}
 
 
 async def list_issues(project: str, limit: int = 10) -> list[dict[str, Any]]:
@@ -59,41 +39,19 @@ def board_of(**options: Any) -> Pegboard:
     return board
 
 
-Act = Callable[[], Awaitable[object]]
-
-
-async def cpu(act: Act, times: int = CALLS) -> float:
-    """Milliseconds of CPU per act."""
-    gc.collect()
-    began = time.process_time()
-    for _ in range(times):
-        await act()
-    return (time.process_time() - began) / times * 1e3
-
-
-async def in_turn(contestants: dict[str, Act]) -> dict[str, float]:
-    """The median of each, measured round by round in turn."""
-    found: dict[str, list[float]] = {name: [] for name in contestants}
-    for act in contestants.values():
-        await cpu(act, 50)
-    for _ in range(ROUNDS):
-        for name, act in contestants.items():
-            found[name].append(await cpu(act))
-    return {name: statistics.median(values) for name, values in found.items()}
-
-
 async def pipeline() -> dict[str, float]:
     """In process: the function alone, and the same through every layer."""
     board = board_of()
     call = Call(board.find("list_issues"), ARGUMENT, caller=Caller(face="proxy"), via="call_tool")
     fields = replace(call, shape=replace(call.shape, include_fields=("id",)))
-    return await in_turn(
+    found = await in_turn(
         {
             "function alone": lambda: board.run_call(call),
             "through every layer": lambda: board.dispatch(call),
             "through every layer, one field": lambda: board.dispatch(fields),
         }
     )
+    return in_ms(found)
 
 
 async def middleware() -> dict[str, float]:
@@ -106,13 +64,18 @@ async def middleware() -> dict[str, float]:
     async with Client(bare) as one, Client(eager) as two, Client(proxy) as three:
         for client in (one, two, three):
             await client.list_tools()
-        return await in_turn(
+        found = await in_turn(
             {
                 "bare server": lambda: one.call_tool("list_issues", ARGUMENT),
                 "eager, direct": lambda: two.call_tool("list_issues", ARGUMENT),
                 "proxy, call_tool": lambda: three.call_tool("call_tool", through),
             }
         )
+    return in_ms(found)
+
+
+def in_ms(found: dict[str, float]) -> dict[str, float]:
+    return {name: round(value / 1e3, 4) for name, value in found.items()}
 
 
 async def together() -> float:
@@ -152,32 +115,9 @@ async def listing() -> dict[str, Any]:
     first = (time.perf_counter() - began) * 1e3
     return {
         "first, ms": round(first, 2),
-        "again, ms CPU": round(await cpu(ask, 50), 3),
+        "again, ms CPU": in_ms(await in_turn({"again": ask}, 50))["again"],
         "schemas made": board.schema_cache.stats().misses,
     }
-
-
-def quick(act: Callable[[], object], times: int = 300) -> float:
-    """Microseconds of the median run."""
-    found: list[float] = []
-    for _ in range(times):
-        began = time.perf_counter()
-        act()
-        found.append((time.perf_counter() - began) * 1e6)
-    return statistics.median(found)
-
-
-async def breaker() -> float:
-    """Microseconds of CPU that the breaker adds to a call."""
-
-    async def answer(call: Call) -> CallResult:
-        return CallResult.text("")
-
-    board = board_of()
-    call = Call(replace(board.find("list_issues"), server="there"), ARGUMENT)
-    guarded = breaker_layer(store=MemoryStore())(answer)
-    found = await in_turn({"bare": lambda: answer(call), "guarded": lambda: guarded(call)})
-    return (found["guarded"] - found["bare"]) * 1e3
 
 
 def importing() -> dict[str, Any]:
@@ -200,28 +140,18 @@ def importing() -> dict[str, Any]:
 
 
 async def measure() -> dict[str, Any]:
-    """Every figure, and which target it meets."""
+    """Every figure: milliseconds of CPU per call unless it says otherwise."""
     board = board_of()
     layered, wired = await pipeline(), await middleware()
-    large, given, validator = fifty_kilobytes(), arguments(2_000), Validator(SCHEMA)
-    imported = importing()
-    found = {
-        "pipeline, ms CPU": layered["through every layer"] - layered["function alone"],
-        "middleware beyond the bare server, ms CPU": wired["eager, direct"] - wired["bare server"],
-        "describe cached, µs": quick(lambda: board.describe("list_issues")[0].input_schema),
-        "check 2 KB of arguments, µs": quick(lambda: validator.check(given, "x")),
-        "project 50 KB, ms": quick(lambda: project(large, ("number", "title", "user.login"))) / 1e3,
-        "breaker, µs": await breaker(),
-        "16 calls of 100 ms at once, ms": await together(),
-        "import pegboard, ms CPU": imported["ms"],
-    }
     return {
-        "figures": {name: round(value, 3) for name, value in found.items()},
-        "targets": {n: {"at_most": most, "met": found[n] <= most} for n, most in TARGETS.items()},
-        "in process, ms CPU per call": {k: round(v, 3) for k, v in layered.items()},
-        "with a client, ms CPU per call": {k: round(v, 3) for k, v in wired.items()},
+        "pipeline, ms": round(layered["through every layer"] - layered["function alone"], 4),
+        "middleware, ms": round(wired["eager, direct"] - wired["bare server"], 4),
+        "describe cached, us": microseconds(lambda: board.describe("list_issues")[0].input_schema),
+        "16 calls of 100 ms at once, ms": round(await together(), 1),
+        "in process": layered,
+        "with a client": wired,
         "proxy list of 1,000 functions": await listing(),
-        "import": imported,
+        "import": importing(),
     }
 
 

@@ -14,6 +14,9 @@ from typing import Any
 from benchmarks.runner import Missing
 
 CATALOG_SERVER = Path(__file__).with_name("catalog_server.py")
+NOUNS = ("issue", "invoice", "branch", "customer", "ticket", "page", "build", "image", "alert")
+PER_SERVER = 500
+VERBS = ("create", "list", "update", "delete", "search", "export", "archive", "restore")
 
 
 def bench_folder() -> Path | None:
@@ -95,6 +98,9 @@ def catalogue(name: str, folder: Path) -> Catalogue:
     """
     if name in ("memory", "tracker"):
         return _example(name, folder)
+    if name.startswith("made_"):
+        servers, count = map(int, name.removeprefix("made_").split("x"))
+        return made(servers, count, folder)
     if name.startswith("first_"):
         return _first(int(name.removeprefix("first_")), folder)
     if name in ("projects_470", "toucan_5190"):
@@ -115,6 +121,45 @@ def _write(path: Path, tools: list[dict[str, Any]]) -> Path:
     ]
     path.write_text("".join(json.dumps(tool) + "\n" for tool in whole), encoding="utf-8")
     return path
+
+
+def made(servers: int, count: int, folder: Path) -> Catalogue:
+    """So many servers with so many tools each, as real ones are: a paragraph, four parameters."""
+    tools = [_made(f"server{s}", number) for s in range(servers) for number in range(count)]
+    name = f"made_{servers}x{count}"
+    return Catalogue(name, _write(folder / f"{name}.jsonl", tools))
+
+
+def beside(tools: int, folder: Path) -> Catalogue:
+    """So many made tools, on as many servers as have 500 each."""
+    servers = max(1, tools // PER_SERVER)
+    return made(servers, tools // servers, folder)
+
+
+def _made(server: str, number: int) -> dict[str, Any]:
+    verb, noun = VERBS[number % len(VERBS)], NOUNS[number // len(VERBS) % len(NOUNS)]
+    name = f"{verb}_{noun}_{number}"
+    properties = {
+        "project": {"type": "string", "description": f"The project of the {noun}."},
+        "id": {"type": "integer", "description": f"Which {noun}.", "minimum": 1},
+        "state": {"type": "string", "enum": ["open", "closed", "all"], "default": "open"},
+        "filter": {
+            "type": "object",
+            "properties": {
+                "author": {"type": "string", "description": "Login of the author."},
+                "since": {"type": "string", "format": "date-time"},
+            },
+        },
+    }
+    return {
+        "id": f"{server}.{name}",
+        "server": server,
+        "name": name,
+        "description": f"{verb.title()} one {noun} of {server}. The {noun} is found by its id "
+        "within the given project, and fields that are not given keep the value that they have. "
+        f"Returns the {noun} as it is afterwards, with its history.",
+        "inputSchema": {"type": "object", "properties": properties, "required": ["project"]},
+    }
 
 
 def _first(count: int, folder: Path) -> Catalogue:

@@ -2,35 +2,27 @@
 
 fastmcp_peer.py proxy CONFIG [bm25|regex|none] [PORT]    a proxy of an mcpServers file
 fastmcp_peer.py native CATALOGUE [bm25|regex] [markdown]  a server that has the tools itself
-fastmcp_peer.py rank CATALOGUE QUERIES [bm25|regex]       names found, one JSON line per query
-fastmcp_peer.py scale CATALOGUE COUNT                     cost of search with so many tools
+fastmcp_peer.py scale CATALOGUE COUNT QUERIES ranking|whole   cost of search with so many tools
+fastmcp_peer.py limit CONFIG BYTES                        a proxy that cuts long results
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import re
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fastmcp import FastMCP
+from fastmcp import Client, FastMCP
 from fastmcp.server import create_proxy
+from fastmcp.server.middleware.response_limiting import ResponseLimitingMiddleware
 from fastmcp.server.transforms.search import BM25SearchTransform, RegexSearchTransform
 from fastmcp.server.transforms.search.base import serialize_tools_for_output_markdown
 from fastmcp.tools.base import Tool, ToolResult
-
-QUERIES = (
-    "find a file by its name",
-    "send a message to the team",
-    "who is free today",
-    "archive an old invoice",
-    "translate a page into French",
-    "weather in the mountains tomorrow",
-)
 
 
 class Echo(Tool):
@@ -70,41 +62,38 @@ def native(path: str, kind: str, markdown: bool = False) -> FastMCP:
     return server
 
 
-def pattern(query: str) -> str:
-    """What a model would write for the regex search: the words, any of them."""
-    return "|".join(word for word in re.findall(r"\w+", query.lower()) if len(word) > 3) or query
-
-
-def words(kind: str, query: str) -> str:
-    return pattern(query) if kind == "regex" else query
-
-
-async def rank(path: str, queries: str, kind: str) -> None:
-    tools, chosen = tools_of(path), transform(kind)
-    chosen._max_results = 10
-    for query in _json(queries):
-        found = await chosen._search(tools, words(kind, query))
-        print(json.dumps([getattr(tool, "called", tool.name) for tool in found]))
-
-
-async def scale(path: str, count: int) -> None:
-    from fastmcp import Client
-
+async def scale(path: str, count: int, queries: list[str], kind: str) -> None:
+    """Cost of its search with so many tools: its ranking alone, or asked through a client."""
+    base = tools_of(path)[:5_000]
+    tools = [
+        tool.model_copy(update={"name": f"{tool.name}_{number // len(base)}"})
+        for number in range(count)
+        for tool in [base[number % len(base)]]
+    ]
+    before = time.perf_counter()
+    if kind == "ranking":
+        chosen = transform("bm25")
+        await timed(lambda query: chosen._search(tools, query), queries, before)
+        return
     server = FastMCP("catalogue")
-    base, before = tools_of(path), time.perf_counter()
-    for number in range(count):
-        tool = base[number % len(base)]
-        name = f"{tool.name}_{number // len(base)}"
-        server.add_tool(tool.model_copy(update={"name": name}))
+    for tool in tools:
+        server.add_tool(tool)
     server.add_transform(transform("bm25"))
     async with Client(server) as client:
-        await client.call_tool("search_tools", {"query": "create an issue"})
-        ready = time.perf_counter() - before
-        times: list[float] = []
-        for query in QUERIES:
-            began = time.perf_counter()
-            await client.call_tool("search_tools", {"query": query})
-            times.append(time.perf_counter() - began)
+        await timed(
+            lambda query: client.call_tool("search_tools", {"query": query}), queries, before
+        )
+
+
+async def timed(search: Callable[[str], Any], queries: list[str], before: float) -> None:
+    if not await search("create an issue"):
+        raise SystemExit("nothing was found")
+    ready = time.perf_counter() - before
+    times: list[float] = []
+    for query in queries:
+        began = time.perf_counter()
+        await search(query)
+        times.append(time.perf_counter() - began)
     figures = {"ready_s": ready, "search_ms": statistics.median(times) * 1e3}
     print(json.dumps({**figures, "memory_mb": _memory_mb()}))
 
@@ -119,7 +108,7 @@ def _memory_mb() -> float:
 
 
 def proxy(config: str, kind: str = "bm25", port: str | None = None) -> None:
-    server = create_proxy(json.loads(Path(config).read_text(encoding="utf-8")))
+    server = create_proxy(_json(config))
     if kind != "none":
         server.add_transform(transform(kind))
     if port is None:
@@ -128,15 +117,21 @@ def proxy(config: str, kind: str = "bm25", port: str | None = None) -> None:
         server.run("http", host="127.0.0.1", port=int(port), show_banner=False, log_level="ERROR")
 
 
+def limit(config: str, size: int) -> None:
+    server = create_proxy(_json(config))
+    server.add_middleware(ResponseLimitingMiddleware(max_size=size))
+    server.run(show_banner=False)
+
+
 def main(role: str, *given: str) -> None:
     if role == "proxy":
         proxy(*given)
     elif role == "native":
         native(given[0], given[1], "markdown" in given[2:]).run(show_banner=False)
-    elif role == "rank":
-        asyncio.run(rank(*given))
+    elif role == "limit":
+        limit(given[0], int(given[1]))
     else:
-        asyncio.run(scale(given[0], int(given[1])))
+        asyncio.run(scale(given[0], int(given[1]), _json(given[2]), given[3]))
 
 
 if __name__ == "__main__":

@@ -1,19 +1,17 @@
 """CPU per call of the governing layers, as JSON: `python benchmarks/govern_overhead.py`.
 
-Each figure is the median of several rounds, in microseconds of process time, with the cost of the
-bare handler taken off. The store is the one in memory.
+The cost of the bare handler is taken off. The store is the one in memory.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import statistics
 import time
-from collections.abc import Awaitable, Callable
 
 import anyio
 
+from benchmarks.timing import in_turn
 from pegboard.core.breaker import BreakerPolicy
 from pegboard.core.calls import Call, Caller, CallResult
 from pegboard.core.tools import Tool, constant
@@ -31,9 +29,7 @@ from pegboard.ports import Handler, Layer
 from pegboard.store.memory import MemoryStore
 from pegboard.tokens import count_tokens
 
-ROUNDS = 7
-CALLS = 3_000
-TARGETS = {"breaker": 20.0, "all": 100.0}
+CALLS = 1_000
 
 TOOL = Tool(
     name="search_issues",
@@ -87,49 +83,29 @@ def _failed_once(store: MemoryStore) -> Layer:
     return layer
 
 
-async def cost(handler: Handler, calls: int = CALLS) -> float:
-    """Microseconds of CPU per call."""
-    for _ in range(100):
-        await handler(CALL)
-    began = time.process_time()
-    for _ in range(calls):
-        await handler(CALL)
-    return (time.process_time() - began) / calls * 1e6
-
-
-async def median(handler: Handler) -> float:
-    return statistics.median([await cost(handler) for _ in range(ROUNDS)])
-
-
 async def store_costs() -> dict[str, float]:
     """The memory store's own verbs, in microseconds."""
     store = MemoryStore()
     await store.update("there", lambda _: {"failures": 1, "failed_at": 1.5})
-
-    async def timed(act: Callable[[], Awaitable[object]]) -> float:
-        began = time.process_time()
-        for _ in range(CALLS):
-            await act()
-        return (time.process_time() - began) / CALLS * 1e6
-
-    return {
-        "get_absent": await timed(lambda: store.get("absent")),
-        "get": await timed(lambda: store.get("there")),
-        "update": await timed(lambda: store.update("there", lambda v: v)),
-    }
+    return await in_turn(
+        {
+            "get_absent": lambda: store.get("absent"),
+            "get": lambda: store.get("there"),
+            "update": lambda: store.update("there", lambda v: v),
+        },
+        CALLS,
+    )
 
 
 async def measure() -> dict[str, object]:
-    bare = await median(answer)
-    found = {name: await median(compose(group, answer)) - bare for name, group in layers().items()}
-    rounded = {name: round(value, 2) for name, value in found.items()}
+    handlers = {"bare": answer} | {n: compose(group, answer) for n, group in layers().items()}
+    found = await in_turn({n: lambda h=h: h(CALL) for n, h in handlers.items()}, CALLS)
+    bare = found.pop("bare")
     return {
         "unit": "microseconds of CPU per call",
-        "calls": CALLS * ROUNDS,
-        "bare_handler": round(bare, 2),
-        "layers": rounded,
-        "memory_store": {k: round(v, 2) for k, v in (await store_costs()).items()},
-        "targets": {k: {"at_most": v, "met": rounded[k] <= v} for k, v in TARGETS.items()},
+        "bare_handler": bare,
+        "layers": {name: round(value - bare, 2) for name, value in found.items()},
+        "memory_store": await store_costs(),
     }
 
 

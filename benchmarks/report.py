@@ -6,21 +6,22 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from benchmarks import targets
 from benchmarks.losses import losses
-from benchmarks.runner import RESULTS, ROOT, busy, median, read
+from benchmarks.runner import QUESTIONS, RESULTS, ROOT, busy, median, read
 from benchmarks.tables import table
 
-QUESTIONS = ("tokens", "retrieval", "start", "calls", "results", "agent", "parts",
-             "company_gateway")  # fmt: skip
 TITLES = {
-    "tokens": "1. Tokens",
-    "retrieval": "2. Retrieval",
-    "start": "3. Start and memory",
-    "calls": "4. Calls",
-    "results": "5. Results",
-    "agent": "6. A simulated agent",
-    "parts": "7. Parts and their targets",
-    "company_gateway": "8. One board for a company",
+    "tokens": "Tokens",
+    "retrieval": "Retrieval",
+    "scale": "Search at scale",
+    "start": "Start and memory",
+    "calls": "Calls",
+    "soak": "A long series of calls",
+    "results": "Results",
+    "agent": "A simulated agent",
+    "parts": "Parts of a call",
+    "company_gateway": "One board for a company",
 }
 BEGIN, END = "<!-- numbers: make bench -->", "<!-- /numbers -->"
 HEAD = """# Benchmarks
@@ -37,8 +38,9 @@ $ python -m benchmarks --only tokens,agent --profile quick
 Catalogues and queries of other projects are not in this repository: `PEGBOARD_BENCH` names the
 folder that has them, and without it the example servers are measured. Contestants take turns within
 each round; a figure is the median of the rounds, with the lowest and highest in brackets. Every
-answer is checked: a contestant that did not do the work fails the run. Times are of a machine that
-may have been busy, as its load says below each table: read them against each other, in one table.
+answer is checked: a contestant that did not do the work fails the run. What does not depend on time
+(tokens, retrieval, results, the agent, memory over a long series) is measured in two lanes side by
+side, and what does alone. Read times against each other, in one table.
 """
 BUSY = (
     "**The machine was far too busy during this run: times and rates below say nothing, and are in"
@@ -62,9 +64,14 @@ def _question(name: str) -> Any:
 
 
 def page(found: dict[str, dict[str, Any]]) -> str:
-    parts = [HEAD, "## Contestants", contestants(found), "## Where we lose", losses(found)]
-    for name in QUESTIONS:
-        parts.append(f"## {TITLES[name]}")
+    parts = [
+        HEAD,
+        *("## Contestants", contestants(found)),
+        *("## Where we lose", losses(found)),
+        *("## Targets", targets.section(found)),
+    ]
+    for number, name in enumerate(QUESTIONS, 1):
+        parts.append(f"## {number}. {TITLES[name]}")
         if name not in found:
             parts.append("Not measured yet.")
             continue
@@ -100,7 +107,7 @@ def contestants(found: dict[str, dict[str, Any]]) -> str:
         "mcpproxy-go": "figures that it publishes itself, marked so; not run",
     }
     rows = [[name, versions.get(name, "not run"), text] for name, text in what.items()]
-    return table(["contestant", "version", "as"], rows)
+    return table(["contestant", "version", "as"], rows, words=3)
 
 
 def with_numbers(text: str, found: dict[str, dict[str, Any]]) -> str:
@@ -115,11 +122,13 @@ def with_numbers(text: str, found: dict[str, dict[str, Any]]) -> str:
 def numbers(found: dict[str, dict[str, Any]]) -> str:
     """The few figures that README shows, each from a result file."""
     rows = [
-        row for make in (_token_rows, _search_row, _start_row, _call_row) for row in make(found)
+        row
+        for make in (_token_rows, _search_row, _scale_row, _start_row, _call_row)
+        for row in make(found)
     ]
     if not rows:
         return "No benchmark has been run yet."
-    return table(["", "Pegboard", "beside it"], rows)
+    return table(["", "Pegboard", "beside it"], rows, words=3)
 
 
 Rows = list[list[str]]
@@ -131,14 +140,15 @@ def _token_rows(found: dict[str, dict[str, Any]]) -> Rows:
     for name, one in found.get("tokens", {}).get("catalogues", {}).items():
         if name not in ("mcpproxy_golden", "dust_mcp", "tracker") or "contestants" not in one:
             continue
-        by = {who: f for who, f in one["contestants"].items() if "first_definition" in f}
+        by = {who: f for who, f in one["contestants"].items() if f.get("first_definition")}
         beside = ", ".join(
             f"{_short(who)} {f['first_definition']:,}"
             for who, f in by.items()
             if who.split()[0] in ("fastmcp", "mcp-compressor", "lazy-mcp")
             or who == "pegboard eager"
         )
-        title = f"tokens until a tool can be called, {one['tools']} tools, {one['servers']} servers"
+        servers = f"{one['servers']} server{'s' if one['servers'] > 1 else ''}"
+        title = f"tokens until a tool can be called, {one['tools']} tools, {servers}"
         rows.append([title, f"{by['pegboard proxy']['first_definition']:,}", beside])
     return rows
 
@@ -152,10 +162,24 @@ def _search_row(found: dict[str, dict[str, Any]]) -> Rows:
     for name, one in found.get("retrieval", {}).get("sets", {}).items():
         if name not in ("mcpproxy_golden", "everyday") or "rankers" not in one:
             continue
-        theirs = one["rankers"].get("fastmcp bm25", {}).get("recall@5")
+        theirs = one["rankers"].get("FastMCP BM25", {}).get("recall@5")
         title = f"right tool among the first five, `{name}`, {one['queries']} queries, %"
         beside = f"fastmcp bm25 {theirs}" if theirs is not None else "-"
         rows.append([title, str(one["rankers"]["pegboard"]["recall@5"]), beside])
+    return rows
+
+
+def _scale_row(found: dict[str, dict[str, Any]]) -> Rows:
+    sizes = found.get("scale", {}).get("sizes", {})
+    rows: Rows = []
+    for count in ("5000", "100000") if sizes and not busy(found["scale"]) else ():
+        by = {
+            w: median(f["search_ms"]) for w, f in sizes.get(count, {}).items() if "search_ms" in f
+        }
+        if "pegboard" in by:
+            ours = by.pop("pegboard")
+            beside = ", ".join(f"{who} {ms:.3g}" for who, ms in by.items())
+            rows.append([f"one search among {int(count):,} tools, ms", f"{ours:.3g}", beside])
     return rows
 
 

@@ -12,6 +12,7 @@ import time
 from typing import Any
 
 from benchmarks.results_data import fifty_kilobytes, listings
+from benchmarks.timing import Act, in_turn
 from pegboard.core.calls import Call, CallResult, Shape
 from pegboard.core.tools import Tool, constant
 from pegboard.dispatch.cache import CachePolicy, cache_layer
@@ -30,12 +31,14 @@ ORDINARY: dict[str, Any] = {"items": listings(5)["issues"]["items"], "total": 5}
 async def main() -> None:
     small, large = CallResult.json(ORDINARY), CallResult.json(fifty_kilobytes())
     fields = Shape(include_fields=("number", "title"))
-    timed = {
-        "ordinary result": await overhead(small, Shape()),
-        "ordinary result, two fields": await overhead(small, fields),
-        "50 KB, two fields": await overhead(large, fields),
-        "50 KB, kept": await overhead(large, Shape()),
-    }
+    timed = await overhead(
+        {
+            "ordinary result": (small, Shape()),
+            "ordinary result, two fields": (small, fields),
+            "50 KB, two fields": (large, fields),
+            "50 KB, kept": (large, Shape()),
+        }
+    )
     print(
         json.dumps(
             {
@@ -61,15 +64,15 @@ def layered(result: CallResult) -> Handler:
     return compose(layers, run)
 
 
-async def overhead(result: CallResult, shape: Shape, times: int = 100) -> float:
-    """Milliseconds of the quickest call; what runs inside takes none."""
+async def overhead(cases: dict[str, tuple[CallResult, Shape]]) -> dict[str, float]:
+    """Milliseconds of CPU that the layers add; what runs inside takes none."""
+    acts = {name: _act(*case) for name, case in cases.items()}
+    return {name: round(us / 1e3, 3) for name, us in (await in_turn(acts, 30)).items()}
+
+
+def _act(result: CallResult, shape: Shape) -> Act:
     handler, call = layered(result), Call(TOOL, {"q": "open"}, shape=shape)
-    least = float("inf")
-    for _ in range(times):
-        started = time.perf_counter()
-        await handler(call)
-        least = min(least, time.perf_counter() - started)
-    return round(1000 * least, 3)
+    return lambda: handler(call)
 
 
 async def spilled() -> dict[str, Any]:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
-from collections.abc import Callable
 from typing import Any
 
 from benchmarks.results_data import fifty_kilobytes
+from benchmarks.timing import milliseconds
 from examples.memory import RICH_EPISODE, build_board
 from pegboard import Pegboard
 from pegboard.core.json import compact
@@ -84,21 +83,13 @@ def times() -> dict[str, Any]:
     fields = ("number", "title", "user.login")
     return {
         "bytes": len(compact(value)),
-        "three fields, ms": best(lambda: project(value, fields)),
-        "wildcard, ms": best(lambda: project(value, ("items[].*.login", "items[].number"))),
-        "JMESPath, ms": best(lambda: select(value, "items[*].{n: number, who: user.login}")),
-        "10,000 paths, ms": best(lambda: project(value, many), 5),
+        "three fields, ms": milliseconds(lambda: project(value, fields)),
+        "wildcard, ms": milliseconds(lambda: project(value, ("items[].*.login", "items[].number"))),
+        "JMESPath, ms": milliseconds(
+            lambda: select(value, "items[*].{n: number, who: user.login}")
+        ),
+        "10,000 paths, ms": milliseconds(lambda: project(value, many), 5),
     }
-
-
-def best(run: Callable[[], object], times: int = 100) -> float:
-    """Milliseconds of the quickest run: the one that nothing else disturbed."""
-    least = float("inf")
-    for _ in range(times):
-        started = time.perf_counter()
-        run()
-        least = min(least, time.perf_counter() - started)
-    return round(1000 * least, 3)
 
 
 if __name__ == "__main__":

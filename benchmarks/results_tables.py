@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from benchmarks.results_data import listings
-from benchmarks.results_projection import best
+from benchmarks.timing import milliseconds
 from pegboard.core.json import compact
 from pegboard.core.tables import decode_table, encode_table
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
@@ -26,8 +26,8 @@ def main() -> None:
     issues = listings(200)["issues"]
     time = {
         "bytes": len(compact(issues)),
-        "encode, ms": best(lambda: encode_table(issues), 30),
-        "decode, ms": best(lambda: decode_table(encode_table(issues) or ""), 30),
+        "encode, ms": milliseconds(lambda: encode_table(issues), 30),
+        "decode, ms": milliseconds(lambda: decode_table(encode_table(issues) or ""), 30),
     }
     print(json.dumps({"tokenizer": DEFAULT_TOKENIZER, "tokens": found, "time": time}, indent=2))
 

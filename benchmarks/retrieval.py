@@ -1,194 +1,243 @@
-"""Does search find the right tool, and what does it cost with 50 to 100,000 tools?"""
+"""Does search find the right tool, and does it say so when there is none?
+
+Every set is judged by `pegboard.measure.evaluate`, whose rankers stand side by side over the same
+queries. Sets that our models never learned from stand apart from those that they did. Intervals are
+95 % of 2,000 paired bootstraps of the difference to FastMCP's BM25.
+"""
 
 from __future__ import annotations
 
 import json
-import math
-import os
-import re
-import statistics
-import subprocess
-import sys
-import tempfile
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from benchmarks.contestants import FASTMCP, peer
-from benchmarks.data import Catalogue, catalogue
-from benchmarks.plots import bars, lines
-from benchmarks.runner import ROOT, Missing, Profile, WrongAnswer, interleave, median, say
-from benchmarks.tables import table
+import numpy as np
 
-OURS = Path(__file__).with_name("rank_ours.py")
-PUBLISHED = {"mcpproxy_golden": {"mcpproxy-go (published, not run)": [42, 68, 79, None]}}
-"""Its own evaluation on its own set, recall@1/5/10; we did not run it."""
+from benchmarks.contestants import VECTORS
+from benchmarks.data import data
+from benchmarks.plots import bars
+from benchmarks.runner import Missing, Profile, say
+from benchmarks.tables import table
+from pegboard.adapters.catalog_file import read_catalog
+from pegboard.core.search import SearchIndex
+from pegboard.core.tools import Catalog
+from pegboard.embed.finder import Finder
+from pegboard.embed.local import LocalMeanings
+from pegboard.measure.evaluate import (
+    Judged,
+    Ranker,
+    fastmcp_rankers,
+    ours,
+    plain_bm25,
+    quality,
+    read_queries,
+)
+
+VALIDATE = ("mcpproxy_golden", "azure_mcp", "dust_mcp", "everyday")
+TRAINED = ("toollinkos_main", "metatool_single", "bfcl_v3", "sealtools_dev")
+KINDS = {"never learned from": VALIDATE, "may be learned from": TRAINED}
+MEASURES = {
+    "recall@1": "recall_1",
+    "recall@5": "recall_5",
+    "recall@10": "recall_10",
+    "hit@5": "hit_5",
+    "ndcg@10": "ndcg_10",
+}
+BASE = "FastMCP BM25"
+FASTMCP = (BASE, "FastMCP regex")
+PUBLISHED = {"mcpproxy_golden": {"recall@1": 42, "recall@5": 68, "recall@10": 79}}
+"""What mcpproxy-go says of itself on its own set; we did not run it."""
+DRAWS = 2_000
+REFUSED = 150
+"""At most so many queries of each kind when refusals are counted."""
+OFF_TOPIC = (  # queries of one set over the tools of another, which cannot answer them
+    ("metatool_single", "azure_mcp"),
+    ("toollinkos_main", "azure_mcp"),
+    ("bfcl_v3", "mcpproxy_golden"),
+)
+
+Rows = np.ndarray[Any, Any]
 
 
 def measure(profile: Profile) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        sets = {one: _of_set(one, folder, profile) for one in profile.sets}
-        return {"sets": sets, "scale": _scale(folder, profile)}
-
-
-def _of_set(name: str, folder: Path, profile: Profile) -> dict[str, Any]:
-    say(f"  {name}")
-    try:
-        tools = catalogue(name, folder)
-    except Missing as exc:
-        return {"missing": str(exc)}
-    step = max(1, len(tools.queries) // profile.queries)
-    asked = tools.queries[::step][: profile.queries]
-    path = folder / "queries.json"
-    path.write_text(json.dumps([query["query"] for query in asked]), encoding="utf-8")
-    figures: dict[str, Any] = {}
-    for who, rank in _rankers(tools, path).items():
+    found: dict[str, Any] = {}
+    indexes: dict[str, SearchIndex] = {}
+    began = time.perf_counter()
+    for name in profile.sets:
         try:
-            figures[who] = quality(tools, asked, rank())
+            indexes[name] = index_of(name)
         except Missing as exc:
-            figures[who] = {"missing": str(exc)}
-    return {"tools": len(tools.tools), "queries": len(asked), "rankers": figures}
-
-
-def _rankers(tools: Catalogue, queries: Path) -> Mapping[str, Any]:
-    fast = [str(FASTMCP), "rank", str(tools.path), str(queries)]
+            found[name] = {"missing": str(exc)}
+    seconds = time.perf_counter() - began
+    say(f"  all vectors after {seconds:.0f} s")
+    rows: dict[str, dict[str, Rows]] = {}
+    for name, index in indexes.items():
+        say(f"  {name}")
+        queries = asked(name, profile.queries)
+        rows[name] = {who: per_query(rank, queries) for who, rank in rankers(index).items()}
+        found[name] = _figures(rows[name]) | {"tools": len(index.catalog), "queries": len(queries)}
     return {
-        "pegboard": lambda: run([sys.executable, str(OURS), *fast[1:]]),
-        "fastmcp bm25": lambda: run([peer("python"), *fast, "bm25"]),
-        "fastmcp regex": lambda: run([peer("python"), *fast, "regex"]),
-        "plain bm25": lambda: plain_bm25(tools, json.loads(queries.read_text(encoding="utf-8"))),
+        "vectors_s": round(seconds, 1),
+        "sets": {name: found[name] for name in profile.sets},
+        "means": _means(rows),
+        "refusals": refusals(indexes),
     }
 
 
-def run(command: list[str]) -> list[Any]:
-    """The JSON lines that a program prints."""
-    paths = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
-    env = {**os.environ, "PYTHONPATH": paths} if command[0] == sys.executable else None
-    ended = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        raise WrongAnswer(f"{command} failed: {ended.stderr[-500:]}")
-    return [json.loads(line) for line in ended.stdout.splitlines()]
+def index_of(name: str) -> SearchIndex:
+    catalog = Catalog(read_catalog(data(f"sets/{name}/tools.jsonl")))
+    return Finder(LocalMeanings(VECTORS)).prepare(catalog)
 
 
-def quality(
-    tools: Catalogue, asked: Sequence[Mapping[str, Any]], ranked: Sequence[Sequence[str]]
-) -> dict[str, float]:
-    """Recall at 1, 5 and 10, and nDCG at 10, in percent, the mean over queries."""
-    if len(ranked) != len(asked):
-        raise WrongAnswer(f"{len(ranked)} rankings for {len(asked)} queries")
-    ids = {f"{tool['server']}/{tool['name']}": tool["id"] for tool in tools.tools}
-    found = [[ids.get(name) for name in ranking] for ranking in ranked]
-    pairs = [(set(q["relevant"]), ranking) for q, ranking in zip(asked, found, strict=True)]
+def asked(name: str, most: int) -> list[Judged]:
+    queries = read_queries(data(f"sets/{name}/queries.jsonl"))
+    return queries if len(queries) <= most else random.Random(0).sample(queries, most)
+
+
+def rankers(index: SearchIndex) -> dict[str, Ranker]:
+    without = SearchIndex.build(index.catalog, LocalMeanings())
     return {
-        **{f"recall@{k}": percent([recall(r, f, k) for r, f in pairs]) for k in (1, 5, 10)},
-        "hit@1": percent([float(bool(r & set(f[:1]))) for r, f in pairs]),
-        "ndcg@10": percent([ndcg(r, f) for r, f in pairs]),
+        "pegboard": ours(index),
+        "pegboard, no vectors yet": ours(without),
+        **fastmcp_rankers(index.catalog),
+        "plain BM25": plain_bm25(index.catalog),
     }
 
 
-def percent(values: Sequence[float]) -> float:
-    return round(100 * statistics.mean(values), 1)
+def per_query(ranker: Ranker, queries: Sequence[Judged]) -> Rows:
+    judged = [quality(ranker(q.query), q.relevant) for q in queries]
+    return 100 * np.array([[one[key] for key in MEASURES.values()] for one in judged])
 
 
-def recall(relevant: set[str], found: Sequence[str | None], k: int) -> float:
-    """The part of the right tools that is among the first k."""
-    return len(relevant & set(found[:k])) / len(relevant)
+def interval(gain: Rows) -> list[float]:
+    """Where the mean gain lies, 95 % of the draws."""
+    draws = np.random.default_rng(0).integers(0, len(gain), (DRAWS, len(gain)))
+    low, high = np.percentile(gain[draws].mean(axis=1), [2.5, 97.5])
+    return [round(float(low), 1), round(float(high), 1)]
 
 
-def ndcg(relevant: set[str], found: Sequence[str | None], k: int = 10) -> float:
-    gain = sum(1 / math.log2(i + 2) for i, id in enumerate(found[:k]) if id in relevant)
-    best = sum(1 / math.log2(i + 2) for i in range(min(k, len(relevant))))
-    return gain / best
+def _figures(rows: Mapping[str, Rows]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for who, row in rows.items():
+        found[who] = dict(zip(MEASURES, row.mean(axis=0).round(1).tolist(), strict=True))
+        if BASE in rows and who != BASE:
+            gain = row - rows[BASE]
+            for at, name in enumerate(MEASURES):
+                if name in ("recall@5", "ndcg@10"):
+                    found[who][f"{name} gain"] = interval(gain[:, at])
+    for who in FASTMCP:
+        found.setdefault(who, {"missing": "fastmcp is not installed beside pegboard"})
+    return {"rankers": found}
 
 
-def plain_bm25(tools: Catalogue, queries: Sequence[str]) -> list[list[str]]:
-    """BM25 as in a textbook over name, description and parameter names: the least one can do."""
-    texts = [
-        Counter(words(f"{t['name']} {t.get('description') or ''} {' '.join(parameters(t))}"))
-        for t in tools.tools
-    ]
-    names = [f"{tool['server']}/{tool['name']}" for tool in tools.tools]
-    average = statistics.mean(sum(text.values()) for text in texts)
-    holding = Counter(word for text in texts for word in text)
-    total = len(texts)
-
-    def score(text: Counter[str], query: Sequence[str]) -> float:
-        length = 1.5 * (0.25 + 0.75 * sum(text.values()) / average)
-        return sum(
-            math.log(1 + (total - holding[w] + 0.5) / (holding[w] + 0.5))
-            * text[w] * 2.5 / (text[w] + length)
-            for w in query if w in text
-        )  # fmt: skip
-
-    ranked: list[list[str]] = []
-    for query in queries:
-        asked = words(query)
-        scores = [(score(text, asked), -i) for i, text in enumerate(texts)]
-        best = sorted((s for s in scores if s[0] > 0), reverse=True)[:10]
-        ranked.append([names[-i] for _, i in best])
-    return ranked
-
-
-def words(text: str) -> list[str]:
-    return re.findall(r"[a-z0-9]+", text.lower())
-
-
-def parameters(tool: Mapping[str, Any]) -> list[str]:
-    return list((tool.get("inputSchema") or {}).get("properties") or {})
-
-
-def _scale(folder: Path, profile: Profile) -> dict[str, Any]:
-    say("  scale")
-    try:
-        base = catalogue("toucan_5190", folder)
-    except Missing:
-        base = catalogue("tracker", folder)
-    path, found = str(base.path), {}
-    for count in profile.scale:
-        ours = [sys.executable, str(OURS), "scale", path, str(count)]
-        rounds = profile.rounds if count <= 5_000 else 1
-        contestants = {"pegboard": lambda c=ours: run(c)[0]}
-        theirs = [str(FASTMCP), "scale", path, str(count)]
-        contestants["fastmcp bm25"] = lambda c=theirs: run([peer("python"), *c])[0]
-        found[str(count)] = interleave(contestants, rounds)
+def _means(rows: Mapping[str, Mapping[str, Rows]]) -> dict[str, Any]:
+    """The mean of the sets' means, for each kind of set."""
+    found: dict[str, Any] = {}
+    for kind, names in {**KINDS, "all": (*VALIDATE, *TRAINED)}.items():
+        there = [rows[name] for name in names if name in rows]
+        whos = there[0] if len(there) == len(names) else {}  # a mean of some would mislead
+        found[kind] = {
+            who: dict(
+                zip(
+                    MEASURES,
+                    np.mean([one[who].mean(axis=0) for one in there], axis=0).round(1).tolist(),
+                    strict=True,
+                )
+            )
+            for who in whos
+        }
     return found
 
 
+def refusals(indexes: Mapping[str, SearchIndex]) -> dict[str, Any]:
+    """Empty answers in percent: to what can be answered, to near misses, to what is elsewhere."""
+    cases: dict[str, tuple[str, list[str]]] = {
+        f"answerable: {name}": (name, [q.query for q in asked(name, REFUSED)]) for name in indexes
+    }
+    if "everyday" in indexes:
+        lines = data("sets/everyday/unanswerable.jsonl").read_text(encoding="utf-8").splitlines()
+        near = [json.loads(line)["query"] for line in lines]
+        cases["not answerable, near misses: everyday"] = ("everyday", near)
+    for source, target in OFF_TOPIC:
+        if source in indexes and target in indexes:
+            queries = [q.query for q in asked(source, REFUSED)]
+            cases[f"not answerable: {source} over {target}"] = (target, queries)
+    return {case: _empty(indexes[name], queries) for case, (name, queries) in cases.items()}
+
+
+def _empty(index: SearchIndex, queries: Sequence[str]) -> dict[str, float]:
+    rank: dict[str, Callable[[str], Sequence[Any]]] = {
+        "pegboard": index.search,
+        **{w: r for w, r in fastmcp_rankers(index.catalog).items() if w == BASE},
+    }
+    return {
+        who: round(100 * sum(not search(q) for q in queries) / len(queries), 1)
+        for who, search in rank.items()
+    }
+
+
 def section(figures: dict[str, Any]) -> str:
-    head = ["set", "ranker", "recall@1", "recall@5", "recall@10", "nDCG@10"]
+    parts = [
+        "In percent, the mean over queries; recall is the part of the right tools among the first"
+        " k, hit whether any is. In brackets where the gain over FastMCP's BM25 lies, by paired"
+        " bootstrap, 95 %. *No vectors yet* is our answer in the first seconds of a new catalogue,"
+        " before the model has read it. A regex is made of a query's words of more than three"
+        " letters.",
+        _means_table(figures["means"]),
+    ]
+    for kind, names in KINDS.items():
+        there = {name: figures["sets"][name] for name in names if name in figures["sets"]}
+        parts.append(f"**Sets that our models {_kind(kind)}**\n\n{_sets_table(there)}")
+    parts.append(
+        "Empty answers, in percent: few are wanted where a tool answers the query, many where none"
+        f" does.\n\n{_refusal_table(figures['refusals'])}"
+    )
+    return "\n\n".join(parts)
+
+
+def _kind(kind: str) -> str:
+    return "never learned from" if kind == "never learned from" else "may have learned from"
+
+
+def _means_table(means: dict[str, Any]) -> str:
+    rows = [
+        [f"sets {kind}" if kind != "all" else "all sets", who, *(f[key] for key in MEASURES)]
+        for kind, by in means.items()
+        for who, f in by.items()
+    ]
+    return "The mean of the sets:\n\n" + table(["mean of", "ranker", *MEASURES], rows, words=2)
+
+
+def _sets_table(sets: dict[str, Any]) -> str:
     rows: list[list[Any]] = []
-    for name, one in figures["sets"].items():
+    for name, one in sets.items():
         if one.get("missing"):
-            rows.append([name, one["missing"], None, None, None, None])
+            rows.append([name, one["missing"], *[None] * len(MEASURES)])
             continue
         title = f"{name} ({one['tools']:,} tools, {one['queries']} queries)"
-        for who, f in one["rankers"].items():
-            keys = ("recall@1", "recall@5", "recall@10", "ndcg@10")
-            rows.append([title, who, *(f.get(key) for key in keys)])
-        rows += [[title, who, *f] for who, f in PUBLISHED.get(name, {}).items()]
-    return (
-        "In percent, the mean over queries, evenly taken from each set; recall is the part of the"
-        " right tools among the first k. Every set is a development set, and the last four may be"
-        " trained on. A regex is made of a query's words of more than three letters.\n\n"
-        f"{table(head, rows)}\n\n{_scale_table(figures['scale'])}"
-    )
+        rows += [[title, who, *_cells(f)] for who, f in one["rankers"].items()]
+        if name in PUBLISHED:
+            cells = (PUBLISHED[name].get(key) for key in MEASURES)
+            rows.append([title, "mcpproxy-go (published, not run)", *cells])
+    return table(["set", "ranker", *MEASURES], rows, words=2)
 
 
-def _scale_table(scale: dict[str, Any]) -> str:
-    head = ["tools", "ranker", "first answer after, s", "search, ms", "memory, MB"]
-    rows = [
-        [f"{int(count):,}", who, f["ready_s"], f["search_ms"], f["memory_mb"]]
-        for count, one in scale.items()
-        for who, f in one.items()
-        if "ready_s" in f
+def _cells(f: dict[str, Any]) -> list[Any]:
+    if "missing" in f:
+        return [f"not run: {f['missing']}", *[None] * (len(MEASURES) - 1)]
+    return [
+        f"{f[key]} ({f[f'{key} gain'][0]:+} to {f[f'{key} gain'][1]:+})"
+        if f"{key} gain" in f
+        else f[key]
+        for key in MEASURES
     ]
-    return (
-        "Tools of real servers, repeated under other names, in a process of their own; the median"
-        " of the searches after the first. FastMCP is asked in memory, without a connection.\n\n"
-        + table(head, rows)
-    )
+
+
+def _refusal_table(found: dict[str, Any]) -> str:
+    rows = [[case, f["pegboard"], f.get(BASE)] for case, f in found.items()]
+    return table(["queries", "pegboard", BASE], rows)
 
 
 def plots(figures: dict[str, Any]) -> dict[str, str]:
@@ -197,15 +246,4 @@ def plots(figures: dict[str, Any]) -> dict[str, str]:
         for name, one in figures["sets"].items()
         if "rankers" in one
     }
-    series = {
-        who: [
-            (int(count), median(one[who]["search_ms"]))
-            for count, one in figures["scale"].items()
-            if "search_ms" in one.get(who, {})
-        ]
-        for who in ("pegboard", "fastmcp bm25")
-    }
-    return {
-        "retrieval": bars("The right tool among the first five", groups, unit="recall@5, percent"),
-        "search_time": lines("One search", series, across="tools", unit="milliseconds"),
-    }
+    return {"retrieval": bars("The right tool among the first five", groups, unit="recall@5, %")}

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+QUESTIONS = ("tokens", "retrieval", "scale", "start", "calls", "soak", "results", "agent", "parts",
+             "company_gateway")  # fmt: skip
 RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parents[1]
 
@@ -39,7 +41,7 @@ class Profile:
     queries: int
     """At most so many queries of each retrieval set."""
     tasks: int
-    """Tasks of each set that the simulated agent solves."""
+    """Tasks of each catalogue that are walked, for their tokens and for their success."""
     catalogues: tuple[str, ...]
     sets: tuple[str, ...]
     played: tuple[str, ...]
@@ -47,6 +49,7 @@ class Profile:
     scale: tuple[int, ...]
     servers: tuple[int, ...]
     calls: int
+    """Calls of each contestant in a round."""
     sizes: tuple[int, ...]
     clients: tuple[int, ...]
     soak: int
@@ -57,15 +60,15 @@ SETS = ("mcpproxy_golden", "azure_mcp", "dust_mcp", "everyday", "toollinkos_main
 FULL = Profile(
     name="full",
     rounds=3,
-    queries=200,
-    tasks=30,
+    queries=300,
+    tasks=20,
     catalogues=("first_20", "first_30", "memory", "mcpproxy_golden", "tracker", "azure_mcp",
                 "projects_470", "dust_mcp", "toucan_5190"),
     sets=SETS,
     played=SETS[:4],
     scale=(50, 500, 5_000, 20_000, 100_000),
     servers=(1, 7, 70),
-    calls=300,
+    calls=120,
     sizes=(50, 5_000),
     clients=(1, 10, 100, 500),
     soak=100_000,
@@ -73,17 +76,17 @@ FULL = Profile(
 QUICK = Profile(
     name="quick",
     rounds=1,
-    queries=100,
-    tasks=12,
+    queries=60,
+    tasks=6,
     catalogues=("first_20", "mcpproxy_golden", "tracker", "dust_mcp"),
     sets=SETS[:4],
     played=("mcpproxy_golden", "everyday"),
     scale=(50, 5_000),
     servers=(1, 7),
-    calls=100,
+    calls=50,
     sizes=(50,),
-    clients=(1, 50),
-    soak=5_000,
+    clients=(1, 20),
+    soak=2_000,
 )
 PROFILES = {profile.name: profile for profile in (FULL, QUICK)}
 
@@ -120,6 +123,17 @@ def interleave(
     return {name: together(ones) for name, ones in found.items() if ones} | {
         name: {"missing": reason} for name, reason in missing.items()
     }
+
+
+def gathered(acts: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    """What each act gives, one after another; where a part is not on this machine, that it is."""
+    found: dict[str, Any] = {}
+    for name, act in acts.items():
+        try:
+            found[name] = act()
+        except Missing as exc:
+            found[name] = {"missing": str(exc)}
+    return found
 
 
 def together(rounds: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:

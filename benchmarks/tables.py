@@ -8,9 +8,9 @@ from typing import Any
 from benchmarks.plots import short
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A table whose first column is words and whose others are figures."""
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]], words: int = 1) -> str:
+    """A table whose first columns are words and whose others are figures."""
+    lines = [head, [*["---"] * words, *["---:"] * (len(head) - words)], *rows]
     return "\n".join("| " + " | ".join(cell(value) for value in line) + " |" for line in lines)
 
 

@@ -3,97 +3,53 @@
 from __future__ import annotations
 
 import statistics
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contestants import Contestant, Ledger, Task, everyone, listing_of
-from benchmarks.data import Catalogue, catalogue
+from benchmarks.contestants import PREPARED, Pegboard, listing_of
+from benchmarks.data import Catalogue
 from benchmarks.plots import bars
-from benchmarks.runner import Missing, Profile, say
+from benchmarks.runner import Profile
 from benchmarks.tables import table
-from benchmarks.walks import tasks_of, walk
+from benchmarks.walks import CACHED, TOOLS_USED, TURNS, Played, by_everyone, over, tasks_of
 from pegboard import count_tokens
 from pegboard.tokens import DEFAULT_TOKENIZER
 
-TURNS = 10
-TOOLS_USED = (1, 3, 10)
-CACHED = 0.1
-"""What a token costs that the provider has cached, against one that it has not."""
+LISTED_ONLY = ("stub", "dynamic")
+"""Faces of which the list is counted and no walk made: what follows depends on the client."""
 
 
 def measure(profile: Profile) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for name in profile.catalogues:
-            say(f"  {name}")
-            try:
-                found[name] = of_catalogue(catalogue(name, Path(folder)), Path(folder), profile)
-            except Missing as exc:
-                found[name] = {"missing": str(exc)}
     return {
         "tokenizer": DEFAULT_TOKENIZER,
         "turns": TURNS,
         "cached_price": CACHED,
-        "catalogues": found,
+        "catalogues": over(
+            profile.catalogues, lambda tools, folder: of_catalogue(tools, folder, profile.tasks)
+        ),
     }
 
 
-def of_catalogue(tools: Catalogue, folder: Path, profile: Profile) -> dict[str, Any]:
-    tasks = tasks_of(tools, max(10, profile.tasks // 2))
-    figures: dict[str, Any] = {}
-    for contestant in everyone():
-        try:
-            figures[contestant.name] = of_contestant(contestant, tools, folder, tasks)
-        except Missing as exc:
-            figures[contestant.name] = {"missing": str(exc)}
+def of_catalogue(tools: Catalogue, folder: Path, count: int) -> dict[str, Any]:
+    tasks = tasks_of(tools, count)
+    figures = by_everyone(tools, folder, tasks, of_contestant)
+    for face in LISTED_ONLY:
+        with Pegboard(face).start(tools, folder) as process:
+            figures[f"pegboard {face}"] = {"list": count_tokens(listing_of(process))}
     size = {"tools": len(tools.tools), "servers": len(tools.servers), "tasks": len(tasks)}
     return {**size, "contestants": figures}
 
 
-def of_contestant(
-    contestant: Contestant, tools: Catalogue, folder: Path, tasks: Sequence[Task]
-) -> dict[str, Any]:
-    with contestant.start(tools, folder) as process:
-        text = listing_of(process)
-        listing = count_tokens(text)
-        walks = [walk(contestant, Ledger(process, tools, text), task) for task in tasks]
-        sessions = {
-            str(k): session(contestant, Ledger(process, tools, text), tasks, k) for k in TOOLS_USED
-        }
-    searches = [s.received for w in walks for s in w.steps if s.kind in ("search", "list")]
+def of_contestant(played: Played) -> dict[str, Any]:
+    searches = [s.received for w in played.walks for s in w.steps if s.kind in ("search", "list")]
+    solved = [walk.until_callable for walk in played.walks if walk.right]
     return {
-        "list": listing,
-        "first_definition": listing + round(statistics.median(w.until_callable for w in walks)),
+        "list": played.listing,
+        "solved": round(100 * len(solved) / len(played.walks), 1),
+        "first_definition": played.listing + round(statistics.median(solved)) if solved else None,
         "largest_answer": max(searches, default=0),
-        "sessions": sessions,
+        "sessions": played.sessions,
     }
-
-
-def session(
-    contestant: Contestant, ledger: Ledger, tasks: Sequence[Task], tools_used: int
-) -> dict[str, int]:
-    """Input tokens of ten turns, of which the first so many use one tool each.
-
-    Every request carries all that was said before. With the prompt cache, what an earlier request
-    carried costs a tenth; all contestants here keep their list, and so the cache.
-    """
-    context = count_tokens(ledger.listing)
-    plain = cached = 0.0
-    known = 0
-    for turn in range(TURNS):
-        task = tasks[turn % len(tasks)]
-        context += count_tokens(task.query)
-        before = len(ledger.steps)
-        if turn < tools_used:
-            walk(contestant, ledger, task)
-        for step in [*ledger.steps[before:], None]:
-            plain += context
-            cached += (context - known) + known * CACHED
-            known = context
-            context += step.sent + step.received if step else 0
-    return {"plain": round(plain), "cached": round(cached)}
 
 
 def section(figures: dict[str, Any]) -> str:
@@ -101,10 +57,13 @@ def section(figures: dict[str, Any]) -> str:
         f"Tokens are `{figures['tokenizer']}`, counted over what a model reads: name, description"
         " and parameters of each listed tool as compact JSON, the text of each answer, and what it"
         " has to write to ask. *Definition* is the list and everything read and written until the"
-        f" right tool can be called (median). A session has {figures['turns']} turns, of which k"
-        " use a tool each; every request carries the whole conversation; with the prompt cache a"
-        f" token that an earlier request carried counts {figures['cached_price']}. FastMCP shows 5"
-        " matches and Pegboard up to 10, as they do by default. A reader is assumed who picks the"
+        " right tool can be called: the median of the tasks that were solved, whose share stands"
+        " before it. A task that is not solved ends early, and so makes a session look cheap."
+        f" A session has {figures['turns']} turns, of which k use a tool each; every request carries"
+        " the whole conversation; with the prompt cache a token that an earlier one carried counts"
+        f" {figures['cached_price']}. FastMCP shows 5"
+        " matches and Pegboard up to 10, as they do by default; over"
+        f" {PREPARED:,} tools it still makes its vectors meanwhile. A reader is assumed who picks the"
         " right server or category at first sight, which favours those that have no search.",
     ]
     for name, one in figures["catalogues"].items():
@@ -115,25 +74,32 @@ def section(figures: dict[str, Any]) -> str:
 def _catalogue(name: str, one: dict[str, Any]) -> str:
     if one.get("missing"):
         return f"**{name}**: {one['missing']}."
-    head = ["contestant", "list", "definition", "largest answer",
+    head = ["contestant", "list", "solved, %", "definition", "largest answer",
             *[f"session k={k}" for k in TOOLS_USED],
             *[f"cached k={k}" for k in TOOLS_USED]]  # fmt: skip
-    rows = [
-        [who, f["list"], f["first_definition"], f["largest_answer"],
-         *[f["sessions"][str(k)]["plain"] for k in TOOLS_USED],
-         *[f["sessions"][str(k)]["cached"] for k in TOOLS_USED]]
-        if "list" in f else [who, f"not run: {f['missing']}"] + [None] * 8
-        for who, f in one["contestants"].items()
-    ]  # fmt: skip
+    rows = [[who, *_row(f)] for who, f in one["contestants"].items()]
     servers = f"{one['servers']} server{'s' if one['servers'] > 1 else ''}"
     return f"**{name}**: {one['tools']:,} tools, {servers}\n\n{table(head, rows)}"
+
+
+def _row(f: dict[str, Any]) -> list[Any]:
+    if "missing" in f:
+        return [f"not run: {f['missing']}", *[None] * 9]
+    sessions = f.get("sessions", {})
+    return [
+        f["list"],
+        f.get("solved"),
+        f.get("first_definition"),
+        f.get("largest_answer"),
+        *(sessions.get(str(k), {}).get(price) for price in ("plain", "cached") for k in TOOLS_USED),
+    ]
 
 
 def plots(figures: dict[str, Any]) -> dict[str, str]:
     def groups(key: str) -> dict[str, dict[str, float]]:
         return {
             f"{name}, {one['tools']:,} tools": {
-                who: f[key] for who, f in one["contestants"].items() if key in f
+                who: f[key] for who, f in one["contestants"].items() if f.get(key)
             }
             for name, one in figures["catalogues"].items()
             if "contestants" in one

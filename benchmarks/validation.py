@@ -1,26 +1,21 @@
-"""What checking arguments costs, as JSON: `python benchmarks/validation.py [CATALOGUE]`.
+"""What checking arguments costs, as JSON: `python -m benchmarks.validation [CATALOGUE]`.
 
-Each figure is the median of several rounds, in microseconds of process time per call. The argument
-has 2 KB of JSON; the schema is nested, with references, enums and limits. A catalogue is a file of
+The argument has 2 KB of JSON; the schema is nested, with references, enums and limits. A catalogue is a file of
 JSON lines, one tool each: with it the cost of compiling and reading real schemas is measured too.
 """
 
 from __future__ import annotations
 
 import json
-import statistics
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.timing import microseconds
 from pegboard.core.schemas import described, field_outline, repair, signature
 from pegboard.core.validation import Validator, Validators, understood
 from pegboard.errors import InvalidArguments
-
-ROUNDS = 9
-TARGETS = {"check_2kb": 50.0}
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -67,17 +62,6 @@ def arguments(size: int) -> dict[str, Any]:
             }
         )
     return made
-
-
-def microseconds(run: Callable[[], object], times: int = 2_000) -> float:
-    """The median over some rounds of what one run costs."""
-    rounds: list[float] = []
-    for _ in range(ROUNDS):
-        start = time.process_time()
-        for _ in range(times):
-            run()
-        rounds.append((time.process_time() - start) / times * 1e6)
-    return round(statistics.median(rounds), 2)
 
 
 def refused(validator: Validator, given: dict[str, Any]) -> None:
@@ -129,13 +113,10 @@ def main() -> None:
     figures: dict[str, Any] = {
         "argument_bytes": len(json.dumps(arguments(2_000))),
         "microseconds": checking(),
-        "targets": TARGETS,
     }
     if len(sys.argv) > 1:
         figures["microseconds_per_schema"] = reading(Path(sys.argv[1]))
     print(json.dumps(figures, indent=2))
-    if figures["microseconds"]["check_2kb"] > TARGETS["check_2kb"]:
-        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,43 @@
-"""Tasks made of a catalogue's queries, and one walk through a contestant for each."""
+"""Tasks made of a catalogue's queries, and walks through a contestant for each of them.
+
+The questions about tokens and about the simulated agent look at the same walks, so a contestant is
+started over a catalogue once and both read what it did.
+"""
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from benchmarks.arguments import arguments_for, fits
-from benchmarks.contestants import Contestant, Ledger, Step, Task, echoed
-from benchmarks.data import Catalogue
-from benchmarks.runner import WrongAnswer
+from benchmarks.contestants import (
+    Contestant,
+    Ledger,
+    Step,
+    Task,
+    echoed,
+    everyone,
+    listing_of,
+)
+from benchmarks.data import Catalogue, catalogue
+from benchmarks.runner import WrongAnswer, gathered, say
+from pegboard import count_tokens
+
+TURNS = 10
+TOOLS_USED = (1, 3, 10)
+CACHED = 0.1
+"""What a token costs that the provider has cached, against one that it has not."""
 
 
-def tasks_of(catalogue: Catalogue, count: int) -> list[Task]:
+def tasks_of(tools: Catalogue, count: int) -> list[Task]:
     """So many tasks, evenly taken; only tools for which fitting arguments can be made."""
-    schemas = {id: tool.get("inputSchema") or {} for id, tool in catalogue.by_id.items()}
+    schemas = {id: tool.get("inputSchema") or {} for id, tool in tools.by_id.items()}
     found: list[Task] = []
-    queries = catalogue.queries or described(catalogue, count)
+    queries = tools.queries or described(tools, count)
     step = max(1, len(queries) // count)
     for query in queries[::step]:
         made = {i: arguments_for(schemas[i]) for i in query["relevant"] if i in schemas}
@@ -25,10 +47,10 @@ def tasks_of(catalogue: Catalogue, count: int) -> list[Task]:
     return found[:count]
 
 
-def described(catalogue: Catalogue, count: int) -> list[dict[str, Any]]:
+def described(tools: Catalogue, count: int) -> list[dict[str, Any]]:
     """Requests for a catalogue that has none: how the descriptions of its tools begin."""
-    step = max(1, len(catalogue.tools) // count)
-    chosen = [tool for tool in catalogue.tools[::step] if tool.get("description")]
+    step = max(1, len(tools.tools) // count)
+    chosen = [tool for tool in tools.tools[::step] if tool.get("description")]
     return [
         {"query": " ".join(t["description"].split()[:8]), "relevant": [t["id"]]} for t in chosen
     ]
@@ -52,6 +74,86 @@ class Walk:
     def until_callable(self) -> int:
         """Tokens read and written before the call itself."""
         return sum(step.sent + step.received for step in self.steps if step.kind != "call")
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What a contestant did with the tasks of a catalogue."""
+
+    listing: int
+    walks: tuple[Walk, ...]
+    sessions: dict[str, dict[str, int]]
+
+
+_PLAYED: dict[tuple[str, str, int], Played] = {}
+
+
+def over(names: Sequence[str], figures: Callable[[Catalogue, Path], Any]) -> dict[str, Any]:
+    """The figures of each catalogue, by its name."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+
+        def of(one: str) -> Any:
+            say(f"  {one}")
+            return figures(catalogue(one, folder), folder)
+
+        return gathered({one: partial(of, one) for one in names})
+
+
+def by_everyone(
+    tools: Catalogue, folder: Path, tasks: Sequence[Task], figures: Callable[[Played], Any]
+) -> dict[str, Any]:
+    """The figures of what each contestant does with the tasks."""
+    return gathered(
+        {one.name: lambda c=one: figures(play(c, tools, folder, tasks)) for one in everyone()}
+    )
+
+
+def play(contestant: Contestant, tools: Catalogue, folder: Path, tasks: Sequence[Task]) -> Played:
+    """Every task by itself and whole sessions, with the contestant started once for all of them.
+
+    Raises:
+        Missing: The contestant is not on this machine, or cannot have this catalogue.
+        WrongAnswer: It did not do what it said.
+    """
+    key = (contestant.name, tools.name, len(tasks))
+    if key not in _PLAYED:
+        with contestant.start(tools, folder) as process:
+            text = listing_of(process)
+            _PLAYED[key] = Played(
+                count_tokens(text),
+                tuple(walk(contestant, Ledger(process, tools, text), t) for t in tasks),
+                {
+                    str(k): session(contestant, Ledger(process, tools, text), tasks, k)
+                    for k in TOOLS_USED
+                },
+            )
+    return _PLAYED[key]
+
+
+def session(
+    contestant: Contestant, ledger: Ledger, tasks: Sequence[Task], tools_used: int
+) -> dict[str, int]:
+    """Input tokens of ten turns, of which the first so many use one tool each.
+
+    Every request carries all that was said before. With the prompt cache, what an earlier request
+    carried costs a tenth; all contestants here keep their list, and so the cache.
+    """
+    context = count_tokens(ledger.listing)
+    plain = cached = 0.0
+    known = 0
+    for turn in range(TURNS):
+        task = tasks[turn % len(tasks)]
+        context += count_tokens(task.query)
+        before = len(ledger.steps)
+        if turn < tools_used:
+            walk(contestant, ledger, task)
+        for step in [*ledger.steps[before:], None]:
+            plain += context
+            cached += (context - known) + known * CACHED
+            known = context
+            context += step.sent + step.received if step else 0
+    return {"plain": round(plain), "cached": round(cached)}
 
 
 def walk(contestant: Contestant, ledger: Ledger, task: Task) -> Walk:

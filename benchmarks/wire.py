@@ -175,7 +175,39 @@ def memory_mb(*pids: int) -> float:
     return total / 1024
 
 
-def cpu_seconds(pid: int) -> float:
-    """User and system time of one process."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+def cpu_seconds(*pids: int) -> float:
+    """User and system time of these processes together; one that has ended counts nothing."""
+    return sum(map(_cpu, pids))
+
+
+def _cpu(pid: int) -> float:
+    """By whichever of the two counts has more: one counts in ticks, one forgets ended threads."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        threads = [int(_spent(task)) for task in Path(f"/proc/{pid}/task").iterdir()]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return max((int(fields[11]) + int(fields[12])) / TICKS, sum(threads) / 1e9)
+
+
+def _spent(task: Path) -> str:
+    try:
+        return (task / "schedstat").read_text().split()[0]
+    except (OSError, IndexError):
+        return "0"
+
+
+def settle(pid: int, patience: float = 400) -> None:
+    """Until a process and what it started rest: what it does for itself must not be measured.
+
+    Raises:
+        Ended: It does not come to rest.
+    """
+    until, calm = time.monotonic() + patience, 0
+    while calm < 2:
+        if time.monotonic() > until:
+            raise Ended(f"process {pid} did not come to rest within {patience:.0f} s")
+        before = cpu_seconds(pid, *descendants(pid))
+        time.sleep(0.4)
+        used = cpu_seconds(pid, *descendants(pid)) - before
+        calm = calm + 1 if used <= 0.03 else 0

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from benchmarks.losses import losses
-from benchmarks.report import BEGIN, QUESTIONS, page, with_numbers
-from benchmarks.runner import RESULTS, ROOT, read
+from benchmarks.report import BEGIN, page, with_numbers
+from benchmarks.runner import QUESTIONS, RESULTS, ROOT, read
+from benchmarks.targets import judged
 
 FOUND = {name: figures for name in QUESTIONS if (figures := read(name))}
 
@@ -45,6 +49,34 @@ def test_a_peer_that_is_ahead_is_named_among_the_losses() -> None:
     assert "until callable" not in said
 
 
-def test_a_missed_target_is_said() -> None:
-    one = {"what": "a call, ms", "at_most": 5, "found": 9, "met": False}
-    assert "target missed: a call, ms: 9 instead of 5" in losses({"parts": {"targets": [one]}})
+def _parts(milliseconds: float) -> dict[str, Any]:
+    return {"parts": {"parts": {"calls_pipeline": {"pipeline, ms": milliseconds}}}}
+
+
+def _verdict(found: dict[str, Any]) -> str:
+    return next(said for one, _, said in judged(found) if one.what == "CPU of all layers, ms")
+
+
+def test_a_target_is_met_missed_or_not_measured() -> None:
+    assert _verdict(_parts(0.2)) == "met"
+    assert _verdict(_parts(0.3)) == "**missed**"
+    assert _verdict({}) == "not measured"
+
+
+def test_a_missed_target_is_among_the_losses() -> None:
+    assert "CPU of all layers, ms: 0.3 instead of at most 0.25" in losses(_parts(0.3))
+    assert "CPU of all layers" not in losses(_parts(0.2))
+
+
+def test_a_time_of_a_busy_machine_neither_meets_nor_misses_a_target() -> None:
+    for milliseconds in (0.2, 0.3):
+        found = _parts(milliseconds)
+        found["parts"]["machine"] = {"load_average": 20, "cores": 2}
+        assert _verdict(found) == "machine too busy"
+
+
+def test_every_question_is_measured_by_a_module_of_its_name() -> None:
+    for name in QUESTIONS:
+        question = import_module(f"benchmarks.{name}")
+        assert (question.__doc__ or "").splitlines()[0].endswith("?")
+        assert all(callable(getattr(question, part)) for part in ("measure", "section", "plots"))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import math
+import json
 import xml.etree.ElementTree as ET
 
+import numpy as np
 import pytest
 from benchmarks.arguments import arguments_for, fits
+from benchmarks.contestants import Step
+from benchmarks.counters import read
 from benchmarks.plots import bars, lines
 from benchmarks.results import kept
-from benchmarks.retrieval import ndcg, recall
+from benchmarks.retrieval import interval
 from benchmarks.runner import Missing, WrongAnswer, interleave, percentile, spread
+from benchmarks.timing import in_turn
+from benchmarks.walks import Walk
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,12 +56,36 @@ def test_a_median_lies_within_its_spread(values: list[float]) -> None:
     assert min(values) <= percentile(values, 0.99) <= max(values)
 
 
-def test_recall_and_ndcg_of_a_ranking_done_by_hand() -> None:
-    found = ["x", "right", "y", "also"]
-    assert recall({"right", "also"}, found, 1) == 0
-    assert recall({"right", "also"}, found, 2) == 0.5
-    by_hand = (1 / math.log2(3) + 1 / math.log2(5)) / (1 + 1 / math.log2(3))
-    assert ndcg({"right", "also"}, found) == pytest.approx(by_hand)  # pyright: ignore[reportUnknownMemberType]
+def test_a_gain_that_every_query_shows_has_no_room_for_chance() -> None:
+    assert interval(np.full(50, 7.0)) == [7.0, 7.0]
+    low, high = interval(np.array([-10.0, 10.0] * 40))
+    assert low < 0 < high
+
+
+def test_instructions_are_read_from_what_perf_writes_and_are_none_where_it_has_none() -> None:
+    counted = "# started on Mon\n\n1234567,,instructions:u,100,100.00,,\n"
+    assert read(counted) == 1_234_567
+    assert read("<not supported>,,instructions:u,0,100.00,,\n") is None
+    assert read("") is None
+
+
+@pytest.mark.anyio
+async def test_acts_are_measured_in_turn() -> None:
+    order: list[str] = []
+
+    async def act(name: str) -> None:
+        order.append(name)
+
+    found = await in_turn({"a": lambda: act("a"), "b": lambda: act("b")}, times=1, rounds=2)
+    assert order == ["a", "b"] + ["a", "b"] * 2
+    assert set(found) == {"a", "b"}
+
+
+def test_what_is_read_until_a_tool_can_be_called_leaves_the_call_out() -> None:
+    steps = (Step("search", 20, 300), Step("describe", 10, 100), Step("call", 30, 50))
+    walk = Walk(right=True, first_right=True, steps=steps)
+    assert walk.until_callable == 430
+    assert walk.tokens == 510
 
 
 def test_arguments_hold_what_is_required_and_fit_the_schema() -> None:
@@ -83,9 +112,10 @@ def test_arguments_that_cannot_be_made_are_none() -> None:
 
 
 def test_what_a_text_keeps_of_a_result_is_counted_by_its_values() -> None:
-    value = [{"name": "Ann Lee", "n": 1}, {"name": "Bo Chen", "n": 2}]
-    assert kept(value, "Ann Lee") == 0.5
-    assert kept(value, "Ann Lee, Bo Chen") == 1
+    sent = json.dumps([{"name": "Ann Lee", "n": 1}, {"name": "Bo Chen", "n": 2}])
+    assert kept(sent, "Ann Lee") == 0.5
+    assert kept(sent, "Ann Lee, Bo Chen") == 1
+    assert kept("first line\nsecond line", "second line") == 0.5
 
 
 def test_plots_are_well_formed_and_name_every_contestant() -> None:
