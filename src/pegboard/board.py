@@ -360,7 +360,7 @@ class Pegboard:
         self,
         calls: Sequence[CallRequest],
         *,
-        max_concurrency: int = 8,
+        max_concurrency: int = 16,
         deadline: float | None = None,
         caller: Caller = LOCAL,
     ) -> list[Outcome]:

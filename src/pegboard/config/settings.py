@@ -208,7 +208,7 @@ class CallSettings:
 
     timeout: Seconds = 60.0
     """Seconds for a call, where neither tool nor server says otherwise."""
-    max_concurrency: Count = 8
+    max_concurrency: Count = 16
     """Calls of one fan-out that run at once."""
     upstream_concurrency: Count = 32
     """Calls that one server gets at once; more wait."""

@@ -22,7 +22,7 @@ async def call_many(
     run: Handler,
     calls: Sequence[Call],
     *,
-    max_concurrency: int = 8,
+    max_concurrency: int = 16,
     deadline: float | None = None,
     timer: Callable[[], float] = time.perf_counter,
 ) -> list[Outcome]:
