@@ -24,7 +24,7 @@ help:  ## Show what can be made
 demo: $(READY)  ## See in one screen what Pegboard does
 	@$(BIN)/pegboard demo
 
-# Many tests start processes; byte code that is kept lets them start in half the time.
+# Tests and benchmarks start many processes; with byte code kept, as usual, they start in half the time.
 test: $(READY) $(NODE_READY) $(OFFICIAL_READY) $(SERVERS_READY) $(CLIENTS_READY)  ## Run all tests that this machine has the parts for
 	@PYTHONDONTWRITEBYTECODE= PEGBOARD_PYTHON_SERVERS="$(CURDIR)/$(SERVERS)/bin" $(BIN)/python -m pytest
 
@@ -37,10 +37,10 @@ lint: $(READY)
 	@$(BIN)/lint-imports
 
 bench: $(READY) $(PEERS_READY)  ## Measure everything beside the peers and write BENCHMARKS.md
-	@$(BIN)/python -m benchmarks $(BENCH)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m benchmarks $(BENCH)
 
 bench-smoke: $(READY)  ## Hold the most important ratios, in under a minute
-	@$(BIN)/python -m benchmarks.smoke
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m benchmarks.smoke
 
 docs: $(DOCS_READY)  ## Build the documentation into site/
 	@$(DOCS_VENV)/bin/zensical build --clean --strict
