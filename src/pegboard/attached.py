@@ -17,14 +17,13 @@ from typing import Any, TypeVar
 from mcp.server.context import CallNext, HandlerResult
 from pydantic import BaseModel
 
-from pegboard.core.calls import LOCAL, Call, Caller, CallResult, Outcome
+from pegboard.core.calls import LOCAL, Call, Caller, CallResult
 from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.options import Options, make_options
 from pegboard.core.policy import EVERYTHING, Policy
 from pegboard.core.search import SearchIndex
 from pegboard.core.tools import Catalog
 from pegboard.core.wire import tool_from_wire
-from pegboard.dispatch.fanout import call_many
 from pegboard.dispatch.guard import guard
 from pegboard.embed.finder import Finder
 from pegboard.embed.home import home_folder, indexes_in, meanings_in
@@ -35,7 +34,7 @@ from pegboard.server import sdk
 from pegboard.server.middleware import PegboardMiddleware
 from pegboard.server.serve import install, kept_results, pins_from
 from pegboard.store.memory import MemoryStore
-from pegboard.wiring import Parts, pipeline, resource_reader, result_reader
+from pegboard.wiring import Parts, fan_out, pipeline, resource_reader, result_reader
 
 S = TypeVar("S")
 
@@ -157,7 +156,7 @@ class AttachedBoard:
             options=self.options,
             index=lambda: listing.indexed(seen),
             dispatch=self._dispatch,
-            fan_out=self._fan_out if self.options.fan_out else None,
+            fan_out=fan_out(self.options, self._dispatch),
             read_result=result_reader(self.options, self._parts),
             read_resource=resource_reader(self.options, self._parts),
             session=session,
@@ -166,14 +165,6 @@ class AttachedBoard:
             structured=structured or self.options.structured,
             params=params,
             request=request,
-        )
-
-    async def _fan_out(self, calls: Sequence[Call]) -> list[Outcome]:
-        return await call_many(
-            self._dispatch,
-            calls,
-            max_concurrency=self.options.max_parallel,
-            deadline=self.options.fan_out_deadline,
         )
 
     def input_schema(self, name: str) -> JsonObject | None:

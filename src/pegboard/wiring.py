@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 from pegboard.core.breaker import BreakerPolicy
 from pegboard.core.budget import Count
-from pegboard.core.calls import Call, Caller, CallResult
+from pegboard.core.calls import Call, Caller, CallResult, Outcome
 from pegboard.core.json import JsonObject
 from pegboard.core.options import Options
 from pegboard.core.reading import Reading
@@ -36,6 +36,7 @@ from pegboard.dispatch.blobs import blob_layer
 from pegboard.dispatch.breaker import breaker
 from pegboard.dispatch.bulkhead import Bound, BulkheadPolicy, bulkhead
 from pegboard.dispatch.cache import CachePolicy, cache_layer
+from pegboard.dispatch.fanout import call_many
 from pegboard.dispatch.observe import Watching, observe
 from pegboard.dispatch.permit import permit
 from pegboard.dispatch.pipeline import compose
@@ -96,6 +97,20 @@ def pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
         *_running_layers(options, parts),
     ]
     return compose(layers, run)
+
+
+def fan_out(
+    options: Options, dispatch: Handler
+) -> Callable[[Sequence[Call]], Awaitable[list[Outcome]]] | None:
+    """What makes several calls side by side, if that is offered at all."""
+    if not options.fan_out:
+        return None
+    return partial(
+        call_many,
+        dispatch,
+        max_concurrency=options.max_parallel,
+        deadline=options.fan_out_deadline,
+    )
 
 
 def result_reader(

@@ -135,6 +135,22 @@ class Registry:
                 failures[category] = exc.message
         return failures
 
+    def tools(self, category: str | None = None, *, include_disabled: bool = False) -> list[Tool]:
+        """All tools, or those of one category, after the loaders that give them have run.
+
+        Raises:
+            ToolNotFound: There is no such category; `.nearest` lists what was perhaps meant.
+        """
+        if category is None:
+            self.load_all()
+        elif not self.is_loaded(category):
+            self.load(category)
+        return [
+            t
+            for t in self.snapshot()
+            if (t.enabled or include_disabled) and category in (None, t.category)
+        ]
+
     def snapshot(self) -> Catalog:
         """The catalogue as it is now, without running loaders."""
         with self._lock:

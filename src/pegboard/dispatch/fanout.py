@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import anyio
 
-from pegboard.core.calls import Call, CallResult, Outcome
+from pegboard.core.calls import Call, CallRequest, CallResult, Outcome
 from pegboard.core.json import JsonObject
 from pegboard.errors import InvalidArguments, PegboardError, ToolError, UpstreamTimeout
 from pegboard.ports import Handler
@@ -58,6 +58,34 @@ async def call_many(
         outcome or _out_of_time(calls[n], deadline or 0.0, started.get(n), ended)
         for n, outcome in enumerate(outcomes)
     ]
+
+
+async def call_requests(
+    run: Handler,
+    requests: Sequence[CallRequest],
+    make: Callable[[CallRequest], Call],
+    *,
+    max_concurrency: int,
+    deadline: float | None,
+) -> list[Outcome]:
+    """One outcome per request, in their order, whether or not a call can be made of it.
+
+    Args:
+        run: Carries out one call, through all its layers.
+        requests: What is to be called.
+        make: Gives the call of a request, or raises why there is none.
+        max_concurrency: How many run at a time.
+        deadline: Seconds for all of them.
+    """
+    prepared: list[Call | Outcome] = []
+    for asked in requests:
+        try:
+            prepared.append(make(asked))
+        except PegboardError as exc:
+            prepared.append(unmade(asked.name, exc))
+    made = [p for p in prepared if isinstance(p, Call)]
+    ran = iter(await call_many(run, made, max_concurrency=max_concurrency, deadline=deadline))
+    return [p if isinstance(p, Outcome) else next(ran) for p in prepared]
 
 
 def unmade(name: str, exc: PegboardError) -> Outcome:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from pegboard.core.calls import LOCAL, WHOLE, Call, Caller, CallResult, Outcome, Shape
 from pegboard.core.json import Json, JsonObject, compact
@@ -50,6 +50,18 @@ class SessionDoor(Protocol):
     async def used(self, tool_id: str) -> None:
         """Note that an enabled tool was called, so that it is not the next to make room."""
         ...
+
+
+class Asked(TypedDict, total=False):
+    """What a board is told of a request to make a view for it, beside who asks."""
+
+    session: SessionDoor | None
+    structured: bool
+    """Whether the client reads structured content."""
+    params: Mapping[str, Json] | None
+    request: object | None
+    whole: bool
+    """Whether pending loaders are to run first; they are unless told otherwise."""
 
 
 FanOut = Callable[[Sequence[Call]], Awaitable[list[Outcome]]]

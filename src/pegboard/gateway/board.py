@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import anyio
 from anyio import to_thread
@@ -19,10 +19,9 @@ from anyio import to_thread
 from pegboard.board import Pegboard
 from pegboard.config import Configuration
 from pegboard.core.calls import LOCAL, Call, Caller, CallResult
-from pegboard.core.json import Json
 from pegboard.core.tools import Catalog, Tool
 from pegboard.errors import StoreError, ToolNotFound
-from pegboard.faces.face import SessionDoor, View
+from pegboard.faces.face import Asked, View
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.governing import close_store, store_of
 from pegboard.gateway.opening import Opening
@@ -113,25 +112,9 @@ class GatewayBoard(Pegboard):
             self._list_missing()
         return super().find(name)
 
-    async def view(
-        self,
-        caller: Caller = LOCAL,
-        *,
-        session: SessionDoor | None = None,
-        structured: bool = False,
-        params: Mapping[str, Json] | None = None,
-        request: object | None = None,
-        whole: bool = True,
-    ) -> View:
+    async def view(self, caller: Caller = LOCAL, **asked: Unpack[Asked]) -> View:
         await to_thread.run_sync(self._list_missing)
-        return await super().view(
-            caller,
-            session=session,
-            structured=structured,
-            params=params,
-            request=request,
-            whole=whole,
-        )
+        return await super().view(caller, **asked)
 
     def _list_missing(self) -> None:
         """List servers that were never listed; blocks until they are in."""

@@ -10,12 +10,12 @@ reload   servers that are still the same go on as they are
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
+from collections.abc import Set
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Self, Unpack
 
 import anyio
 from anyio import to_thread
@@ -24,16 +24,15 @@ from anyio.abc import TaskGroup
 from pegboard.board import Pegboard
 from pegboard.config import Configuration
 from pegboard.core.calls import Caller
-from pegboard.core.json import Json
 from pegboard.core.options import Options
-from pegboard.faces.face import SessionDoor, View
-from pegboard.gateway.abouts import OtherList, about, changed_lists, missing_notes
+from pegboard.faces.face import Asked, View
+from pegboard.gateway.abouts import missing_notes
 from pegboard.gateway.decisions import Decisions
 from pegboard.gateway.governing import close_store, limits_of, policy_of, store_of
+from pegboard.gateway.looking import Announce, Looking
 from pegboard.gateway.observing import Observing
 from pegboard.gateway.offers import Offers, shown_as
 from pegboard.gateway.replicas import Replicas
-from pegboard.gateway.sources import Sources, read_api
 from pegboard.gateway.work import Work
 from pegboard.observe.live import Live
 from pegboard.observe.log import EventLog
@@ -41,9 +40,8 @@ from pegboard.observe.several import Several
 from pegboard.ports import Store
 from pegboard.store.fallback import strict
 from pegboard.tokens import count_tokens
-from pegboard.upstream.discovery import Found, Progress, Refresher, discover
-from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue
-from pegboard.upstream.listing import Listing
+from pegboard.upstream.discovery import Progress
+from pegboard.upstream.kept import CatalogueFolder
 from pegboard.upstream.passthrough import Passthrough
 from pegboard.upstream.pool import Pool
 from pegboard.upstream.relay import Relay
@@ -57,12 +55,6 @@ FIRST_LOOK = 3.0
 """Seconds after the start for which answers wait for servers that were never listed before."""
 LONGEST_PAUSE = 0.5
 """Seconds between two changes of the board, at most: else as long as the last one took."""
-FIRST_RETRY = 30.0
-"""Seconds until servers that could not be listed are tried again; doubles each time."""
-LONGEST_RETRY = 600.0
-
-Announce: TypeAlias = Callable[[OtherList], Awaitable[None]]
-"""Told which list beside that of the tools has changed."""
 
 
 class Gateway:
@@ -106,24 +98,24 @@ class Gateway:
         self.passthrough.permits = self._permits
         catalogues = CatalogueFolder(folder / "catalogues")
         self.offers = Offers(configuration, catalogues, self.decisions.judged)
-        self.failures: dict[str, str] = {}
-        """Servers that could not be listed, with the reason."""
-        self.pending: set[str] = set()
-        """Servers that nothing is known of yet and that are being looked at."""
+        self._looking = Looking(
+            self.offers,
+            self.relay,
+            trust=self.decisions.trust,
+            replicas=self.replicas,
+            settings=lambda: self.configuration.settings.upstreams,
+            progress=progress,
+            arrived=self._arrive,
+        )
         self.work = Work()
         self._can_count = False
-        self._announcers: list[Announce] = []
-        self._sources = Sources(self.relay, self._noticed_use)
-        self._progress = progress
         self._first_look = first_look
         self._deadline = 0.0
         self._arrived: set[str] = set()
-        self._used: set[str] = set()
         self._changed = anyio.Event()
         self._mounted = anyio.Event()
         self._doubtful: set[str] = set()
         self._answered = anyio.Event()
-        self._refresher = Refresher(self.pool, self._found)
         self._owned = AsyncExitStack()
         self._tasks: TaskGroup | None = None
         self._configure(configuration)
@@ -147,16 +139,17 @@ class Gateway:
         await self._owned.__aenter__()
         self._owned.push_async_callback(close_store, self.store)
         await self._owned.enter_async_context(self.pool)
-        self.pool.listen(self._refresher.notice)
+        self.pool.listen(self._looking.refresher.notice)
         self.pool.listen(self.passthrough.on_event)
         self._deadline = anyio.current_time() + self._first_look
-        self._owned.push_async_callback(self._sources.aclose)
+        self._owned.push_async_callback(self._looking.sources.aclose)
         tasks = self._tasks = await self._owned.enter_async_context(anyio.create_task_group())
         self._owned.callback(tasks.cancel_scope.cancel)
-        for work in (self._refresher.run, self._mount_changes, self._refresh, self._retry_failures):
+        for work in (self._looking.refresher.run, self._mount_changes, self._refresh):
             tasks.start_soon(work)
+        tasks.start_soon(self._looking.retry_failures, self.looked)
         tasks.start_soon(self._follow_decisions)
-        tasks.start_soon(self.replicas.follow, self._changed_elsewhere)
+        tasks.start_soon(self.replicas.follow, self._looking.changed_elsewhere)
         self._look_soon(self.pending)
         return self
 
@@ -171,7 +164,7 @@ class Gateway:
 
     def restore(self) -> None:
         """Mount what is kept on disk; the rest is pending. Blocks, for milliseconds."""
-        self.pending = self.offers.restore()
+        self._looking.pending = self.offers.restore()
         self._doubtful = {name for name in self.pending if self.offers.failed_before(name)}
         self._learn()
         self._mount()
@@ -192,10 +185,7 @@ class Gateway:
         self._configure(configuration)
         self.offers.configure(configuration)
         unknown = await to_thread.run_sync(self.offers.restore)
-        new = unknown - self.pending
-        self.pending = unknown
-        self.failures = {n: why for n, why in self.failures.items() if n in unknown - new}
-        self._used &= set(self.offers.specs)
+        new = self._looking.renew(unknown)
         leaving = self.pool.exchange(configuration.upstreams)
         self._learn()
         self._mount()
@@ -272,125 +262,29 @@ class Gateway:
 
     # Looking at servers ------------------------------------------------------------------------
 
-    def _look_soon(self, names: Set[str]) -> None:
-        if names and self._tasks is not None:
-            self._tasks.start_soon(self._look, sorted(names))
+    @property
+    def pending(self) -> set[str]:
+        """Servers that nothing is known of yet and that are being looked at."""
+        return self._looking.pending
 
-    async def _look(self, names: list[str]) -> None:
-        """List servers and read APIs; each is mounted as soon as it is in."""
-        apis = [name for name in names if name in self.offers.apis]
-        servers = [name for name in names if name not in self.offers.apis]
-        bound = self.configuration.settings.upstreams.start_concurrency
-        async with anyio.create_task_group() as tasks:
-            for name in apis:
-                tasks.start_soon(self._read_api, name)
-            if not servers:
-                return
-            async with discover(self.pool, servers, bound=bound, progress=self._progress) as found:
-                async for one in found:
-                    await self._found(one)
-
-    async def _refresh(self) -> None:
-        """Behind the first answer, look again at what can be looked at without starting it."""
-        await self._answered.wait()
-        await to_thread.run_sync(self._prepare)
-        if not self.configuration.settings.upstreams.refresh:
-            return
-        for spec in self.pool.servers:
-            if spec.transport != "stdio" and spec.name not in self.pending:
-                self._refresher.want(spec.name)
-        for name in self.offers.apis:
-            if name not in self.pending:
-                await self._read_api(name)
-
-    def _prepare(self) -> None:
-        """Make what the first search needs, so that it is as quick as the next."""
-        _ = self.board.index
-
-    async def _retry_failures(self) -> None:
-        """Try servers that could not be listed again, ever less often."""
-        pause = FIRST_RETRY
-        while True:
-            await anyio.sleep(pause)
-            await self.looked()
-            lost = [n for n in self.failures if n in self.offers.specs and n not in self.offers]
-            pause = min(pause * 2, LONGEST_RETRY) if lost else FIRST_RETRY
-            if lost:
-                await self._look(sorted(lost))
-
-    def _noticed_use(self, server: str) -> None:
-        """A server runs now, so looking whether its tools are still the same costs no start."""
-        if server not in self._used and self.configuration.settings.upstreams.refresh:
-            self._used.add(server)
-            self._refresher.want(server)
-
-    async def _read_api(self, name: str) -> None:
-        began, is_new = anyio.current_time(), name in self.pending
-        read = await read_api(self._sources.api(self.offers.apis[name]))
-        if read.error is not None:
-            await self._failed(name, read.error.message)
-        elif name in self.offers.apis:
-            await self._keep(name, About(), read.entries)
-        for problem in read.problems:
-            logger.warning("%s", problem)
-        if is_new:
-            listing = None if read.error else Listing(name, tools=read.entries)
-            self._progress(1, 1, Found(name, listing, read.error, anyio.current_time() - began))
-
-    async def _found(self, found: Found) -> None:
-        if found.server not in self.offers.specs:  # removed from the configuration meanwhile
-            return
-        if found.listing is None:
-            await self._failed(found.server, found.error.message if found.error else "no answer")
-            return
-        await self._keep(found.server, about(found.listing), found.listing.tools)
-
-    async def _failed(self, name: str, reason: str) -> None:
-        if name not in self.pending and self.failures.get(name) != reason:
-            logger.warning("%s", reason)  # on the first look, `progress` tells
-        self.failures[name] = reason
-        if name not in self.offers:
-            await to_thread.run_sync(self.offers.remember_failure, name)
-            self._arrive(name)
-
-    async def _keep(self, name: str, said: About, entries: Iterable[Json]) -> None:
-        spec = self.offers.specs[name]
-        kept = await to_thread.run_sync(lambda: self.offers.save(spec, said, entries))
-        if self.offers.specs.get(name) != spec:
-            return  # the configuration was changed meanwhile, and it is looked at again
-        await self.decisions.trust.see(name, kept)
-        self.failures.pop(name, None)
-        before = self.offers[name].about if name in self.offers else About()
-        if self.offers.take(name, kept):
-            self._note(kept)
-            self._arrive(name)
-            await self.replicas.tell(name, kept.hash)
-            for kind in changed_lists(before, kept.about):
-                for announce in self._announcers:
-                    await announce(kind)
-        elif name in self.pending:
-            self._arrive(name)
+    @property
+    def failures(self) -> dict[str, str]:
+        """Servers that could not be listed, with the reason."""
+        return self._looking.failures
 
     def when_lists_change(self, announce: Announce) -> None:
         """Have clients told of changed prompts and resources; the board tells of tools."""
-        self._announcers.append(announce)
+        self._looking.when_lists_change(announce)
 
-    def _note(self, kept: KeptCatalogue) -> None:
-        for problem in kept.problems:
-            logger.warning("%s", problem)
+    def _look_soon(self, names: Set[str]) -> None:
+        if names and self._tasks is not None:
+            self._tasks.start_soon(self._looking.look, sorted(names))
 
-    async def _changed_elsewhere(self, server: str | None, catalogue: str | None) -> None:
-        """Take what another replica has seen: from the folder, or from the server itself."""
-        for name in [server] if server is not None else list(self.offers.specs):
-            if name not in self.offers.specs or name in self.pending:
-                continue
-            kept = await to_thread.run_sync(self.offers.kept_anew, name)
-            if kept is not None and catalogue in (None, kept.hash):
-                await self.decisions.trust.see(name, kept)
-                if self.offers.take(name, kept):
-                    self._arrive(name)
-            elif catalogue is not None and name not in self.offers.apis:
-                self._refresher.want(name)
+    async def _refresh(self) -> None:
+        """Behind the first answer, make what the first search needs, and look at servers again."""
+        await self._answered.wait()
+        await to_thread.run_sync(lambda: self.board.index)
+        await self._looking.refresh()
 
     # Mounting ----------------------------------------------------------------------------------
 
@@ -408,7 +302,7 @@ class Gateway:
 
     def _mount(self) -> None:
         """Put the tools of all servers on the board."""
-        self.pending -= self._arrived
+        self._looking.pending -= self._arrived
         self._arrived.clear()
         tools = self.offers.tools()
         pins, unfit = self.offers.pins(tools)
@@ -417,7 +311,7 @@ class Gateway:
         self.board.options = replace(self.board.options, pins=pins)
         known = [spec for name, spec in self.offers.specs.items() if name in self.offers]
         self.board.mount(
-            self._sources.of(known, self.offers.apis),
+            self._looking.sources.of(known, self.offers.apis),
             tools,
             pending=self.pending,
             source=self.offers.hash,
@@ -428,29 +322,13 @@ class Gateway:
 
     # Showing -----------------------------------------------------------------------------------
 
-    async def view(
-        self,
-        caller: Caller,
-        *,
-        session: SessionDoor | None = None,
-        structured: bool = False,
-        params: Mapping[str, Json] | None = None,
-        request: object | None = None,
-        whole: bool = True,
-    ) -> View:
+    async def view(self, caller: Caller, **asked: Unpack[Asked]) -> View:
         """The board as one caller sees it; waits a little for servers that nobody has seen yet."""
         while self._awaited() and anyio.current_time() < self._deadline:
             with anyio.CancelScope(deadline=self._deadline):
                 await self._mounted.wait()
         self._answered.set()
-        view = await self.board.view(
-            caller,
-            session=session,
-            structured=structured,
-            params=params,
-            request=request,
-            whole=whole,
-        )
+        view = await self.board.view(caller, **asked)
         if (face := self.decisions.rollouts.face_for(caller)) is not None:
             view = replace(view, options=replace(view.options, face=face))
         if not self.pending and not self.failures:

@@ -1,0 +1,145 @@
+"""The way of a board's calls: from a name to its tool, through the layers, to where it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pegboard.core.calls import Call, Caller, CallRequest, CallResult, Outcome, Shape
+from pegboard.core.names import resolve
+from pegboard.core.tools import Catalog, Tool, group_of
+from pegboard.errors import ToolNotFound, UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from pegboard.adapters.functions import FunctionTools
+    from pegboard.core.json import JsonObject
+    from pegboard.core.options import Options
+    from pegboard.core.policy import Policy
+    from pegboard.ports import Handler, Layer, Source
+    from pegboard.wiring import Parts
+
+
+class Called(Protocol):
+    """What a board says of itself to be called."""
+
+    options: Options
+    policy: Policy
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+    @property
+    def known_catalog(self) -> Catalog: ...
+
+    def find(self, name: str) -> Tool: ...
+
+    async def run_call(self, call: Call) -> CallResult: ...
+
+
+class Calling:
+    """Makes the calls of a board's tools, and carries them out."""
+
+    def __init__(self, board: Called, functions: FunctionTools) -> None:
+        self._board = board
+        self._functions = functions
+        self._dispatch: Handler | None = None
+        self.sources: Mapping[str, Source] = {}
+        """What runs the tools of each server."""
+
+    @cached_property
+    def parts(self) -> Parts:
+        """What dispatch is made with, unless it is replaced before use."""
+        from pegboard.wiring import Parts
+
+        return Parts(alternatives=self.alternatives, is_closed=is_closed, layers=(self.guard,))
+
+    @property
+    def dispatch(self) -> Handler:
+        """Carries out a call through every layer."""
+        if self._dispatch is None:
+            from pegboard.wiring import pipeline
+
+            self._dispatch = pipeline(self._board.options, self._board.run_call, self.parts)
+        return self._dispatch
+
+    def renew(self) -> None:
+        """Put the layers together anew, by the options and parts of then."""
+        self._dispatch = None
+
+    @property
+    def guard(self) -> Layer:
+        """The layer that refuses calls of tools that their caller may not see."""
+        from pegboard.dispatch.guard import guard
+
+        return guard(lambda: self._board.policy, lambda: self._board.known_catalog)
+
+    def make(
+        self, name: str, arguments: JsonObject | str | None, shape: Shape, caller: Caller
+    ) -> Call:
+        """The call of the tool that a name means to the caller."""
+        given: Any = {} if arguments is None else arguments
+        is_open = self._board.policy.is_open
+        tool = self._board.find(name) if is_open else self._find_for(caller, name)
+        return Call(tool, given, shape=shape, caller=caller)
+
+    def _find_for(self, caller: Caller, name: str) -> Tool:
+        visible = self._board.policy.visible
+        try:
+            return resolve(visible(self._board.known_catalog, caller), name)
+        except ToolNotFound:
+            return resolve(visible(self._board.catalog, caller), name)
+
+    async def call_many(
+        self,
+        calls: Sequence[CallRequest],
+        caller: Caller,
+        *,
+        max_concurrency: int,
+        deadline: float | None,
+    ) -> list[Outcome]:
+        """One outcome per request, in their order, whether or not a call can be made of it."""
+        from pegboard.dispatch.fanout import call_requests
+
+        def make(asked: CallRequest) -> Call:
+            shape = shape_of(asked.include_fields, asked.select)
+            return self.make(asked.name, dict(asked.arguments), shape, caller)
+
+        return await call_requests(
+            self.dispatch, calls, make, max_concurrency=max_concurrency, deadline=deadline
+        )
+
+    async def run(self, call: Call) -> CallResult:
+        """Hand a call to where its tool comes from: a server, or a function of this process.
+
+        Raises:
+            UpstreamUnavailable: The tool comes from a catalogue file, which runs nothing.
+        """
+        source = self.sources.get(call.tool.server or "")
+        if source is not None:
+            return await source.call(call)
+        result = await self._functions.call(call)
+        if result is not None:
+            return result
+        raise UpstreamUnavailable(
+            f"{call.tool.name} is only described here, by a catalogue file: it cannot be called.",
+            tool=call.tool.name,
+        )
+
+    def alternatives(self, call: Call) -> list[Tool]:
+        """What the caller could use in place of a tool: its related ones, else those beside it."""
+        catalog = self._board.policy.visible(self._board.known_catalog, call.caller)
+        related = [t for name in call.tool.related for t in catalog.named(name)]
+        return related or [t for t in catalog.group(group_of(call.tool)) if t.id != call.tool.id]
+
+
+def is_closed(tool: Tool) -> bool:
+    """Whether a tool takes no parameters but those in its schema, as Python functions do."""
+    return tool.server is None
+
+
+def shape_of(include_fields: Sequence[str] | None, select: str | None) -> Shape:
+    """The part of a result that is asked for; fields may be one text, which is a sequence too."""
+    from pegboard.core.paths import parse_fields
+
+    return Shape(parse_fields(include_fields), select)

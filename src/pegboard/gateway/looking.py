@@ -1,0 +1,197 @@
+"""Looking at servers: what each of them lists is read, kept, held against the lock, and told.
+
+first     a server that was never listed is listed at once, bounded in number
+again     behind the first answer, after its first call, when it or a replica tells of a change
+failed    a server that could not be listed is tried again, ever less often
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeAlias
+
+import anyio
+from anyio import to_thread
+
+from pegboard.config.settings import UpstreamSettings
+from pegboard.core.json import Json
+from pegboard.gateway.abouts import OtherList, about, changed_lists
+from pegboard.gateway.offers import Offers
+from pegboard.gateway.replicas import Replicas
+from pegboard.gateway.sources import Sources, read_api
+from pegboard.gateway.trust import Trust
+from pegboard.upstream.discovery import Found, Progress, Refresher, discover
+from pegboard.upstream.kept import About, KeptCatalogue
+from pegboard.upstream.listing import Listing
+from pegboard.upstream.relay import Relay
+
+logger = logging.getLogger(__name__)
+
+FIRST_RETRY = 30.0
+"""Seconds until servers that could not be listed are tried again; doubles each time."""
+LONGEST_RETRY = 600.0
+
+Announce: TypeAlias = Callable[[OtherList], Awaitable[None]]
+"""Told which list beside that of the tools has changed."""
+
+
+class Looking:
+    """Looks at the servers and APIs of a gateway, and keeps what they offer.
+
+    Args:
+        offers: Where what they offer is kept.
+        relay: The way to the servers.
+        trust: Judges what they offer.
+        replicas: Hear of every catalogue that is new.
+        settings: Gives what is configured now of looking at servers.
+        progress: Hears how far the first look is.
+        arrived: Hears of each server that is to be mounted anew, or not waited for any more.
+    """
+
+    def __init__(
+        self,
+        offers: Offers,
+        relay: Relay,
+        *,
+        trust: Trust,
+        replicas: Replicas,
+        settings: Callable[[], UpstreamSettings],
+        progress: Progress,
+        arrived: Callable[[str], None],
+    ) -> None:
+        self._offers = offers
+        self._pool = relay.pool
+        self._trust = trust
+        self._replicas = replicas
+        self._settings = settings
+        self._progress = progress
+        self._arrived = arrived
+        self._used: set[str] = set()
+        self._announcers: list[Announce] = []
+        self.failures: dict[str, str] = {}
+        """Servers that could not be listed, with the reason."""
+        self.pending: set[str] = set()
+        """Servers that nothing is known of yet and that are being looked at."""
+        self.sources = Sources(relay, self._noticed_use)
+        """What runs calls; a server that runs can be looked at without starting it."""
+        self.refresher = Refresher(self._pool, self._found)
+        """Looks again at servers that announce a change; runs as long as the gateway does."""
+
+    def renew(self, unknown: set[str]) -> set[str]:
+        """Have these as all that nothing is known of; gives those that were not so before."""
+        new = unknown - self.pending
+        self.pending = unknown
+        self.failures = {n: why for n, why in self.failures.items() if n in unknown - new}
+        self._used &= set(self._offers.specs)
+        return new
+
+    async def look(self, names: list[str]) -> None:
+        """List servers and read APIs; each is mounted as soon as it is in."""
+        apis = [name for name in names if name in self._offers.apis]
+        servers = [name for name in names if name not in self._offers.apis]
+        bound = self._settings().start_concurrency
+        async with anyio.create_task_group() as tasks:
+            for name in apis:
+                tasks.start_soon(self._read_api, name)
+            if not servers:
+                return
+            async with discover(self._pool, servers, bound=bound, progress=self._progress) as found:
+                async for one in found:
+                    await self._found(one)
+
+    async def refresh(self) -> None:
+        """Look again at what can be looked at without starting it, if that is configured."""
+        if not self._settings().refresh:
+            return
+        for spec in self._pool.servers:
+            if spec.transport != "stdio" and spec.name not in self.pending:
+                self.refresher.want(spec.name)
+        for name in self._offers.apis:
+            if name not in self.pending:
+                await self._read_api(name)
+
+    async def retry_failures(self, looked: Callable[[], Awaitable[None]]) -> None:
+        """Try servers that could not be listed again, ever less often; `looked` ends a look."""
+        pause = FIRST_RETRY
+        while True:
+            await anyio.sleep(pause)
+            await looked()
+            lost = [n for n in self.failures if n in self._offers.specs and n not in self._offers]
+            pause = min(pause * 2, LONGEST_RETRY) if lost else FIRST_RETRY
+            if lost:
+                await self.look(sorted(lost))
+
+    def _noticed_use(self, server: str) -> None:
+        """A server runs now, so looking whether its tools are still the same costs no start."""
+        if server not in self._used and self._settings().refresh:
+            self._used.add(server)
+            self.refresher.want(server)
+
+    async def _read_api(self, name: str) -> None:
+        began, is_new = anyio.current_time(), name in self.pending
+        read = await read_api(self.sources.api(self._offers.apis[name]))
+        if read.error is not None:
+            await self._failed(name, read.error.message)
+        elif name in self._offers.apis:
+            await self._keep(name, About(), read.entries)
+        for problem in read.problems:
+            logger.warning("%s", problem)
+        if is_new:
+            listing = None if read.error else Listing(name, tools=read.entries)
+            self._progress(1, 1, Found(name, listing, read.error, anyio.current_time() - began))
+
+    async def _found(self, found: Found) -> None:
+        if found.server not in self._offers.specs:  # removed from the configuration meanwhile
+            return
+        if found.listing is None:
+            await self._failed(found.server, found.error.message if found.error else "no answer")
+            return
+        await self._keep(found.server, about(found.listing), found.listing.tools)
+
+    async def _failed(self, name: str, reason: str) -> None:
+        if name not in self.pending and self.failures.get(name) != reason:
+            logger.warning("%s", reason)  # on the first look, `progress` tells
+        self.failures[name] = reason
+        if name not in self._offers:
+            await to_thread.run_sync(self._offers.remember_failure, name)
+            self._arrived(name)
+
+    async def _keep(self, name: str, said: About, entries: Iterable[Json]) -> None:
+        spec = self._offers.specs[name]
+        kept = await to_thread.run_sync(lambda: self._offers.save(spec, said, entries))
+        if self._offers.specs.get(name) != spec:
+            return  # the configuration was changed meanwhile, and it is looked at again
+        await self._trust.see(name, kept)
+        self.failures.pop(name, None)
+        before = self._offers[name].about if name in self._offers else About()
+        if self._offers.take(name, kept):
+            self._note(kept)
+            self._arrived(name)
+            await self._replicas.tell(name, kept.hash)
+            for kind in changed_lists(before, kept.about):
+                for announce in self._announcers:
+                    await announce(kind)
+        elif name in self.pending:
+            self._arrived(name)
+
+    def when_lists_change(self, announce: Announce) -> None:
+        """Have clients told of changed prompts and resources; the board tells of tools."""
+        self._announcers.append(announce)
+
+    def _note(self, kept: KeptCatalogue) -> None:
+        for problem in kept.problems:
+            logger.warning("%s", problem)
+
+    async def changed_elsewhere(self, server: str | None, catalogue: str | None) -> None:
+        """Take what another replica has seen: from the folder, or from the server itself."""
+        for name in [server] if server is not None else list(self._offers.specs):
+            if name not in self._offers.specs or name in self.pending:
+                continue
+            kept = await to_thread.run_sync(self._offers.kept_anew, name)
+            if kept is not None and catalogue in (None, kept.hash):
+                await self._trust.see(name, kept)
+                if self._offers.take(name, kept):
+                    self._arrived(name)
+            elif catalogue is not None and name not in self._offers.apis:
+                self.refresher.want(name)
