@@ -35,6 +35,7 @@ class Decisions:
         """Read what was decided, before any tool is shown."""
         await self.trust.load()
         await self.switches.load()
+        await self.rollouts.load()
 
     def judged(self, tool: Tool) -> Tool:
         """The tool as it may be shown: itself, switched off, or a stand-in where it is held."""

@@ -37,6 +37,10 @@ class Rollouts:
 
     # Following -----------------------------------------------------------------------------------
 
+    async def load(self) -> None:
+        """Read the rollout under way, so that the first answer is of the right face."""
+        self.current = Rollout.from_json(await self._store.get(KEY))
+
     async def follow(self, changed: Callable[[], None]) -> None:
         """Keep to what the store says, and add the figures up there, until cancelled."""
         async with anyio.create_task_group() as tasks:

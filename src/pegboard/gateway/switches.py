@@ -45,8 +45,12 @@ class Switches:
     async def follow(self, changed: Callable[[], None]) -> None:
         """Keep to what the store says, until cancelled."""
         async with self._store.subscribe(KEY) as messages:
+            await self._read(changed)  # what was said before there was somebody to hear it
             async for _ in messages:
-                before = self.off
-                await self.load()
-                if self.off != before:
-                    changed()
+                await self._read(changed)
+
+    async def _read(self, changed: Callable[[], None]) -> None:
+        before = self.off
+        await self.load()
+        if self.off != before:
+            changed()
