@@ -16,6 +16,7 @@ from typing import Protocol
 from pegboard.core.calls import Caller, CallResult
 from pegboard.core.events import ListAnswered
 from pegboard.core.json import Json, JsonObject
+from pegboard.core.names import resolve
 from pegboard.core.options import Options
 from pegboard.core.tools import Tool
 from pegboard.errors import AmbiguousName, InvalidArguments, PegboardError, ToolNotFound
@@ -23,7 +24,7 @@ from pegboard.faces import entries
 from pegboard.faces.aliases import everywhere
 from pegboard.faces.auto import choose
 from pegboard.faces.checking import checked_arguments
-from pegboard.faces.face import META_PREFIX, RESERVED, Face, MetaTool, SessionDoor, View, find
+from pegboard.faces.face import META_PREFIX, RESERVED, Face, MetaTool, SessionDoor, View
 from pegboard.faces.registry import BY_NAME
 from pegboard.faces.unmade import told_of
 from pegboard.ports import tell
@@ -206,12 +207,12 @@ class Answers:
     async def _addressed(self, request: Request, view: View, name: str) -> Tool:
         """The tool that a direct call names; loaders run only when no loaded tool has the name."""
         try:
-            return find(view, name)
-        except (ToolNotFound, InvalidArguments, AmbiguousName):
+            return resolve(view.catalog, name)
+        except (ToolNotFound, AmbiguousName):
             view = replace(await self._view(request), caller=view.caller)
         try:
             with told_of(view, name, request.params.get("arguments")):
-                return find(view, name)
+                return resolve(view.catalog, name)
         except PegboardError as exc:
             raise misuse(_explained(exc, view)) from exc
 
