@@ -7,6 +7,7 @@ mistakes and `--help` included, is for the whole command line.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,10 +41,13 @@ def serve_config(
     config: Path, *, face: str, http: str | None, store: str | None = None, workers: int = 1
 ) -> None:
     """Serve a configuration until stopped."""
+    gc.disable()  # what is imported stays: looking for garbage in it takes time and finds none
     from pegboard.config.settings import StoreSettings
     from pegboard.gateway.opening import Opening
     from pegboard.gateway.serving import serve
 
+    gc.enable()
+    gc.freeze()
     settings: dict[str, Any] = {} if face == "auto" else {"face": face}
     if store is not None:
         settings["store"] = StoreSettings(url=store)

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rapidfuzz import process
-
 from pegboard.core.envelope import sole_content
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.paths import Mark, Step, invalid_field, join_path, parse_path
@@ -44,6 +42,8 @@ def validate_fields(
         if not reading.allows((*prefix, *path))
     ]
     if wrong:
+        from rapidfuzz import process
+
         available = available_fields(schema)
         nearest = [
             match for match, _, _ in process.extract(wrong[0], available, limit=3, score_cutoff=60)

@@ -24,7 +24,6 @@ from jmespath import functions
 from jmespath.exceptions import JMESPathError, JMESPathTypeError, UnknownFunctionError
 from jmespath.parser import Parser
 from jmespath.visitor import Options, TreeInterpreter
-from rapidfuzz import process
 
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import InvalidField
@@ -107,6 +106,8 @@ def _invalid(expression: str, why: str) -> InvalidField:
 
 
 def _unknown_function(message: str) -> str:
+    from rapidfuzz import process
+
     name = message.removeprefix("Unknown function: ").removesuffix("()")
     known = sorted(_Functions.FUNCTION_TABLE)
     nearest = [match for match, _, _ in process.extract(name, known, limit=3)]

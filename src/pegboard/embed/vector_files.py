@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import mmap
 import os
 import re
 import threading
@@ -28,6 +29,7 @@ Records: TypeAlias = NDArray[np.void]
 
 KEY_SIZE = 16
 MANY_FILES = 24
+LARGE = 10_000  # vectors asked for at once, after which the pages that were read are let go
 
 
 class VectorFiles:
@@ -54,6 +56,9 @@ class VectorFiles:
                 if place := self._found.get(key):
                     record: Any = self._files[place[0]][place[1]]
                     rows[at], scales[at] = record["vector"], record["scale"]
+            if len(keys) > LARGE:
+                for records in self._files.values():
+                    _let_go(records)
         return Exact(rows, scales)
 
     def add(self, keys: Sequence[bytes], vectors: Exact) -> None:
@@ -64,7 +69,7 @@ class VectorFiles:
         records["key"] = np.frombuffer(b"".join(keys), f"V{KEY_SIZE}")
         records["scale"], records["vector"] = vectors.scales, vectors.rows
         with self._lock:
-            self._take(self._write(records), records)
+            self._take(*self._written(records))
             if len(self._files) > MANY_FILES:
                 self._merge()
 
@@ -100,6 +105,15 @@ class VectorFiles:
         for at in range(len(records)):
             self._found[raw[at * KEY_SIZE : (at + 1) * KEY_SIZE]] = (name, at)
 
+    def _written(self, records: Records) -> tuple[str, Records]:
+        """The name of a new file and its records: from there, so that they are not held twice."""
+        name = self._write(records)
+        path = self._folder and self._folder / name
+        if path is not None and path.exists():
+            for kept in self._read(path):
+                return name, kept
+        return name, records
+
     def _write(self, records: Records) -> str:
         name = f"{os.urandom(16).hex()}.npy"
         if self._folder is None:
@@ -125,8 +139,15 @@ class VectorFiles:
             merged[at] = self._files[name][row]
         self._files.clear()
         self._found.clear()
-        self._take(self._write(merged), merged)
+        self._take(*self._written(merged))
         if self._folder is not None:
             for name in old:
                 with contextlib.suppress(OSError):
                     (self._folder / name).unlink(missing_ok=True)
+
+
+def _let_go(records: Records) -> None:
+    """Give mapped pages back: the vectors were copied, and the file still has them."""
+    mapped = getattr(records, "_mmap", None)
+    if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)

@@ -53,6 +53,9 @@ logger = logging.getLogger(__name__)
 
 FIRST_LOOK = 3.0
 """Seconds after the start for which answers wait for servers that were never listed before."""
+FIRST_ANSWERS = 0.3
+"""Seconds left to a client's first requests, which follow each other, before work begins behind
+them."""
 LONGEST_PAUSE = 0.5
 """Seconds between two changes of the board, at most: else as long as the last one took."""
 
@@ -283,6 +286,7 @@ class Gateway:
     async def _refresh(self) -> None:
         """Behind the first answer, make what the first search needs, and look at servers again."""
         await self._answered.wait()
+        await anyio.sleep(FIRST_ANSWERS)
         await to_thread.run_sync(lambda: self.board.index)
         await self._looking.refresh()
 

@@ -17,7 +17,6 @@ from mcp.shared.transport_context import TransportContext
 from pegboard.core.calls import Era
 from pegboard.secrets import Credentials
 from pegboard.upstream.exchanges import DispatchedExchange, Exchange, LineExchange
-from pegboard.upstream.keep_alive import KeepAlive, is_for
 from pegboard.upstream.lines import LINE_LIMIT
 from pegboard.upstream.mending import mend
 from pegboard.upstream.posts import Endpoint, PostExchange
@@ -116,6 +115,8 @@ def _headers(spec: UpstreamSpec) -> dict[str, str]:
 
 @asynccontextmanager
 async def _http(spec: UpstreamSpec) -> AsyncGenerator[Wire]:
+    from pegboard.upstream.keep_alive import KeepAlive, is_for
+
     faults = HttpFaults()
     url = spec.url or ""
     client = httpx2.AsyncClient(
