@@ -137,6 +137,8 @@ def _gateway() -> Iterator[Target]:
     large = read("calls", "calls", "stdio, modern", OURS.format("5,000"), "memory_mb")
     yield Target(about, "memory with 5,000 tools, over `import mcp`, MB", 150,
                  less(large, start(BARE, "memory_mb", 1)), timed=False)  # fmt: skip
+    yield Target(about, "the same after a first start, a list of all and 100,000 calls, MB", 150,
+                 less(_after_long, start(BARE, "memory_mb", 1)), timed=False)  # fmt: skip
     yield Target(about, "memory at the end of 100,000 calls, of that after 10,000", 1.05,
                  _growth,
                  timed=False)  # fmt: skip
@@ -145,6 +147,11 @@ def _gateway() -> Iterator[Target]:
 def _growth(found: Found) -> float | None:
     long = found.get("soak", {})
     return growth(long) if long.get("calls", 0) >= 100_000 else None
+
+
+def _after_long(found: Found) -> float | None:
+    long = found.get("soak", {})
+    return long["memory_mb"][-1] if long.get("calls", 0) >= 100_000 else None
 
 
 def _call(about: str, way: str, limit: float) -> Iterator[Target]:

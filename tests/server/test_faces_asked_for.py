@@ -142,3 +142,10 @@ def test_what_cannot_be_served_stops_the_server_at_once(era: Era) -> None:
         build_server(office_board(pins=["list_project"]), environ={})
     with pytest.raises(ConfigError, match=r"A pin names no tool.*documents\.search"):
         build_server(office_board(), environ={"ALWAYS_AVAILABLE_TOOLS": "search"})
+
+
+def test_a_meta_tool_of_another_face_is_a_tool_that_does_not_exist(url: str, era: Era) -> None:
+    steps = {"call": call("call_tool", name="get_issue", arguments={})}
+    told = play_python(f"{url}/mcp/eager", era, steps)["call"].misuse
+    assert "call_tool" in told["message"]
+    assert "call it directly" not in told["message"]
