@@ -20,7 +20,7 @@ from benchmarks.counters import counting, unavailable
 from benchmarks.plots import bars, lines
 from benchmarks.runner import Missing, Profile, WrongAnswer, median, percentile, say, together
 from benchmarks.tables import missing, table
-from benchmarks.wire import cpu_seconds, descendants, memory_mb, settle
+from benchmarks.wire import cpu_between, cpu_times, descendants, memory_mb, settle
 
 LAZY = {"io.github.pegboard/lazy": True}
 WARM = 20
@@ -142,16 +142,18 @@ async def _known(client: Any, target: Target) -> None:
 async def _timed(one: Live, calls: int) -> dict[str, float]:
     name, arguments = one.target.wrap("search", ARGUMENTS)
     times: list[float] = []
-    counter, cpu = counting(one.pids), cpu_seconds(*one.pids)
+    counter, before = counting(one.pids), cpu_times(*one.pids)
     until = time.perf_counter() + SECONDS
     result: Any = None
     while len(times) < calls and (len(times) < LEAST or time.perf_counter() < until):
         began = time.perf_counter()
         result = await one.client.call_tool(name, arguments)
         times.append(time.perf_counter() - began)
-    used = cpu_seconds(*one.pids) - cpu
+    used = cpu_between(before, cpu_times(*one.pids))
     executed = counter.stop() if counter else None
     checked(one.target, result)
+    if used <= 0:
+        raise WrongAnswer(f"{one.target.name} answered without using the processor")
     one.times += times
     counted = {} if executed is None else {"minstructions": executed / len(times) / 1e6}
     return {

@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 PROTOCOL = "2025-11-25"
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -181,20 +181,37 @@ def cpu_seconds(*pids: int) -> float:
 
 
 def _cpu(pid: int) -> float:
-    """By whichever of the two counts has more: one counts in ticks, one forgets ended threads."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        threads = [int(_spent(task)) for task in Path(f"/proc/{pid}/task").iterdir()]
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
-    return max((int(fields[11]) + int(fields[12])) / TICKS, sum(threads) / 1e9)
+    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def _spent(task: Path) -> str:
+Times: TypeAlias = dict[tuple[int, str], int]
+"""Nanoseconds of CPU by process and thread."""
+
+
+def cpu_times(*pids: int) -> Times:
+    """The CPU of every thread that runs now: finer than ticks, and threads that end are left out."""
+    return {
+        (pid, task.name): spent
+        for pid in pids
+        for task in sorted(Path(f"/proc/{pid}/task").glob("*"))
+        if (spent := _spent(task)) is not None
+    }
+
+
+def cpu_between(before: Times, after: Times) -> float:
+    """Seconds of CPU of the threads that are in both, and of those that came."""
+    return sum(spent - before.get(thread, 0) for thread, spent in after.items()) / 1e9
+
+
+def _spent(task: Path) -> int | None:
     try:
-        return (task / "schedstat").read_text().split()[0]
+        return int((task / "schedstat").read_text().split()[0])
     except (OSError, IndexError):
-        return "0"
+        return None
 
 
 def settle(pid: int, patience: float = 400) -> None:
