@@ -23,6 +23,14 @@ ISSUE: dict[str, Any] = {
 }
 
 
+def accepted(schema: Any, *fields: str, root: str | None = None) -> bool:
+    try:
+        validate_fields(fields, schema, root)
+    except InvalidField:
+        return False
+    return True
+
+
 def refused(schema: dict[str, Any] | None, *fields: str, root: str | None = None) -> InvalidField:
     with pytest.raises(InvalidField) as caught:
         validate_fields(fields, schema, root)
@@ -47,7 +55,7 @@ def refused(schema: dict[str, Any] | None, *fields: str, root: str | None = None
     ],
 )
 def test_what_the_schema_can_have_is_accepted(field: str):
-    validate_fields([field], ISSUE)
+    assert accepted(ISSUE, field)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +75,7 @@ def test_every_field_that_a_schema_is_said_to_have_is_accepted():
     schema = {**ISSUE, "properties": {**ISSUE["properties"], "odd": {"properties": odd}}}
     listed = list(output_fields(schema))
     assert len(listed) > 15
-    for field in listed:
-        validate_fields([field], schema)
+    assert [field for field in listed if not accepted(schema, field)] == []
 
 
 def test_the_nearest_field_is_suggested():
@@ -81,15 +88,15 @@ def test_all_wrong_fields_are_named():
 
 def test_fields_inside_a_described_envelope_are_accepted():
     wrapped = {"type": "object", "properties": {"result": {"type": "array", "items": ISSUE}}}
-    validate_fields(["title"], wrapped)
-    validate_fields(["result.title"], wrapped)
+    assert accepted(wrapped, "title")
+    assert accepted(wrapped, "result.title")
     paged = {
         "type": "object",
         "properties": {"items": {"type": "array", "items": ISSUE}, "total": {"type": "integer"}},
     }
-    validate_fields(["title"], paged)
-    refused(paged, "titel")
-    refused(paged, "items.id", "title")
+    assert accepted(paged, "title")
+    assert refused(paged, "titel").details["field"] == "titel"
+    assert not accepted(paged, "items.id", "title")
 
 
 def test_fields_inside_a_declared_root_are_accepted():
@@ -100,9 +107,9 @@ def test_fields_inside_a_declared_root_are_accepted():
             "log": {"type": "array"},
         },
     }
-    refused(schema, "title")
-    validate_fields(["title"], schema, "data.rows")
-    refused(schema, "nope", root="data.rows")
+    assert not accepted(schema, "title")
+    assert accepted(schema, "title", root="data.rows")
+    assert not accepted(schema, "nope", root="data.rows")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +130,7 @@ def test_fields_inside_a_declared_root_are_accepted():
     ],
 )
 def test_a_schema_that_leaves_fields_open_refuses_none(schema: dict[str, Any] | None):
-    validate_fields(["x.y[].z"], schema)
+    assert accepted(schema, "x.y[].z")
 
 
 def test_properties_of_every_branch_count():
@@ -134,8 +141,8 @@ def test_properties_of_every_branch_count():
         "then": {"properties": {"d": {}}},
         "else": {"properties": {"e": {}}},
     }
-    validate_fields(["a", "b", "c", "d", "e"], schema)
-    refused(schema, "f")
+    assert accepted(schema, "a", "b", "c", "d", "e")
+    assert not accepted(schema, "f")
 
 
 def test_references_in_a_circle_end():
@@ -143,7 +150,7 @@ def test_references_in_a_circle_end():
         "$ref": "#/$defs/A",
         "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}},
     }
-    refused(schema, "x")
+    assert not accepted(schema, "x")
 
 
 @pytest.mark.parametrize("schema", [None, ISSUE])

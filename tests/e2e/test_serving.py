@@ -129,18 +129,19 @@ async def test_sighup_reads_the_configuration_again(tmp_path: Path) -> None:
     async with gateway(tmp_path, {"a": polite()}) as (url, process):
         write(tmp_path, {"a": polite(), "b": polite()})
         process.send_signal(signal.SIGHUP)
-        await _tools(url, {"a_echo", "b_echo"})
+        assert await _lists(url, {"a_echo", "b_echo"})
 
 
 async def test_a_changed_file_is_read_and_a_broken_one_is_told_and_left(tmp_path: Path) -> None:
     async with gateway(tmp_path, {"a": polite()}) as (url, _):
         write(tmp_path, {"b": polite()})
-        await _tools(url, {"b_echo"})
+        assert await _lists(url, {"b_echo"})
         write(tmp_path, "{ this is no configuration")
         told = tmp_path / "stderr.txt"
-        while "is not taken" not in told.read_text():  # noqa: ASYNC110 - another process writes it
-            await anyio.sleep(0.05)
-        await _tools(url, {"b_echo"})
+        with anyio.fail_after(60):
+            while "is not taken" not in told.read_text():  # noqa: ASYNC110 - another process writes it
+                await anyio.sleep(0.05)
+        assert await _lists(url, {"b_echo"})
 
 
 def _slow(folder: Path) -> dict[str, Any]:
@@ -158,13 +159,15 @@ async def _busy(url: str) -> None:
             await anyio.sleep(0.02)
 
 
-async def _tools(url: str, wanted: set[str]) -> None:
-    """Wait until exactly these tools are listed."""
-    while True:
-        async with Client(f"{url}/mcp", mode="auto", cache=None) as client:
-            if {t.name for t in (await client.list_tools()).tools} == wanted:
-                return
-        await anyio.sleep(0.05)
+async def _lists(url: str, wanted: set[str]) -> bool:
+    """Whether exactly these tools come to be listed."""
+    with anyio.move_on_after(60):
+        while True:
+            async with Client(f"{url}/mcp", mode="auto", cache=None) as client:
+                if {t.name for t in (await client.list_tools()).tools} == wanted:
+                    return True
+            await anyio.sleep(0.05)
+    return False
 
 
 async def test_stdio_ends_with_its_client_and_takes_its_servers_along(tmp_path: Path) -> None:

@@ -6,16 +6,17 @@ a model would go. The tools are spread evenly over the catalogue and sought by t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 from pegboard.board import Pegboard
 from pegboard.core.calls import Caller
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import JsonObject
 from pegboard.core.options import FACES, FaceName, Options
 from pegboard.core.tools import Catalog, Tool, group_of
 from pegboard.errors import PegboardError
-from pegboard.faces.face import SessionDoor, View
+from pegboard.faces.face import Asked, View
 from pegboard.measure.sessions import Finding
 from pegboard.server.answers import Answers, Request
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
@@ -225,22 +226,6 @@ class _Under:
     def options(self) -> Options:
         return replace(self._board.options, face="auto", page_size=None)
 
-    async def view(
-        self,
-        caller: Caller,
-        *,
-        session: SessionDoor | None,
-        structured: bool,
-        params: Mapping[str, Json],
-        request: object | None,
-        whole: bool,
-    ) -> View:
-        view = await self._board.view(
-            caller,
-            session=session,
-            structured=structured,
-            params=params,
-            request=request,
-            whole=whole,
-        )
+    async def view(self, caller: Caller, **asked: Unpack[Asked]) -> View:
+        view = await self._board.view(caller, **asked)
         return replace(view, options=replace(view.options, face="auto"))

@@ -64,7 +64,8 @@ def repair(schema: Json) -> Repair:
     if not fits(schema):
         return _typed(schema)
     exact = True
-    for step in (_shaped, _gathered, _dereferenced, _rooted, _typed):
+    # Shaped again at the end: what comes to the root from elsewhere may have the same faults.
+    for step in (_shaped, _gathered, _dereferenced, _rooted, _shaped, _typed):
         schema, kept = step(schema)
         exact = exact and kept
     return Repair(schema, exact)
