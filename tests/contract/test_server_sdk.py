@@ -237,3 +237,35 @@ def test_an_upstreams_own_error_keeps_its_code_and_any_other_stays_ours() -> Non
 
 def test_an_internal_error_says_nothing_of_the_inside() -> None:
     assert sdk.internal_error().error.code == types.INTERNAL_ERROR
+
+
+async def test_a_connection_serves_further_requests_past_the_dispatcher() -> None:
+    """With its middleware and handlers; `tests/server/test_lane.py` has both eras, on a pipe."""
+    made = server()
+    found: list[tuple[str, object, bool]] = []
+
+    async def look(ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method == "tools/list":
+            served = sdk.Served(made, ctx)
+            params = {**(ctx.params or {}), "name": "x", "arguments": {}}
+            found.append(("result", await served.result("tools/call", 7, params), True))
+        if ctx.method == "tools/call":
+            found.append((ctx.method, ctx.request_id, ctx.session.can_send_request))
+        return await call_next(ctx)
+
+    made.middleware.append(look)
+    with anyio.fail_after(10):
+        async with Client(made, mode="legacy", cache=None) as client:
+            await client.list_tools()
+    (method, number, can_ask), (_, result, _) = found
+    assert (method, number) == ("tools/call", 7)
+    assert can_ask
+    assert isinstance(result, dict)
+    assert result["content"] == []
+
+
+async def test_what_a_client_is_told_of_a_failure() -> None:
+    told = sdk.error_of(MCPError(-32099, "why", {"a": 1}))
+    assert told is not None
+    assert (told.code, told.message, told.data) == (-32099, "why", {"a": 1})
+    assert sdk.error_of(RuntimeError("inside")) is None

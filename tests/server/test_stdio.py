@@ -13,7 +13,7 @@ import os
 import anyio
 import mcp_types as t
 from mcp.server.lowlevel.server import Server
-from pegboard.server.stdio import stdio_streams
+from pegboard.server.stdio import serve_on_stdio
 
 async def call_tool(ctx, params):
     print("this must not reach the client")
@@ -25,8 +25,7 @@ async def call_tool(ctx, params):
 server = Server("s", on_call_tool=call_tool)
 
 async def main():
-    async with stdio_streams() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+    await serve_on_stdio(server)
     print("and stdout is ours again", flush=True)
 
 anyio.run(main)

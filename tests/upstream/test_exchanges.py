@@ -86,7 +86,7 @@ async def test_an_error_of_the_server_is_raised_with_its_code_and_data() -> None
         tasks.start_soon(asked, exchange, answers)
         await pipe.written.wait()
         error = {"code": -5, "message": "no", "data": {"k": 1}}
-        exchange.settle({"id": FIRST_ID + 1, "error": error})
+        exchange.take({"id": FIRST_ID + 1, "error": error})
     assert (answers[0].code, answers[0].message, answers[0].data) == (-5, "no", {"k": 1})
     await pipe.aclose()
 
@@ -113,5 +113,5 @@ async def test_a_cancelled_request_is_cancelled_at_the_server_and_its_answer_is_
         tasks.cancel_scope.cancel()
     assert pipe.sent[1]["method"] == "notifications/cancelled"
     assert pipe.sent[1]["params"]["requestId"] == pipe.sent[0]["id"]
-    assert not exchange.awaits({"id": pipe.sent[0]["id"], "result": {}})
+    assert not exchange.wants({"id": pipe.sent[0]["id"], "result": {}})
     await pipe.aclose()

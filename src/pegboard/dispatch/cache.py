@@ -29,6 +29,7 @@ from pegboard.dispatch.observe import notes
 from pegboard.ports import Handler, Layer
 
 _PLAIN_PARAMS: Final = frozenset(("_meta",))
+_encoder: Final = json.JSONEncoder(sort_keys=True, default=repr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +205,7 @@ def call_key(call: Call) -> str:
         call.caller.session,
         call.arguments,
     ]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=repr).encode()).hexdigest()
+    return hashlib.sha256(_encoder.encode(parts).encode()).hexdigest()
 
 
 def _copy(result: CallResult) -> CallResult:

@@ -72,7 +72,7 @@ class Serving:
 
     async def _on_stdio(self) -> None:
         from pegboard.gateway.server import build_server
-        from pegboard.server.stdio import stdio_streams
+        from pegboard.server.stdio import serve_on_stdio
 
         async with self.gateway, anyio.create_task_group() as tasks:
 
@@ -82,8 +82,8 @@ class Serving:
                 tasks.cancel_scope.cancel()
 
             server = build_server(self.gateway)
-            async with self._attended(stop), stdio_streams() as (incoming, outgoing):
-                await server.run(incoming, outgoing, server.create_initialization_options())
+            async with self._attended(stop):
+                await serve_on_stdio(server)
             tasks.cancel_scope.cancel()
 
     async def on_http(self, host: str, port: int, sock: socket.socket | None = None) -> None:

@@ -10,6 +10,7 @@ new one when it is full, and is swept away when it is old.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -26,9 +27,8 @@ from pegboard.core.events import (
     Event,
     ListAnswered,
     SearchAnswered,
-    as_json,
 )
-from pegboard.core.json import Json, compact
+from pegboard.core.json import Json, JsonObject, compact
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,18 @@ _KINDS = {
 }
 _UNWRITTEN = ("arguments", "query", "found", "tools")
 """What somebody asked for, in their words or by what was found for them."""
+_WRITTEN = {
+    kind.kind: [
+        f.name
+        for f in fields(kind)
+        if f.repr and (f.name not in _UNWRITTEN or (kind is ListAnswered and f.name == "tools"))
+    ]
+    for kind in _KINDS.values()
+}
+"""What is written of each kind; of a list, `tools` is how many."""
+_WRITE_AFTER = 0.2
+"""Seconds that an event may wait for others to be written with: a client waits for none of it."""
+_MOST_WAITING = 100
 
 
 class Journal:
@@ -54,6 +66,8 @@ class Journal:
         self._size = 0
         self._file: int | None = None
         self._is_broken = False
+        self._waiting: list[Event] = []
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def path(self) -> Path:
@@ -61,33 +75,51 @@ class Journal:
         return self._path(self._number)
 
     def record(self, event: Event) -> None:
-        """Write one line, if it is about something that has ended."""
+        """Write a line soon, if it is about something that has ended."""
         if event.kind not in _KINDS or self._is_broken:
             return
-        record = {k: v for k, v in as_json(event).items() if _is_written(event, k)}
-        line = compact(record).encode("utf-8", "backslashreplace") + b"\n"
+        self._waiting.append(event)
+        if len(self._waiting) >= _MOST_WAITING:
+            self.write()
+        elif self._timer is None:
+            try:
+                loop = asyncio.get_running_loop()
+            except RuntimeError:  # nobody would remind us
+                self.write()
+            else:
+                self._timer = loop.call_later(_WRITE_AFTER, self.write)
+
+    def write(self) -> None:
+        """Write what has been waiting."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        waiting, self._waiting = self._waiting, []
         try:
-            self._write(line)
+            if waiting:
+                self._write(b"".join(map(_line, waiting)))
         except OSError as exc:
             self._is_broken = True
             logger.warning("`pegboard ui` will not see these calls: %s: %s", self.path, exc)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Write the rest and let go of the file."""
+        self.write()
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
-    def _write(self, line: bytes) -> None:
-        if self._file is not None and self._size + len(line) > self._most_bytes:
-            self.close()
+    def _write(self, lines: bytes) -> None:
+        if self._file is not None and self._size + len(lines) > self._most_bytes:
+            os.close(self._file)
+            self._file = None
             self._path(self._number - 1).unlink(missing_ok=True)
             self._number += 1
         if self._file is None:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             self._size = 0
-        self._size += os.write(self._file, line)
+        self._size += os.write(self._file, lines)
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{self._name}-{number}.jsonl"
@@ -141,10 +173,13 @@ def _written_at(path: Path) -> float:
         return 0.0
 
 
-def _is_written(event: Event, name: str) -> bool:
-    if isinstance(event, ListAnswered) and name == "tools":
-        return True  # how many
-    return name not in _UNWRITTEN
+def _line(event: Event) -> bytes:
+    record: JsonObject = {"event": event.kind}
+    for name in _WRITTEN[event.kind]:
+        value = getattr(event, name)
+        if value is not None and value != {}:
+            record[name] = value
+    return compact(record).encode("utf-8", "backslashreplace") + b"\n"
 
 
 def _event(line: bytes) -> Event | None:

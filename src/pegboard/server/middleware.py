@@ -33,6 +33,7 @@ OURS = frozenset(
     {"tools/list", "tools/call", "tools/describe", "tools/describe_batch", "tools/manifest"}
 )
 READ = "resources/read"
+_CALLER_KEY = "pegboard/caller"
 _NOTHING = {"resources/list": "resources", "resources/templates/list": "resourceTemplates"}
 
 
@@ -106,6 +107,15 @@ class PegboardMiddleware:
 
     def caller(self, ctx: sdk.Context) -> Caller:
         """Who asks, as far as the connection and the request tell."""
+        if ctx.request is not None:
+            return self._caller(ctx)
+        # On a pipe, nothing but the connection tells, and it says the same for every request.
+        state = sdk.connection_of(ctx).state
+        if _CALLER_KEY not in state:
+            state[_CALLER_KEY] = self._caller(ctx)
+        return state[_CALLER_KEY]
+
+    def _caller(self, ctx: sdk.Context) -> Caller:
         client, version = sdk.client_of(ctx)
         identity = sdk.identity_of(ctx)
         return Caller(

@@ -17,10 +17,24 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.runner import ServerRunner
 from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import (
+    _JSONRPCDispatchContext as DispatchContext,  # pyright: ignore[reportPrivateUsage]
+)
+from mcp.shared.jsonrpc_dispatcher import (
+    handler_exception_to_error_data,
+    progress_token_from_params,
+)
 from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    CONNECTION_CLOSED,
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    PROTOCOL_VERSION_META_KEY,
+    ErrorData,
+    RequestId,
     ServerCapabilities,
     ToolListChangedNotification,
 )
@@ -119,7 +133,65 @@ def session_of(ctx: Context) -> str | None:
     connection = connection_of(ctx)
     if ctx.request is not None and connection.session_id is None:
         return None  # HTTP without sessions: the connection is there for this request alone
-    return connection.session_id or connection.state.setdefault(_SESSION_KEY, uuid4().hex)
+    if connection.session_id is None and _SESSION_KEY not in connection.state:
+        connection.state[_SESSION_KEY] = uuid4().hex
+    return connection.session_id or connection.state[_SESSION_KEY]
+
+
+Envelope: TypeAlias = tuple[Json, Json, Json]
+"""What a modern request says of its client; a legacy one says nothing."""
+
+
+def envelope_of(params: Mapping[str, Json]) -> Envelope:
+    """The envelope that these params have in their `_meta`."""
+    meta = params.get("_meta")
+    if not isinstance(meta, dict):
+        return (None, None, None)
+    return (
+        meta.get(PROTOCOL_VERSION_META_KEY),
+        meta.get(CLIENT_INFO_META_KEY),
+        meta.get(CLIENT_CAPABILITIES_META_KEY),
+    )
+
+
+class Served:
+    """A connection on which the SDK has served a request; further ones need not pass its queues.
+
+    They are answered as the SDK's own dispatcher has them answered: by the server's middleware and
+    handlers, with a way back to the client.
+    """
+
+    def __init__(self, server: Server[Any], ctx: Context) -> None:
+        outbound: Any = ctx.session._request_outbound  # pyright: ignore[reportPrivateUsage]
+        inner = getattr(outbound, "_inner", outbound)
+        self._guarded: Callable[[Any], Any] | None = None if inner is outbound else type(outbound)
+        self._transport, self._dispatcher = inner.transport, inner._dispatcher
+        self._runner = ServerRunner(server, connection_of(ctx), ctx.lifespan_context)
+        self.envelope = envelope_of(ctx.params or {})
+
+    async def result(self, method: str, number: RequestId, params: JsonObject) -> JsonObject:
+        """The result of one request. Raises what `error_of` understands."""
+        beside = DispatchContext(
+            transport=self._transport,
+            _dispatcher=self._dispatcher,
+            _request_id=number,
+            _progress_token=progress_token_from_params(params),
+        )
+        asking = self._guarded(beside) if self._guarded else beside
+        try:
+            return await self._runner.on_request(asking, method, params)
+        finally:
+            beside.close()
+
+
+def error_of(exc: Exception) -> ErrorData | None:
+    """What a client is told of a request that failed; `None` where that is nobody's business."""
+    return handler_exception_to_error_data(exc)
+
+
+def connection_closed() -> ErrorData:
+    """What a client is told of a request that is not answered because serving ends."""
+    return ErrorData(code=CONNECTION_CLOSED, message="Connection closed")
 
 
 @dataclass(frozen=True, slots=True)

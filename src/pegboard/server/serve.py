@@ -23,7 +23,7 @@ from pegboard.server.answers import EXTENSION_ID, Shown
 from pegboard.server.changes import ListChanges
 from pegboard.server.guard import Guard, GuardMiddleware
 from pegboard.server.middleware import OURS, PegboardMiddleware
-from pegboard.server.stdio import stdio_streams
+from pegboard.server.stdio import serve_on_stdio
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -134,9 +134,7 @@ def run(board: Pegboard, *, http: str | None = None) -> None:
 
 async def serve_stdio(board: Pegboard) -> None:
     """Serve one client on standard input and output."""
-    server = build_server(board)
-    async with stdio_streams() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    await serve_on_stdio(build_server(board))
 
 
 def http_app(board: Pegboard, *routes: BaseRoute, host: str = "127.0.0.1") -> Starlette:

@@ -1,4 +1,4 @@
-"""Our own stdin and stdout as message streams, without the threads that the SDK reads files with.
+"""Serving on our own stdin and stdout, without the threads that the SDK reads files with.
 
 A client gives its server pipes, and the event loop can wait for pipes by itself; going through
 threads is most of what a relayed call costs otherwise. Where stdin or stdout is something else (a
@@ -17,22 +17,32 @@ import stat
 import sys
 from asyncio.streams import FlowControlMixin
 from collections.abc import AsyncGenerator, Generator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
+from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 
+from pegboard.server.lane import CallLane
 from pegboard.upstream.messages import MessageReader, MessageWriter
 
 _CHUNK = 1 << 16
 _log = logging.getLogger(__name__)
 
 
-def stdio_streams() -> AbstractAsyncContextManager[tuple[Any, Any]]:
-    """The read and write stream for `Server.run`."""
-    return _pipe_streams() if _are_pipes() else stdio_server()
+async def serve_on_stdio(server: Server[Any]) -> None:
+    """Serve one client on standard input and output until it leaves."""
+    options = server.create_initialization_options()
+    if not _are_pipes():
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, options)
+        return
+    async with _pipes() as (stdin, stdout):
+        writer = MessageWriter(stdout)
+        async with CallLane(server, writer) as lane:
+            await server.run(MessageReader(stdin, _Client(), lane), writer, options)
 
 
 def _are_pipes() -> bool:
@@ -48,7 +58,7 @@ def _are_pipes() -> bool:
 
 
 @asynccontextmanager
-async def _pipe_streams() -> AsyncGenerator[tuple[MessageReader, MessageWriter]]:
+async def _pipes() -> AsyncGenerator[tuple[_In, _Out]]:
     loop = asyncio.get_running_loop()
     with _taken(0, os.devnull) as stdin, _taken(1, None) as stdout:
         reader = asyncio.StreamReader(limit=_CHUNK)
@@ -60,7 +70,7 @@ async def _pipe_streams() -> AsyncGenerator[tuple[MessageReader, MessageWriter]]
         )
         writer = asyncio.StreamWriter(outgoing, protocol, None, loop)
         try:
-            yield MessageReader(_In(reader), _Client()), MessageWriter(_Out(writer))
+            yield _In(reader), _Out(writer)
         finally:
             incoming.close()
             writer.close()

@@ -93,15 +93,15 @@ class LineExchange:
         finally:
             del self._waiting[number]
 
-    def awaits(self, value: Json) -> bool:
+    def wants(self, value: Json) -> bool:
         """Whether this is the answer to a request of ours."""
         return isinstance(value, dict) and "method" not in value and _id(value) in self._waiting
 
-    def settle(self, answer: JsonObject) -> None:
+    def take(self, message: JsonObject) -> None:
         """Give an answer to who waits for it."""
-        waiting = self._waiting.get(_id(answer))
+        waiting = self._waiting.get(_id(message))
         if waiting is not None and not waiting.done():
-            waiting.set_result(answer)
+            waiting.set_result(message)
 
     def end(self) -> None:
         self._is_over = True

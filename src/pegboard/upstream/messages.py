@@ -33,15 +33,15 @@ class Talker(Protocol):
         ...
 
 
-class Answers(Protocol):
-    """Who waits for answers beside the dispatcher."""
+class Lane(Protocol):
+    """Who takes some of the messages, past the dispatcher."""
 
-    def awaits(self, value: Json) -> bool:
-        """Whether this is an answer to them."""
+    def wants(self, value: Json) -> bool:
+        """Whether this message is for them."""
         ...
 
-    def settle(self, answer: JsonObject) -> None:
-        """Give it to who waits for it."""
+    def take(self, message: JsonObject) -> None:
+        """Take it."""
         ...
 
 
@@ -64,14 +64,12 @@ class _Closable:
 
 
 class MessageReader(_Closable):
-    """The messages that come out of a pipe; `answers` gets its own, in their turn."""
+    """The messages that come out of a pipe; a lane gets its own, in their turn."""
 
-    def __init__(
-        self, pipe: ByteReceiveStream, talker: Talker, answers: Answers | None = None
-    ) -> None:
+    def __init__(self, pipe: ByteReceiveStream, talker: Talker, lane: Lane | None = None) -> None:
         self._pipe = pipe
         self._talker = talker
-        self._answers = answers
+        self._lane = lane
         self._splitter = LineSplitter()
         self._ready: deque[SessionMessage | JsonObject] = deque()
 
@@ -83,8 +81,8 @@ class MessageReader(_Closable):
                 if isinstance(item, SessionMessage):
                     return item
                 # Not before the notifications that came first have been passed on.
-                assert self._answers is not None
-                self._answers.settle(item)
+                assert self._lane is not None
+                self._lane.take(item)
             await self._read()
 
     async def _read(self) -> None:
@@ -105,7 +103,7 @@ class MessageReader(_Closable):
             self._talker.stray(line)
 
     def _item(self, value: Json) -> SessionMessage | JsonObject:
-        if self._answers is not None and self._answers.awaits(value):
+        if self._lane is not None and self._lane.wants(value):
             return value
         return SessionMessage(message_of(value))
 
