@@ -1,8 +1,10 @@
+import gc
 import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -79,6 +81,30 @@ def test_vectors_are_made_in_the_background(topics: TopicEmbedder, catalog_of: C
     finder.start()
     assert made.wait(10)
     finder.close()
+    assert finder.index(catalog).lacking() == []
+
+
+def test_when_all_vectors_are_made_nothing_is_left_of_the_indexes_without_them(
+    topics: TopicEmbedder, catalog_of: CatalogOf
+) -> None:
+    rested = threading.Event()
+
+    class Telling(LocalMeanings):
+        def rest(self) -> None:
+            super().rest()
+            rested.set()
+
+    finder = Finder(Telling(embedder=topics))
+    catalog = catalog_of(**TOOLS)
+    first = ref(finder.index(catalog))
+    gc.disable()
+    try:
+        finder.start()
+        assert rested.wait(10)
+        assert first() is None
+    finally:
+        gc.enable()
+        finder.close()
     assert finder.index(catalog).lacking() == []
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 from tests.gateway.support import everything_behind
 from tests.upstream.servers.everything import Everything
@@ -13,6 +15,7 @@ from tests.upstream.support import in_memory, memory
 
 from pegboard.gateway.gateway import Gateway
 from pegboard.upstream.discovery import BURST, REST, Found, Refresher
+from pegboard.upstream.listing import Listing
 
 pytestmark = pytest.mark.anyio
 
@@ -37,6 +40,22 @@ async def test_the_first_changes_of_a_server_are_seen_at_once(server: str, tmp_p
         it.tools["newer"] = it.echo
         await client.call_tool("e_change_tools", {})
         assert await seen(gateway, "e_newer") < REST / 2
+
+
+def whole_listings() -> dict[int, Listing]:
+    """The listings with their tools that anything in this process holds."""
+    found = (one for one in gc.get_objects() if isinstance(one, Listing) and one.tools)
+    return {id(one): one for one in found}
+
+
+async def test_what_a_server_listed_is_held_once(tmp_path: Path) -> None:
+    others = whole_listings()
+    async with everything_behind("legacy", "modern", tmp_path) as (_, client, gateway):
+        await client.call_tool("e_change_tools", {})
+        await seen(gateway, "e_new")
+        with anyio.fail_after(10):  # until the look that found it has ended
+            while whole_listings().keys() - others.keys():
+                await anyio.lowlevel.checkpoint()
 
 
 async def test_a_server_that_goes_on_announcing_is_looked_at_a_few_times() -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.tools import Definition, Schemas, Tool
@@ -102,7 +102,7 @@ def cleaned(tool: Tool) -> Tool:
     meta = {k: v for k, v in tool.meta.items() if k != FLAGS_KEY}
     return replace(
         tool,
-        definition=_clean_definition(tool.definition),
+        definition=_Clean(tool.definition),
         summary=clean(tool.summary),
         description=description,
         title=clean(tool.title) if tool.title else tool.title,
@@ -117,17 +117,25 @@ def flags_of(entry: JsonObject) -> tuple[str, ...]:
     return suspicions(clean("\n".join(texts)))
 
 
-def _clean_definition(definition: Definition) -> Definition:
-    return partial(_clean_schemas, definition)
+@dataclass(frozen=True, slots=True)
+class _Clean:
+    """A definition whose texts are cleaned when it is read."""
+
+    definition: Definition
+
+    def __call__(self) -> Schemas:
+        return _in_use(self.definition)
+
+    def read_once(self) -> Schemas:
+        found = self.definition()
+        output = None if found.output is None else clean_schema(found.output)
+        return Schemas(clean_schema(found.input), output)
 
 
 @lru_cache(maxsize=1024)
-def _clean_schemas(definition: Definition) -> Schemas:
+def _in_use(definition: Definition) -> Schemas:
     """The schemas that are in use: those of thousands of tools would fill the memory."""
-    found = definition()
-    return Schemas(
-        clean_schema(found.input), None if found.output is None else clean_schema(found.output)
-    )
+    return _Clean(definition).read_once()
 
 
 def _walk(value: Json, change: Callable[[str], str], named: bool = False) -> Json:

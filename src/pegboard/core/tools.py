@@ -30,6 +30,7 @@ class Schemas(NamedTuple):
 
 
 Definition: TypeAlias = Callable[[], Schemas]
+"""Yields schemas. One that holds what it has yielded may have a `read_once`, which does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,10 @@ class Tool:
     @property
     def output_schema(self) -> JsonObject | None:
         return self.definition().output
+
+    def read_once(self) -> Schemas:
+        """Its schemas for who reads those of every tool in turn: they are not held afterwards."""
+        return getattr(self.definition, "read_once", self.definition)()
 
     @cached_property
     def signature(self) -> str:

@@ -17,6 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pegboard.embed.heap import let_go
 from pegboard.embed.single_thread import single_thread
 from pegboard.embed.tokenizer import WordPiece
 
@@ -104,6 +105,10 @@ class Encoder:
         wide = weights.layers.astype(np.float32)
         self._layers = [_layer(row, floats, number) for number, row in enumerate(wide)]
         self._head = floats["head"]
+
+    def rest(self) -> None:
+        """Let go of the words that were read; the layers stay, since every query needs them."""
+        let_go(self._words)
 
     def queries(self, texts: Sequence[str]) -> Floats:
         """One row for each query."""

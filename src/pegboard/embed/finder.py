@@ -149,31 +149,31 @@ class Finder:
             self._thread.start()
 
     def _run(self) -> None:
-        seen: Catalog | None = None
-        while (index := self._next(seen)) is not None:
-            seen = index.catalog
+        catalog: Catalog | None = None
+        while (catalog := self._next(catalog)) is not None:
             try:
-                self._make_lacking(index)
-                if not self._overtaken(index):
+                self._make_lacking(catalog)
+                if not self._overtaken(catalog):
                     self._keep()
+                    self._meanings.rest()  # by now a first start has read and embedded every tool
             except Exception:
                 logger.exception("Making vectors failed; it goes on when the catalogue changes.")
 
-    def _next(self, seen: Catalog | None) -> SearchIndex | None:
-        """The index to work on next; with `None` this thread is at its end."""
+    def _next(self, seen: Catalog | None) -> Catalog | None:
+        """The catalogue to work on next; with `None` this thread is at its end."""
         with self._lock:
             index = self._index
             if self._stopping.is_set() or index is None or index.catalog is seen:
                 self._thread = None
                 return None
-            return index
+            return index.catalog
 
-    def _make_lacking(self, index: SearchIndex) -> None:
-        """One vector after another for this index, shown from time to time."""
+    def _make_lacking(self, catalog: Catalog) -> None:
+        """One vector after another for this catalogue, shown from time to time."""
         made: list[tuple[bytes, Exact]] = []
         shown = time.monotonic()
-        for key, tool in index.lacking():
-            if self._stopping.is_set() or self._overtaken(index):
+        for key, tool in self._lacking():
+            if self._stopping.is_set() or self._overtaken(catalog):
                 break
             self._meanings.give_way()
             made.append((key, self._meanings.make([passage(fields_of(tool))])))
@@ -182,8 +182,11 @@ class Finder:
                 shown = time.monotonic()
         self._show(made)
 
-    def _overtaken(self, index: SearchIndex) -> bool:
-        return self._index is None or self._index.catalog is not index.catalog
+    def _lacking(self) -> list[tuple[bytes, Tool]]:
+        return [] if self._index is None else self._index.lacking()
+
+    def _overtaken(self, catalog: Catalog) -> bool:
+        return self._index is None or self._index.catalog is not catalog
 
     def _show(self, made: list[tuple[bytes, Exact]]) -> None:
         if made:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from pegboard.core.search.dense import Exact, Place, as_bytes
 from pegboard.embed import models
+from pegboard.embed.heap import give_back
 from pegboard.embed.vector_files import VectorFiles
 
 if TYPE_CHECKING:
@@ -105,6 +106,12 @@ class LocalMeanings:
     def keep(self, keys: Sequence[bytes], vectors: Exact) -> None:
         """Keep exact vectors for every index, process and day."""
         self._files.add(keys, vectors)
+
+    def rest(self) -> None:
+        """Give back what was needed to make vectors and is not to answer queries."""
+        self._files.rest()
+        models.rest()
+        give_back()
 
     def give_way(self) -> None:
         """Wait while answers are being made, one after the other; a call that takes long is none.

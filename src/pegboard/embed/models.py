@@ -42,3 +42,10 @@ def static(folder: Path = WEIGHTS) -> Static:
     with np.load(folder / "static_floats.npz") as parts:
         scale, head = parts["word_scale"], parts["head"]
     return Static(STATIC, tokenizer(folder), words, scale, head)
+
+
+def rest() -> None:
+    """Have the models that are loaded hold no more than a query needs."""
+    for model in (encoder, static):
+        if model.cache_info().currsize:
+            model().rest()

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from pegboard.embed.heap import let_go
 from pegboard.embed.single_thread import single_thread
 from pegboard.embed.tokenizer import WordPiece
 
@@ -36,6 +37,10 @@ class Static:
         self._words = words
         self._scale = scale
         self._head = head
+
+    def rest(self) -> None:
+        """Let go of the words that were read: passages have thousands, and a query a dozen."""
+        let_go(self._words)
 
     def queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One unit vector for each query."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import mmap
 import os
 import re
 import threading
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegboard.core.search.dense import Exact
+from pegboard.embed.heap import let_go
 
 logger = logging.getLogger(__name__)
 
@@ -57,8 +57,7 @@ class VectorFiles:
                     record: Any = self._files[place[0]][place[1]]
                     rows[at], scales[at] = record["vector"], record["scale"]
             if len(keys) > LARGE:
-                for records in self._files.values():
-                    _let_go(records)
+                self._let_go()
         return Exact(rows, scales)
 
     def add(self, keys: Sequence[bytes], vectors: Exact) -> None:
@@ -72,6 +71,15 @@ class VectorFiles:
             self._take(*self._written(records))
             if len(self._files) > MANY_FILES:
                 self._merge()
+
+    def rest(self) -> None:
+        """Let go of what was read of the files."""
+        with self._lock:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        for records in self._files.values():
+            let_go(records)
 
     def _look(self) -> None:
         """Take in what other processes have written."""
@@ -144,10 +152,3 @@ class VectorFiles:
             for name in old:
                 with contextlib.suppress(OSError):
                     (self._folder / name).unlink(missing_ok=True)
-
-
-def _let_go(records: Records) -> None:
-    """Give mapped pages back: the vectors were copied, and the file still has them."""
-    mapped = getattr(records, "_mmap", None)
-    if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        mapped.madvise(mmap.MADV_DONTNEED)

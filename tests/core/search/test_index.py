@@ -1,9 +1,12 @@
+import gc
 from collections.abc import Callable, Sequence
+from weakref import ref
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pegboard.core.cleaning import cleaned
 from pegboard.core.search import Match, SearchIndex
 from pegboard.core.tools import Catalog, Schemas, Tool, constant, with_enabled
 
@@ -213,3 +216,39 @@ def test_an_update_does_not_read_unchanged_tools_again(make_tool: MakeTool) -> N
     reads.clear()
     first.updated(Catalog([stays, comes]))
     assert reads == ["comes"]
+
+
+def test_an_index_that_was_replaced_is_gone_without_looking_for_circles(
+    make_tool: MakeTool,
+) -> None:
+    first = index(make_tool("create_issue"), make_tool("list_issues"))
+    assert first.search("issue")
+    gone = ref(first)
+    gc.disable()
+    try:
+        first = first.updated(Catalog([make_tool("send_mail")]))
+        assert gone() is None
+    finally:
+        gc.enable()
+    assert ids(first.search("mail")) == ["send_mail"]
+
+
+def test_indexing_leaves_the_schemas_that_are_in_use_where_they_are() -> None:
+    reads: list[str] = []
+
+    def tool(name: str) -> Tool:
+        def schemas() -> Schemas:
+            reads.append(name)
+            return constant({"type": "object", "properties": {name: {}}})()
+
+        return cleaned(Tool(name, schemas))
+
+    used, others = tool("in_use"), [tool(f"other_{n:04}") for n in range(3_000)]
+    assert used.input_schema
+    found = SearchIndex.build(Catalog([used, *others]))
+    reads.clear()
+    assert used.input_schema["properties"] == {"in_use": {}}
+    assert reads == [], "indexing thousands of others has not taken its place"
+    assert others[-1].input_schema["properties"] == {"other_2999": {}}
+    assert reads == ["other_2999"], "nor were they held"
+    assert found.search("other_0007")

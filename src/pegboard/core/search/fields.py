@@ -40,7 +40,7 @@ def fields_of(tool: Tool) -> Fields:
     """The fields of a tool, whatever its definition looks like."""
     names: list[str] = []
     texts: list[str] = []
-    for name, text in islice(_parameters(tool.input_schema, _NESTING), _PARAMETER_LIMIT):
+    for name, text in islice(_parameters(tool.read_once().input, _NESTING), _PARAMETER_LIMIT):
         names.append(clean(name, 200))
         texts.append(text[:400])
     return Fields(

@@ -7,9 +7,11 @@ the vectors that were made meanwhile; both keep what is known of the tools that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import TypeVar
+from weakref import WeakMethod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,8 @@ from pegboard.core.tools import Catalog, Risk, Tool
 QUERY_LIMIT = 4_000
 TERM_LIMIT = 64
 REMEMBERED = 512
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +51,8 @@ class SearchIndex:
         self.catalog = catalog
         self.contents = contents
         self._meanings = meanings
-        self._remembered = lru_cache(maxsize=REMEMBERED)(self._answer)
-        self._visible = lru_cache(maxsize=64)(self._admitted)
+        self._remembered = _remembering(REMEMBERED, self._answer)
+        self._visible = _remembering(64, self._admitted)
 
     @classmethod
     def build(cls, catalog: Catalog, meanings: Meanings | None = None) -> SearchIndex:
@@ -244,6 +248,24 @@ class _Change:
             rough[new] = meanings.rough([passage(fields) for fields in self.added.values()])
             exact.rows[new], exact.scales[new] = meanings.exact([self.keys[n] for n in new])
         return Vectors(rough, exact)
+
+
+def _remembering(most: int, method: Callable[..., T]) -> Callable[..., T]:
+    """The method with its last results, not holding its object.
+
+    In a circle with what it remembers, an index that has been replaced would stay, its catalogue
+    and megabytes of vectors with it, until somebody looks for such circles.
+    """
+    weak = WeakMethod(method)
+
+    @lru_cache(maxsize=most)
+    def remembered(*asked: Hashable) -> T:
+        bound = weak()
+        if bound is None:
+            raise ReferenceError("the index is gone")
+        return bound(*asked)
+
+    return remembered
 
 
 def _ranked(scores: Floats, wanted: NDArray[np.bool_], limit: int) -> list[int]:
