@@ -42,9 +42,7 @@ FRESH_FOR = 2.0
 """Seconds for which a listing of the attached server is taken as current."""
 MOST_PAGES = 1_000
 MOST_LISTINGS = 256
-_INDEX = "index"
 _EMPTY = Catalog([])
-
 _SOURCE = "source"
 
 _behind: ContextVar[tuple[sdk.Context, CallNext]] = ContextVar("pegboard_behind")
@@ -110,18 +108,12 @@ class _Listing:
     finder: Finder
 
     def indexed(self, seen: Catalog) -> SearchIndex:
-        """The index of what somebody sees: words of other tools must not weigh in its answers."""
+        """The index of what somebody sees."""
         self.finder.start()
         source = self.catalog.memo.get(_SOURCE)
         if source is None:
             source = self.catalog.memo[_SOURCE] = digest(self.entries)
-        whole = self.finder.index(self.catalog, source)
-        if seen is self.catalog:
-            return whole
-        index: SearchIndex | None = seen.memo.get(_INDEX)
-        if index is None:
-            index = seen.memo[_INDEX] = whole.updated(seen)
-        return index
+        return self.finder.index(self.catalog, source).among(seen)
 
 
 class AttachedBoard:

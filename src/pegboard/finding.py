@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pegboard.registering import Registering
     from pegboard.wiring import Parts
 
-_INDEX = "index"
-
 
 class Searched(Protocol):
     """What a board says of itself to be searched."""
@@ -72,14 +70,8 @@ class Finding:
         return self.finder.index(catalog, source)
 
     def index_for(self, seen: Catalog) -> SearchIndex:
-        """The index of what somebody sees: words of other tools must not weigh in its answers."""
-        whole = self.index
-        if seen is whole.catalog or self._board.policy.is_open:
-            return whole
-        index: SearchIndex | None = seen.memo.get(_INDEX)
-        if index is None:
-            index = seen.memo[_INDEX] = whole.updated(seen)
-        return index
+        """The index of what somebody sees."""
+        return self.index if self._board.policy.is_open else self.index.among(seen)
 
     def prepare(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Make all vectors now, and tell `progress` how many of how many there are."""

@@ -252,3 +252,14 @@ def test_indexing_leaves_the_schemas_that_are_in_use_where_they_are() -> None:
     assert others[-1].input_schema["properties"] == {"other_2999": {}}
     assert reads == ["other_2999"], "nor were they held"
     assert found.search("other_0007")
+
+
+def test_the_index_of_a_part_is_made_once_and_follows_the_whole(office: SearchIndex) -> None:
+    assert office.among(office.catalog) is office
+    part = Catalog(office.catalog.tools[:2])
+    found = office.among(part)
+    assert found.catalog is part
+    assert office.among(part) is found
+    later = office.updated(office.catalog)
+    assert later.among(part) is not found
+    assert later.among(part) is later.among(part)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeVar
-from weakref import WeakMethod
+from weakref import WeakMethod, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ from pegboard.core.tools import Catalog, Risk, Tool
 QUERY_LIMIT = 4_000
 TERM_LIMIT = 64
 REMEMBERED = 512
+_PART = "search index"
+"""Where a catalogue keeps the index of itself as a part of another."""
 
 T = TypeVar("T")
 
@@ -64,6 +66,20 @@ class SearchIndex:
             vectors = Vectors(meanings.rough(list(map(passage, read))), meanings.exact(keys))
         contents = Contents(keys, Postings.build(map(weigh, read)), vectors)
         return cls(catalog, contents, meanings)
+
+    def among(self, seen: Catalog) -> SearchIndex:
+        """The index of what somebody sees: words of other tools must not weigh in its answers.
+
+        Made anew when this index has become another, as it does while vectors are made.
+        """
+        if seen is self.catalog:
+            return self
+        kept: tuple[ref[SearchIndex], SearchIndex] | None = seen.memo.get(_PART)
+        if kept is not None and kept[0]() is self:
+            return kept[1]
+        part = self.updated(seen)
+        seen.memo[_PART] = (ref(self), part)
+        return part
 
     def updated(self, catalog: Catalog) -> SearchIndex:
         """The index of the catalogue as it is now; tools that read the same are not read again."""
