@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks.runner import Missing
 
 CATALOG_SERVER = Path(__file__).with_name("catalog_server.py")
+SDK_CATALOG_SERVER = Path(__file__).with_name("sdk_catalog_server.py")
 NOUNS = ("issue", "invoice", "branch", "customer", "ticket", "page", "build", "image", "alert")
 PER_SERVER = 500
 VERBS = ("create", "list", "update", "delete", "search", "export", "archive", "restore")
@@ -73,17 +74,24 @@ class Catalogue:
         """Whether its servers can all be started on one machine."""
         return len(self.servers) <= 100
 
-    def configuration(self) -> dict[str, Any]:
-        """An `mcpServers` file in which every server has its part of the tools."""
+    def configuration(self, *, sdk: bool = False) -> dict[str, Any]:
+        """An `mcpServers` file in which every server has its part of the tools.
+
+        They start in milliseconds, or are made with the official SDK and load that first.
+        """
+        arguments = self.sdk_arguments if sdk else self.arguments
         return {
             "mcpServers": {
-                server: {"command": sys.executable, "args": self.arguments(server)}
+                server: {"command": sys.executable, "args": arguments(server)}
                 for server in self.servers
             }
         }
 
     def arguments(self, server: str) -> list[str]:
         return ["-S", str(CATALOG_SERVER), str(self.path), server]
+
+    def sdk_arguments(self, server: str) -> list[str]:
+        return [str(SDK_CATALOG_SERVER), str(self.path), server]
 
 
 def alike(name: str) -> str:
