@@ -3,11 +3,13 @@
     python training/make_models.py --corpus corpus.json.gz --mpnet DIR --minilm DIR --potion DIR \
         --work DIR --out src/pegboard/embed/weights [--seed 0] [--quick]
 
-`--mpnet` and `--minilm` hold `config.json`, `tokenizer.json` and `weights.safetensors` of
-all-mpnet-base-v2 and all-MiniLM-L6-v2; `--potion` holds `tokenizer.json` and `model.safetensors` of
-potion-base-8M. A stage whose file is in `--work` already is not done again. About ten minutes on one
-GPU; `--quick` goes through all stages in a few steps, to see that they work, and makes nothing good; on a
-CPU give it the small base as the teacher too (`--mpnet` the same folder as `--minilm`).
+`--mpnet`, `--minilm` and `--potion` hold `config.json`, `tokenizer.json` and `model.safetensors` of
+all-mpnet-base-v2, all-MiniLM-L6-v2 and potion-base-8M, as published. The package must be importable.
+A whole run took 496 s on one H200. A stage whose file is in `--work` already is not done again, so a run
+that was broken off goes on; give an empty folder for another corpus or other base models.
+
+`--quick` goes through all stages in a few steps, to see that they work, and makes nothing good; on a CPU
+give it the small base as the teacher too (`--mpnet` the same folder as `--minilm`).
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import numpy as np
 import torch
 from distil import Headed, Lesson, combine, neighbours, rotation, study
 from nets import DEVICE, Encoder, Static, Texts, load_corpus
+from polish import polished
 from quantise import eight_bit_tensors, rounded
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
@@ -41,6 +44,7 @@ STUDENT = Lesson(steps=3000, rate=3e-4, batch=512)
 STATIC = Lesson(steps=2500, rate=3e-3, batch=512)
 WIDTH, TABLE_RANK, INNER_WIDTH, STATIC_WIDTH = 384, 256, 1024, 128
 QUICK = {"steps": 3, "batch": 32, "warmup": 2}
+STARTED = time.monotonic()
 
 
 @dataclass
@@ -86,7 +90,16 @@ class Work:
 
 
 def say(*words: object) -> None:
-    print(f"[{time.strftime('%H:%M:%S')}]", *words, flush=True)
+    """Print with the seconds since the start."""
+    print(f"[{time.monotonic() - STARTED:4.0f} s]", *words, flush=True)
+
+
+def keep(tensors: dict[str, torch.Tensor], path: Path) -> None:
+    """Write a stage's file whole or not at all: whatever is there is taken for finished."""
+    part = path.with_suffix(".part")
+    save_file({name: value.cpu().contiguous() for name, value in tensors.items()}, part)
+    part.replace(path)
+    say("wrote", path.name)
 
 
 def rows(vectors: torch.Tensor, numbers: np.ndarray) -> torch.Tensor:
@@ -104,8 +117,11 @@ def teach(work: Work, mpnet: Path, number: int, recipe: Recipe) -> torch.Tensor:
         model = fine_tune(Encoder.load(mpnet), texts, sets, recipe, number)
         say(report(f"teacher {number}", evaluate(model, texts, sets)))
         vectors = model.vectors(texts, np.arange(len(texts.number))).half()
-        save_file({"goal": vectors.contiguous().cpu()}, path)
-    return load_file(path)["goal"].to(DEVICE)
+        keep({"goal": vectors}, path)
+    goal = load_file(path)["goal"].to(DEVICE)
+    if len(goal) != len(work.texts.number):
+        raise SystemExit(f"{path} is of another corpus: give an empty --work.")
+    return goal
 
 
 def goals(work: Work, mpnet: Path) -> torch.Tensor:
@@ -122,7 +138,11 @@ def lessons(work: Work, goal: torch.Tensor) -> tuple[np.ndarray, dict[int, Seque
 
 
 def make_encoder(work: Work, goal: torch.Tensor) -> Path:
-    """The student's file: a narrowed MiniLM that places texts as the teachers do."""
+    """The student's file: a narrowed MiniLM that places texts as the teachers do.
+
+    In floats: what the phrases change is less than a step of eight bits, and would be lost in rounding if
+    they began from rounded numbers.
+    """
     path = work.folder / f"encoder_{work.seed}.safetensors"
     if not path.exists():
         sample = work.labelled[:: 1 if work.quick else 8]
@@ -133,7 +153,7 @@ def make_encoder(work: Work, goal: torch.Tensor) -> Path:
         study(student, work.texts, texts, goal, work.lesson(STUDENT), work.seed, near)
         say(report("encoder", evaluate(student, work.texts, work.sets)))
         say(report("in 8 bits", evaluate(rounded(student), work.texts, work.sets)))
-        save_file(eight_bit_tensors(student), path)
+        keep(student.state_dict(), path)
     return path
 
 
@@ -148,8 +168,17 @@ def make_static(work: Work, goal: torch.Tensor, potion: Path) -> Path:
         texts, near = lessons(work, goal)
         study(model, work.texts, texts, goal, work.lesson(STATIC), work.seed, near)
         say(report("word vectors", evaluate(model, work.texts, work.sets)))
-        state = {"table": model.table.data.half(), "head": model.head.data}
-        save_file({name: value.cpu().contiguous() for name, value in state.items()}, path)
+        keep({"table": model.table.data.half(), "head": model.head.data}, path)
+    return path
+
+
+def make_polished(work: Work, encoder: Path) -> Path:
+    """The encoder's file after the short phrases."""
+    path = work.folder / f"polished_{work.seed}.safetensors"
+    if not path.exists():
+        student = polished(work.minilm, [encoder], work.corpus, work.seed, work.quick)
+        say(report("polished, in 8 bits", evaluate(rounded(student), work.texts, work.sets)))
+        keep(eight_bit_tensors(student), path)
     return path
 
 
@@ -215,25 +244,23 @@ def options() -> argparse.Namespace:
 
 def main() -> None:
     given = options()
-    given.work.mkdir(parents=True, exist_ok=True)
+    folder = given.work / "quick" if given.quick else given.work
+    folder.mkdir(parents=True, exist_ok=True)
     corpus = load_corpus(given.corpus)
     work = Work(
-        small(corpus) if given.quick else corpus, given.minilm, given.work, given.seed, given.quick
+        small(corpus) if given.quick else corpus, given.minilm, folder, given.seed, given.quick
     )
     goal = goals(work, given.mpnet)
     encoder = make_encoder(work, goal)
     static = make_static(work, goal, given.potion)
-    polished = given.work / f"polished_{given.seed}.safetensors"
-    run(
-        "polish.py", "--base", given.minilm, "--student", encoder, "--corpus", given.corpus,
-        "--seed", given.seed, "--out", polished, *(["--quick"] if given.quick else []),
-    )  # fmt: skip
-    tokens = given.work / "vocabulary.txt"
+    best = make_polished(work, encoder)
+    tokens = folder / "vocabulary.txt"
     tokens.write_text("\n".join(vocabulary(given.minilm)), encoding="utf-8", newline="\n")
     run(
-        "export.py", "--encoder", polished, "--static", static, "--vocabulary", tokens,
+        "export.py", "--encoder", best, "--static", static, "--vocabulary", tokens,
         "--out", given.out,
     )  # fmt: skip
+    say("made", given.out)
 
 
 if __name__ == "__main__":

@@ -54,10 +54,10 @@ class Encoder(torch.nn.Module):
 
     @classmethod
     def load(cls, folder: Path, layers: Sequence[int] | None = None) -> Encoder:
-        """The model of a folder (config.json and weights.safetensors), or some of its layers."""
+        """The model of a folder (config.json and model.safetensors), or some of its layers."""
         config = AutoConfig.from_pretrained(folder)
         net = AutoModel.from_config(config)
-        weights = {k: v.float() for k, v in load_file(folder / "weights.safetensors").items()}
+        weights = {k: v.float() for k, v in load_file(folder / "model.safetensors").items()}
         missing, _ = net.load_state_dict(weights, strict=False)
         wrong = [k for k in missing if "pooler" not in k and "position_ids" not in k]
         if wrong:

@@ -13,12 +13,13 @@ from __future__ import annotations
 import argparse
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from distil import Headed
 from nets import DEVICE, Encoder, Texts, load_corpus
-from quantise import eight_bit_tensors
+from quantise import eight_bit_tensors, rounded
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
@@ -26,11 +27,16 @@ from pegboard.core.search.fields import Fields, passage
 
 STEPS, BATCH, RATE, TEMPERATURE, STILL = 160, 32, 3e-5, 0.05, 20.0
 LENGTH = 64
+HELD_BACK = slice(3, None, 7)
+"""Operations whose phrases are never learned."""
+
+Operation = tuple[list[str], list[str]]
+"""Passages of the tools that do one thing, and phrases for it."""
 
 
-def operations(path: Path) -> list[tuple[list[str], list[str]]]:
+def operations(path: Path) -> list[Operation]:
     """Passages of the tools that do one thing, and phrases for it."""
-    found: list[tuple[list[str], list[str]]] = []
+    found: list[Operation] = []
     for paragraph in path.read_text(encoding="utf-8").split("\n\n")[1:]:
         tools: list[str] = []
         for line in paragraph.strip().splitlines():
@@ -43,7 +49,7 @@ def operations(path: Path) -> list[tuple[list[str], list[str]]]:
 
 
 def load_student(base: Path, files: list[Path]) -> Headed:
-    """The student from its eight-bit tensors."""
+    """The student from its tensors: floats, or eight bits as `quantise` keeps them."""
     raw = {k: v for path in files for k, v in load_file(path).items()}
     state = {k: v for k, v in raw.items() if "|" not in k}
     state |= {k[:-2]: v.float() * raw[f"{k[:-2]}|s"] for k, v in raw.items() if k.endswith("|q")}
@@ -59,15 +65,14 @@ def load_student(base: Path, files: list[Path]) -> Headed:
     return student.to(DEVICE)
 
 
-def hits(
-    model: Encoder, texts: Texts, ops: list[tuple[list[str], list[str]]]
-) -> tuple[float, float]:
-    """How often a right tool comes first, and among the first three, over all tools of the phrases."""
+def hits(model: Encoder, texts: Texts, ops: list[Operation], asked: range) -> tuple[float, float]:
+    """How often a right tool comes first, and among the first three, over the tools of all operations."""
     tools = [(t, at) for at, (names, _) in enumerate(ops) for t in names]
     owner = np.array([at for _, at in tools])
     vectors = model.vectors(texts, texts.numbers([t for t, _ in tools]))
     first, three, count = 0, 0, 0
-    for at, (_, phrases) in enumerate(ops):
+    for at in asked:
+        phrases = ops[at][1]
         scores = model.vectors(texts, texts.numbers(phrases)) @ vectors.T
         order = owner[scores.argsort(dim=1, descending=True).cpu().numpy()]
         first += (order[:, 0] == at).sum()
@@ -76,14 +81,9 @@ def hits(
     return 100 * first / count, 100 * three / count
 
 
-def told(
-    model: Encoder,
-    texts: Texts,
-    ops: list[tuple[list[str], list[str]]],
-    held_back: list[tuple[list[str], list[str]]],
-) -> str:
-    first, three = hits(model, texts, ops)
-    new_first, new_three = hits(model, texts, held_back)
+def told(model: Encoder, texts: Texts, ops: list[Operation]) -> str:
+    first, three = hits(model, texts, ops, range(len(ops)))
+    new_first, new_three = hits(model, texts, ops, range(len(ops))[HELD_BACK])
     return (
         f"first {first:.1f} %, in three {three:.1f} %; "
         f"held back: {new_first:.1f} %, {new_three:.1f} %"
@@ -93,7 +93,7 @@ def told(
 def polish(
     model: Headed,
     texts: Texts,
-    ops: list[tuple[list[str], list[str]]],
+    ops: list[Operation],
     still: np.ndarray,
     before: torch.Tensor,
     seed: int,
@@ -134,6 +134,35 @@ def polish(
             print(f"step {step} loss {loss.item():.3f} moved {calm.mean().item():.4f}", flush=True)
 
 
+def quiet_texts(corpus: dict[str, Any], count: int) -> list[str]:
+    """Texts learned before, whose vectors shall stay."""
+    known = [q for s in corpus["sets"] for q, _ in s["train"]]
+    known += [t for s in corpus["sets"] if s["train"] for t in s["tools"]]
+    known = list(dict.fromkeys(known))
+    return random.Random(0).sample(known, min(count, len(known)))
+
+
+def polished(
+    base: Path, files: list[Path], corpus: dict[str, Any], seed: int, quick: bool
+) -> Headed:
+    """The student of the files after the phrases; prints how many of them it finds."""
+    ops = operations(Path(__file__).parent / "data" / "phrases.txt")
+    held_back = range(len(ops))[HELD_BACK]
+    learned = [op for at, op in enumerate(ops) if at not in held_back]
+    calm = quiet_texts(corpus, 200 if quick else 4_000)
+    phrases = [t for tools, said in ops for t in (*tools, *said)]
+    tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
+    texts = Texts([*phrases, *calm], tokenizer, LENGTH)
+    model = load_student(base, files)
+    still = texts.numbers(calm)
+    print("before:", told(model, texts, ops), flush=True)
+    before = model.vectors(texts, still, 64)
+    polish(model, texts, learned, still, before, seed, 2 if quick else STEPS)
+    print("after:", told(model, texts, ops), flush=True)
+    print("in 8 bits:", told(rounded(model), texts, ops), flush=True)
+    return model
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--base", type=Path, required=True)
@@ -143,25 +172,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="a few steps, to see that it works")
     options = parser.parse_args()
-    ops = operations(Path(__file__).parent / "data" / "phrases.txt")
-    held_back = ops[3::7]
-    learned = [op for op in ops if op not in held_back]
     corpus = load_corpus(options.corpus)
-    rng = random.Random(0)
-    calm = [q for s in corpus["sets"] for q, _ in s["train"]] + [
-        t for s in corpus["sets"] if s["train"] for t in s["tools"]
-    ]
-    calm = rng.sample(list(dict.fromkeys(calm)), 200 if options.quick else 4_000)
-    phrases = [t for tools, said in ops for t in (*tools, *said)]
-    tokenizer = Tokenizer.from_file(str(options.base / "tokenizer.json"))
-    texts = Texts([*phrases, *calm], tokenizer, LENGTH)
-    model = load_student(options.base, options.student)
-    still = texts.numbers(calm)
-    print("before:", told(model, texts, ops, held_back), flush=True)
-    before = model.vectors(texts, still, 64)
-    steps = 2 if options.quick else STEPS
-    polish(model, texts, learned, still, before, options.seed, steps)
-    print("after:", told(model, texts, ops, held_back))
+    model = polished(options.base, options.student, corpus, options.seed, options.quick)
     save_file(eight_bit_tensors(model), options.out)
 
 
