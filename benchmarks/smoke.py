@@ -60,9 +60,9 @@ def _tokens(folder: Path) -> list[Ratio]:
 
 
 def _start(folder: Path) -> list[Ratio]:
-    tools, entries = made(3, start.TOOLS, folder), start.entries(3)
-    first = start.once(start.FIRST, entries[start.FIRST], folder, tools)
-    again = start.once(start.AGAIN, entries[start.AGAIN], folder, tools)
+    config, entries = made(3, start.TOOLS, folder).configuration(), start.entries(3)
+    first = start.once(start.FIRST, entries[start.FIRST], folder, config, brief=True)
+    again = start.once(start.AGAIN, entries[start.AGAIN], folder, config, brief=True)
     held = again["memory_with_servers_mb"] / again["memory_mb"]
     return [
         Ratio("CPU of the second start, of loading the SDK", again["cpu_s"] / start.bare()["cpu_s"],
