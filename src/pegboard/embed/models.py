@@ -12,8 +12,8 @@ from pegboard.embed.static import Static
 from pegboard.embed.tokenizer import WordPiece
 
 WEIGHTS = Path(__file__).parent / "weights"
-ENCODER = "pegboard-encoder-1"
-STATIC = "pegboard-static-1"
+ENCODER = "pegboard-encoder-2"
+STATIC = "pegboard-static-2"
 DIMENSIONS = 384
 
 
