@@ -96,12 +96,12 @@ def pattern(trace: Trace, wins: Sequence[bool]) -> Pattern:
 
 def wilson(wins: int, total: int, z: float = 1.96) -> float:
     """The lower bound of a rate at 95 % confidence."""
-    if total == 0:
-        return 0.0
+    if wins == 0:
+        return 0.0  # by the formula too, but for rounding
     rate, square = wins / total, z * z
     centre = rate + square / (2 * total)
     margin = z * math.sqrt(rate * (1 - rate) / total + square / (4 * total * total))
-    return max(0.0, (centre - margin) / (1 + square / total))
+    return (centre - margin) / (1 + square / total)
 
 
 def slope(values: Sequence[float]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from examples.memory.episode import Complexity, Outcome, Step
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.examples.world import Caller
 
@@ -120,6 +120,7 @@ def test_a_pattern_counts_once_per_episode(episodes: list[list[Step]]) -> None:
 
 
 @settings(deadline=None)
+@example(wins=0, more=11)
 @given(st.integers(0, 50), st.integers(1, 50))
 def test_confidence_stays_below_the_rate_and_grows_with_evidence(wins: int, more: int) -> None:
     total = wins + more
