@@ -9,16 +9,16 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from mcp.server.context import CallNext, HandlerResult
 from pydantic import BaseModel
 
 from pegboard.core.calls import LOCAL, Call, Caller, CallResult
-from pegboard.core.json import Json, JsonObject, digest
+from pegboard.core.json import JsonObject, digest
 from pegboard.core.options import Options, make_options
 from pegboard.core.policy import EVERYTHING, Policy
 from pegboard.core.search import SearchIndex
@@ -28,7 +28,7 @@ from pegboard.dispatch.guard import guard
 from pegboard.embed.finder import Finder
 from pegboard.embed.home import home_folder, indexes_in, meanings_in
 from pegboard.errors import ConfigError
-from pegboard.faces.face import SessionDoor, View
+from pegboard.faces.face import Asked, View
 from pegboard.ports import Store
 from pegboard.server import sdk
 from pegboard.server.middleware import PegboardMiddleware
@@ -131,16 +131,7 @@ class AttachedBoard:
         self._meanings, self._kept = meanings_in(home), indexes_in(home)
         self._listings: OrderedDict[str, _Listing] = OrderedDict()
 
-    async def view(
-        self,
-        caller: Caller,
-        *,
-        session: SessionDoor | None,
-        structured: bool,
-        params: Mapping[str, Json],
-        request: object | None,
-        whole: bool,
-    ) -> View:
+    async def view(self, caller: Caller, **asked: Unpack[Asked]) -> View:
         listing = await self._current(caller.principal)
         seen = self.policy.visible(listing.catalog, caller)
         return View(
@@ -151,12 +142,12 @@ class AttachedBoard:
             fan_out=fan_out(self.options, self._dispatch),
             read_result=result_reader(self.options, self._parts),
             read_resource=resource_reader(self.options, self._parts),
-            session=session,
+            session=asked.get("session"),
             observer=self._parts.observer,
             caller=caller,
-            structured=structured or self.options.structured,
-            params=params,
-            request=request,
+            structured=asked.get("structured", False) or self.options.structured,
+            params=asked.get("params") or {},
+            request=asked.get("request"),
         )
 
     def input_schema(self, name: str) -> JsonObject | None:

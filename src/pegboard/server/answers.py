@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, Unpack
 
 from pegboard.core.calls import Caller, CallResult
 from pegboard.core.events import ListAnswered
@@ -24,7 +24,7 @@ from pegboard.faces import entries
 from pegboard.faces.aliases import everywhere
 from pegboard.faces.auto import choose
 from pegboard.faces.checking import checked_arguments
-from pegboard.faces.face import META_PREFIX, RESERVED, Face, MetaTool, SessionDoor, View
+from pegboard.faces.face import META_PREFIX, RESERVED, Asked, Face, MetaTool, SessionDoor, View
 from pegboard.faces.registry import BY_NAME
 from pegboard.faces.unmade import told_of
 from pegboard.ports import tell
@@ -64,16 +64,7 @@ class Shown(Protocol):
     @property
     def options(self) -> Options: ...
 
-    async def view(
-        self,
-        caller: Caller,
-        *,
-        session: SessionDoor | None,
-        structured: bool,
-        params: Mapping[str, Json],
-        request: object | None,
-        whole: bool,
-    ) -> View: ...
+    async def view(self, caller: Caller, **asked: Unpack[Asked]) -> View: ...
 
 
 class Answers:
