@@ -40,9 +40,9 @@ class Histogram:
         self.total = 0.0
         self.longest = 0.0
 
-    def add(self, seconds: float) -> None:
-        """Count one duration."""
-        self._buckets[_bucket(seconds)] += 1
+    def add(self, seconds: float, bucket: int | None = None) -> None:
+        """Count one duration; whoever adds it to several can say its bucket."""
+        self._buckets[bucket_of(seconds) if bucket is None else bucket] += 1
         self.count += 1
         self.total += seconds
         self.longest = max(self.longest, seconds)
@@ -80,12 +80,12 @@ class Tally:
     tokens_out_before: int = 0
     tokens_out: int = 0
 
-    def add(self, call: CallFinished) -> None:
-        """Count one call."""
+    def add(self, call: CallFinished, bucket: int | None = None) -> None:
+        """Count one call, in this bucket of durations where it is known."""
         self.outcomes[call.outcome] += 1
         if call.error is not None:
             self.errors[call.error] += 1
-        self.durations.add(call.duration)
+        self.durations.add(call.duration, bucket)
         self.cached += call.cached
         self.spilled += call.spilled
         self.retries += call.attempts - 1
@@ -185,13 +185,14 @@ class Live:
 
     def _add_call(self, call: CallFinished) -> None:
         self._in_flight = max(0, self._in_flight - 1)
-        self._all.add(call)
+        bucket = bucket_of(call.duration)
+        self._all.add(call, bucket)
         self._recent.append(call)
-        self._tally("tools", call.tool).add(call)
+        self._tally("tools", call.tool).add(call, bucket)
         if call.upstream is not None:
-            self._tally("upstreams", call.upstream).add(call)
+            self._tally("upstreams", call.upstream).add(call, bucket)
         if call.face is not None:
-            self._tally("faces", call.face).add(call)
+            self._tally("faces", call.face).add(call, bucket)
 
     def _tally(self, group: str, name: str) -> Tally:
         tallies = self._by[group]
@@ -234,7 +235,8 @@ class _Asked:
         }
 
 
-def _bucket(seconds: float) -> int:
+def bucket_of(seconds: float) -> int:
+    """The bucket of a histogram that a duration falls into."""
     return math.ceil(math.log(max(seconds, _SMALLEST) / _SMALLEST) / _GROWTH)
 
 

@@ -50,6 +50,8 @@ class EventLog:
         """Write one line."""
         level = _level(event)
         if level == _WELL:
+            if not self._logger.isEnabledFor(logging.INFO):
+                return
             level = logging.INFO if _is_structured(self._logger) else logging.DEBUG
         # Where nobody set up logging, the names of events on stderr would tell nobody anything.
         if not self._logger.isEnabledFor(level) or not self._logger.hasHandlers():

@@ -46,10 +46,10 @@ class Spans:
                 pass
 
     def _start(self, event: CallStarted) -> None:
-        from opentelemetry import context, trace
-
         if not self._given and not event.trace and not is_set_up():
             return
+        from opentelemetry import context, trace
+
         parent = _clients_trace(event)
         span = self._tracer.start_span(
             f"execute_tool {event.tool}",
@@ -72,11 +72,11 @@ class Spans:
         self._open[event.id] = _Open(span, token)
 
     def _finish(self, event: CallFinished) -> None:
-        from opentelemetry import context, trace
-
         opened = self._open.pop(event.id, None)
         if opened is None:
             return
+        from opentelemetry import context, trace
+
         context.detach(opened.token)
         opened.span.set_attributes(
             _known(
