@@ -6,6 +6,7 @@ A new SDK release that moves one of them fails here, with the name that moved.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -131,6 +132,21 @@ async def test_a_middleware_may_answer_with_a_wire_dict(mode: str) -> None:
     assert [tool.name for tool in listed.tools] == ["mine"]
     stamp = (listed.meta or {}).get("io.modelcontextprotocol/serverInfo")
     assert stamp == ({"name": "contract", "version": "9.9"} if mode == "auto" else None)
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [("2024-11-05", "text"), ("2025-03-26", "text"), ("2025-06-18", "resource_link")],
+)
+async def test_a_client_that_knows_no_links_is_sent_text(version: str, kind: str) -> None:
+    link = {"type": "resource_link", "name": "big", "uri": "pegboard://result/1"}
+
+    def look(ctx: sdk.Context) -> dict[str, Any]:
+        return sdk.stamped(server(), replace(ctx, protocol_version=version), {"content": [link]})
+
+    ((block,),) = [found["content"] for found in await seen("legacy", look)]
+    assert block["type"] == kind
+    assert "pegboard://result/1" in (block.get("text") or block["uri"])
 
 
 async def test_a_stamp_leaves_a_result_of_another_kind_its_kind() -> None:

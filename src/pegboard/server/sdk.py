@@ -38,7 +38,7 @@ from mcp_types import (
     ServerCapabilities,
     ToolListChangedNotification,
 )
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS, is_version_at_least
 
 from pegboard.core.calls import LOCAL, Era
 from pegboard.core.json import Json, JsonObject, writable
@@ -48,6 +48,7 @@ Context: TypeAlias = ServerRequestContext[Any, Any]
 
 _SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 _SESSION_KEY = "pegboard/session"
+_LINKS_SINCE = "2025-06-18"
 
 
 def lowlevel(server: object) -> Server[Any]:
@@ -235,13 +236,29 @@ def stamped(server: Server[Any], ctx: Context, result: JsonObject) -> JsonObject
     if ctx.request is not None:
         result = writable(result)
     if era_of(ctx) == "legacy":
-        return {key: value for key, value in result.items() if key != "resultType"}
+        plain = {key: value for key, value in result.items() if key != "resultType"}
+        return plain if is_version_at_least(ctx.protocol_version, _LINKS_SINCE) else unlinked(plain)
     meta: Mapping[str, Json] = result.get("_meta") or {}
     return {
         **result,
         "resultType": result.get("resultType", "complete"),
         "_meta": {**meta, _SERVER_INFO: meta.get(_SERVER_INFO) or server.server_info_stamp},
     }
+
+
+def unlinked(result: JsonObject) -> JsonObject:
+    """The result with links as text: clients before `2025-06-18` refuse blocks of that kind."""
+    content: Json = result.get("content")
+    if not isinstance(content, list):
+        return result
+    return {**result, "content": [_unlinked(block) for block in content]}
+
+
+def _unlinked(block: Json) -> Json:
+    if not isinstance(block, dict) or block.get("type") != "resource_link":
+        return block
+    parts = (block.get("title") or block.get("name"), block.get("description"), block.get("uri"))
+    return {"type": "text", "text": "\n".join(str(part) for part in parts if part)}
 
 
 async def announce_tools(ctx: Context) -> None:
