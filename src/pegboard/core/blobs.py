@@ -114,3 +114,18 @@ def _blob(position: int, block: JsonObject) -> Blob | None:
         name = str(resource.get("uri") or "").rstrip("/").rpartition("/")[2]
         return Blob(position, resource["blob"], mime_type, name or f"file {position + 1}")
     return None
+
+
+def unlinked(result: JsonObject) -> JsonObject:
+    """The result with links as text: clients before `2025-06-18` refuse blocks of that kind."""
+    content: Json = result.get("content")
+    if not isinstance(content, list):
+        return result
+    return {**result, "content": [_unlinked(block) for block in content]}
+
+
+def _unlinked(block: Json) -> Json:
+    if not isinstance(block, dict) or block.get("type") != "resource_link":
+        return block
+    parts = (block.get("title") or block.get("name"), block.get("description"), block.get("uri"))
+    return {"type": "text", "text": "\n".join(str(part) for part in parts if part)}

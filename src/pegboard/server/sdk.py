@@ -40,6 +40,7 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS, is_version_at_least
 
+from pegboard.core.blobs import unlinked
 from pegboard.core.calls import LOCAL, Era
 from pegboard.core.json import Json, JsonObject, writable
 from pegboard.errors import ConfigError, PegboardError
@@ -244,21 +245,6 @@ def stamped(server: Server[Any], ctx: Context, result: JsonObject) -> JsonObject
         "resultType": result.get("resultType", "complete"),
         "_meta": {**meta, _SERVER_INFO: meta.get(_SERVER_INFO) or server.server_info_stamp},
     }
-
-
-def unlinked(result: JsonObject) -> JsonObject:
-    """The result with links as text: clients before `2025-06-18` refuse blocks of that kind."""
-    content: Json = result.get("content")
-    if not isinstance(content, list):
-        return result
-    return {**result, "content": [_unlinked(block) for block in content]}
-
-
-def _unlinked(block: Json) -> Json:
-    if not isinstance(block, dict) or block.get("type") != "resource_link":
-        return block
-    parts = (block.get("title") or block.get("name"), block.get("description"), block.get("uri"))
-    return {"type": "text", "text": "\n".join(str(part) for part in parts if part)}
 
 
 async def announce_tools(ctx: Context) -> None:
