@@ -74,7 +74,8 @@ def filters(asked: Asked, view: View) -> Html:
                 placeholder="a task in your own words", maxlength=_LONGEST_QUERY),
             class_="query"),
         _select("server", "Server", servers, asked.server) if servers else None,
-        _select("group", "Group", groups, asked.group) if len(groups) > 1 else None,
+        _select("group", "Group", groups, asked.group)
+        if len(groups) > 1 and groups != servers else None,
         _select("risk", "Risk", RISKS, asked.risk),
         _select("state", "State", ("on", "off"), asked.state),
         tag("button", "Search", type="submit", class_="primary"),
