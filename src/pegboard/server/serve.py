@@ -117,7 +117,8 @@ def run(board: Pegboard, *, http: str | None = None) -> None:
             asked who they are.
     """
     if http is None:
-        anyio.run(serve_stdio, board)
+        with suppress(KeyboardInterrupt):
+            anyio.run(serve_stdio, board)
         return
     from pegboard.server.auth import refuse_exposure
     from pegboard.server.listening import HttpServer, bound
