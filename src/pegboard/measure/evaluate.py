@@ -81,7 +81,8 @@ def read_queries(path: Path) -> list[Judged]:
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as exc:
-        raise ConfigError(f"The queries in {path} cannot be read: {exc}") from exc
+        why = getattr(exc, "strerror", None) or exc
+        raise ConfigError(f"The queries in {path} cannot be read: {why}.") from exc
     found: list[Judged] = []
     for number, line in enumerate(lines, 1):
         if line.strip():
