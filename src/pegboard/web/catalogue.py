@@ -110,6 +110,8 @@ def _listed(asked: Asked, view: View, costs: Costs) -> Html:
     page = min(asked.page, pages)
     shown = chosen[(page - 1) * PER_PAGE : page * PER_PAGE]
     said = several(len(chosen), "tool") + (f", page {page} of {pages}" if pages > 1 else "")
+    if not len(view.catalog):
+        said = "There are no tools here yet."
     rows = [_row(tool, costs) for tool in shown]
     return join([_status(said), tag("ul", *rows, class_="tools"), _pager(asked, page, pages)])
 
