@@ -8,7 +8,6 @@ queries. Sets that our models never learned from stand apart from those that the
 from __future__ import annotations
 
 import json
-import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -33,6 +32,7 @@ from pegboard.measure.evaluate import (
     plain_bm25,
     quality,
     read_queries,
+    sampled,
 )
 
 VALIDATE = ("mcpproxy_golden", "azure_mcp", "dust_mcp", "everyday")
@@ -92,8 +92,7 @@ def index_of(name: str) -> SearchIndex:
 
 
 def asked(name: str, most: int) -> list[Judged]:
-    queries = read_queries(data(f"sets/{name}/queries.jsonl"))
-    return queries if len(queries) <= most else random.Random(0).sample(queries, most)
+    return sampled(read_queries(data(f"sets/{name}/queries.jsonl")), most)
 
 
 def rankers(index: SearchIndex) -> dict[str, Ranker]:

@@ -3,6 +3,7 @@
 import anyio
 
 from pegboard import Call, Pegboard
+from pegboard.testing import connect
 
 board = Pegboard("office", face="hierarchy", breaker_failures=5, breaker_cooldown=60.0)
 calendar = board.category("calendar", description="Who is where")
@@ -26,6 +27,18 @@ async def main() -> None:
     assert [o.ok for o in outcomes] == [True, True, False]  # in order, each with its own error
     assert outcomes[2].error is not None
     assert "find_slot" in outcomes[2].error["nearest"][0]
+
+    async with connect(board) as client:  # what a model sees: four tools, old names understood
+        listed = [tool.name for tool in (await client.list_tools()).tools]
+        assert listed == [
+            "tools_list_categories",
+            "tools_list_tools",
+            "tools_get_schema",
+            "tools_dispatch",
+        ]
+        place = {"category": "calendar", "tool": "find_slot"}
+        old = {"calls": [{**place, "params": {"minutes": 45}}]}
+        assert "45 minutes" in str((await client.call_tool("tools_dispatch_parallel", old)).content)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import anyio
 
 from pegboard import Example, Pegboard
+from pegboard.testing import connect
 
 board = Pegboard("mail", face="index")
 mail = board.category("mail", description="Letters and who they are for")
@@ -37,6 +38,14 @@ async def main() -> None:
     assert tool.summary == "Send a letter"
     assert tool.input_schema["properties"]["to"]["description"] == "Whom it is for."
     assert tool.examples[0].expected_output == "sent to ada"
+
+    async with connect(board) as client:
+        index = await client.call_tool("list_available_tools", {"category": "mail"})
+        assert "Send a letter" in str(index.content)
+        told = await client.call_tool("get_tool_description", {"tool_name": "send_letter"})
+        assert "Whom it is for." in str(told.content)
+        sent = await client.call_tool("send_letter", {"to": "ada", "text": "Hello"})  # by its name
+        assert "sent to ada" in str(sent.content)
 
 
 if __name__ == "__main__":

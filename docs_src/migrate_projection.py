@@ -4,6 +4,7 @@ import anyio
 from pydantic import BaseModel
 
 from pegboard import InvalidField, Pegboard, project, validate_fields
+from pegboard.testing import connect
 
 
 class Episode(BaseModel):
@@ -34,6 +35,11 @@ async def main() -> None:
     except InvalidField as exc:
         said = exc.message
     assert "colour" in said
+
+    async with connect(board) as client:  # nothing to declare: every tool takes `include_fields`
+        asked = {"id": 7, "include_fields": ["outcome"]}
+        answer = await client.call_tool("get_episode", asked)
+        assert answer.structured_content == {"outcome": "done"}
 
     assert project({"items": [{"id": 1, "text": "x"}]}, ["items.id"]) == {"items": [{"id": 1}]}
 

@@ -3,6 +3,7 @@
 import anyio
 
 from pegboard import Pegboard
+from pegboard.testing import connect
 
 board = Pegboard("tasks", face="stub")
 
@@ -27,6 +28,11 @@ async def main() -> None:
     result = await board.call("shortest_path", {"start": "a", "end": "b"})
     assert result.output == {"result": ["a", "b"]}
     assert board.schema_cache.stats().hit_rate > 0  # also .hits, .misses, .size
+
+    async with connect(board) as client:
+        [stub] = (await client.list_tools()).tools
+        assert stub.description == "Find the shortest path between two nodes"
+        assert stub.input_schema == {"type": "object"}  # the rest comes with `tools/describe`
 
 
 if __name__ == "__main__":

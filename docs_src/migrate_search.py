@@ -3,6 +3,7 @@
 import anyio
 
 from pegboard import Pegboard
+from pegboard.testing import connect
 
 board = Pegboard("tracker", face="dynamic", pins=["whoami"], session_cap=40)
 issues = board.category("issues", description="Bugs and tasks")
@@ -32,6 +33,18 @@ async def main() -> None:
     assert best.why  # what of it fits
     result = await board.call("create_issue", {"title": "Lamp is dark"})  # found or not
     assert result.output == {"result": "created Lamp is dark"}
+
+    async with connect(board, era="legacy") as client:
+
+        async def listed() -> set[str]:
+            return {tool.name for tool in (await client.list_tools()).tools}
+
+        assert await listed() == {"whoami", "search_tools", "call_tool"}
+        await client.call_tool("search_tools", {"query": "file a bug"})
+        assert "create_issue" in await listed()  # enabled, and the client was told
+
+        old = {"toolName": "list_issues", "args": {}}  # as instructions of before have it
+        assert "Door" in str((await client.call_tool("invoke_tool", old)).content)
 
 
 if __name__ == "__main__":

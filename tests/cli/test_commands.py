@@ -12,6 +12,8 @@ import pytest
 from mcp import Client, StdioServerParameters
 from tests.cli.terminal import ROOT, Ran, pegboard, process
 
+from pegboard import __version__
+
 COMMANDS = {
     "serve", "demo", "list", "search", "describe", "call", "fields", "doctor", "measure", "try",
     "install", "uninstall", "clients", "lock", "rollout", "ui", "index", "eval",
@@ -109,6 +111,23 @@ def test_measure_shows_servers_faces_and_the_dearest_tools(catalog: Path, tmp_pa
     out = pegboard("measure", "--catalog", str(catalog), home=tmp_path).out
     for word in ("server", "proxy", "hierarchy", "first definition", "The dearest tools", "less"):
         assert word in out
+
+
+def test_the_version_is_said(tmp_path: Path) -> None:
+    assert pegboard("--version", home=tmp_path).out == f"pegboard {__version__}\n"
+
+
+def test_a_program_in_place_of_a_configuration_is_told_from_a_broken_one(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text("board.run()")
+    ran = pegboard("list", "--config", str(tmp_path / "server.py"), home=tmp_path)
+    assert ran.code == 3
+    assert "this is a program; name it in a file of servers" in ran.err
+
+
+def test_doctor_says_that_there_are_no_servers(tmp_path: Path) -> None:
+    (tmp_path / "mcp.json").write_text('{"mcpServers": {}}')
+    ran = pegboard("doctor", "--config", str(tmp_path / "mcp.json"), home=tmp_path)
+    assert (ran.code, ran.out) == (0, "There are no servers here.\n")
 
 
 def test_measure_prints_the_agreed_json(catalog: Path, tmp_path: Path) -> None:

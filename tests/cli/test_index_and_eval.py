@@ -151,6 +151,30 @@ def test_eval_prints_every_ranker_beside_ours(catalog: Path, queries: Path, tmp_
     assert ours["ndcg@10"] > theirs["ndcg@10"]
 
 
+def test_eval_asks_a_sample_that_is_always_the_same(
+    catalog: Path, queries: Path, tmp_path: Path
+) -> None:
+    once, again = (
+        evaluated(catalog, queries, "--sample", "2", "--misses", "9", "--json", home=tmp_path).json
+        for _ in range(2)
+    )
+    assert once["queries"] == 2
+    assert once["rankers"]["plain BM25"]["mrr"] == again["rankers"]["plain BM25"]["mrr"]
+    assert evaluated(catalog, queries, "--sample", "0", home=tmp_path).code == 2
+
+
+def test_eval_shows_what_it_does_not_find(catalog: Path, queries: Path, tmp_path: Path) -> None:
+    known = json.loads(queries.read_text().splitlines()[0])
+    wrong = {"query": "who won the football match", "relevant": known["relevant"]}
+    queries.write_text(f"{json.dumps(known)}\n{json.dumps(wrong)}\n")
+    shown = evaluated(catalog, queries, "--misses", "5", home=tmp_path).out
+    assert "who won the football match" in shown
+    assert "wanted: issues.create_issue\n  found:  nothing" in shown
+    [miss] = evaluated(catalog, queries, "--misses", "5", "--json", home=tmp_path).json["misses"]
+    assert (miss["line"], miss["query"]) == (2, wrong["query"])
+    assert "wanted" not in evaluated(catalog, queries, home=tmp_path).out
+
+
 def test_eval_shows_a_table(catalog: Path, queries: Path, tmp_path: Path) -> None:
     ran = evaluated(catalog, queries, home=tmp_path)
     assert ran.code == 0

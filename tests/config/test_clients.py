@@ -332,6 +332,48 @@ def test_a_file_without_servers_says_what_was_looked_for(
         read_servers(write("mcp.json", '{"mcpservers": {}}'), around)
 
 
+def test_servers_of_lazy_mcp(write: Write, around: Surroundings) -> None:
+    text = """{"servers": [
+      {"name": "browser", "description": "A browser", "command": ["npx", "-y", "browser-mcp"],
+       "requestTimeout": 45000},
+      {"name": "remote", "description": "Far away", "url": "https://api.example/mcp",
+       "headers": {"Authorization": "Bearer ${TOKEN}"}}]}"""
+    found = by_name(write("servers.json", text), around)
+    assert (found["browser"].command, found["browser"].args) == ("npx", ("-y", "browser-mcp"))
+    assert found["browser"].timeout == 45
+    assert found["remote"].headers == {"Authorization": "Bearer s3cret"}
+
+
+def test_servers_of_mcpproxy(write: Write, around: Surroundings) -> None:
+    text = """{"listen": "127.0.0.1:8080", "mcpServers": [
+      {"name": "here", "command": "python", "args": ["-m", "x"], "protocol": "stdio"},
+      {"name": "there", "url": "http://localhost:3001", "protocol": "http", "enabled": true},
+      {"name": "any", "url": "http://localhost:3002", "protocol": "auto"},
+      {"name": "off", "command": "y", "protocol": "stdio", "enabled": false}]}"""
+    found = by_name(write("mcp_config.json", text), around)
+    assert (found["here"].transport, found["here"].command) == ("stdio", "python")
+    assert (found["there"].transport, found["there"].url) == ("http", "http://localhost:3001")
+    assert found["any"].url == "http://localhost:3002"
+    assert found["off"].disabled
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ('{"command": "x"}', "mcp.json:2: servers.0: a server needs a name."),
+        ('"x"', "mcp.json:2: servers.0: a table is expected for a server, not str."),
+        ('{"name": "a", "comand": "x"}', "mcp.json:2: servers.0.comand: did you mean 'command'?"),
+    ],
+)
+def test_a_server_in_a_list_that_is_wrong_leaves_the_others_alone(
+    entry: str, says: str, write: Write, around: Surroundings
+) -> None:
+    text = f'{{"servers": [\n{entry},\n{{"name": "good", "command": "x"}}]}}'
+    found = read_servers(write("mcp.json", text), around)
+    assert [spec.name for spec in found.specs] == ["good"]
+    assert says in found.problems[0].message
+
+
 def test_a_table_that_is_none_is_reported(write: Write, around: Surroundings) -> None:
     (problem,) = read_servers(write("mcp.json", '{"mcpServers": []}'), around).problems
     assert "mcp.json:1: mcpServers: a table of servers is expected" in problem.message

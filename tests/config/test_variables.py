@@ -55,6 +55,7 @@ def test_references_are_replaced(spelling: Spelling, text: str, meant: str) -> N
         ("dollar", "${input:key}", "PEGBOARD_INPUT_KEY", "(the key)"),
         ("dollar", "${command:pick}", "${command:pick}", "means nothing outside its client"),
         ("dollar", "${file:none}", "${file:none}", "cannot be read"),
+        ("dollar", "${keyring:token}", "${keyring:token}", "${keyring:service/user}"),
     ],
 )
 def test_a_reference_without_a_value_says_what_to_do(

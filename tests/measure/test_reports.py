@@ -10,11 +10,13 @@ from html.parser import HTMLParser
 import pytest
 from tests.boards import office_board
 
+from pegboard import Pegboard
 from pegboard.measure import measure
 from pegboard.measure.charts import charts_of
 from pegboard.measure.html import report
 from pegboard.measure.measuring import Measurement, ServerCost, percent
 from pegboard.measure.svg import Bar, Chart, drawing
+from pegboard.testing import make_tool
 
 pytestmark = pytest.mark.anyio
 
@@ -55,6 +57,14 @@ async def test_the_page_has_the_figures(measured: Measurement) -> None:
         assert face in page
         assert f"{cost.list:,}" in page
     assert measured.dearest[0].id in page
+
+
+async def test_a_list_that_grows_is_not_called_a_saving() -> None:
+    small = Pegboard("small")
+    small.add(make_tool("ping"))
+    page = report(await measure(small))
+    assert "% more." in page
+    assert "% less." not in page
 
 
 async def test_names_of_servers_cannot_write_into_a_report(measured: Measurement) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 PROGRAM = """
 import os
@@ -79,3 +83,30 @@ def test_a_file_as_stdin_is_read_too(tmp_path: Path) -> None:
         greeting = json.loads(process.stdout.readline())
         process.communicate(timeout=20)
     assert greeting["result"]["serverInfo"]["name"] == "s"
+
+
+BOARD = """
+from pegboard import Pegboard
+board = Pegboard("greeter")
+board.run()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
+def test_whoever_starts_a_server_in_a_terminal_is_told_and_can_end_it() -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", BOARD]
+    with subprocess.Popen(command, stdin=theirs, stdout=pipe, stderr=pipe) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert b"a client starts it. Ctrl-C ends it." in process.stderr.readline()
+        os.write(ours, b'{"jsonrpc": "2.0", "id": 7, "method": "ping"}\n')
+        assert json.loads(process.stdout.readline())["id"] == 7
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=10)
+    os.close(ours)
+    os.close(theirs)
+    assert (rest, errors, process.returncode) == (b"", b"", 0)

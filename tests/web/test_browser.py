@@ -1,7 +1,7 @@
 """The page in a real browser: what people do with it, how fast it is, and how it looks.
 
 All tests here are plain functions: while the browser is driven, its own event loop has the thread.
-With `PEGBOARD_SCREENSHOTS=1` the pictures of the documentation are made anew.
+`scripts/pictures.py` takes the pictures of the documentation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright  # noqa: 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
          "--disable-background-networking", "--disable-component-update"]  # fmt: skip
-PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 PHONE = {"width": 375, "height": 740}
 
 
@@ -107,12 +106,6 @@ def call(url: str, name: str, **arguments: str) -> None:
     ask(url, "tools/call", name="call_tool", arguments=given)
 
 
-def picture(page: Page, name: str) -> None:
-    if os.environ.get("PEGBOARD_SCREENSHOTS") == "1":
-        PICTURES.mkdir(exist_ok=True)
-        page.screenshot(path=PICTURES / f"{name}.png")
-
-
 def test_five_thousand_tools_are_shown_within_300_milliseconds(page: Page, url: str) -> None:
     page.goto(url)
     expect(page.locator("[data-part=figures]")).to_contain_text("everything would be")
@@ -148,7 +141,6 @@ def test_the_figures_follow_calls_without_a_reload(page: Page, url: str) -> None
     expect(page.locator("[data-part=calls]")).to_contain_text("spilled")
     ask(url, "tools/list")
     expect(page.locator("[data-part=figures]")).to_contain_text("in 1 list and 2 results")
-    picture(page, "overview")
 
 
 def test_moving_parts_can_be_stopped(page: Page, url: str) -> None:
@@ -170,7 +162,6 @@ def test_typing_a_task_finds_tools_and_says_why(page: Page, url: str) -> None:
     expect(page.locator("#results li").first.locator(".why").first).to_be_visible()
     expect(page.get_by_role("status")).to_contain_text("best first")
     assert page.url.endswith("?q=read+my+notes")
-    picture(page, "search")
     page.get_by_label("Risk").select_option("destructive")
     expect(page.locator("#results")).not_to_contain_text("read_notes")
 
@@ -209,7 +200,6 @@ def test_a_kept_result_is_opened_and_searched(page: Page, url: str) -> None:
     page.get_by_role("link", name="Open the result of notes.read_notes").first.click()
     result = page.get_by_label("The result")
     expect(result).to_contain_text("garden 0")
-    picture(page, "kept")
     page.get_by_role("link", name="Read on").click()
     expect(result).not_to_contain_text("garden 0")
     page.get_by_label("Only what matches").fill("garden 41")
@@ -239,7 +229,6 @@ def test_trust_is_given_and_taken_back_by_a_click(
     locks, url = trusted
     page.goto(f"{url}/ui/trust")
     page.get_by_text("mail: 1 tool let through").click()
-    picture(page, "trust")
     page.get_by_role("button", name="Revoke mail.find_mail").click()
     expect(page.get_by_role("heading", name="mail.find_mail")).to_be_visible()
     assert set(locks.read()["mail"].waiting) == {"find_mail", "send_mail"}
@@ -278,7 +267,6 @@ def glance(page: Page, name: str) -> None:
 
 def test_a_tool_is_switched_off_by_a_click(page: Page, board: Pegboard, url: str) -> None:
     page.goto(f"{url}/ui/tool?id=read_notes")
-    picture(page, "tool")
     page.get_by_role("button", name="Switch off").click()
     expect(page.get_by_role("button", name="Switch on")).to_be_visible()
     assert "read_notes" not in [t.name for t in board.tools()]
@@ -299,8 +287,6 @@ def test_nothing_is_wider_than_a_phone(browser: Browser, url: str, path: str) ->
         "all => all.filter(e => e.offsetParent && e.getBoundingClientRect().height < 24).length",
     )
     assert small == 0
-    if path.startswith("/ui/tools"):
-        picture(page, "phone")
     context.close()
 
 
@@ -338,9 +324,6 @@ def test_every_text_stands_out_from_its_ground(
     page = context.new_page()
     page.goto(url + path)
     assert page.evaluate(CONTRAST) == []
-    if (scheme, path) == ("dark", "/"):
-        expect(page.locator("[data-part=figures]")).to_contain_text("everything would be")
-        picture(page, "dark")
     context.close()
 
 

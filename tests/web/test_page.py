@@ -107,6 +107,14 @@ def test_the_list_is_paged_and_filtered_by_the_server() -> None:
     assert destructive.count("destructive</span>") == 50
 
 
+def test_a_board_without_tools_and_calls_says_so() -> None:
+    client = visit(Pegboard("empty"))
+    assert "There are no tools here yet." in client.get("/ui/tools").text
+    overview = client.get("/").text
+    assert "no call has ended yet" in overview
+    assert "0.0 ms" not in overview
+
+
 @pytest.mark.parametrize("query", ["page=0", "page=9999999", "page=x", "risk=all", "page=٣"])
 def test_an_address_that_makes_no_sense_shows_the_list(client: TestClient, query: str) -> None:
     answer = client.get(f"/ui/tools?{query}")

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pegboard import __version__
 from pegboard.cli import (
     call,
     clients,
@@ -33,6 +34,7 @@ from pegboard.cli.output import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
     fail,
+    out,
     suit_streams,
 )
 from pegboard.errors import ConfigError, PegboardError, ToolNotFound
@@ -68,10 +70,19 @@ app.add_typer(rollout.app, name="rollout")
 app.command("ui")(ui.ui)
 
 
+def _say_version(asked: bool) -> None:
+    if asked:
+        out.print(f"pegboard {__version__}", highlight=False)
+        raise typer.Exit
+
+
 @app.callback()
 def _options(
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of an error; goes anywhere.")
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Show it.")
     ] = False,
 ) -> None:
     """Set what holds for every command; `run` takes it off the command line itself."""

@@ -65,7 +65,7 @@ def _show(result: JsonObject) -> None:
             f"{one['seconds']:.1f} s",
         ]
         table.add_row(*row[: len(heads)])
-    out.print(table)
+    out.print(table if result["servers"] else "There are no servers here.")
     for one in result["servers"]:
         for problem in one["problems"]:
             out.print(f"[yellow]•[/] {plain(problem)}", highlight=False, soft_wrap=True)

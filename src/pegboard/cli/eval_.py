@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from pegboard.board import Pegboard
 from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board, tell_slow
 from pegboard.cli.output import err, out, plain, print_json
 from pegboard.cli.preparing import bar, make_vectors
+from pegboard.core.json import JsonObject
 from pegboard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -29,13 +31,23 @@ def evaluate(
     ],
     config: ConfigOption = None,
     catalog: CatalogOption = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Ask so many of them, always the same."),
+    ] = None,
+    misses: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="Show so many that found no right tool in five."),
+    ] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Measure how well search finds the right tools, beside other rankers."""
-    from pegboard.measure.evaluate import PEERS, rankers, read_queries, settled
+    from pegboard.measure.evaluate import PEERS, missed, rankers, read_queries, sampled, settled
     from pegboard.measure.evaluate import evaluate as evaluated
 
     judged = read_queries(queries)
+    if sample is not None:
+        judged = sampled(judged, sample)
     board = open_board(catalog, config)
     judged = settled(judged, board.catalog)
     _check(judged, board, queries)
@@ -45,6 +57,7 @@ def evaluate(
     with bar("Asking") as tell:
         figures = evaluated(judged, known, tell)
     missing = [name for name in PEERS if name not in known]
+    lost = list(islice(missed(judged, known["pegboard"]), misses))
     if as_json:
         print_json(
             {
@@ -52,10 +65,13 @@ def evaluate(
                 "queries": len(judged),
                 "rankers": {name: found.as_json() for name, found in figures.items()},
                 "missing": missing,
+                "misses": [_miss(one, found) for one, found in lost],
             }
         )
     else:
         _show(figures, len(judged), len(board.tools()))
+        for one, found in lost:
+            _show_miss(one, found)
     if missing:
         err.print(f"[yellow]missing:[/] {', '.join(missing)}: FastMCP is not installed.")
 
@@ -78,6 +94,18 @@ def _check(judged: Sequence[Judged], board: Pegboard, path: Path) -> None:
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _miss(judged: Judged, found: Sequence[str]) -> JsonObject:
+    right = sorted(judged.relevant)
+    return {"line": judged.line, "query": judged.query, "relevant": right, "found": list(found)}
+
+
+def _show_miss(judged: Judged, found: Sequence[str]) -> None:
+    wanted = ", ".join(sorted(judged.relevant))
+    out.print(f"\n{plain(judged.query)}", style="bold", highlight=False)
+    out.print(f"  wanted: {plain(wanted)}", highlight=False)
+    out.print(f"  found:  {plain(', '.join(found) or 'nothing')}", highlight=False)
 
 
 def _show(figures: Mapping[str, Figures], queries: int, tools: int) -> None:

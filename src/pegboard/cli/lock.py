@@ -24,7 +24,8 @@ from pegboard.gateway.trust import locks_of
 app = typer.Typer(help="Tool definitions that people have seen, and those that wait for it.")
 
 ConfigArgument: TypeAlias = Annotated[
-    Path, typer.Option("--config", metavar="FILE", help="The configuration with [trust] in it.")
+    Path,
+    typer.Option("--config", metavar="FILE", help="The configuration with a trust table."),
 ]
 Names: TypeAlias = Annotated[
     list[str] | None, typer.Argument(help="`server` or `server.tool`; all where none is given.")

@@ -126,7 +126,7 @@ def _write_files(measured: Measurement, html: Path | None, svg: Path | None) -> 
 
 
 def _show(measured: Measurement) -> None:
-    from pegboard.measure.measuring import percent
+    from pegboard.measure.measuring import difference
 
     if not measured.tools:
         out.print("There are no tools here.")
@@ -141,7 +141,7 @@ def _show(measured: Measurement) -> None:
     _show_results(measured)
     use, prices = measured.use, measured.prices
     out.print(
-        f"\n[bold green]{percent(measured.saved('proxy'))} less[/] in the list with the proxy "
+        f"\n[bold green]{difference(measured.saved('proxy'))}[/] in the list with the proxy "
         f"face: {measured.faces['proxy'].list:,} instead of {measured.everything:,} tokens."
     )
     if measured.chosen == "eager":

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hmac
 import secrets
-import socket
 import sys
 import webbrowser
 from typing import TYPE_CHECKING, Annotated
@@ -39,11 +38,12 @@ def ui(
     as_json: JsonOption = False,
 ) -> None:
     """Look at tools in a browser: search them, see what they cost, watch calls."""
-    import uvicorn
+    from pegboard.server.listening import HttpServer, bound
 
     board = open_board(catalog, config)
     token = secrets.token_urlsafe(24)
-    with socket.create_server((_HOST, port)) as listening:
+    with bound(_HOST, port)[0] as listening:
+        listening.listen()  # before the address is known to a browser
         address = f"http://{_HOST}:{listening.getsockname()[1]}"
         opened = f"{address}/ui/enter?token={token}"
         _say(opened, f"{address}/mcp", as_json=as_json)
@@ -52,8 +52,7 @@ def ui(
         app = board.asgi(identify=holder_of(token))
         if config is not None:
             _follow_others(app, board, config)
-        settings = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
-        uvicorn.Server(settings).run(sockets=[listening])
+        HttpServer(app).run(sockets=[listening])
 
 
 def _say(page: str, mcp: str, *, as_json: bool) -> None:

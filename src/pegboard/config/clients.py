@@ -85,6 +85,7 @@ _TRANSPORTS = {
     "streamablehttp": "http",
     "sse": "sse",
     "remote": None,
+    "auto": None,
 }
 
 
@@ -207,6 +208,13 @@ STANDARD = Dialect("mcpServers", _STANDARD, "dollar", _standard)
 GEMINI = replace(STANDARD, client="Gemini CLI", spelling="dollar-bare")
 # cline/cline: src/services/mcp/schemas.ts
 CLINE = replace(STANDARD, client="Cline", finish=_cline)
+# Gateways that write servers as a list, each with its `name`. gitlab-org/ai/lazy-mcp: README.md,
+# `requestTimeout` in milliseconds; smart-mcp-proxy/mcpproxy-go: README.md, `protocol`, `enabled`.
+LISTED = replace(
+    STANDARD,
+    client="another gateway",
+    words={**_STANDARD, "protocol": "transport", "requestTimeout": "timeout"},
+)
 # code.visualstudio.com/docs/copilot/reference/mcp-configuration
 VSCODE = Dialect("VS Code", _STANDARD, "dollar", _standard)
 # zed-industries/zed: crates/settings_content/src/project.rs, docs/src/ai/mcp.md
@@ -262,7 +270,7 @@ def tables(document: Document, project: str | None) -> list[tuple[Dialect, KeyPa
     if "mcpServers" in value:
         found.append((_mcp_servers(document), ("mcpServers",)))
     if "servers" in value:
-        found.append((VSCODE, ("servers",)))
+        found.append((LISTED if _is_list(value["servers"]) else VSCODE, ("servers",)))
     if isinstance(mcp := value.get("mcp"), dict):
         if isinstance(mcp.get("servers"), dict) and "type" not in mcp["servers"]:
             found.append((VSCODE, ("mcp", "servers")))
@@ -276,7 +284,13 @@ def tables(document: Document, project: str | None) -> list[tuple[Dialect, KeyPa
     return found
 
 
+def _is_list(servers: Json) -> bool:
+    return isinstance(servers, list)
+
+
 def _mcp_servers(document: Document) -> Dialect:
+    if _is_list(document.value["mcpServers"]):
+        return LISTED
     if ".gemini" in document.path.parts:
         return GEMINI
     return CLINE if document.path.name == "cline_mcp_settings.json" else STANDARD

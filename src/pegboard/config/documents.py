@@ -28,6 +28,8 @@ from pegboard.errors import ConfigError
 KeyPath: TypeAlias = tuple[str | int, ...]
 Syntax: TypeAlias = Literal["json", "toml", "yaml"]
 
+_PROGRAMS = (".py", ".js", ".ts", ".mjs")
+_ENTRY = '{"mcpServers": {"NAME": {"command": "python", "args": ["FILE"]}}}'
 _SUFFIXES: dict[str, Syntax] = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
 
 
@@ -103,6 +105,8 @@ def read(path: Path) -> Document:
 
 def parse(text: str, path: Path) -> Document:
     """The text of a file as a document."""
+    if path.suffix.lower() in _PROGRAMS:
+        raise located(path, f"this is a program; name it in a file of servers: {_ENTRY}")
     syntax = _SUFFIXES.get(path.suffix.lower(), "json")
     try:
         value, repeats = _PARSERS[syntax](text, path)

@@ -6,7 +6,7 @@ seventy servers starts with the sixty-nine that can be understood.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
@@ -100,13 +100,14 @@ class _Reader:
         servers: Any = self.document.value
         for part in table:
             servers = servers[part]
-        if not isinstance(servers, dict):
-            self.problems.append(self.document.error("a table of servers is expected.", table))
+        if not servers or not isinstance(servers, dict | list):
+            if servers != {}:
+                self.problems.append(self.document.error("a table of servers is expected.", table))
             return
         self._report_repeats(table)
         variables = self.around.variables(self.document, _inputs(self.document.value, table))
-        for name, entry in servers.items():
-            self._read_entry(dialect, (*table, name), entry, variables)
+        for key, name, entry in _entries(servers):
+            self._read_entry(dialect, (*table, key), name, entry, variables)
 
     def _report_repeats(self, table: KeyPath) -> None:
         for name, lines in self.document.repeated(table).items():
@@ -114,8 +115,9 @@ class _Reader:
             message = f"two servers have this name (also line {earlier}); the last one counts."
             self.problems.append(self.document.error(message, (*table, name), server=name))
 
-    def _read_entry(self, dialect: Dialect, at: KeyPath, entry: Any, variables: Variables) -> None:
-        name = str(at[-1])
+    def _read_entry(
+        self, dialect: Dialect, at: KeyPath, name: str, entry: Any, variables: Variables
+    ) -> None:
         self.names.add(name)
         self.specs.pop(name, None)
         if not isinstance(entry, dict):
@@ -184,6 +186,15 @@ class _Reader:
 
     def _missing(self, message: str, at: KeyPath, variable: str) -> ConfigError:
         return self.document.error(message, at, variable=variable)
+
+
+def _entries(servers: Any) -> Iterator[tuple[str | int, str, Any]]:
+    """Key, name and entry of each server; those in a list have their name inside."""
+    if isinstance(servers, dict):
+        yield from ((key, str(key), entry) for key, entry in servers.items())
+        return
+    for at, entry in enumerate(servers):
+        yield at, str(entry.get("name") or "") if isinstance(entry, dict) else "", entry
 
 
 def spec_of(

@@ -123,7 +123,9 @@ class Variables:
         from pegboard.secrets import from_keyring
 
         service, slash, user = name.partition("/")
-        value = from_keyring(service, user) if slash else None
+        if not slash:
+            raise Unresolved(f"{reference}: write it as ${{keyring:service/user}}.", reference)
+        value = from_keyring(service, user)
         if value is None:
             raise Unresolved(f"{reference} is not in the keyring of this machine.", reference)
         return value

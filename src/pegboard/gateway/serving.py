@@ -31,12 +31,16 @@ from pegboard.gateway.restarts import waiting_for_restart
 from pegboard.observe.log import log_to
 
 if TYPE_CHECKING:
-    import uvicorn
+    from starlette.applications import Starlette
+
+    from pegboard.server.listening import HttpServer
 
 WATCH_EVERY = 1.0
 """Seconds between two looks at the times of the configuration's files."""
 PATIENCE = 30.0
 """Seconds that calls under way are given when the gateway is told to stop."""
+KEEP_ALIVE = 75
+"""Seconds for an idle connection: longer than load balancers and clients keep one."""
 WRITE_TIME = 0.1
 """Seconds for the last answers to leave, once the last call is over."""
 
@@ -89,8 +93,10 @@ class Serving:
     async def on_http(self, host: str, port: int, sock: socket.socket | None = None) -> None:
         """Serve streamable HTTP, on a socket that listens already where one is given."""
         from pegboard.gateway.http import gateway_app
+        from pegboard.server.listening import bound
 
-        server = _http_server(gateway_app(self.gateway, host), host, port)
+        sockets = bound(host, port) if sock is None else [sock]
+        server = _http_server(gateway_app(self.gateway, host))
 
         async def stop() -> None:
             for listening in server.servers:
@@ -99,7 +105,7 @@ class Serving:
             server.should_exit = True
 
         async with self._attended(stop):
-            await server.serve(sockets=[sock] if sock is not None else None)
+            await server.serve(sockets=sockets)
 
     @asynccontextmanager
     async def _attended(self, stop: Stop) -> AsyncGenerator[None]:
@@ -214,23 +220,15 @@ def _time(path: Path) -> int | None:
         return None
 
 
-def _http_server(app: object, host: str, port: int) -> uvicorn.Server:
+def _http_server(app: Starlette) -> HttpServer:
     from contextlib import nullcontext
 
-    import uvicorn
+    from pegboard.server.listening import HttpServer
 
-    class Server(uvicorn.Server):
+    class Server(HttpServer):
         """Leaves signals to the gateway, which has calls to finish first."""
 
         def capture_signals(self) -> nullcontext[None]:  # pyright: ignore[reportIncompatibleMethodOverride] no signals, no generator
             return nullcontext()
 
-    config = uvicorn.Config(
-        app,  # pyright: ignore[reportArgumentType] Starlette
-        host=host,
-        port=port,
-        log_level="warning",
-        timeout_keep_alive=75,  # longer than load balancers and clients keep a connection idle
-        timeout_graceful_shutdown=1,  # streams of changes never end by themselves
-    )
-    return Server(config)
+    return Server(app, keep_alive=KEEP_ALIVE)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import random
 import re
 import statistics
 import time
@@ -80,7 +81,8 @@ def read_queries(path: Path) -> list[Judged]:
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as exc:
-        raise ConfigError(f"The queries in {path} cannot be read: {exc}") from exc
+        why = getattr(exc, "strerror", None) or exc
+        raise ConfigError(f"The queries in {path} cannot be read: {why}.") from exc
     found: list[Judged] = []
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -113,6 +115,21 @@ def settled(queries: Iterable[Judged], catalog: Catalog) -> list[Judged]:
         return tools[0].id if len(tools) == 1 else name
 
     return [replace(one, relevant=frozenset(map(settle, one.relevant))) for one in queries]
+
+
+def sampled(queries: Sequence[Judged], most: int) -> list[Judged]:
+    """At most so many of the queries, drawn at random and always the same."""
+    if len(queries) <= most:
+        return list(queries)
+    return random.Random(0).sample(queries, most)
+
+
+def missed(queries: Iterable[Judged], ranker: Ranker) -> Iterator[tuple[Judged, Sequence[str]]]:
+    """The queries for which no right tool is among the first five, and what is there instead."""
+    for judged in queries:
+        ranking = ranker(judged.query)
+        if not judged.relevant & set(ranking[:5]):
+            yield judged, ranking[:5]
 
 
 def evaluate(

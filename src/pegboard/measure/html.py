@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from pegboard.measure.charts import MOST_SERVERS, charts_of
-from pegboard.measure.measuring import Measurement, percent
+from pegboard.measure.measuring import Measurement, difference, percent
 from pegboard.measure.svg import NARROW, WIDE, Chart, figure
 from pegboard.measure.svg import STYLE as CHART_STYLE
 
@@ -62,11 +62,11 @@ def _figure(chart: Chart) -> str:
 
 
 def _summary(measured: Measurement) -> str:
-    proxy, saved = measured.faces["proxy"].list, percent(measured.saved("proxy"))
+    proxy, saved = measured.faces["proxy"].list, difference(measured.saved("proxy"))
     return (
         f"{len(measured.tools):,} tools of {len(measured.servers):,} servers cost "
         f"<strong>{measured.everything:,}</strong> tokens before anything is asked. Through "
-        f"Pegboard the list costs <strong>{proxy:,}</strong>, {saved} less."
+        f"Pegboard the list costs <strong>{proxy:,}</strong>, {saved}."
     )
 
 

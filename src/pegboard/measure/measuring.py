@@ -131,6 +131,11 @@ def percent(part: float) -> str:
     return ">99.9%" if 0.9995 <= part < 1 else f"{part:.1%}"
 
 
+def difference(saved: float) -> str:
+    """What is saved in words; where more is spent, it says so."""
+    return f"{percent(saved)} less" if saved >= 0 else f"{percent(-saved)} more"
+
+
 def _servers(
     board: str, tools: Sequence[Tool], counts: Mapping[str, int]
 ) -> tuple[ServerCost, ...]:

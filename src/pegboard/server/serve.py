@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -112,24 +113,24 @@ def run(board: Pegboard, *, http: str | None = None) -> None:
     """Serve until stopped; over HTTP with whatever the board's application has beside `/mcp`.
 
     Raises:
-        ConfigError: Other machines could reach it and nobody would be asked who they are.
+        ConfigError: The address is taken, or other machines could reach it and nobody would be
+            asked who they are.
     """
     if http is None:
-        anyio.run(serve_stdio, board)
+        with suppress(KeyboardInterrupt):
+            anyio.run(serve_stdio, board)
         return
-    import uvicorn
-
     from pegboard.server.auth import refuse_exposure
+    from pegboard.server.listening import HttpServer, bound
 
     host, port = host_and_port(http)
     refuse_exposure(host, None, os.environ, allowed=True)
-    uvicorn.run(
-        board.asgi(host),
-        host=host,
-        port=port,
-        log_level="warning",
-        timeout_graceful_shutdown=1,  # streams of changes never end by themselves
-    )
+    sockets = bound(host, port)
+    server = HttpServer(board.asgi(host))
+    with suppress(KeyboardInterrupt):
+        server.run(sockets=sockets)
+    if not server.started:
+        sys.exit(1)  # why, it has said
 
 
 async def serve_stdio(board: Pegboard) -> None:

@@ -1,8 +1,9 @@
 """Serving on our own stdin and stdout, without the threads that the SDK reads files with.
 
 A client gives its server pipes, and the event loop can wait for pipes by itself; going through
-threads is most of what a relayed call costs otherwise. Where stdin or stdout is something else (a
-terminal, a file, Windows) the SDK's `stdio_server` does the work.
+threads is most of what a relayed call costs otherwise. A terminal is somebody who tries what a
+server does: they are told, and can end it. Where stdin or stdout is something else (a file,
+Windows) the SDK's `stdio_server` does the work.
 
 While serving, fd 0 is the null device and fd 1 is stderr, so that nothing that prints or reads by
 mistake, here or in a child process, touches the protocol.
@@ -29,12 +30,18 @@ from pegboard.server.lane import CallLane
 from pegboard.upstream.messages import MessageReader, MessageWriter
 
 _CHUNK = 1 << 16
+_HINT = "This speaks MCP on standard input and output: a client starts it. Ctrl-C ends it.\n"
 _log = logging.getLogger(__name__)
 
 
 async def serve_on_stdio(server: Server[Any]) -> None:
     """Serve one client on standard input and output until it leaves."""
     options = server.create_initialization_options()
+    if sys.platform != "win32" and os.isatty(0):
+        sys.stderr.write(_HINT)
+        reader = MessageReader(_Keyboard(), _Client())
+        await server.run(reader, MessageWriter(_Screen()), options)
+        return
     if not _are_pipes():
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, options)
@@ -121,5 +128,24 @@ class _Out(ByteSendStream):
     async def send(self, item: bytes) -> None:
         self._writer.write(item)
         await self._writer.drain()
+
+    async def aclose(self) -> None: ...
+
+
+class _Keyboard(ByteReceiveStream):
+    async def receive(self, max_bytes: int = _CHUNK) -> bytes:
+        await anyio.wait_readable(0)  # in a thread, nothing but a key could end the waiting
+        line = os.read(0, max_bytes)
+        if not line:
+            raise anyio.EndOfStream
+        return line
+
+    async def aclose(self) -> None: ...
+
+
+class _Screen(ByteSendStream):
+    async def send(self, item: bytes) -> None:
+        with os.fdopen(os.dup(1), "wb") as screen:
+            screen.write(item)
 
     async def aclose(self) -> None: ...

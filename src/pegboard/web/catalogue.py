@@ -74,7 +74,8 @@ def filters(asked: Asked, view: View) -> Html:
                 placeholder="a task in your own words", maxlength=_LONGEST_QUERY),
             class_="query"),
         _select("server", "Server", servers, asked.server) if servers else None,
-        _select("group", "Group", groups, asked.group) if len(groups) > 1 else None,
+        _select("group", "Group", groups, asked.group)
+        if len(groups) > 1 and groups != servers else None,
         _select("risk", "Risk", RISKS, asked.risk),
         _select("state", "State", ("on", "off"), asked.state),
         tag("button", "Search", type="submit", class_="primary"),
@@ -109,6 +110,8 @@ def _listed(asked: Asked, view: View, costs: Costs) -> Html:
     page = min(asked.page, pages)
     shown = chosen[(page - 1) * PER_PAGE : page * PER_PAGE]
     said = several(len(chosen), "tool") + (f", page {page} of {pages}" if pages > 1 else "")
+    if not len(view.catalog):
+        said = "There are no tools here yet."
     rows = [_row(tool, costs) for tool in shown]
     return join([_status(said), tag("ul", *rows, class_="tools"), _pager(asked, page, pages)])
 

@@ -25,8 +25,9 @@ def figures(view: View, snapshot: JsonObject, cost: Cost | None) -> Html:
         _figure("Tokens of the list", _tokens(cost and cost.shown), _shown(cost)),
         _figure("Tokens saved so far", _tokens(saved(snapshot, cost)), _savings(snapshot)),
         _figure("Calls", number(calls["calls"]), _calls(snapshot, failed)),
-        _figure("Median time", milliseconds(calls["p50_ms"]),
-                f"95th percentile {milliseconds(calls['p95_ms'])}"),
+        _figure("Median time", milliseconds(calls["p50_ms"]) if calls["calls"] else "–",
+                f"95th percentile {milliseconds(calls['p95_ms'])}" if calls["calls"] else
+                "no call has ended yet"),
         class_="figures",
     )  # fmt: skip
 

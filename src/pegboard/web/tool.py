@@ -59,7 +59,8 @@ def _facts(tool: Tool, tokens: int, figures: JsonObject | None) -> Html:
         link = tag("a", tool.server, href=f"/ui/tools?server={quote(tool.server)}")
         facts.append(("Server", link))
     group = group_of(tool)
-    facts.append(("Group", tag("a", group, href=f"/ui/tools?group={quote(group)}")))
+    if group != tool.server:
+        facts.append(("Group", tag("a", group, href=f"/ui/tools?group={quote(group)}")))
     if figures:
         facts.append(("Calls", number(figures["calls"])))
         facts.append(("95th percentile", milliseconds(figures["p95_ms"])))
