@@ -316,6 +316,18 @@ def test_two_servers_of_one_name_are_reported_with_both_lines(
     )
 
 
+def test_two_servers_of_one_name_in_a_list_are_reported(write: Write, around: Surroundings) -> None:
+    text = """{"mcpServers": [
+      {"name": "a", "command": "one"},
+      {"name": "b", "command": "x"},
+      {"name": "a", "command": "two"}]}"""
+    found = read_servers(write("mcp.json", text), around)
+    assert {s.name: s.command for s in found.specs} == {"a": "two", "b": "x"}
+    (problem,) = found.problems
+    assert "two servers have this name" in str(problem)
+    assert problem.details["server"] == "a"
+
+
 def test_an_unset_variable_of_a_switched_off_server_bothers_nobody(
     write: Write, around: Surroundings
 ) -> None:

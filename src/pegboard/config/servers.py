@@ -6,7 +6,7 @@ seventy servers starts with the sixty-nine that can be understood.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
@@ -104,16 +104,26 @@ class _Reader:
             if servers != {}:
                 self.problems.append(self.document.error("a table of servers is expected.", table))
             return
-        self._report_repeats(table)
+        self._report_repeats(table, servers)
         variables = self.around.variables(self.document, _inputs(self.document.value, table))
         for key, name, entry in _entries(servers):
             self._read_entry(dialect, (*table, key), name, entry, variables)
 
-    def _report_repeats(self, table: KeyPath) -> None:
+    def _report_repeats(self, table: KeyPath, servers: Any) -> None:
         for name, lines in self.document.repeated(table).items():
-            earlier = ", ".join(str(line) for line in lines[:-1])
-            message = f"two servers have this name (also line {earlier}); the last one counts."
-            self.problems.append(self.document.error(message, (*table, name), server=name))
+            self._report_repeat(name, (*table, name), lines[:-1])
+        if isinstance(servers, list):
+            earlier: dict[str, list[int | None]] = {}
+            for key, name, _ in _entries(servers):
+                if name and name in earlier:
+                    self._report_repeat(name, (*table, key), earlier[name])
+                earlier.setdefault(name, []).append(self.document.line((*table, key)))
+
+    def _report_repeat(self, name: str, at: KeyPath, earlier: Sequence[int | None]) -> None:
+        lines = ", ".join(str(line) for line in earlier if line is not None)
+        also = f" (also line {lines})" if lines else ""
+        message = f"two servers have this name{also}; the last one counts."
+        self.problems.append(self.document.error(message, at, server=name))
 
     def _read_entry(
         self, dialect: Dialect, at: KeyPath, name: str, entry: Any, variables: Variables
