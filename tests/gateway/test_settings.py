@@ -42,6 +42,7 @@ from pegboard.config.settings import (
     UpstreamSettings,
 )
 from pegboard.core.calls import Caller
+from pegboard.core.options import Options
 from pegboard.errors import ConfigError
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.governing import auth_of, limits_of, policy_of, store_of
@@ -435,3 +436,14 @@ async def test_no_more_servers_are_looked_at_at_once_than_configured(tmp_path: P
     async with running(specs, tmp_path, settings=settings, open_wire=counted) as gateway:
         assert len({tool.server for tool in gateway.board.tools()}) == 6
     assert most == 2
+
+
+def test_a_gateway_and_a_board_of_ones_own_have_the_same_defaults() -> None:
+    """But for the time of a call, which connections count by themselves."""
+    board = Options()
+    differing = {
+        name: (value, getattr(board, name))
+        for name, value in options_of(Settings()).items()
+        if value != getattr(board, name)
+    }
+    assert differing == {"timeout": (None, 60.0)}

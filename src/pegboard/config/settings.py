@@ -180,7 +180,7 @@ class Budgets:
 
     auto_list: Count = 4000
     """A catalogue whose whole listing is smaller is simply listed by `auto`: 2 % of 200,000."""
-    index_page: Count = 2000
+    index_page: Count = 1500
     """The `index` face pages by category above this."""
     page_size: Annotated[int, Ge(0)] = 0
     """Tools on one page of `tools/list`; 0 for all, since many clients read one page."""
@@ -194,7 +194,7 @@ class DynamicSettings:
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
-    cap: Count = 60
+    cap: Count = 40
     """Enabled tools in a session; the longest unused goes first, pins never."""
     per_search: Annotated[int, Interval(ge=1, le=20)] = 20
     """Tools that one search enables."""
@@ -214,7 +214,7 @@ class CallSettings:
     """Calls that one server gets at once; more wait."""
     queue: Annotated[int, Ge(0)] = 256
     """Calls that may wait for one server before the answer is "busy"."""
-    retries: Annotated[int, Interval(ge=0, le=5)] = 1
+    retries: Annotated[int, Interval(ge=0, le=5)] = 2
     """Repeats of a failed call, only of tools that are annotated as idempotent or read-only."""
     coerce: bool = True
     """Whether `"5"` is taken for 5 where the schema wants a number."""
