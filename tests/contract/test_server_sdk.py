@@ -262,9 +262,11 @@ async def test_a_connection_serves_further_requests_past_the_dispatcher() -> Non
 
     async def look(ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
         if ctx.method == "tools/list":
-            served = sdk.Served(made, ctx)
+            served = sdk.served(made, ctx)
+            assert served is not None
             params = {**(ctx.params or {}), "name": "x", "arguments": {}}
-            found.append(("result", await served.result("tools/call", 7, params), True))
+            asked = served.asked("tools/call", 7, params)
+            found.append(("result", await asked.result(), True))
         if ctx.method == "tools/call":
             found.append((ctx.method, ctx.request_id, ctx.session.can_send_request))
         return await call_next(ctx)
@@ -278,6 +280,11 @@ async def test_a_connection_serves_further_requests_past_the_dispatcher() -> Non
     assert can_ask
     assert isinstance(result, dict)
     assert result["content"] == []
+
+
+async def test_a_request_in_memory_has_no_connection_to_be_served_beside() -> None:
+    made = server()
+    assert await seen("auto", lambda ctx: sdk.served(made, ctx)) == [None]
 
 
 async def test_what_a_client_is_told_of_a_failure() -> None:

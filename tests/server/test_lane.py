@@ -13,10 +13,14 @@ import pytest
 
 PROGRAM = """
 import sys
+from contextlib import asynccontextmanager
 import anyio
 import mcp_types as t
+from mcp import MCPError
 from mcp.server.lowlevel.server import Server
 from pegboard.server.stdio import serve_on_stdio
+
+notified = []
 
 def way():
     frame = sys._getframe()
@@ -37,11 +41,25 @@ async def call_tool(ctx, params):
             answer = await ctx.session.list_roots()
             text = answer.roots[0].name
         case "wait":
-            print("began", file=sys.stderr, flush=True)
+            say("began")
             try:
                 await anyio.sleep(60)
             finally:
-                print("ended", file=sys.stderr, flush=True)
+                say("ended")
+        case "persist":
+            say("began")
+            with anyio.CancelScope(shield=True):
+                await anyio.sleep(0.2)
+            say("persisted")
+            text = "in spite of all"
+        case "notified":
+            text = " ".join(notified)
+        case "client":
+            text = ctx.session.client_params.client_info.name
+        case "large":
+            text = "x" * 3_000_000
+        case "odd error":
+            raise MCPError(-32099, "odd", {"data": object()})
         case "break":
             raise RuntimeError("a secret")
     return t.CallToolResult(content=[t.TextContent(type="text", text=text)])
@@ -49,7 +67,24 @@ async def call_tool(ctx, params):
 async def list_tools(ctx, params):
     return t.ListToolsResult(tools=[])
 
-anyio.run(serve_on_stdio, Server("s", on_call_tool=call_tool, on_list_tools=list_tools))
+def say(line):
+    print(line, file=sys.stderr, flush=True)
+
+async def middleware(ctx, call_next):
+    if ctx.request_id is None:
+        notified.append(ctx.method)
+    if ctx.method == "tools/call" and ctx.params["name"] == "odd result":
+        return {"content": [], "odd": object()}
+    return await call_next(ctx)
+
+@asynccontextmanager
+async def lifespan(server):
+    yield {}
+    say("over")
+
+server = Server("s", on_call_tool=call_tool, on_list_tools=list_tools, lifespan=lifespan)
+server.middleware.append(middleware)
+anyio.run(serve_on_stdio, server)
 """
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
 ENVELOPE: dict[str, Any] = {
@@ -67,14 +102,20 @@ class Client:
         self.era = era
 
     def send(self, method: str, params: dict[str, Any] | None = None, **rest: Any) -> None:
+        self.write(self.message(method, params, **rest))
+
+    def message(
+        self, method: str, params: dict[str, Any] | None = None, **rest: Any
+    ) -> dict[str, Any]:
         if self.era == MODERN and "id" in rest:
             params = {**(params or {}), "_meta": {**ENVELOPE, **(params or {}).get("_meta", {})}}
         given = {"params": params} if params else {}
-        self.write({"jsonrpc": "2.0", "method": method, **rest, **given})
+        return {"jsonrpc": "2.0", "method": method, **rest, **given}
 
-    def write(self, message: dict[str, Any]) -> None:
+    def write(self, *messages: dict[str, Any]) -> None:
+        """Send these at once."""
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.write("".join(json.dumps(message) + "\n" for message in messages))
         self.process.stdin.flush()
 
     def read(self) -> dict[str, Any]:
@@ -84,8 +125,10 @@ class Client:
     def hear(self, line: str) -> None:
         """Wait until the server prints this line."""
         assert self.process.stderr is not None
-        while self.process.stderr.readline() != f"{line}\n":
-            assert self.process.poll() is None
+        heard = ""
+        while heard != f"{line}\n":
+            heard = self.process.stderr.readline()
+            assert heard, f"it ended without saying {line!r}"
 
     def call(self, name: str, number: int | str, **meta: Any) -> None:
         params = {"name": name, "arguments": {}, **({"_meta": meta} if meta else {})}
@@ -201,11 +244,76 @@ def test_another_client_behind_the_same_pipe_is_known_after_its_first_call(moder
     assert (first, second) == ("dispatcher", "lane")
 
 
+def cancelling(number: int | str) -> dict[str, Any]:
+    params = {"requestId": number}
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+
+
+def calling(client: Client, name: str, number: int | str) -> dict[str, Any]:
+    return client.message("tools/call", {"name": name, "arguments": {}}, id=number)
+
+
+def test_a_call_may_be_given_up_twice_or_after_it_has_ended(client: Client) -> None:
+    client.call("wait", 7)
+    client.hear("began")
+    client.write(cancelling(7), cancelling(7))
+    client.hear("ended")
+    assert client.called("client", 8) == "c"
+    client.write(cancelling(7), cancelling(8), cancelling(8))
+    assert client.called("client", 9) == "c"
+
+
+def test_a_call_that_is_given_up_in_the_same_breath_is_not_answered(client: Client) -> None:
+    client.write(calling(client, "wait", 7), cancelling(7), calling(client, "client", 8))
+    assert client.read()["id"] == 8
+
+
+def test_a_call_that_was_given_up_is_not_answered_though_it_goes_on(client: Client) -> None:
+    client.call("persist", 7)
+    client.hear("began")
+    client.write(cancelling(7))
+    client.hear("persisted")
+    assert client.called("client", 8) == "c"
+
+
+@pytest.mark.parametrize("name", ["odd result", "odd error"])
+def test_what_cannot_be_written_is_an_error_and_not_the_end(client: Client, name: str) -> None:
+    client.call(name, 7)
+    assert client.read()["error"]["code"] == -32603
+    assert client.called("client", 8) == "c"
+
+
+def test_no_call_overtakes_a_notification(client: Client) -> None:
+    for number in range(5):
+        notice = client.message(f"notifications/n{number}")
+        client.write(notice, calling(client, "notified", number))
+        assert client.read()["result"]["content"][0]["text"].endswith(f"/n{number}")
+
+
+def test_a_call_is_made_for_the_client_that_sends_it(modern: Client) -> None:
+    about = {"io.modelcontextprotocol/clientInfo": {"name": "other", "version": "1"}}
+    lists = [modern.message("tools/list", {"_meta": about}, id=f"l{n}") for n in range(20)]
+    modern.write(*lists, calling(modern, "client", 7))
+    answers = {answer["id"]: answer for answer in (modern.read() for _ in range(21))}
+    assert answers[7]["result"]["content"][0]["text"] == "c"
+
+
+def test_a_client_that_leaves_while_it_is_answered_has_one_answer() -> None:
+    with opened(LEGACY) as client:
+        assert client.process.stdin is not None
+        assert client.process.stdout is not None
+        client.call("large", 7)
+        client.process.stdin.close()
+        left = [json.loads(line) for line in client.process.stdout]
+    assert [message["id"] for message in left] == [7]
+
+
 def test_calls_under_way_when_the_client_leaves_are_ended() -> None:
     with opened(LEGACY) as client:
         assert client.process.stdin is not None
         client.call("wait", 1)
         client.hear("began")
         client.process.stdin.close()
-        assert client.read()["error"]["message"] == "Connection closed"
         client.hear("ended")
+        client.hear("over")  # what calls need is there until they have ended
+        assert client.read()["error"]["message"] == "Connection closed"

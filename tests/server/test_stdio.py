@@ -86,7 +86,10 @@ def test_a_file_as_stdin_is_read_too(tmp_path: Path) -> None:
 
 
 BOARD = """
+import signal
 from pegboard import Pegboard
+# As in a terminal: what is started behind a shell's & inherits that it is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 board = Pegboard("greeter")
 board.run()
 """

@@ -3,12 +3,13 @@ r"""Calls of tools on a pipe, past the SDK's dispatcher.
     pipe -> MessageReader -> lane        tools/call, once the SDK has served a request
                          \-> dispatcher  everything else, and the first request of all
 
-The dispatcher has all that a session needs: queues, a task and a scope for each message. A call
-needs less, and a client makes many. What answers it is the same: the server's middleware and
-handlers, run by the SDK.
+The dispatcher has all that a session needs: queues, a task or two for each message. A call needs
+less, and a client makes many. What answers it is the same: the server's middleware and handlers,
+run by the SDK.
 
-The lane learns from the requests that the SDK serves, as a middleware, and takes only what the SDK
-has accepted before: calls on a connection that is open, with the same envelope.
+The lane learns from what the SDK serves, as a middleware. It takes a call only where the SDK has
+accepted one like it, on the same connection and with the same envelope, and where nothing that the
+client sent before is still on its way through the dispatcher: no call overtakes a notification.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import anyio
+from anyio.abc import ByteSendStream
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
 from mcp.shared.dispatcher import coerce_request_id
-from mcp_types import ErrorData, RequestId
+from mcp.shared.message import SessionMessage
+from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse, RequestId
 
 from pegboard.core.json import Json, JsonObject
 from pegboard.server import sdk
@@ -32,18 +35,40 @@ from pegboard.upstream.messages import GONE, MessageWriter
 _CALL = "tools/call"
 _CANCELLED = "notifications/cancelled"
 _GOODBYE = 1.0
-"""Seconds for telling the client of calls that are not answered any more."""
+"""Seconds for telling the client of a call that is not answered any more."""
 _log = logging.getLogger(__name__)
+
+
+class _Call:
+    """One call under way."""
+
+    __slots__ = ("asked", "ended_by", "is_answered", "scope")
+
+    def __init__(self, asked: sdk.Asked) -> None:
+        self.asked = asked
+        self.scope = anyio.CancelScope()
+        self.ended_by: Literal["client", "server"] | None = None
+        self.is_answered = False
+
+    def end(self, by: Literal["client", "server"]) -> None:
+        self.ended_by = self.ended_by or by
+        self.asked.give_up()
+        self.scope.cancel()
 
 
 class CallLane:
     """Answers the calls that a client sends on a pipe, each in a task of its own."""
 
-    def __init__(self, server: Server[Any], writer: MessageWriter) -> None:
+    def __init__(self, server: Server[Any], pipe: ByteSendStream) -> None:
+        self.writer = MessageWriter(pipe, self._answered)
+        """What the SDK is to write to."""
         self._server = server
-        self._writer = writer
         self._served: sdk.Served | None = None
-        self._calls: dict[RequestId, anyio.CancelScope] = {}
+        self._calls: dict[RequestId, _Call] = {}
+        self._running: set[_Call] = set()
+        self._idle = anyio.Event()
+        self._requests_ahead: set[RequestId] = set()
+        self._notifications_ahead = 0
 
     async def __aenter__(self) -> Self:
         self._tasks = await anyio.create_task_group().__aenter__()
@@ -60,70 +85,119 @@ class CallLane:
         self._tasks.cancel_scope.cancel()
         return await self._tasks.__aexit__(exc_type, exc, traceback)
 
+    # What the SDK serves -----------------------------------------------------------------------
+
     async def __call__(self, ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
-        """Learn from a request on its way through the SDK; for `Server.middleware`."""
+        """Learn from what passes the SDK; for `Server.middleware`."""
+        if ctx.request_id is None:
+            self._notifications_ahead = max(0, self._notifications_ahead - 1)
+            return await call_next(ctx)
+        self._requests_ahead.discard(_key(ctx.request_id))
         result = await call_next(ctx)
-        is_new = self._served is None or self._served.envelope != sdk.envelope_of(ctx.params or {})
-        if is_new and ctx.request_id is not None and sdk.is_open(ctx):
-            self._served = sdk.Served(self._server, ctx)
+        if self._served is None or self._served.envelope != sdk.envelope_of(ctx.params or {}):
+            self._served = sdk.served(self._server, ctx) or self._served
         return result
 
-    def wants(self, value: Json) -> bool:
-        """Whether this is a call, or the end of one that was taken."""
-        if not isinstance(value, dict) or self._served is None:
-            return False
-        params = value.get("params")
-        if not isinstance(params, dict):
-            return False
-        if value.get("method") == _CALL:
-            return _is_id(value.get("id")) and sdk.envelope_of(params) == self._served.envelope
-        return value.get("method") == _CANCELLED and _key(params.get("requestId")) in self._calls
+    def _answered(self, item: SessionMessage) -> None:
+        """The SDK answers a request, which it may have refused before anybody could see it."""
+        if isinstance(item.message, JSONRPCResponse | JSONRPCError):
+            self._requests_ahead.discard(_key(item.message.id))
+
+    # What comes from the pipe ------------------------------------------------------------------
+
+    def wants(self, message: JsonObject) -> bool:
+        """Whether this is a call for the lane, or the end of one; what is not goes elsewhere."""
+        method, number, params = message.get("method"), message.get("id"), message.get("params")
+        if method == _CANCELLED and isinstance(params, dict) and _is_id(params.get("requestId")):
+            if _key(params["requestId"]) in self._calls:
+                return True
+        elif method == _CALL and _is_id(number) and isinstance(params, dict):
+            served = self._served
+            is_free = not self._requests_ahead and not self._notifications_ahead
+            if served is not None and is_free and sdk.envelope_of(params) == served.envelope:
+                return True
+        if isinstance(method, str):
+            self._note_ahead(number)
+        return False
+
+    def _note_ahead(self, number: Json) -> None:
+        if _is_id(number):
+            self._requests_ahead.add(_key(number))
+        else:
+            self._notifications_ahead += 1
 
     def take(self, message: JsonObject) -> None:
         """Answer a call, or give it up."""
         params: JsonObject = message["params"]
         if message["method"] == _CANCELLED:
-            self._calls.pop(_key(params["requestId"])).cancel()
+            self._calls.pop(_key(params["requestId"])).end("client")
             return
-        scope = self._calls[_key(message["id"])] = anyio.CancelScope()
-        self._tasks.start_soon(self._run, scope, message["id"], params)
+        assert self._served is not None
+        number: RequestId = message["id"]
+        call = self._calls[_key(number)] = _Call(self._served.asked(_CALL, number, params))
+        self._running.add(call)
+        self._tasks.start_soon(self._run, call, number)
 
-    async def _run(self, scope: anyio.CancelScope, number: RequestId, params: JsonObject) -> None:
-        def is_awaited() -> bool:
-            """Whether the client still waits, and not for another call of the same number."""
-            return self._calls.get(_key(number)) is scope
+    async def ended(self) -> None:
+        """Give up what is under way, before the SDK lets go of what it needs: the client left."""
+        for call in self._running:
+            call.end("server")
+        while self._running:
+            self._idle = anyio.Event()
+            await self._idle.wait()
 
+    # What goes to it ---------------------------------------------------------------------------
+
+    async def _run(self, call: _Call, number: RequestId) -> None:
         try:
-            with scope:
-                await self._answer(number, params)
+            with call.scope:
+                await self._answer(call, number)
+            if call.ended_by == "server":
+                await self._say_goodbye(call, number)
         except anyio.get_cancelled_exc_class():
-            if is_awaited():  # it is not the client who gave it up: serving ends
-                with anyio.move_on_after(_GOODBYE, shield=True):
-                    await self._write_error(number, sdk.connection_closed())
+            await self._say_goodbye(call, number)
             raise
         finally:
-            if is_awaited():
+            self._running.discard(call)
+            if self._calls.get(_key(number)) is call:
                 del self._calls[_key(number)]
+            if not self._running:
+                self._idle.set()
 
-    async def _answer(self, number: RequestId, params: JsonObject) -> None:
-        assert self._served is not None
+    async def _answer(self, call: _Call, number: RequestId) -> None:
         try:
-            result = await self._served.result(_CALL, number, params)
+            line = _line(number, "result", await call.asked.result())
         except Exception as exc:
-            error = sdk.error_of(exc)
-            if error is None:
-                _log.exception("A call failed")
-            await self._write_error(number, error or sdk.internal_error().error)
-        else:
-            await self._write(number, "result", result)
+            line = _failure(number, exc)
+        if call.ended_by is None:  # a handler may end in its own way though it was given up
+            await self._write(call, line)
 
-    async def _write_error(self, number: RequestId, error: ErrorData) -> None:
-        told = error.model_dump(by_alias=True, mode="json", exclude_none=True)
-        await self._write(number, "error", told)
+    async def _say_goodbye(self, call: _Call, number: RequestId) -> None:
+        if not call.is_answered and call.ended_by != "client":
+            with anyio.move_on_after(_GOODBYE, shield=True):
+                await self._write(call, _error_line(number, sdk.connection_closed()))
 
-    async def _write(self, number: RequestId, kind: str, value: JsonObject) -> None:
+    async def _write(self, call: _Call, line: bytes) -> None:
+        call.is_answered = True  # a write that is interrupted may have arrived
         with suppress(*GONE):
-            await self._writer.write(written({"jsonrpc": "2.0", "id": number, kind: value}) + b"\n")
+            await self.writer.write(line)
+
+
+def _line(number: RequestId, kind: str, value: JsonObject) -> bytes:
+    return written({"jsonrpc": "2.0", "id": number, kind: value}) + b"\n"
+
+
+def _error_line(number: RequestId, error: ErrorData) -> bytes:
+    return _line(number, "error", error.model_dump(by_alias=True, mode="json", exclude_none=True))
+
+
+def _failure(number: RequestId, exc: Exception) -> bytes:
+    """What a client is told of a call that failed; nothing, where that is nobody's business."""
+    with suppress(Exception):  # an error may hold what cannot be written
+        if (error := sdk.error_of(exc)) is not None:
+            return _error_line(number, error)
+    _log.error("A call failed", exc_info=exc)
+    return _error_line(number, sdk.internal_error().error)
 
 
 def _is_id(value: Json) -> bool:
@@ -131,5 +205,5 @@ def _is_id(value: Json) -> bool:
 
 
 def _key(number: Json) -> RequestId:
-    """By what a call is found again: a client may send its number back as a text."""
+    """By what a request is found again: a client may send its number back as a text."""
     return coerce_request_id(number) if _is_id(number) else ""

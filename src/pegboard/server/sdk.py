@@ -6,7 +6,7 @@ else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -140,20 +140,29 @@ def session_of(ctx: Context) -> str | None:
     return connection.session_id or connection.state[_SESSION_KEY]
 
 
-Envelope: TypeAlias = tuple[Json, Json, Json]
+Envelope: TypeAlias = tuple[object, object, object]
 """What a modern request says of its client; a legacy one says nothing."""
+_ABSENT = object()
 
 
 def envelope_of(params: Mapping[str, Json]) -> Envelope:
     """The envelope that these params have in their `_meta`."""
     meta = params.get("_meta")
-    if not isinstance(meta, dict):
-        return (None, None, None)
+    said: Mapping[str, object] = meta if isinstance(meta, dict) else {}
     return (
-        meta.get(PROTOCOL_VERSION_META_KEY),
-        meta.get(CLIENT_INFO_META_KEY),
-        meta.get(CLIENT_CAPABILITIES_META_KEY),
+        said.get(PROTOCOL_VERSION_META_KEY, _ABSENT),
+        said.get(CLIENT_INFO_META_KEY, _ABSENT),
+        said.get(CLIENT_CAPABILITIES_META_KEY, _ABSENT),
     )
+
+
+def served(server: Server[Any], ctx: Context) -> Served | None:
+    """The connection of a request that the SDK serves, if further ones can be served beside it."""
+    outbound = ctx.session._request_outbound  # pyright: ignore[reportPrivateUsage]
+    inner = getattr(outbound, "_inner", outbound)
+    if not is_open(ctx) or ctx.request is not None or not isinstance(inner, DispatchContext):
+        return None
+    return Served(server, ctx, outbound, inner)
 
 
 class Served:
@@ -163,27 +172,47 @@ class Served:
     handlers, with a way back to the client.
     """
 
-    def __init__(self, server: Server[Any], ctx: Context) -> None:
-        outbound: Any = ctx.session._request_outbound  # pyright: ignore[reportPrivateUsage]
-        inner = getattr(outbound, "_inner", outbound)
-        self._guarded: Callable[[Any], Any] | None = None if inner is outbound else type(outbound)
-        self._transport, self._dispatcher = inner.transport, inner._dispatcher
-        self._runner = ServerRunner(server, connection_of(ctx), ctx.lifespan_context)
+    def __init__(
+        self, server: Server[Any], ctx: Context, outbound: object, inner: DispatchContext[Any]
+    ) -> None:
         self.envelope = envelope_of(ctx.params or {})
+        self._guarded: Callable[[Any], Any] | None = None if inner is outbound else type(outbound)
+        self._seen = inner
+        self._runner = ServerRunner(server, connection_of(ctx), ctx.lifespan_context)
 
-    async def result(self, method: str, number: RequestId, params: JsonObject) -> JsonObject:
-        """The result of one request. Raises what `error_of` understands."""
+    def asked(self, method: str, number: RequestId, params: JsonObject) -> Asked:
+        """One request, to be answered."""
         beside = DispatchContext(
-            transport=self._transport,
-            _dispatcher=self._dispatcher,
+            transport=self._seen.transport,
+            _dispatcher=self._seen._dispatcher,  # pyright: ignore[reportPrivateUsage]
             _request_id=number,
             _progress_token=progress_token_from_params(params),
         )
-        asking = self._guarded(beside) if self._guarded else beside
+        channel = self._guarded(beside) if self._guarded else beside
+        return Asked(beside, lambda: self._runner.on_request(channel, method, params))
+
+
+class Asked:
+    """A request on a connection that the SDK serves."""
+
+    __slots__ = ("_beside", "_run")
+
+    def __init__(
+        self, beside: DispatchContext[Any], run: Callable[[], Awaitable[JsonObject]]
+    ) -> None:
+        self._beside = beside
+        self._run = run
+
+    async def result(self) -> JsonObject:
+        """Its result. Raises what `error_of` understands."""
         try:
-            return await self._runner.on_request(asking, method, params)
+            return await self._run()
         finally:
-            beside.close()
+            self._beside.close()
+
+    def give_up(self) -> None:
+        """Let its handler know that nobody waits for it."""
+        self._beside.cancel_requested.set()
 
 
 def error_of(exc: Exception) -> ErrorData | None:

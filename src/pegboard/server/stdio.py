@@ -46,10 +46,8 @@ async def serve_on_stdio(server: Server[Any]) -> None:
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, options)
         return
-    async with _pipes() as (stdin, stdout):
-        writer = MessageWriter(stdout)
-        async with CallLane(server, writer) as lane:
-            await server.run(MessageReader(stdin, _Client(), lane), writer, options)
+    async with _pipes() as (stdin, stdout), CallLane(server, stdout) as lane:
+        await server.run(MessageReader(stdin, _Client(), lane), lane.writer, options)
 
 
 def _are_pipes() -> bool:

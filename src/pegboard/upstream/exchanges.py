@@ -93,15 +93,19 @@ class LineExchange:
         finally:
             del self._waiting[number]
 
-    def wants(self, value: Json) -> bool:
+    def wants(self, message: JsonObject) -> bool:
         """Whether this is the answer to a request of ours."""
-        return isinstance(value, dict) and "method" not in value and _id(value) in self._waiting
+        return "method" not in message and _id(message) in self._waiting
 
     def take(self, message: JsonObject) -> None:
         """Give an answer to who waits for it."""
         waiting = self._waiting.get(_id(message))
         if waiting is not None and not waiting.done():
             waiting.set_result(message)
+
+    async def ended(self) -> None:
+        """Tell whoever waits that no answer will come: the server has closed its pipe."""
+        self.end()
 
     def end(self) -> None:
         self._is_over = True

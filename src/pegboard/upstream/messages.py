@@ -7,6 +7,7 @@ part of one read. Both ends of a gateway on stdio use these: towards its servers
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -15,7 +16,14 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 from mcp.shared.message import SessionMessage
 
 from pegboard.core.json import Json, JsonObject
-from pegboard.upstream.lines import LineSplitter, LineTooLong, encode, entries, message_of
+from pegboard.upstream.lines import (
+    LineSplitter,
+    LineTooLong,
+    encode,
+    entries,
+    message_of,
+    written,
+)
 
 GONE = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 """What a pipe raises when nobody is at its other end any more."""
@@ -36,12 +44,16 @@ class Talker(Protocol):
 class Lane(Protocol):
     """Who takes some of the messages, past the dispatcher."""
 
-    def wants(self, value: Json) -> bool:
-        """Whether this message is for them."""
+    def wants(self, message: JsonObject) -> bool:
+        """Whether this message is for them; asked once, when it is its turn."""
         ...
 
     def take(self, message: JsonObject) -> None:
         """Take it."""
+        ...
+
+    async def ended(self) -> None:
+        """No more messages will come; the dispatcher hears of it afterwards."""
         ...
 
 
@@ -71,19 +83,34 @@ class MessageReader(_Closable):
         self._talker = talker
         self._lane = lane
         self._splitter = LineSplitter()
-        self._ready: deque[SessionMessage | JsonObject] = deque()
+        self._ready: deque[Json] = deque()
 
     async def receive(self) -> SessionMessage:
         """The next message. Raises `anyio.EndOfStream` at the end."""
         while True:
             while self._ready:
-                item = self._ready.popleft()
-                if isinstance(item, SessionMessage):
-                    return item
-                # Not before the notifications that came first have been passed on.
-                assert self._lane is not None
-                self._lane.take(item)
-            await self._read()
+                if (message := self._given(self._ready.popleft())) is not None:
+                    return message
+            try:
+                await self._read()
+            except anyio.EndOfStream:
+                if self._lane is not None:
+                    await self._lane.ended()
+                raise
+
+    def _given(self, value: Json) -> SessionMessage | None:
+        """A message for the dispatcher; a lane's own is taken in its turn, and not before."""
+        if self._lane is not None and isinstance(value, dict) and self._lane.wants(value):
+            self._lane.take(value)
+            self._talker.spoken()
+            return None
+        try:
+            message = SessionMessage(message_of(value))
+        except ValueError:
+            self._talker.stray(written(value))
+            return None
+        self._talker.spoken()
+        return message
 
     async def _read(self) -> None:
         try:
@@ -97,15 +124,9 @@ class MessageReader(_Closable):
 
     def _take(self, line: bytes) -> None:
         try:
-            self._ready.extend([self._item(value) for value in entries(line)])
-            self._talker.spoken()
+            self._ready.extend(entries(line))
         except ValueError:
             self._talker.stray(line)
-
-    def _item(self, value: Json) -> SessionMessage | JsonObject:
-        if self._lane is not None and self._lane.wants(value):
-            return value
-        return SessionMessage(message_of(value))
 
     def __aiter__(self) -> Self:
         return self
@@ -118,12 +139,17 @@ class MessageReader(_Closable):
 
 
 class MessageWriter(_Closable):
-    """Where messages go into a pipe."""
+    """Where messages go into a pipe; `told` hears of those that the dispatcher sends."""
 
-    def __init__(self, pipe: ByteSendStream) -> None:
+    def __init__(
+        self, pipe: ByteSendStream, told: Callable[[SessionMessage], None] | None = None
+    ) -> None:
         self._pipe = pipe
+        self._told = told
 
     async def send(self, item: SessionMessage) -> None:
+        if self._told is not None:
+            self._told(item)
         await self.write(encode(item.message))
 
     async def write(self, line: bytes) -> None:
