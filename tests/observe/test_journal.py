@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+import anyio
 import pytest
 
 from pegboard.core.events import CallFinished, CallStarted, ListAnswered, SearchAnswered
@@ -111,3 +112,30 @@ def test_what_is_old_or_too_much_is_swept_away(tmp_path: Path) -> None:
     assert {int(path.name.split("-")[1]) for path in tmp_path.iterdir()} == set(range(5, 25))
     sweep(tmp_path, now=UNUSED_FOR + 10)
     assert {int(path.name.split("-")[1]) for path in tmp_path.iterdir()} == set(range(10, 25))
+
+
+def test_events_are_written_together_behind_the_answers(journal: Journal) -> None:
+    reader = reader_of(journal)
+
+    async def work() -> None:
+        journal.record(ended(1))
+        journal.record(ended(2))
+        assert reader.new() == []
+        while not (found := reader.new()):  # noqa: ASYNC110 - what is waited for is a file
+            await anyio.sleep(0.01)
+        assert [event.at for event in found] == [ended(1).at, ended(2).at]
+
+    for _ in range(2):  # a loop that has ended takes no later event with it
+        anyio.run(work)
+
+
+def test_what_waits_is_written_when_it_is_closed_and_nothing_after(journal: Journal) -> None:
+    reader = reader_of(journal)
+
+    async def work() -> None:
+        journal.record(ended(1))
+        journal.close()
+        journal.record(ended(2))
+
+    anyio.run(work)
+    assert len(reader.new()) == 1

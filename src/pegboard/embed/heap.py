@@ -11,6 +11,7 @@ import ctypes
 import mmap
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 
 def give_back() -> None:
-    """Return the free pages of all arenas; takes milliseconds, and other threads go on."""
+    """Return the free pages of all arenas; takes milliseconds, arena by arena."""
     _trim()(0)
 
 
@@ -26,7 +27,8 @@ def let_go(array: NDArray[Any]) -> None:
     """Return the pages that were read of a mapped array: its file still has them."""
     mapped = getattr(array, "_mmap", None)
     if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        mapped.madvise(mmap.MADV_DONTNEED)
+        with suppress(OSError):  # pages that are locked in memory stay there
+            mapped.madvise(mmap.MADV_DONTNEED)
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +16,8 @@ WEIGHTS = Path(__file__).parent / "weights"
 ENCODER = "pegboard-encoder-2"
 STATIC = "pegboard-static-2"
 DIMENSIONS = 384
+_loaded: list[Encoder | Static] = []
+M = TypeVar("M", Encoder, Static)
 
 
 @cache
@@ -32,7 +35,7 @@ def encoder(folder: Path = WEIGHTS) -> Encoder:
             layers=np.load(folder / "encoder_layers.npy", mmap_mode="r"),
             floats=dict(floats),
         )
-    return Encoder(ENCODER, tokenizer(folder), weights)
+    return _noted(Encoder(ENCODER, tokenizer(folder), weights))
 
 
 @cache
@@ -41,11 +44,15 @@ def static(folder: Path = WEIGHTS) -> Static:
     words = np.load(folder / "static_words.npy", mmap_mode="r")
     with np.load(folder / "static_floats.npz") as parts:
         scale, head = parts["word_scale"], parts["head"]
-    return Static(STATIC, tokenizer(folder), words, scale, head)
+    return _noted(Static(STATIC, tokenizer(folder), words, scale, head))
+
+
+def _noted(model: M) -> M:
+    _loaded.append(model)
+    return model
 
 
 def rest() -> None:
     """Have the models that are loaded hold no more than a query needs."""
-    for model in (encoder, static):
-        if model.cache_info().currsize:
-            model().rest()
+    for model in _loaded:
+        model.rest()

@@ -65,9 +65,10 @@ class Journal:
         self._most_bytes = most_bytes
         self._size = 0
         self._file: int | None = None
-        self._is_broken = False
+        self._is_over = False
         self._waiting: list[Event] = []
         self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def path(self) -> Path:
@@ -76,18 +77,14 @@ class Journal:
 
     def record(self, event: Event) -> None:
         """Write a line soon, if it is about something that has ended."""
-        if event.kind not in _KINDS or self._is_broken:
+        if event.kind not in _KINDS or self._is_over:
             return
         self._waiting.append(event)
-        if len(self._waiting) >= _MOST_WAITING:
+        loop = _running_loop()
+        if loop is None or len(self._waiting) >= _MOST_WAITING:
             self.write()
-        elif self._timer is None:
-            try:
-                loop = asyncio.get_running_loop()
-            except RuntimeError:  # nobody would remind us
-                self.write()
-            else:
-                self._timer = loop.call_later(_WRITE_AFTER, self.write)
+        elif self._timer is None or self._loop is not loop:
+            self._loop, self._timer = loop, loop.call_later(_WRITE_AFTER, self.write)
 
     def write(self) -> None:
         """Write what has been waiting."""
@@ -99,12 +96,13 @@ class Journal:
             if waiting:
                 self._write(b"".join(map(_line, waiting)))
         except OSError as exc:
-            self._is_broken = True
+            self._is_over = True
             logger.warning("`pegboard ui` will not see these calls: %s: %s", self.path, exc)
 
     def close(self) -> None:
         """Write the rest and let go of the file."""
         self.write()
+        self._is_over = True
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -171,6 +169,13 @@ def _written_at(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:  # nobody would remind us to write
+        return None
 
 
 def _line(event: Event) -> bytes:

@@ -36,6 +36,8 @@ _CALL = "tools/call"
 _CANCELLED = "notifications/cancelled"
 _GOODBYE = 1.0
 """Seconds for telling the client of a call that is not answered any more."""
+_LAST_WORDS = 5.0
+"""Seconds for a client that has left to read the answers that are being written."""
 _log = logging.getLogger(__name__)
 
 
@@ -51,9 +53,11 @@ class _Call:
         self.is_answered = False
 
     def end(self, by: Literal["client", "server"]) -> None:
+        """Give it up, unless its answer is being written: half a line would be none."""
         self.ended_by = self.ended_by or by
         self.asked.give_up()
-        self.scope.cancel()
+        if not self.is_answered:
+            self.scope.cancel()
 
 
 class CallLane:
@@ -142,6 +146,13 @@ class CallLane:
         """Give up what is under way, before the SDK lets go of what it needs: the client left."""
         for call in self._running:
             call.end("server")
+        with anyio.move_on_after(_LAST_WORDS):
+            await self._finished()
+        for call in self._running:
+            call.scope.cancel()
+        await self._finished()
+
+    async def _finished(self) -> None:
         while self._running:
             self._idle = anyio.Event()
             await self._idle.wait()

@@ -109,11 +109,14 @@ class PegboardMiddleware:
         """Who asks, as far as the connection and the request tell."""
         if ctx.request is not None:
             return self._caller(ctx)
-        # On a pipe, nothing but the connection tells, and it says the same for every request.
-        state = sdk.connection_of(ctx).state
-        if _CALLER_KEY not in state:
-            state[_CALLER_KEY] = self._caller(ctx)
-        return state[_CALLER_KEY]
+        # On a pipe, nothing but the connection tells: the same, until it shakes hands anew.
+        said, state = ctx.session.client_params, sdk.connection_of(ctx).state
+        kept: tuple[object, Caller] | None = state.get(_CALLER_KEY)
+        if kept is not None and kept[0] is said:
+            return kept[1]
+        caller = self._caller(ctx)
+        state[_CALLER_KEY] = (said, caller)
+        return caller
 
     def _caller(self, ctx: sdk.Context) -> Caller:
         client, version = sdk.client_of(ctx)

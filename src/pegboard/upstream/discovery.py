@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TypeAlias
 
 import anyio
@@ -171,4 +172,5 @@ class Refresher:
 
 def _fingerprint(listing: Listing) -> bytes:
     """Tells listings apart in 32 bytes: whole ones would be a second copy of every catalogue."""
-    return hashlib.sha256(repr(listing).encode()).digest()
+    said = json.dumps(asdict(listing), sort_keys=True, default=str)
+    return hashlib.sha256(said.encode()).digest()
