@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import subprocess
 import sys
 import time
@@ -83,7 +84,7 @@ def run(name: str, profile: Profile, folder: Path) -> bool:
     """Measure one question and keep what was found; whether everyone did the work."""
     question: Any = import_module(f"benchmarks.{name}")
     say(f"{name} ({profile.name})")
-    began = time.perf_counter()
+    began, load = time.perf_counter(), os.getloadavg()[0]
     try:
         figures = question.measure(profile)
     except (WrongAnswer, Ended) as exc:
@@ -97,7 +98,7 @@ def run(name: str, profile: Profile, folder: Path) -> bool:
         "question": question.__doc__.splitlines()[0],
         "profile": profile.name,
         "seconds": round(time.perf_counter() - began, 1),
-        "machine": machine(),
+        "machine": machine(load),
         "versions": versions(),
     }
     write(name, {**about, **figures}, folder)

@@ -88,7 +88,7 @@ def page(found: dict[str, dict[str, Any]]) -> str:
             ),
             f"`python -m benchmarks --only {name} --profile {figures['profile']}`:"
             f" {figures['seconds']:.0f} s on {about['day']}, {about['cores']} cores,"
-            f" {about['cpu']}, Python {about['python']}, load {about['load_average']} at the end.",
+            f" {about['cpu']}, Python {about['python']}, load {about['load_average']}.",
         ]
     return "\n\n".join(parts) + "\n"
 

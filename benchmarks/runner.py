@@ -145,8 +145,12 @@ def median(figure: Any) -> float:
     return figure["median"] if isinstance(figure, dict) else figure
 
 
-def machine() -> dict[str, Any]:
-    """Where and when: so that a reader can judge how far the figures carry."""
+def machine(load_before: float) -> dict[str, Any]:
+    """Where and when: so that a reader can judge how far the figures carry.
+
+    What a question starts weighs on the load after it, and what the last one started on that before
+    it; others weigh on both, so the smaller one tells of them.
+    """
     model = next(
         (line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if "model name" in line),
         platform.processor(),
@@ -154,7 +158,7 @@ def machine() -> dict[str, Any]:
     return {
         "cpu": model,
         "cores": os.cpu_count(),
-        "load_average": round(os.getloadavg()[0], 1),
+        "load_average": round(min(load_before, os.getloadavg()[0]), 1),
         "system": platform.system(),
         "python": platform.python_version(),
         "day": time.strftime("%Y-%m-%d", time.gmtime()),
