@@ -30,6 +30,7 @@ def measure(profile: Profile) -> dict[str, Any]:
 def targets(found: dict[str, Any]) -> list[dict[str, Any]]:
     """Every figure that has a target."""
     checks, load = found["checks"], found["replicas"]
+    rows: list[tuple[str, Any, float]]
     rows = [
         ("permission and lock check, µs", checks["permission and lock check, us"], 30),
         ("10,000 rules and 100,000 sessions, MB", checks["rules and sessions, MB"], 200),

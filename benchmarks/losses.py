@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from benchmarks.plots import short
 from benchmarks.runner import busy, median
-from benchmarks.start import AGAIN, BARE
+from benchmarks.start import AGAIN, BARE, in_words
 from benchmarks.targets import missed
 
 Case: TypeAlias = tuple[str, float | None, Mapping[str, float]]
@@ -111,7 +111,7 @@ def _start(figures: Mapping[str, Any]) -> Iterator[str]:
                       ("call_s", "the first call after it, s"),
                       ("memory_mb", "memory of the gateway itself, MB")):  # fmt: skip
         if key == "memory_mb" or not busy(figures):
-            cases = [(f"{n} servers", own(by, AGAIN, key), others(by, key)) for n, by in sizes]
+            cases = [(in_words(n), own(by, AGAIN, key), others(by, key)) for n, by in sizes]
             yield from behind(what, cases)
 
 

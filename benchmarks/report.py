@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks import targets
 from benchmarks.losses import losses
 from benchmarks.runner import QUESTIONS, RESULTS, ROOT, busy, median, read
+from benchmarks.start import in_words
 from benchmarks.tables import table
 
 TITLES = {
@@ -194,7 +195,7 @@ def _start_row(found: dict[str, dict[str, Any]]) -> Rows:
         for who, f in one.items()
         if not who.startswith("pegboard") and "found_s" in f
     )
-    title = f"seconds from start to the tool found, and processes held, {count} servers"
+    title = f"seconds from a second start to the tool found, processes held, {in_words(count)}"
     ours = f"{median(again['found_s']):.1f} and {median(again['processes']):.0f}"
     return [[title, ours, beside or "-"]]
 

@@ -46,6 +46,12 @@ WITH_SDK = "{} with the SDK"
 """How a number of servers is called that are made with the official SDK."""
 
 
+def in_words(count: str) -> str:
+    """How many servers, in words: `70 with the SDK` is 70 servers with it."""
+    number, _, rest = count.partition(" ")
+    return f"{number} servers {rest}".rstrip()
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """How one contestant is started, asked for a tool, and made to call one."""
@@ -245,7 +251,7 @@ def section(figures: dict[str, Any]) -> str:
 
 def plots(figures: dict[str, Any]) -> dict[str, str]:
     groups = {
-        f"{count} servers": {w: median(f["found_s"]) for w, f in one.items() if "found_s" in f}
+        in_words(count): {w: median(f["found_s"]) for w, f in one.items() if "found_s" in f}
         for count, one in figures["servers"].items()
     }
     title = "From start until the tool wanted is found"
