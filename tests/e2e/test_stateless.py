@@ -72,17 +72,21 @@ def old_server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     process.wait()
 
 
-@pytest.mark.parametrize(("stateless", "sessions"), [("true", 1), ("false", 3)])
+CLIENTS = 5
+
+
+@pytest.mark.parametrize(("stateless", "sessions"), [("true", 1), ("false", CLIENTS)])
 async def test_a_server_that_keeps_nothing_is_shared_by_clients_with_sessions(
     stateless: str, sessions: int, old_server: tuple[str, Path], tmp_path: Path
 ) -> None:
+    """Give or take one: a look at the server behind the answers may open a session, or leave one."""
     address, opened = old_server
     config = tmp_path / "pegboard.toml"
     config.write_text(f'[servers.old]\nurl = "{address}"\nstateless = {stateless}\n')
     async with running_gateway(tmp_path, config) as (url, _):
         before = len(opened.read_text().splitlines())  # to list it
-        for _ in range(3):
+        for _ in range(CLIENTS):
             async with Client(f"{url}/mcp", mode="legacy", cache=None) as client:
                 for _ in range(2):
                     assert said(await client.call_tool("old_ask", {})) == "told"
-        assert len(opened.read_text().splitlines()) - before in (sessions - 1, sessions)
+        assert abs(len(opened.read_text().splitlines()) - before - sessions) <= 1
