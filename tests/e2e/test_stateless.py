@@ -79,7 +79,7 @@ CLIENTS = 5
 async def test_a_server_that_keeps_nothing_is_shared_by_clients_with_sessions(
     stateless: str, sessions: int, old_server: tuple[str, Path], tmp_path: Path
 ) -> None:
-    """Give or take one: a look at the server behind the answers may open a session, or leave one."""
+    """Give or take one: a look at the server behind the answers may open a session too."""
     address, opened = old_server
     config = tmp_path / "pegboard.toml"
     config.write_text(f'[servers.old]\nurl = "{address}"\nstateless = {stateless}\n')
