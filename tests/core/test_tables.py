@@ -81,9 +81,10 @@ def test_uniform_flat_records_are_always_a_table(value: list[Any]):
 @given(st.text(alphabet='ab[]{}:,."0123\n\\ ', max_size=40))
 def test_a_text_that_is_no_table_is_refused_and_nothing_else_happens(text: str):
     try:
-        decode_table(text)
+        found = decode_table(text)
     except ValueError:
         return
+    assert json.loads(json.dumps(found)) == found  # else it is JSON like any other
 
 
 def normal(value: Any) -> str:

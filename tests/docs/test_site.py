@@ -63,6 +63,7 @@ def test_a_page_has_one_title(page: Path) -> None:
 
 @pytest.mark.parametrize("snippet", MIGRATIONS, ids=lambda p: p.stem)
 def test_the_code_after_a_migration_does_what_it_says(snippet: Path) -> None:
+    assert re.search(r"^ +assert ", snippet.read_text("utf-8"), re.MULTILINE), "it claims nothing"
     anyio.run(runpy.run_path(str(snippet))["main"])
 
 

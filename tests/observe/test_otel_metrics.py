@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
@@ -145,8 +146,18 @@ def test_the_arms_of_a_rollout_are_recorded_apart() -> None:
 
 
 def test_without_an_sdk_nothing_is_recorded_and_nothing_fails() -> None:
-    Meters().record(FINISHED)
-    ArmMeters()(Rollout(face="index", percent=10), "control", Figures(calls=1))
+    root = Path(__file__).parents[2]
+    code = """
+from opentelemetry import metrics
+from tests.observe.test_otel_metrics import FINISHED, ArmMeters, Figures, Meters, Rollout
+Meters().record(FINISHED)
+ArmMeters()(Rollout(face="index", percent=10), "control", Figures(calls=1))
+print(type(metrics.get_meter_provider()).__name__)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=root
+    )
+    assert (ended.stdout, ended.stderr) == ("_ProxyMeterProvider\n", "")
 
 
 def test_an_exporter_that_is_not_installed_is_an_error_that_says_how_to_get_it() -> None:

@@ -50,7 +50,7 @@ def board() -> Pegboard:
     return made
 
 
-def sound(matches: list[Match], limit: int) -> None:
+def assert_sound(matches: list[Match], limit: int) -> None:
     scores = [match.score for match in matches]
     assert len(matches) <= max(0, limit)
     assert scores == sorted(scores, reverse=True)
@@ -64,7 +64,7 @@ def sound(matches: list[Match], limit: int) -> None:
 
 @pytest.mark.parametrize("query", BAD.values(), ids=BAD)
 def test_a_board_answers_any_query(query: str, board: Pegboard) -> None:
-    sound(board.search(query), 10)
+    assert_sound(board.search(query), 10)
 
 
 @pytest.mark.parametrize("name", NOTHING)
@@ -78,7 +78,7 @@ def test_a_board_answers_any_combination(
     query: str, limit: int, category: str | None, server: str | None, board: Pegboard
 ) -> None:
     found = board.search(query, limit, category=category, server=server)
-    sound(found, limit)
+    assert_sound(found, limit)
     assert all(category in (None, match.tool.category) for match in found)
     assert all(server in (None, match.tool.server) for match in found)
 

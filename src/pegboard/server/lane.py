@@ -15,12 +15,12 @@ client sent before is still on its way through the dispatcher: no call overtakes
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
-from types import TracebackType
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Literal, Self
 
 import anyio
-from anyio.abc import ByteSendStream
+from anyio.abc import ByteSendStream, TaskGroup
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
 from mcp.shared.dispatcher import coerce_request_id
@@ -63,10 +63,11 @@ class _Call:
 class CallLane:
     """Answers the calls that a client sends on a pipe, each in a task of its own."""
 
-    def __init__(self, server: Server[Any], pipe: ByteSendStream) -> None:
+    def __init__(self, server: Server[Any], pipe: ByteSendStream, tasks: TaskGroup) -> None:
         self.writer = MessageWriter(pipe, self._answered)
         """What the SDK is to write to."""
         self._server = server
+        self._tasks = tasks
         self._served: sdk.Served | None = None
         self._calls: dict[RequestId, _Call] = {}
         self._running: set[_Call] = set()
@@ -74,20 +75,18 @@ class CallLane:
         self._requests_ahead: set[RequestId] = set()
         self._notifications_ahead = 0
 
-    async def __aenter__(self) -> Self:
-        self._tasks = await anyio.create_task_group().__aenter__()
-        self._server.middleware.insert(0, self)
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> bool | None:
-        self._server.middleware.remove(self)
-        self._tasks.cancel_scope.cancel()
-        return await self._tasks.__aexit__(exc_type, exc, traceback)
+    @classmethod
+    @asynccontextmanager
+    async def beside(cls, server: Server[Any], pipe: ByteSendStream) -> AsyncGenerator[Self]:
+        """A lane beside the dispatcher of a server, for as long as the block runs."""
+        async with anyio.create_task_group() as tasks:
+            lane = cls(server, pipe, tasks)
+            server.middleware.insert(0, lane)
+            try:
+                yield lane
+            finally:
+                server.middleware.remove(lane)
+                tasks.cancel_scope.cancel()
 
     # What the SDK serves -----------------------------------------------------------------------
 

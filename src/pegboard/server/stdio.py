@@ -46,7 +46,7 @@ async def serve_on_stdio(server: Server[Any]) -> None:
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, options)
         return
-    async with _pipes() as (stdin, stdout), CallLane(server, stdout) as lane:
+    async with _pipes() as (stdin, stdout), CallLane.beside(server, stdout) as lane:
         await server.run(MessageReader(stdin, _Client(), lane), lane.writer, options)
 
 
