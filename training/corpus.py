@@ -22,7 +22,7 @@ from typing import Any
 from pegboard.core.search.fields import fields_of, passage
 from pegboard.core.tools import Tool, constant
 
-VALIDATE = ("mcpproxy_golden", "azure_mcp", "dust_mcp", "everyday")
+VALIDATE = ("mcpproxy_golden", "azure_mcp", "dust_mcp", "everyday", "agents")
 TRAIN = {"metatool_single": 3000, "bfcl_v3": 2000, "sealtools_dev": 2000, "toollinkos_main": 1600}
 HELD_BACK = 0.15
 SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -76,10 +76,11 @@ def written(bench: Path) -> dict[str, Any]:
     number = {t["id"]: i for i, t in enumerate(tools)}
     train: list[Any] = []
     held: list[Any] = []
-    for row in lines(bench / "train" / "everyday.jsonl"):
-        at = number[row["id"]]
-        back = share(tools[at]["server"]) < HELD_BACK
-        (held if back else train).extend([q, [at]] for q in row["queries"])
+    for path in sorted((bench / "train").glob("*.jsonl")):
+        for row in lines(path):
+            at = number[row["id"]]
+            back = share(tools[at]["server"]) < HELD_BACK
+            (held if back else train).extend([q, [at]] for q in row["queries"])
     return {
         "name": "written",
         "tools": [passage(fields_of(tool_of(t))) for t in tools],

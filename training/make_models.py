@@ -40,9 +40,9 @@ from measure import report
 TEACHERS = (Recipe(epochs=4, rate=5e-5, negatives=2), Recipe(epochs=4, rate=4e-5, negatives=2))
 """Each is taught with its own number as the seed."""
 
-STUDENT = Lesson(steps=3000, rate=3e-4, batch=512)
+STUDENT = Lesson(steps=4000, rate=3e-4, batch=512)
 STATIC = Lesson(steps=2500, rate=3e-3, batch=512)
-WIDTH, TABLE_RANK, INNER_WIDTH, STATIC_WIDTH = 384, 256, 1024, 128
+WIDTH, TABLE_RANK, INNER_WIDTH, STATIC_WIDTH = 384, 256, 1536, 128
 QUICK = {"steps": 3, "batch": 32, "warmup": 2}
 STARTED = time.monotonic()
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FORMAT = b"1"  # changes when what is indexed, or how it is kept, changes
+FORMAT = b"2"  # changes when what is indexed, or how it is kept, changes
 SUFFIX = ".index"
 MOST_KEPT = 30
 MOST_BYTES = 512 * 2**20

@@ -13,8 +13,8 @@ from pegboard.embed.static import Static
 from pegboard.embed.tokenizer import WordPiece
 
 WEIGHTS = Path(__file__).parent / "weights"
-ENCODER = "pegboard-encoder-2"
-STATIC = "pegboard-static-2"
+ENCODER = "pegboard-encoder-3"
+STATIC = "pegboard-static-3"
 DIMENSIONS = 384
 _loaded: list[Encoder | Static] = []
 M = TypeVar("M", Encoder, Static)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -15,7 +16,9 @@ _DESCRIPTION_LIMIT = 6_000
 _PARAMETER_LIMIT = 60
 _PARAMETER_TEXT_LIMIT = 4_000
 _NESTING = 3
-_EDITION = "1"  # of `passage`: vectors made of an older one are not found again
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_SIGNATURE_LIMIT = 160
+_EDITION = "2"  # of `passage`: vectors made from an older edition are not reused
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class Fields:
     description: str
     parameters: str
     parameter_text: str
+    signature: str = ""
+    """The outer parameters as a phrase, with the values that they can take."""
 
     @property
     def key(self) -> bytes:
@@ -40,7 +45,8 @@ def fields_of(tool: Tool) -> Fields:
     """The fields of a tool, whatever its definition looks like."""
     names: list[str] = []
     texts: list[str] = []
-    for name, text in islice(_parameters(tool.read_once().input, _NESTING), _PARAMETER_LIMIT):
+    schema = tool.read_once().input
+    for name, text in islice(_parameters(schema, _NESTING), _PARAMETER_LIMIT):
         names.append(clean(name, 200))
         texts.append(text[:400])
     return Fields(
@@ -51,6 +57,7 @@ def fields_of(tool: Tool) -> Fields:
         description=clean(_description(tool), _DESCRIPTION_LIMIT),
         parameters=" ".join(names),
         parameter_text=clean(" ".join(texts), _PARAMETER_TEXT_LIMIT),
+        signature=_signature(schema),
     )
 
 
@@ -79,15 +86,38 @@ def _described(part: Json) -> str:
     if not isinstance(part, dict):
         return ""
     description = part.get("description")
-    choices = part.get("enum")
     words = [description] if isinstance(description, str) else []
-    if isinstance(choices, list):
-        words.extend(c for c in choices[:20] if isinstance(c, str))
-    return " ".join(words)
+    return " ".join((*words, *_choices(part, 20)))
+
+
+def _choices(part: Json, limit: int) -> list[str]:
+    """The first values of an enumeration that are words."""
+    choices = part.get("enum") if isinstance(part, dict) else None
+    return [c for c in choices[:limit] if isinstance(c, str)] if isinstance(choices, list) else []
+
+
+def _signature(schema: Json) -> str:
+    """The outer parameters as a phrase: `assignee, status: open closed`."""
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    if not isinstance(properties, dict):
+        return ""
+    phrases: list[str] = []
+    for name, part in islice(properties.items(), 12):
+        values = " ".join(spoken(value[:40]) for value in _choices(part, 6))
+        phrases.append(
+            f"{spoken(str(name)[:200])}: {values}" if values else spoken(str(name)[:200])
+        )
+    return ", ".join(phrases)[:_SIGNATURE_LIMIT]
 
 
 def passage(fields: Fields) -> str:
-    """The tool as one passage for a model: who offers it, what it is called, what it does."""
+    """The tool as one passage for a model: who offers it, its name, what it takes, what it does.
+
+    The parameters come before the description: models read a limited number of tokens, and the end
+    of a long description says less than the names of the parameters.
+    """
     head = " ".join((spoken(fields.server), spoken(fields.name))).strip()
-    parameters = ", ".join(spoken(p) for p in fields.parameters.split()[:10])
-    return f"{head}. {fields.description}"[:600] + f" ({parameters})"
+    takes = f" ({fields.signature})" if fields.signature else ""
+    # A sentence counts once: repeating it would pull the tool towards requests worded like it.
+    said = " ".join(dict.fromkeys(_SENTENCE_END.split(fields.description)))
+    return f"{head}{takes}. {said}"[:700]
