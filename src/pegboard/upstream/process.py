@@ -1,7 +1,8 @@
 """A server as a child process: its messages in, ours out, and a certain end.
 
 The process leads its own group, so that what it starts ends with it: first its stdin is closed
-and it may leave by itself, then the group is terminated, then killed. The SDK's dispatcher drives
+and it may leave by itself, then the group is terminated, then killed. If the gateway itself is
+killed, `watchdog` ends the group. The SDK's dispatcher drives
 the streams directly, without a task or a queue between: one relayed call costs one write and one
 read.
 """
@@ -23,7 +24,8 @@ from mcp.client.stdio import get_default_environment
 from pegboard.upstream.exchanges import LineExchange
 from pegboard.upstream.messages import MessageReader, MessageWriter
 from pegboard.upstream.spec import UpstreamSpec
-from pegboard.upstream.stderr import BoundedLog
+from pegboard.upstream.stderr import BoundedLog, ProcessLog
+from pegboard.upstream.watchdog import unwatch, watch
 
 LEAVE_TIME = 2.0
 """Seconds a server has to end by itself after its stdin is closed."""
@@ -137,7 +139,8 @@ async def run_process(
         CannotStart: it cannot be started.
     """
     process = await _start(spec)
-    child = ChildProcess(process, log)
+    child = ChildProcess(process, ProcessLog(log))
+    watch(child.pid)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(child.copy_stderr)
         try:
@@ -150,7 +153,9 @@ async def run_process(
             # A cancelled caller must not leave a process behind; every wait inside is bounded.
             with anyio.CancelScope(shield=True):
                 await child.stop()
+            unwatch(child.pid)
             tasks.cancel_scope.cancel()
+            child.log.close()
 
 
 async def _start(spec: UpstreamSpec) -> Process:

@@ -81,3 +81,17 @@ class BoundedLog:
             text = line[-LINE_LIMIT:].decode(errors="replace").strip()
             if text:
                 self._tail.append(text)
+
+
+class ProcessLog(BoundedLog):
+    """What one process of a server prints: into the server's file, with last lines of its own.
+
+    A client whose process failed is told its last line, and never that of another client's.
+    """
+
+    def __init__(self, server: BoundedLog) -> None:
+        super().__init__(server.path)
+        self._server = server
+
+    def _keep(self, data: bytes) -> None:
+        self._server._keep(data)
