@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http.cookiejar import DefaultCookiePolicy
 from typing import Final
 
 import anyio
@@ -41,6 +42,11 @@ class Endpoint:
 
     url: str
     client: httpx2.AsyncClient
+
+    def refuse_cookies(self) -> None:
+        """Keep no cookies from now on: one person's would be sent with the next one's request."""
+        self.client.cookies.clear()
+        self.client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
 
 
 class PostExchange:

@@ -52,10 +52,12 @@ from mcp_types import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     PARSE_ERROR,
+    REQUEST_TIMEOUT,
     UNSUPPORTED_PROTOCOL_VERSION,
     URL_ELICITATION_REQUIRED,
     Implementation,
 )
+from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from opentelemetry.baggage import get_all
 from opentelemetry.trace import (
     ProxyTracerProvider,
@@ -74,6 +76,7 @@ __all__ = [
     "INVALID_REQUEST",
     "METHOD_NOT_FOUND",
     "PARSE_ERROR",
+    "SILENCE",
     "URL_ELICITATION_REQUIRED",
     "CallOptions",
     "ClientSession",
@@ -98,6 +101,9 @@ __all__ = [
 ]
 
 HeaderMap = Mapping[tuple[str, ...], str]
+SILENCE: Final = 1.0
+"""Seconds that a server may leave the question for its era unanswered before it gets the older
+handshake too."""
 
 
 def our_version() -> str:
@@ -123,25 +129,89 @@ class RelayDispatcher:
     """A dispatcher whose inbound side goes to an `Inbox`, and which remembers how it was greeted.
 
     Only the session uses `send_raw_request` of this class; relayed requests go to `inner` at once.
+
+    Servers on old SDKs never answer `server/discover`, because it comes before the handshake. The
+    SDK waits ten seconds for them. Here a server that is silent for `silence` seconds is sent the
+    handshake as well, and the first answer counts: a server that is merely slow to start reads both
+    and answers in order. `None` waits as the SDK does, for transports where each request has an
+    answer of its own.
     """
 
     def __init__(
-        self, inner: JSONRPCDispatcher[TransportContext], inbox: Inbox, capabilities: JsonObject
+        self,
+        inner: JSONRPCDispatcher[TransportContext],
+        inbox: Inbox,
+        capabilities: JsonObject,
+        *,
+        silence: float | None = None,
     ) -> None:
         self.inner = inner
         self.ended = anyio.Event()
         self.greeting: JsonObject = {}
         self._inbox = inbox
         self._capabilities = capabilities
+        self._silence = silence
+        self._handshake: JsonObject | MCPError | None = None
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> dict[str, Any]:
         if method not in ("initialize", "server/discover"):
             return await self.inner.send_raw_request(method, params, opts)
-        result = await self.inner.send_raw_request(method, self._declare(method, params), opts)
+        declared = self._declare(method, params)
+        if method == "initialize" and self._handshake is not None:
+            result = self._early_handshake()
+        elif method == "server/discover" and self._silence is not None:
+            result = await self._discover(declared, opts, self._silence)
+        else:
+            result = await self.inner.send_raw_request(method, declared, opts)
         self.greeting = result
         return result
+
+    def _early_handshake(self) -> JsonObject:
+        """What the server has answered already; a second handshake would confuse some."""
+        answer, self._handshake = self._handshake, None
+        if isinstance(answer, MCPError):
+            raise answer
+        return answer or {}
+
+    async def _discover(
+        self, params: JsonObject, opts: CallOptions | None, silence: float
+    ) -> JsonObject:
+        """The answer to the question for the era, or an error once the handshake is answered."""
+        declared: JsonObject = {
+            "protocolVersion": LATEST_HANDSHAKE_VERSION,
+            "capabilities": self._capabilities,
+            "clientInfo": CLIENT,
+        }
+        sent, answered = anyio.Event(), anyio.Event()
+        outcome: JsonObject | MCPError | None = None
+
+        async def shake_hands() -> None:
+            await anyio.sleep(silence)
+            sent.set()
+            try:
+                self._handshake = await self.inner.send_raw_request(
+                    "initialize", declared, {"cancel_on_abandon": False}
+                )
+                tasks.cancel_scope.cancel()
+            except MCPError as exc:  # a modern server refuses it; its other answer is on the way
+                self._handshake = exc
+            answered.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(shake_hands)
+            try:
+                outcome = await self.inner.send_raw_request("server/discover", params, opts)
+            except MCPError as exc:
+                outcome = exc
+                if sent.is_set():
+                    await answered.wait()
+            tasks.cancel_scope.cancel()
+        if isinstance(outcome, dict):
+            self._handshake = None
+            return outcome
+        raise outcome or MCPError(REQUEST_TIMEOUT, "server/discover was not answered")
 
     def _declare(self, method: str, params: Mapping[str, Any] | None) -> JsonObject:
         """Say what the client behind us can do: the session knows only what we can."""
