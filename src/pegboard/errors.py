@@ -131,6 +131,8 @@ class UpstreamUnavailable(UpstreamError):
     """It cannot be reached, could not be started, or died."""
 
     kind = "unavailable"
+    only_caller = False
+    """Whether it was a process of this caller alone, which says nothing about other callers'."""
 
 
 class StoreError(PegboardError):

@@ -236,6 +236,47 @@ disabled = true
     )
 
 
+def test_what_a_server_says_of_sharing_counts_more_than_the_default(
+    write: Write, around: Surroundings
+) -> None:
+    text = """
+[upstreams]
+isolation = "principal"
+[servers]
+plain = { command = "x" }
+open = { command = "x", stateless = true }
+strict = { command = "x", stateless = true, isolation = "session" }
+kept = { command = "x", stateless = false }
+"""
+    found = {s.name: s.sharing for s in load(write("pegboard.toml", text), around).upstreams}
+    assert found == {
+        "plain": "principal", "open": "shared", "strict": "session", "kept": "principal",
+    }  # fmt: skip
+
+
+def test_headers_for_each_caller_where_they_cannot_be_sent_are_an_error(
+    write: Write, around: Surroundings
+) -> None:
+    text = """
+[servers.old]
+url = "https://h/sse"
+stateless = true
+headers = { X-Key = "{{env:KEY_{principal}}}" }
+[servers.new]
+url = "https://h/mcp"
+headers = { X-Key = "{{env:KEY_{principal}}}" }
+[sources.shop]
+openapi = "shop.yaml"
+headers = { X-Key = "{{env:KEY_{principal}}}" }
+"""
+    configuration = load(write("pegboard.toml", text), around)
+    assert [spec.name for spec in configuration.upstreams] == ["new"]
+    assert configuration.sources == ()
+    old, shop = configuration.problems
+    assert "'old' has headers for each caller" in old.message
+    assert "sources.shop.headers.X-Key: headers with a credential for each caller" in shop.message
+
+
 def test_a_source_cannot_have_the_name_of_a_server(write: Write, around: Surroundings) -> None:
     text = '[servers.a]\ncommand = "x"\n[sources.a]\nopenapi = "y.json"\n'
     configuration = load(write("pegboard.toml", text), around)

@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -35,12 +35,17 @@ def gateway(folder: Path, servers: dict[str, Any], *options: str) -> Running:
 
 @asynccontextmanager
 async def running_gateway(
-    folder: Path, config: Path, *options: str, patience: float = 40
+    folder: Path,
+    config: Path,
+    *options: str,
+    patience: float = 40,
+    host: str = "127.0.0.1",
+    env: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[tuple[str, Process]]:
     """`pegboard serve --http`, once it is ready; its stderr is in `stderr.txt`."""
     port = free_port()
-    args = ["-m", "pegboard", "serve", "--config", str(config), "--http", f"127.0.0.1:{port}"]
-    env = {"PYTHONPATH": str(ROOT / "src"), "PEGBOARD_HOME": str(folder / "home")}
+    args = ["-m", "pegboard", "serve", "--config", str(config), "--http", f"{host}:{port}"]
+    env = {**(env or {}), "PYTHONPATH": str(ROOT / "src"), "PEGBOARD_HOME": str(folder / "home")}
     with (folder / "stderr.txt").open("w") as stderr, anyio.fail_after(patience):
         command = [sys.executable, *args, *options]
         async with await anyio.open_process(command, stderr=stderr, env=env) as process:

@@ -62,6 +62,8 @@ READ_ELSEWHERE = {
     "instructions": "test_clients_are_told_the_configured_instructions",
     "pins": "tests/gateway/test_configured.py",
     "upstreams.start_concurrency": "test_no_more_servers_are_looked_at_at_once_than_configured",
+    "upstreams.max_processes": "tests/e2e/test_isolation.py",
+    "upstreams.max_processes_per_principal": "tests/e2e/test_isolation.py",
     "upstreams.refresh": "test_a_server_that_is_used_is_looked_at_again_unless_told_otherwise",
     "http.allowed_hosts": "test_hosts_and_origins_that_are_configured_are_answered",
     "http.allowed_origins": "test_hosts_and_origins_that_are_configured_are_answered",

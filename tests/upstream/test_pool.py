@@ -12,9 +12,7 @@ import pytest
 from tests.upstream.servers.everything import Everything
 from tests.upstream.support import NOBODY, Gateway, gateway, in_memory, memory, script
 
-from pegboard.core.calls import Caller
-from pegboard.errors import Busy, ConfigError
-from pegboard.upstream.fronts import Front
+from pegboard.errors import ConfigError
 from pegboard.upstream.pool import Pool
 from pegboard.upstream.relay import Outgoing
 
@@ -187,35 +185,23 @@ async def test_a_new_configuration_ends_what_changed_and_keeps_the_rest() -> Non
             await call(through, "gone")
 
 
-async def test_too_many_connections_to_one_server_make_room_by_idleness() -> None:
-    def front(session: str) -> Front:
-        return Front(Caller(principal=session), None, {})
-
-    async with gateway(script("polite"), most=2) as through:
-        pool = through.pool
-        for session in ("a", "b", "c"):
-            async with pool.use("polite", front(session)):
-                pass
-        assert through.pool.status()[0].connections <= 3
-        async with pool.use("polite", front("d")), pool.use("polite", front("e")):
-            with pytest.raises(Busy):
-                async with pool.use("polite", front("f")):
-                    pass
-
-
-# Who shares: mcp.md, "Relaying faithfully".
+# Who shares a process.
 
 
 @pytest.mark.parametrize(
     ("era", "front", "settings", "connections"),
     [
-        ("modern", "legacy", {}, 1),
+        ("modern", "legacy", {}, 2),
         ("modern", "modern", {}, 1),
         ("legacy", "legacy", {}, 2),
         ("legacy", "modern", {}, 1),
         ("legacy", "legacy", {"stateless": True}, 1),
+        ("modern", "legacy", {"stateless": True}, 1),
         ("legacy", "legacy", {"isolation": "shared"}, 1),
         ("modern", "legacy", {"isolation": "session"}, 2),
+        ("legacy", "legacy", {"isolation": "principal"}, 1),
+        ("modern", "legacy", {"isolation": "principal"}, 1),
+        ("modern", "legacy", {"isolation": "session", "stateless": True}, 2),
     ],
 )
 async def test_two_clients_share_a_connection_as_the_era_and_the_spec_say(

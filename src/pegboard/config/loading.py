@@ -27,6 +27,7 @@ from pegboard.config.settings import Settings, SourceAuth, SourceEntry
 from pegboard.config.variables import Unresolved, expanded
 from pegboard.core.json import JsonObject
 from pegboard.errors import ConfigError
+from pegboard.secrets import is_template
 from pegboard.upstream.spec import UpstreamSpec
 
 PINS_VARIABLE = "ALWAYS_AVAILABLE_TOOLS"
@@ -186,6 +187,9 @@ class _Loader:
             elif _ways(entry.auth) > 1:
                 message = "one of `bearer`, `basic` and `api_key` is enough."
                 self.problems.append(self.document.error(message, (*at, "auth")))
+            elif header := next((n for n, v in entry.headers.items() if is_template(v)), None):
+                message = "headers with a credential for each caller are for MCP servers only."
+                self.problems.append(self.document.error(message, (*at, "headers", header)))
             else:
                 found.append(self._source(name, entry, settings))
         return found

@@ -249,6 +249,8 @@ def with_entry(spec: UpstreamSpec, entry: ServerEntry) -> UpstreamSpec:
         for name in _COPIED
         if (value := getattr(entry, name)) is not None and value != ()
     }
+    if entry.stateless and entry.isolation is None:
+        given["isolation"] = None  # what one server says of itself counts more than the default
     return replace(
         spec,
         **given,

@@ -68,9 +68,9 @@ class ServerEntry:
     start_timeout: Seconds | None = None
     """Seconds that starting and listing may take."""
     isolation: Isolation | None = None
-    """Who shares a connection to it: everybody, or one front session each."""
+    """Who shares a process of it: the sessions of one `principal`, one `session`, or everybody."""
     stateless: bool | None = None
-    """Whether a server of the older protocol keeps nothing between calls and may be shared."""
+    """Whether it keeps nothing between calls, so that one process can serve everybody."""
     idle_stop: Annotated[float, Ge(0)] | None = None
     """Seconds without a call until it is stopped; 0 keeps it running."""
     disabled: bool | None = None
@@ -257,7 +257,11 @@ class UpstreamSettings:
     idle_stop: Annotated[float, Ge(0)] = 600.0
     """Seconds without a call until a server is stopped; 0 keeps it running."""
     isolation: Isolation | None = None
-    """Who shares a connection: everybody, or one front session each."""
+    """Who shares a process of a server: one `principal`, one `session`, or everybody (`shared`)."""
+    max_processes: Count = 256
+    """Server processes at once; the one that was idle longest makes room."""
+    max_processes_per_principal: Count = 32
+    """Of those, how many one signed-in principal may have."""
     refresh: bool = True
     """Whether kept catalogues are checked again behind the first answer."""
     folder: str | None = None

@@ -25,6 +25,13 @@ class Caller:
     face: str | None = None
     scopes: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
+    anonymous: bool = False
+    """Whether several people may be behind this principal, because nobody had to sign in."""
+
+    @property
+    def is_local_user(self) -> bool:
+        """Whether this is the one user of a gateway on their own machine."""
+        return self.principal == LOCAL.principal and not self.anonymous
 
 
 LOCAL = Caller()

@@ -3,7 +3,8 @@
 | ending | verdict |
 |---|---|
 | a result, also one of `input_required` or a task | answered |
-| `UpstreamUnavailable`; a bare `ConnectionError` | the upstream is away |
+| `UpstreamUnavailable` of a process that serves this caller alone | untold: others have their own |
+| any other `UpstreamUnavailable`; a bare `ConnectionError` | the upstream is away |
 | `UpstreamTimeout`, any other `UpstreamError`; a bare `TimeoutError` | the tool failed |
 | `UpstreamError` that relays a JSON-RPC error about the request (-32600 to -32602) | answered |
 | `isError` or `ToolError` that says that the backend is unavailable | the tool failed |
@@ -44,6 +45,8 @@ def verdict(call: Call, ended: CallResult | BaseException) -> Verdict:
         case ToolError():
             down = _says_unavailable(call, ended.message, None)
             return Verdict.TOOL_FAILED if down else Verdict.ANSWERED
+        case UpstreamUnavailable(only_caller=True):
+            return Verdict.UNTOLD
         case UpstreamUnavailable() | ConnectionError():
             return Verdict.UPSTREAM_AWAY
         case UpstreamError() if ended.details.get("code") in _ABOUT_THE_REQUEST:

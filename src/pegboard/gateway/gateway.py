@@ -23,6 +23,7 @@ from anyio.abc import TaskGroup
 
 from pegboard.board import Pegboard
 from pegboard.config import Configuration
+from pegboard.config.settings import Settings
 from pegboard.core.calls import Caller
 from pegboard.core.options import Options
 from pegboard.faces.face import Asked, View
@@ -43,7 +44,7 @@ from pegboard.tokens import count_tokens
 from pegboard.upstream.discovery import Progress
 from pegboard.upstream.kept import CatalogueFolder
 from pegboard.upstream.passthrough import Passthrough
-from pegboard.upstream.pool import Pool
+from pegboard.upstream.pool import Pool, PoolLimits
 from pegboard.upstream.relay import Relay
 from pegboard.upstream.sdk import our_version
 from pegboard.upstream.wires import OpenWire, open_wire
@@ -95,7 +96,12 @@ class Gateway:
             is_closed=self.board.is_closed,
         )
         self.logs = folder / "logs"
-        self.pool = Pool(configuration.upstreams, logs=self.logs, open_wire=open_wire)
+        self.pool = Pool(
+            configuration.upstreams,
+            logs=self.logs,
+            open_wire=open_wire,
+            limits=_pool_limits(settings),
+        )
         self.relay = Relay(self.pool)
         self.passthrough = Passthrough(self.relay)
         self.passthrough.permits = self._permits
@@ -189,6 +195,7 @@ class Gateway:
         self.offers.configure(configuration)
         unknown = await to_thread.run_sync(self.offers.restore)
         new = self._looking.renew(unknown)
+        self.pool.limits = _pool_limits(configuration.settings)
         leaving = self.pool.exchange(configuration.upstreams)
         self._learn()
         self._mount()
@@ -346,3 +353,8 @@ class Gateway:
     def _awaited(self) -> set[str]:
         """The servers that an answer is worth waiting for: not those that failed the last time."""
         return self.pending - self._doubtful
+
+
+def _pool_limits(settings: Settings) -> PoolLimits:
+    upstreams = settings.upstreams
+    return PoolLimits(upstreams.max_processes, upstreams.max_processes_per_principal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -17,11 +18,13 @@ from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.governing import CurrentKeys, auth_of
 from pegboard.gateway.page import gateway_panel, known_to
 from pegboard.gateway.server import build_server
-from pegboard.server.auth import Auth, refuse_exposure
+from pegboard.server.auth import Auth, is_loopback, refuse_exposure
 from pegboard.server.guard import Guard
 from pegboard.server.serve import asgi_app
 from pegboard.server.sessions import SessionNotes
 from pegboard.web import page_routes
+
+logger = logging.getLogger(__name__)
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -64,7 +67,11 @@ def gateway_app(
     if gateway.observing.metrics is not None:
         routes.append(Route("/metrics", _metrics_endpoint(gateway, auth)))
     stateless = allowed.legacy == "stateless"
-    app = asgi_app(build_server(gateway), guard, *routes, auth=auth, stateless=stateless)
+    single_user = is_loopback(host) and not allowed.allowed_hosts
+    if auth is None and not single_user:
+        _warn_of_refusals(gateway)
+    server = build_server(gateway, single_user=single_user)
+    app = asgi_app(server, guard, *routes, auth=auth, stateless=stateless)
     if not stateless:
         noted = Middleware(SessionNotes, store=gateway.store, replica=gateway.replicas.id)
         app.user_middleware.append(noted)
@@ -77,6 +84,18 @@ def gateway_app(
 
     app.router.lifespan_context = lifespan
     return app
+
+
+def _warn_of_refusals(gateway: Gateway) -> None:
+    """Name the servers that callers without a session cannot use."""
+    kept_apart = [s.name for s in gateway.pool.servers if s.sharing != "shared"]
+    if kept_apart:
+        logger.warning(
+            "Nobody is asked who they are. Servers may keep data for each user, so clients without "
+            "a session (MCP 2026-07-28) are refused by: %s. Set `auth`, or declare each server "
+            'that everybody may share with `stateless = true` or `isolation = "shared"`.',
+            ", ".join(kept_apart),
+        )
 
 
 def _current_auth(gateway: Gateway) -> Auth | None:

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -14,6 +15,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.subscriptions import ListenHandler, ResourceUpdated
 from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
+from pegboard.core.calls import LOCAL, Caller
 from pegboard.errors import Busy, PegboardError
 from pegboard.gateway.gateway import Gateway
 from pegboard.server import sdk
@@ -29,8 +31,16 @@ _REMOVED = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsu
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 
 
-def build_server(gateway: Gateway, *, environ: Mapping[str, str] = os.environ) -> Server[Any]:
-    """A low-level server in front of a gateway that is running already."""
+_PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host")
+
+
+def build_server(
+    gateway: Gateway, *, environ: Mapping[str, str] = os.environ, single_user: bool = True
+) -> Server[Any]:
+    """A low-level server in front of a gateway that is running already.
+
+    `single_user` says that whoever can reach it without signing in is one and the same person.
+    """
     changes = ListChanges()
     listen = _Listen(gateway, changes)
     server = make_server(gateway.board, changes, listen)
@@ -44,6 +54,7 @@ def build_server(gateway: Gateway, *, environ: Mapping[str, str] = os.environ) -
     )
     assert isinstance(middleware, GatewayMiddleware)
     middleware.gateway = gateway
+    middleware.single_user = single_user
     listen.middleware = middleware
     sdk.offer(server, lambda: kept_results(gateway.options) | gateway.passthrough.capabilities())
     gateway.when_lists_change(changes.announce)
@@ -55,6 +66,15 @@ class GatewayMiddleware(PegboardMiddleware):
     """Answers tool methods from the board and passes the rest to the server that it is about."""
 
     gateway: Gateway
+    single_user = True
+
+    def _caller(self, ctx: sdk.Context) -> Caller:
+        caller = super()._caller(ctx)
+        if ctx.request is None or caller.principal != LOCAL.principal:
+            return caller
+        # A proxy or tunnel on this machine may bring anybody.
+        alone = self.single_user and not any(h in ctx.request.headers for h in _PROXY_HEADERS)
+        return caller if alone else replace(caller, anonymous=True)
 
     async def __call__(self, ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
         through = self.gateway.passthrough

@@ -11,22 +11,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
 from httpx2 import HTTPError
 
-from pegboard.core.calls import LOCAL, Era
+from pegboard.core.calls import LOCAL, Caller, Era
 from pegboard.core.json import JsonObject
 from pegboard.errors import UpstreamError, UpstreamUnavailable
 from pegboard.secrets import Credentials
 from pegboard.upstream import eras
 from pegboard.upstream.causes import TooSlow, cause_of_end, timed_out
 from pegboard.upstream.exchanges import Exchange
-from pegboard.upstream.fronts import Front
+from pegboard.upstream.fronts import Front, Owner
 from pegboard.upstream.sdk import (
     CLIENT,
+    SILENCE,
     ClientSession,
     HeaderMap,
     MCPError,
@@ -60,20 +62,39 @@ class ConnectionGone(UpstreamUnavailable):
 
 
 class Connection:
-    """One connection; `patron` is the front it is opened for, `None` when it is to be shared."""
+    """One connection.
+
+    Args:
+        spec: The server.
+        front: The request that it is opened for; `None` for the gateway itself.
+        lane: Whom it may serve; empty for everybody.
+        open_wire: Opens the way to the server.
+        log: Where to write what the server prints.
+        listener: Notified of what the server announces.
+        hint: The server's era, where it is known.
+        on_ready: Called once the server has answered.
+
+    Raises:
+        NotPermitted: the server needs a credential of this caller, and there is none.
+    """
 
     def __init__(
         self,
         spec: UpstreamSpec,
+        front: Front | None,
+        lane: Owner,
         *,
         open_wire: OpenWire,
         log: BoundedLog,
         listener: Listener,
-        patron: Front | None = None,
         hint: Era | None = None,
         on_ready: Callable[[Connection], None] = lambda _: None,
     ) -> None:
         self.spec = spec
+        self.lane = lane
+        self.caller = front.caller if front is not None and lane else None
+        """Whose connection it is; `None` when it is shared, or the gateway's own."""
+        self._reached = _with_credentials(spec, self.caller)
         self.state: State = "cold"
         self.era: Era = hint or "legacy"
         self.version = ""
@@ -87,10 +108,11 @@ class Connection:
         self._open_wire = open_wire
         self._log = log
         self._listener = listener
-        self._patron = patron
+        self._patron = front if front is not None and lane == front.owner else None
         self._hint: Era | None = hint
         self._on_ready = on_ready
-        self._switchboard = Switchboard(spec.name, patron, listener)
+        owner = lane if self.caller is not None else None
+        self._switchboard = Switchboard(spec.name, self._patron, listener, owner)
         self._life = anyio.CancelScope()
         self._deadline = math.inf
         self._closing = anyio.Event()
@@ -113,6 +135,16 @@ class Connection:
     def capabilities(self) -> JsonObject:
         """What the server offers, as it said."""
         return self.greeting.get("capabilities") or {}
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether it carries the credential of one caller, or what one of several people did."""
+        return self.caller is not None and not self.caller.is_local_user
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it can be stopped without anybody noticing at once."""
+        return self.state == "ready" and self.users == 0 and not self._watched
 
     @property
     def is_usable(self) -> bool:
@@ -152,6 +184,13 @@ class Connection:
             self.state = "stopping"
         self._closing.set()
 
+    def move(self, lane: Owner) -> None:
+        """Serve another lane, the right one now that the server's era is known."""
+        self.lane = lane
+        if not lane:
+            self.caller = None
+        self._switchboard.owner = lane or None
+
     async def _live(self) -> None:
         """Connect; a server that dies of being asked for its era gets the old handshake at once."""
         died = await self._attempt(self._hint)
@@ -165,9 +204,14 @@ class Connection:
         began = anyio.current_time()
         patron = self._patron
         declared = eras.legacy_capabilities(patron.capabilities, patron.era) if patron else {}
-        async with self._open_wire(self.spec, self._log) as wire:
+        async with self._open_wire(self._reached, self._log) as wire:
             self._wire = wire
-            dispatcher = RelayDispatcher(wire.dispatcher(), self._switchboard, declared)
+            dispatcher = RelayDispatcher(
+                wire.dispatcher(),
+                self._switchboard,
+                declared,
+                silence=None if wire.endpoint is not None else SILENCE,
+            )
             async with open_session(dispatcher) as session:
                 broke = await self._greet(session, hint)
                 if broke is None:
@@ -212,6 +256,8 @@ class Connection:
         if self.era == "modern":
             self._switchboard.release()
         self._on_ready(self)
+        if self.era == "modern" and self.caller is None and wire.endpoint is not None:
+            wire.endpoint.refuse_cookies()
         self.settled.set()
 
     async def _serve(self, session: ClientSession, dispatcher: RelayDispatcher) -> None:
@@ -304,7 +350,17 @@ class Connection:
         if self.spec.transport == "stdio":
             return sent, None
         headers = headers_for(self.version, self.era, method, sent, mirrored)
-        return sent, {**headers, **self._credentials(front)}
+        credentials = self._credentials(front)
+        if (
+            self.spec.transport == "sse"
+            and not credentials.items() <= self._reached.headers.items()
+        ):
+            # SSE sends the headers that the connection was opened with.
+            self.close()
+            raise ConnectionGone(
+                f"The credential for {self.spec.name} has changed.", server=self.spec.name
+            )
+        return sent, {**headers, **credentials}
 
     def _credentials(self, front: Front) -> dict[str, str]:
         """The headers by which this caller is known to the server, where it asks for any."""
@@ -331,11 +387,13 @@ class Connection:
         return self._unavailable(exc.message)
 
     def _unavailable(self, fallback: str = "is not connected") -> UpstreamUnavailable:
-        return UpstreamUnavailable(
+        error = UpstreamUnavailable(
             f"{self.spec.name} {self.cause or fallback}. Whether the call took effect is not "
             f"known; the next call connects to it again.",
             server=self.spec.name,
         )
+        error.only_caller = self.is_personal and self.spec.transport == "stdio"
+        return error
 
     async def want_level(self, level: str | None, front: Front) -> None:
         """Have a legacy server log from this level on, if it logs and was told otherwise before."""
@@ -388,6 +446,18 @@ class Connection:
             self._log.note(f"announces no changes: {exc.message}")
             return is_lost(exc)
         return True
+
+
+def _with_credentials(spec: UpstreamSpec, caller: Caller | None) -> UpstreamSpec:
+    """The server as this caller reaches it: a session there belongs to them from its first request.
+
+    Raises:
+        NotPermitted: there is no credential for them.
+    """
+    if caller is None or caller.principal == LOCAL.principal or not spec.has_caller_headers:
+        return spec
+    filled = CREDENTIALS.headers(spec.headers, caller.principal, server=spec.name)
+    return replace(spec, headers={**spec.headers, **filled})
 
 
 async def _cancel_after(event: anyio.Event, tasks: TaskGroup) -> None:

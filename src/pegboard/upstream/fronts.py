@@ -21,6 +21,11 @@ Owner: TypeAlias = tuple[str, ...]
 """Whom a connection may serve: one legacy session, or one principal's modern requests."""
 
 
+def principal_lane(caller: Caller) -> Owner:
+    """The owner of a connection that all sessions and requests of one principal share."""
+    return ("principal", caller.principal)
+
+
 class Front:
     """One front request as the relay sees it; without a channel, a call from within the process."""
 
@@ -69,6 +74,10 @@ class Front:
             else:
                 self._owner = ("principal", caller.principal, *asks(self.capabilities))
         return self._owner
+
+    def belongs_to(self, owner: Owner | None) -> bool:
+        """Whether a connection of this owner serves this request; everybody's has none."""
+        return not owner or owner in (self.owner, principal_lane(self.caller))
 
     @property
     def can_be_asked(self) -> bool:

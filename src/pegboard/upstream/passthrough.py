@@ -117,8 +117,8 @@ class Passthrough:
             return
         told = {"uri": self.addresses.visible(event.server, event.uri)}
         place = Place(event.server, event.uri)
-        for (subscribed, owner), front in list(self._subscribers.items()):
-            if subscribed == place and event.owner in (None, owner):
+        for (subscribed, _), front in list(self._subscribers.items()):
+            if subscribed == place and front.belongs_to(event.owner):
                 await front.announce(_UPDATED, told)
 
     # Lists.
@@ -155,8 +155,8 @@ class Passthrough:
         async with self._relay.pool.use(place.server, front) as connection:
             mine = {
                 p.name
-                for p, owner in self._subscribers
-                if p.server == place.server and (connection.era == "modern" or owner == front.owner)
+                for (p, _), subscriber in self._subscribers.items()
+                if p.server == place.server and subscriber.belongs_to(connection.lane)
             }
             connection.watch(frozenset(mine))
             if connection.era == "legacy":

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,7 +20,7 @@ from typing import Self
 import anyio
 from anyio.abc import TaskGroup
 
-from pegboard.core.calls import Era
+from pegboard.core.calls import Caller, Era
 from pegboard.errors import Busy, ConfigError, UpstreamUnavailable
 from pegboard.upstream.connection import Connection
 from pegboard.upstream.fronts import Front, Owner
@@ -32,11 +33,24 @@ from pegboard.upstream.wires import OpenWire, open_wire
 SWEEP_EVERY = 5.0
 RETIRE_TIME = 30.0
 """Seconds that calls under way have to end when their server leaves the configuration."""
-MOST_CONNECTIONS = 64
-"""The most connections to one server; the one that was idle longest makes room."""
+ROOM_TIME = 5.0
+"""Seconds that a caller waits for room when all connections that it could replace are in use."""
 
 _VISIT = "visit"
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolLimits:
+    """How many connections there may be; the one that was idle longest makes room for another."""
+
+    processes: int = 256
+    """Server processes, in all."""
+    per_principal: int = 32
+    """Server processes of one principal; the local user may have them all."""
+    connections: int = 64
+    """Connections to one server that is no process."""
+    wait: float = ROOM_TIME
 
 
 class Pool:
@@ -53,15 +67,15 @@ class Pool:
         open_wire: OpenWire = open_wire,
         clock: Callable[[], float] = time.monotonic,
         roll: Callable[[], float] = random.random,
-        most: int = MOST_CONNECTIONS,
+        limits: PoolLimits | None = None,
     ) -> None:
+        self.limits = limits or PoolLimits()
         self._logs = logs
         self._listeners: list[Listener] = []
         self._visits = 0
         self._open_wire = open_wire
         self._clock = clock
         self._roll = roll
-        self._most = most
         self._servers = {spec.name: self._new_server(spec) for spec in specs}
         self._tasks: TaskGroup | None = None
         self._context = contextvars.Context()
@@ -124,11 +138,12 @@ class Pool:
 
     def live(self, name: str, owner: Owner | None = None) -> list[Connection]:
         """The connections to a server that are ready now; of one owner, or all."""
-        found = self._server(name).connections
         return [
             connection
-            for lane, connection in found.items()
-            if connection.is_usable and lane[:1] != (_VISIT,) and owner in (None, lane)
+            for connection in self._server(name).connections.values()
+            if connection.is_usable
+            and not _is_visit(connection)
+            and owner in (None, connection.lane)
         ]
 
     def listen(self, listener: Listener) -> None:
@@ -139,20 +154,25 @@ class Pool:
     async def visit(self, name: str) -> AsyncGenerator[Connection]:
         """A connection for a look at a server: a live one, else one that ends with the block.
 
+        A connection of one of several people is not used: its process lists what that person made
+        of it, and a catalog is for everybody.
+
         Raises:
             UpstreamUnavailable: it cannot be reached.
         """
         server = self._server(name)
-        if live := self.live(name):
-            with self.hold(live[0]):
-                yield live[0]
+        live = next((c for c in self.live(name) if not c.is_personal), None)
+        if live is not None:
+            with self.hold(live):
+                yield live
             return
         self._visits += 1
-        connection = self._launch(server, (_VISIT, str(self._visits)), None, None)
+        lane = (_VISIT, str(self._visits))
+        connection = self._launch(server, lane, None, None)
         try:
             await connection.settled.wait()
             if connection.cause is not None:
-                raise server.unavailable(self._clock(), connection.cause)
+                raise server.unavailable(lane, self._clock(), connection.cause)
             yield connection
         finally:
             connection.close()
@@ -174,11 +194,10 @@ class Pool:
         """Stop what has been idle for too long by now."""
         now = self._clock()
         for server in self._servers.values():
+            server.forget_old_failures(now)
             limit = server.spec.idle_stop
             for connection in server.connections.values():
-                used = connection.users > 0 or bool(connection.watched)
-                idle = not used and now - connection.used_at >= limit
-                if limit > 0 and idle and connection.state == "ready":
+                if limit > 0 and connection.is_idle and now - connection.used_at >= limit:
                     connection.close()
 
     async def stop(self, name: str) -> None:
@@ -190,6 +209,8 @@ class Pool:
         owner: Owner = ("session", session)
         mine = [s.connections[owner] for s in self._servers.values() if owner in s.connections]
         await _closed(mine)
+        for server in self._servers.values():
+            server.forget(owner)
 
     async def drain(self, patience: float) -> None:
         """Wait until no call is in flight, for at most `patience` seconds."""
@@ -233,11 +254,17 @@ class Pool:
             yield from server.connections.values()
 
     async def _acquire(self, server: Server, front: Front) -> Connection:
+        deadline = anyio.current_time() + self.limits.wait
         while True:
             lane = server.lane(front)
             connection = server.connections.get(lane)
             if connection is None:
-                connection = self._open(server, lane, front)
+                if server.wait(lane, self._clock()) > 0:
+                    raise server.unavailable(lane, self._clock(), caller=front.caller)
+                if (crowd := self._crowd(server, lane, front.caller)) is not None:
+                    await self._make_room(crowd, deadline)
+                    continue
+                connection = self._launch(server, lane, front, server.era)
             if connection.is_usable:
                 return connection
             if connection.settled.is_set():  # stopping, or just died: its end comes first
@@ -246,13 +273,9 @@ class Pool:
                 continue
             await connection.settled.wait()
             if connection.cause is not None:
-                raise server.unavailable(self._clock(), connection.cause)
-
-    def _open(self, server: Server, lane: Owner, front: Front) -> Connection:
-        if server.health.wait(self._clock()) > 0:
-            raise server.unavailable(self._clock())
-        self._make_room(server)
-        return self._launch(server, lane, front, server.era)
+                raise server.unavailable(
+                    connection.lane, self._clock(), connection.cause, front.caller
+                )
 
     def _launch(
         self, server: Server, lane: Owner, front: Front | None, hint: Era | None
@@ -261,10 +284,11 @@ class Pool:
             raise UpstreamUnavailable("The gateway is shutting down.", server=server.spec.name)
         connection = Connection(
             server.spec,
+            front,
+            lane,
             open_wire=self._open_wire,
             log=server.log,
             listener=self._tell,
-            patron=None if server.asks_nobody else front,
             hint=hint,
             on_ready=lambda ready: self._note_ready(server, ready, front),
         )
@@ -273,15 +297,55 @@ class Pool:
         self._context.copy().run(self._tasks.start_soon, self._supervise, server, connection)
         return connection
 
-    def _make_room(self, server: Server) -> None:
-        counted = [c for c in server.connections.values() if c.state != "stopping"]
-        if len(counted) < self._most:
+    # Room for another connection.
+
+    def _crowd(self, server: Server, lane: Owner, caller: Caller) -> _Crowd | None:
+        """Those of whom one must end before another connection can be opened, if there are such."""
+        name = server.spec.name
+        if server.spec.transport != "stdio":
+            held = [c for c in server.connections.values() if not _is_visit(c)]
+            full = f"{name} has {len(held)} connections in use already."
+            return _Crowd(name, held, full) if len(held) >= self.limits.connections else None
+        held = [c for c in self._connections() if c.spec.transport == "stdio" and not _is_visit(c)]
+        if lane and not caller.is_local_user:
+            who = _payer(caller)
+            mine = [c for c in held if c.caller is not None and _payer(c.caller) == who]
+            if len(mine) >= self.limits.per_principal:
+                full = (
+                    f"{name} cannot be started: {len(mine)} server processes of yours are in use, "
+                    f"the most that one user may have here (`max_processes_per_principal`)."
+                )
+                return _Crowd(name, mine, full)
+        if len(held) >= self.limits.processes:
+            full = (
+                f"{name} cannot be started: {len(held)} server processes are in use, the most that "
+                f"this gateway may have (`max_processes`)."
+            )
+            return _Crowd(name, held, full)
+        return None
+
+    async def _make_room(self, crowd: _Crowd, deadline: float) -> None:
+        """Stop the connection that was idle longest, or wait until one is idle.
+
+        Raises:
+            Busy: there is no room by the deadline.
+        """
+        idle = [c for c in crowd.members if c.is_idle]
+        with anyio.CancelScope(deadline=deadline):
+            if idle:
+                longest = min(idle, key=lambda c: c.used_at)
+                longest.close()
+                await longest.over.wait()
+            else:
+                await self._next_change()
             return
-        idle = [c for c in counted if c.users == 0 and c.state == "ready"]
-        if not idle:
-            name = server.spec.name
-            raise Busy(f"{name} has {self._most} connections in use already.", server=name)
-        min(idle, key=lambda c: c.used_at).close()
+        raise Busy(f"{crowd.full} Try again shortly.", server=crowd.server)
+
+    async def _next_change(self) -> None:
+        """Wait until a connection becomes idle, or ends."""
+        if self._calm.is_set():
+            self._calm = anyio.Event()
+        await self._calm.wait()
 
     async def _tell(self, event: UpstreamEvent) -> None:
         for listener in self._listeners:
@@ -295,19 +359,30 @@ class Pool:
         server.era = connection.era
         server.version = connection.version
         server.latency = connection.latency
-        server.health = server.health.after_success()
-        if front is not None:
-            server.remove(connection)
-            server.connections[server.lane(front)] = connection
+        server.note_success(connection.lane)
+        lane = connection.lane if front is None else server.lane(front)
+        if lane == connection.lane:
+            return
+        server.remove(connection)
+        if lane in server.connections or (connection.is_personal and not lane):
+            # Another was faster, or it has one caller's credential and everybody's is needed.
+            server.connections[connection.lane] = connection
+            connection.close()
+        else:
+            server.connections[lane] = connection
+            connection.move(lane)
 
     async def _supervise(self, server: Server, connection: Connection) -> None:
         began = self._clock()
         await connection.run()
         server.remove(connection)
-        if connection.cause is not None:
+        self._calm.set()
+        if connection.cause is not None and _is_visit(connection):
+            server.last_error = connection.cause
+        elif connection.cause is not None:
             now = self._clock()
-            server.health = server.health.after_failure(
-                connection.cause, now=now, lived=now - began, roll=self._roll()
+            server.note_failure(
+                connection.lane, connection.cause, now=now, lived=now - began, roll=self._roll()
             )
 
     async def _sweep_for_ever(self) -> None:
@@ -318,12 +393,28 @@ class Pool:
     async def _calm_down(self, connections: list[Connection], patience: float) -> None:
         with anyio.move_on_after(patience):
             while any(connection.users for connection in connections):
-                if self._calm.is_set():
-                    self._calm = anyio.Event()
-                await self._calm.wait()
+                await self._next_change()
 
     async def _close_all(self) -> None:
         await _closed(list(self._connections()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Crowd:
+    """Connections that leave no room for another; `full` says so to whoever wanted one."""
+
+    server: str
+    members: list[Connection]
+    full: str
+
+
+def _payer(caller: Caller) -> str:
+    """Whom a process counts for: the principal, or the session where nobody signs in."""
+    return f"session {caller.session}" if caller.anonymous else caller.principal
+
+
+def _is_visit(connection: Connection) -> bool:
+    return connection.lane[:1] == (_VISIT,)
 
 
 async def _closed(connections: list[Connection]) -> None:

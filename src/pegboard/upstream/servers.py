@@ -1,30 +1,37 @@
-"""What the pool knows of one server, and who shares a connection to it.
+"""What the pool knows of one server, and who shares a process of it, or a connection to it.
 
-Who shares a connection with whom is decided by `lane`:
+A process may keep anything between two calls, whatever the era of its protocol. So principals never
+share one, unless the operator says so. `lane` decides, by the server's `isolation`:
 
-| server | connection |
+| `isolation` | one process or connection for each |
 |---|---|
-| modern | one for all: the protocol keeps nothing between requests |
-| legacy | one for each owner (a legacy front's session, or a modern front's principal) |
-| legacy, `stateless` or `isolation = "shared"` | one for all, which can ask no client anything |
-| any, `isolation = "session"` | one for each owner |
+| `session` | session of a legacy client, principal of modern clients |
+| `principal` | principal, whose sessions share it; it can ask no client anything |
+| `shared`, or `stateless` | gateway: everybody shares it, and it can ask no client anything |
+| not given | as `session`; but modern servers over streamable HTTP are `shared` |
 
-A server's era is not known before it has been reached, so its very first start is made by one
-caller while the others wait; from then on (or from a kept catalogue, by `learn`) it is.
+A modern server over HTTP is told with each request whose it is, and the protocol keeps nothing
+between two of them.
+
+Where nobody signs in and several people may be behind `local`, a legacy session still tells them
+apart. Modern requests have none, and are refused by servers that are not shared.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
-from pegboard.core.calls import Era
-from pegboard.errors import UpstreamUnavailable
+from pegboard.core.calls import LOCAL, Caller, Era
+from pegboard.errors import NotPermitted, UpstreamUnavailable
 from pegboard.upstream.connection import Connection, State
-from pegboard.upstream.fronts import Front, Owner
+from pegboard.upstream.fronts import Front, Owner, principal_lane
 from pegboard.upstream.health import Health
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.stderr import BoundedLog
 
+FORGET_TIME = 600.0
+"""Seconds after which a failure says nothing about the next start."""
 _EVERYBODY: Owner = ()
 _BEST_FIRST: tuple[State, ...] = ("ready", "starting", "stopping", "failed")
 
@@ -53,26 +60,68 @@ class Server:
         self.spec = spec
         self.log = log
         self.era: Era | None = None
-        self.health = Health()
         self.connections: dict[Owner, Connection] = {}
         self.latency: float | None = None
         self.version: str | None = None
+        self.last_error: str | None = None
+        self._health: dict[Owner, Health] = {}
 
     def lane(self, front: Front) -> Owner:
-        """Whom a connection for this front may serve."""
-        spec = self.spec
-        if spec.isolation == "session":
-            return front.owner
-        if self.era == "modern" or spec.stateless or spec.isolation == "shared":
-            return _EVERYBODY
-        # Of an unknown era: one caller finds it out for all.
-        return front.owner if self.era == "legacy" else _EVERYBODY
+        """Whom a connection for this front may serve.
 
-    @property
-    def asks_nobody(self) -> bool:
-        return self.spec.isolation != "session" and (
-            self.spec.stateless or self.spec.isolation == "shared"
+        Raises:
+            NotPermitted: the caller cannot be told from others, and the server is not shared.
+        """
+        caller, sharing = front.caller, self.spec.sharing
+        is_stateless = self.era == "modern" and self.spec.transport == "http"
+        if sharing == "shared" or (sharing is None and is_stateless):
+            return _EVERYBODY
+        owner = front.owner
+        if caller.anonymous:
+            return owner if owner[0] == "session" else self._refuse()
+        # A legacy server hears once what a client can be asked; a modern one, with every request.
+        if sharing == "principal" or (self.era == "modern" and owner[0] == "principal"):
+            return principal_lane(caller)
+        return owner
+
+    def _refuse(self) -> NoReturn:
+        raise NotPermitted(
+            f"{self.spec.name} keeps data for each user, and this gateway does not ask its users "
+            f"who they are, so a client without a session cannot use it. Whoever runs the gateway "
+            f"can set `auth`, or declare that everybody may share the server: `stateless = true` "
+            f'or `isolation = "shared"`.',
+            server=self.spec.name,
         )
+
+    # Failures: of one lane, since what crashes for one client may run well for another.
+
+    def wait(self, lane: Owner, now: float) -> float:
+        """Seconds until a connection for this lane may be tried again."""
+        return self._health[lane].wait(now) if lane in self._health else 0.0
+
+    def note_failure(
+        self, lane: Owner, cause: str, *, now: float, lived: float, roll: float
+    ) -> None:
+        """Have the next attempt for this lane wait, the longer the more often it failed."""
+        health = self._health.get(lane, Health())
+        self._health[lane] = health.after_failure(cause, now=now, lived=lived, roll=roll)
+        self.last_error = cause
+
+    def note_success(self, lane: Owner) -> None:
+        """Let this lane be tried again at once; what failed before still counts."""
+        if lane in self._health:
+            self._health[lane] = self._health[lane].after_success()
+        self.last_error = None
+
+    def forget(self, lane: Owner) -> None:
+        """Drop what is known of a lane that has ended."""
+        self._health.pop(lane, None)
+
+    def forget_old_failures(self, now: float) -> None:
+        """Drop failures of lanes that nobody has come back for."""
+        for lane, health in list(self._health.items()):
+            if lane not in self.connections and now - health.failed_at > FORGET_TIME:
+                del self._health[lane]
 
     @property
     def state(self) -> State:
@@ -81,7 +130,7 @@ class Server:
         for state in _BEST_FIRST:
             if state in states:
                 return state
-        return "failed" if self.health.last_error else "cold"
+        return "failed" if self.last_error else "cold"
 
     def remove(self, connection: Connection) -> None:
         """Forget a connection, wherever it is held."""
@@ -89,16 +138,22 @@ class Server:
         for lane in [lane for lane, other in held if other is connection]:
             del self.connections[lane]
 
-    def unavailable(self, now: float, cause: str | None = None) -> UpstreamUnavailable:
+    def unavailable(
+        self, lane: Owner, now: float, cause: str | None = None, caller: Caller = LOCAL
+    ) -> UpstreamUnavailable:
         """Why it cannot be used, and when it is tried again; `cause` when it just failed."""
-        wait = self.health.wait(now)
+        wait = self.wait(lane, now)
+        if cause is None and lane in self._health:
+            cause = self._health[lane].last_error
         when = f"It is tried again in {wait:.0f} s" if wait >= 1 else "The next call tries again"
-        return UpstreamUnavailable(
-            f"{self.spec.name} {cause or self.health.last_error}. {when}; other servers are not "
-            f"affected.",
+        error = UpstreamUnavailable(
+            f"{self.spec.name} {cause}. {when}; other servers are not affected.",
             server=self.spec.name,
             retry_after=round(wait, 1) or None,
         )
+        is_process = self.spec.transport == "stdio"
+        error.only_caller = is_process and bool(lane) and not caller.is_local_user
+        return error
 
     def status(self, now: float) -> UpstreamStatus:
         """It, at a glance."""
@@ -112,7 +167,7 @@ class Server:
             connections=len(held),
             in_flight=sum(c.in_flight for c in held),
             latency=self.latency,
-            last_error=self.health.last_error,
-            retry_after=self.health.wait(now),
+            last_error=self.last_error,
+            retry_after=max((health.wait(now) for health in self._health.values()), default=0.0),
             log=str(self.log.path) if self.log.path else None,
         )

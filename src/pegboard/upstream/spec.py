@@ -9,9 +9,10 @@ from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from pegboard.errors import ConfigError
+from pegboard.secrets import is_template
 
 Transport: TypeAlias = Literal["stdio", "http", "sse"]
-Isolation: TypeAlias = Literal["shared", "session"]
+Isolation: TypeAlias = Literal["principal", "session", "shared"]
 TrustMode: TypeAlias = Literal["first-use", "approve"]
 
 
@@ -19,11 +20,11 @@ TrustMode: TypeAlias = Literal["first-use", "approve"]
 class UpstreamSpec:
     """One server: how to reach it, how long to wait for it, who shares it, which tools it shows.
 
-    `isolation` says who shares: everybody, or only the requests of one front session. `None` leaves
-    it to the protocol: a modern server keeps nothing between requests and is shared, a legacy one
-    is connected to once per front session. `stateless` promises that a legacy server may be shared
-    too. Durations are seconds. Variables are expanded and defaults filled in, so `args`, `env`,
-    `url` and `headers` may hold secrets and stay out of `repr`; `label` is the text for messages.
+    `isolation` says who shares a process or connection; `servers.Server.lane` has the rules. An
+    operator's promise that the server is `stateless` counts as `shared`, unless `isolation` says
+    otherwise. Durations are seconds. Variables are expanded and defaults filled in, so `args`,
+    `env`, `url` and `headers` may hold secrets and stay out of `repr`; `label` is the text for
+    messages.
     """
 
     name: str
@@ -59,6 +60,23 @@ class UpstreamSpec:
             raise ConfigError(f"Server {self.name!r} has no `command` to start.", server=self.name)
         if self.transport != "stdio" and not self.url:
             raise ConfigError(f"Server {self.name!r} has no `url` to reach.", server=self.name)
+        if self.transport == "sse" and self.has_caller_headers and self.sharing == "shared":
+            raise ConfigError(
+                f"Server {self.name!r} has headers for each caller, and is declared `stateless` or "
+                f'`isolation = "shared"`. SSE sends the headers of a connection, so a shared one '
+                f"cannot carry them: remove the declaration, or use streamable HTTP.",
+                server=self.name,
+            )
+
+    @property
+    def has_caller_headers(self) -> bool:
+        """Whether some of its headers are filled with the credential of each caller."""
+        return any(is_template(value) for value in self.headers.values())
+
+    @property
+    def sharing(self) -> Isolation | None:
+        """Who shares a process or connection, where the configuration decides it."""
+        return self.isolation or ("shared" if self.stateless else None)
 
     @property
     def label(self) -> str:

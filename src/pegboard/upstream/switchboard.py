@@ -111,11 +111,15 @@ class Switchboard:
     """The inbox of one connection.
 
     `patron` is the front for whose sake the connection was opened: it is asked when a server has a
-    question while nothing is in flight. A shared connection has none and asks nobody.
+    question while nothing is in flight. A shared connection has none and asks nobody. `owner` is
+    whom the connection serves, `None` for everybody.
     """
 
-    def __init__(self, server: str, patron: Front | None, listener: Listener) -> None:
+    def __init__(
+        self, server: str, patron: Front | None, listener: Listener, owner: Owner | None = None
+    ) -> None:
         self.flights: dict[int, Flight] = {}
+        self.owner = owner
         self._server = server
         self._patron = patron
         self._listener = listener
@@ -123,7 +127,7 @@ class Switchboard:
         self._arrival = anyio.Event()
 
     def release(self) -> None:
-        """Belong to nobody from now on: the server is modern and the connection shared."""
+        """Ask nobody from now on: a modern server asks in its results."""
         self._patron = None
 
     @contextmanager
@@ -193,8 +197,7 @@ class Switchboard:
             await self._log(params or {})
         elif (change := _CHANGES.get(method)) is not None:
             uri = (params or {}).get("uri")
-            owner = self._patron.owner if self._patron else None
-            await self._listener(UpstreamEvent(self._server, change, uri, owner))
+            await self._listener(UpstreamEvent(self._server, change, uri, self.owner))
         elif method != "notifications/cancelled":  # the dispatcher applied it
             await self._forward(method, params)
 

@@ -68,6 +68,21 @@ def dies_of_probe() -> None:
     raw.serve(lambda message: raw.said("up"))
 
 
+def slow_and_strict() -> None:
+    """Takes 1.5 s to start, and writes down every method that it is sent."""
+    time.sleep(1.5)
+    with open(sys.argv[2], "w") as seen:
+        for line in sys.stdin:
+            message = raw.json.loads(line)
+            seen.write(message["method"] + "\n")
+            seen.flush()
+            known = {"initialize": raw.greeting({"tools": {}}), "tools/list": raw.tools()}
+            found = known.get(message["method"])
+            end = {"result": found} if found else raw.not_found(message)
+            if "id" in message:
+                raw.send({"id": message["id"], **end})
+
+
 def many_tools() -> None:
     def answer(message: raw.Message) -> raw.Message | None:
         start = int((message.get("params") or {}).get("cursor") or 0)
