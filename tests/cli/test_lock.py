@@ -242,12 +242,13 @@ def test_a_tool_whose_name_ends_like_a_digest_cannot_be_approved_in_place_of_ano
     command("list")
     (shown,) = command("lock", "diff", "--json").held
     (spec,) = Opening.of(place.unlocked).read().upstreams
-    posing = {"name": f"add@{shown['digest']}", "description": "x", "inputSchema": {}}
+    name = f"add@{shown['digest']}"
+    posing = {"name": name, "description": "x", "inputSchema": {}}
     CatalogueFolder(place.folder / "cache" / "catalogues").save(spec, About(), [posing])
     place.write("pegboard.toml", f'{TRUST}mode = "approve"\n')
     command("list")
     assert command("lock", "approve", f"calc.add@{shown['digest']}").code == 0
-    assert place.record(posing["name"]).get("approved") is None
+    assert place.record(name).get("approved") is None
 
 
 @pytest.mark.anyio

@@ -146,7 +146,7 @@ async def test_a_crash_after_a_decision_loses_neither_the_decision_nor_anybodys_
     other = pair[1]
     async with store_of(world) as store:
         for name in ("wait", "report"):
-            await StoreLocks(store).update("work", lambda kept, n=name: kept.revoke([n]))
+            await decide(StoreLocks(store), Decision("revoke", "work", name, "ann", 1.0))
     await seconds_until(lambda: not {"work_wait", "work_report"} & other.listed())
     crashing = world.start()
     answers: list[str] = []

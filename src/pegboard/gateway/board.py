@@ -83,18 +83,18 @@ class GatewayBoard(Pegboard):
         server = call.tool.server or ""
         if self._is_running or server not in self.gateway.offers.specs:
             return await super().run_call(call)
-        await to_thread.run_sync(self._check_decisions, call.tool.id)
+        await to_thread.run_sync(self._check_decisions, call.tool)
         return await call_alone(call, self.gateway.offers, self.gateway.logs)
 
-    def _check_decisions(self, tool_id: str) -> None:
+    def _check_decisions(self, tool: Tool) -> None:
         """Refuse a tool that an operator decided against since this board was opened; blocks."""
         self._read_decisions()
-        self.gateway.restore()
-        tool = self.known_catalog.get(tool_id)
-        if tool is not None and (reason := held_because(tool)):
+        catalogue = self.gateway.offers[tool.server or ""]
+        judged = self.gateway.decisions.judged(tool, catalogue)
+        if reason := held_because(judged):
             raise NotPermitted(f"{tool.name} is held back: {reason}", tool=tool.name)
-        if tool is None or not tool.enabled:
-            raise ToolDisabled(f"{tool_id} is switched off.", tool=tool_id)
+        if not judged.enabled:
+            raise ToolDisabled(f"{tool.name} is switched off.", tool=tool.name)
 
     # Reading -----------------------------------------------------------------------------------
 
