@@ -122,7 +122,7 @@ def test_every_setting_is_read_by_the_part_that_it_is_for(tmp_path: Path) -> Non
         lambda: auth_of(watched),
         lambda: auth_of(keyed),
         lambda: observing_of(watched, tmp_path),
-        lambda: trust_of(watched, tmp_path, MemoryStore()),
+        lambda: trust_of(watched, tmp_path, MemoryStore()).rule("a"),
     ]
     for reader in readers:
         reader()

@@ -223,14 +223,22 @@ def test_decisions_are_refused_while_the_store_is_away_and_a_lock_in_it_holds_al
             assert world.command(*words).returncode == 1
         assert first.text("work_wait", seconds=0) == "waited", "what was let through goes on"
         assert "work_quick" not in first.listed()
-        blind = world.start()
+        blind = world.start(until_ready=False)
+        eventually(lambda: _answers(blind))
         assert blind.listed() == set()
-        assert "store is away" in blind.text("work_wait", seconds=0)
+        assert "decisions about tools cannot be read" in blind.text("work_wait", seconds=0)
         own_redis.start()
         eventually(lambda: "work_wait" in blind.listed())
         assert handle_in(blind.text("work_report", rows=900))
     finally:
         world.stop()
+
+
+def _answers(replica: Replica) -> bool:
+    try:
+        return replica.client.get(f"{replica.url}/ready").status_code == 503
+    except httpx2.ConnectError:
+        return False
 
 
 def _kept(world: World) -> Any:

@@ -11,9 +11,10 @@ import pytest
 from tests.real_redis import RedisServer
 from tests.replicas.world import Replica, World, message
 
+from pegboard.core.lock import Decision
 from pegboard.core.rollout import Rollout
 from pegboard.gateway import rollouts
-from pegboard.gateway.locks import StoreLocks
+from pegboard.gateway.locks import StoreLocks, decide
 from pegboard.gateway.switches import Switches
 from pegboard.ports import Store
 from pegboard.store.redis import RedisStore
@@ -78,11 +79,13 @@ async def test_what_operators_decide_shows_in_both_replicas_within_100_ms(
 ) -> None:
     async with store_of(world) as store:
         locks, switches = StoreLocks(store), Switches(store)
+        seen = (await locks.all())["work"].tools["wait"].approved
+        approved = seen.digest if seen else None
 
         def lock(usable: bool) -> Awaitable[object]:
             if usable:
-                return locks.update("work", lambda kept: kept.approve(["wait"], 1.0))
-            return locks.update("work", lambda kept: kept.revoke(["wait"]))
+                return decide(locks, Decision("approve", "work", "wait", "ann", 1.0, approved))
+            return decide(locks, Decision("revoke", "work", "wait", "ann", 1.0))
 
         def roll_out(everybody: bool) -> Awaitable[object]:
             return rollouts.start(store, Rollout(face="hierarchy", percent=100 * everybody))
@@ -143,7 +146,7 @@ async def test_a_crash_after_a_decision_loses_neither_the_decision_nor_anybodys_
     other = pair[1]
     async with store_of(world) as store:
         for name in ("wait", "report"):
-            await StoreLocks(store).update("work", lambda kept, n=name: kept.revoke([n]))
+            await decide(StoreLocks(store), Decision("revoke", "work", name, "ann", 1.0))
     await seconds_until(lambda: not {"work_wait", "work_report"} & other.listed())
     crashing = world.start()
     answers: list[str] = []

@@ -166,7 +166,12 @@ class World:
         return str(self.folder / "pegboard.toml")
 
     def start(
-        self, *, home: str = "kept", options: Sequence[str] = (), **environment: str
+        self,
+        *,
+        home: str = "kept",
+        options: Sequence[str] = (),
+        until_ready: bool = True,
+        **environment: str,
     ) -> Replica:
         """Start a gateway and wait until it is ready; what it prints is beside its log."""
         self._know_tools(home)
@@ -181,7 +186,8 @@ class World:
             process = subprocess.Popen(line, stdout=stdout, stderr=stderr, env=environ, text=True)
         replica = Replica(process, f"http://127.0.0.1:{port}", log)
         self.replicas.append(replica)
-        _wait_ready(replica)
+        if until_ready:
+            _wait_ready(replica)
         return replica
 
     def _know_tools(self, home: str) -> None:

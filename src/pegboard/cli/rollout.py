@@ -20,7 +20,7 @@ from pegboard.gateway import rollouts
 from pegboard.gateway.governing import close_store, store_of
 from pegboard.gateway.opening import Opening
 from pegboard.ports import Store
-from pegboard.store.fallback import strict
+from pegboard.store.fallback import decision_store
 
 T = TypeVar("T")
 app = typer.Typer(help="A face for a share of the callers.")
@@ -80,7 +80,9 @@ def _with_store(config: Path, work: Callable[[Store], Awaitable[T]]) -> T:
     async def run() -> T:
         store = store_of(settings, None)
         try:
-            return await work(strict(store))  # a decision is kept for all replicas, or refused
+            return await work(
+                decision_store(store)
+            )  # a decision is kept for all replicas, or refused
         finally:
             await close_store(store)
 

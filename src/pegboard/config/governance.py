@@ -144,6 +144,8 @@ class TrustSettings:
     """`first-use`: new tools at once, changed ones after approval; `approve`: neither before."""
     lock: str | None = None
     """The lock file, or `store` for the shared store; without it nothing is held back."""
+    reordered: tuple[str, ...] = ()
+    """Globs over servers whose definitions stay approved when only the order of words changes."""
 
 
 @dataclass(frozen=True, kw_only=True)

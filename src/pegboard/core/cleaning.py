@@ -52,18 +52,29 @@ _SUSPICIOUS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"\b(tell|telling|inform|mention|mentioning|notify|reveal|show|asking)\b[^.]{0,30}"
             r"\b(user|human|person|anyone|anybody)\b",
         ),
-        ("poses as a system message", r"<\s*/?\s*(important|system|instructions?|secret)\s*>"),
+        (
+            # An opening `<secret>` alone is how commands write a placeholder: `--secret <secret>`.
+            "poses as a system message",
+            r"<\s*/?\s*(important|system|instructions?)\s*>|<\s*/\s*secret\s*>",
+        ),
         ("poses as a role", r"^\s*(system|assistant)\s*:"),
         (
             "asks for secrets",
-            r"(~|/home/\w+|\$HOME)?/?\.(ssh|aws|env|netrc|cursor/mcp\.json)\b|\bid_rsa\b|"
-            r"\b(read|send|include|pass)\b[^.]{0,40}\b(private key|password|credential|api key)s?",
+            # A command to read or pass on, and then a place or a name of secrets. Hosts such as
+            # docs.aws.amazon.com, public keys and the names of parameters are neither.
+            r"\b(read|open|cat|copy|send|pass|include|attach|upload|paste)\b[^.\n]{0,40}"
+            r"((?<![\w.])\.(ssh|aws|gnupg|env|netrc|cursor/mcp\.json)\b(?!\S*\.pub\b)"
+            r"|\bid_rsa\b(?!\.pub\b))|"
+            r"\b(read|send|include|pass|reveal)\s+((the )?contents? of\s+)?"
+            r"(the|any|all|your|their|its|the user'?s)\s+(\w+\s+)?"
+            r"(private key|password|credential|api key)s?\b",
         ),
         (
             "steers other tools",
             r"\b(before|after|instead of|whenever)\b[^.]{0,30}"
             r"\b(using|calling|use|call|invoke|invoking)\b[^.]{0,30}"
-            r"\b(any|every|all|another|other)\b[^.]{0,15}\btools?\b",
+            # "Before using other tools" is how servers say which of theirs comes first.
+            r"\b(any|every|all|each)\b[^.]{0,15}\btools?\b",
         ),
         ("sends data out", r"\b(send|post|upload|forward|exfiltrate)\b[^.]{0,60}https?://"),
     )

@@ -6,7 +6,6 @@ with board:` starts the one server that it needs, for this call alone.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from threading import Thread
@@ -19,20 +18,19 @@ from anyio import to_thread
 from pegboard.board import Pegboard
 from pegboard.config import Configuration
 from pegboard.core.calls import LOCAL, Call, Caller, CallResult
+from pegboard.core.lock import held_because
 from pegboard.core.tools import Catalog, Tool
-from pegboard.errors import StoreError, ToolNotFound
+from pegboard.errors import NotPermitted, ToolDisabled, ToolNotFound
 from pegboard.faces.face import Asked, View
+from pegboard.gateway.decisions import Decisions
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.governing import close_store, store_of
 from pegboard.gateway.opening import Opening
 from pegboard.gateway.sources import call_alone
-from pegboard.gateway.trust import trust_of
 from pegboard.upstream.discovery import Progress
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
-
-logger = logging.getLogger(__name__)
 
 
 class GatewayBoard(Pegboard):
@@ -45,8 +43,7 @@ class GatewayBoard(Pegboard):
         self._progress = progress
         self._is_running = False
         self.gateway = self._make_gateway()
-        if not self.gateway.decisions.trust.is_read:
-            _in_thread(self._read_locks)
+        self._read_decisions()
         self.gateway.restore()
 
     @classmethod
@@ -86,7 +83,18 @@ class GatewayBoard(Pegboard):
         server = call.tool.server or ""
         if self._is_running or server not in self.gateway.offers.specs:
             return await super().run_call(call)
+        await to_thread.run_sync(self._check_decisions, call.tool)
         return await call_alone(call, self.gateway.offers, self.gateway.logs)
+
+    def _check_decisions(self, tool: Tool) -> None:
+        """Refuse a tool that an operator decided against since this board was opened; blocks."""
+        self._read_decisions()
+        catalogue = self.gateway.offers[tool.server or ""]
+        judged = self.gateway.decisions.judged(tool, catalogue)
+        if reason := held_because(judged):
+            raise NotPermitted(f"{tool.name} is held back: {reason}", tool=tool.name)
+        if not judged.enabled:
+            raise ToolDisabled(f"{tool.name} is switched off.", tool=tool.name)
 
     # Reading -----------------------------------------------------------------------------------
 
@@ -122,16 +130,20 @@ class GatewayBoard(Pegboard):
             return
         _in_thread(self._list_now)
 
-    async def _read_locks(self) -> None:
-        """Read what was approved from the shared store, by connections of this thread's own."""
-        settings = self.configuration.settings
-        store = store_of(settings, None)
+    def _read_decisions(self) -> None:
+        """Read the lock and the switches, which judge what is in the shared cache; blocks."""
+        if self.gateway.decisions.are_shared:
+            _in_thread(self._load_decisions)
+
+    async def _load_decisions(self) -> None:
+        """The same by connections of this thread's own, since those belong to an event loop."""
+        store = store_of(self.configuration.settings, None)
         try:
-            trust = trust_of(settings, self._opening.path.parent, store)
-            if trust.locks is not None:
-                self.gateway.decisions.trust.take(await trust.locks.all())
-        except StoreError as exc:
-            logger.warning("The lock cannot be read, so all tools are held back: %s", exc)
+            decisions = Decisions(self.configuration, store, ())
+            await decisions.load()
+            self.gateway.offers.restore()
+            await decisions.see(self.gateway.offers)
+            self.gateway.decisions.take(decisions)
         finally:
             await close_store(store)
 

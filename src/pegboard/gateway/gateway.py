@@ -39,7 +39,7 @@ from pegboard.observe.live import Live
 from pegboard.observe.log import EventLog
 from pegboard.observe.several import Several
 from pegboard.ports import Store
-from pegboard.store.fallback import strict
+from pegboard.store.fallback import FallbackStore
 from pegboard.tokens import count_tokens
 from pegboard.upstream.discovery import Progress
 from pegboard.upstream.kept import CatalogueFolder
@@ -85,7 +85,9 @@ class Gateway:
         live = Live()
         self.observing = observing or Observing()
         observers = self.observing.observers
-        self.store = store or store_of(settings, Several(live, EventLog(), *observers))
+        if store is None:
+            store = store_of(settings, Several(live, EventLog(), *observers))
+        self.store = store
         self.decisions = Decisions(configuration, self.store, self.observing.arms)
         self.replicas = Replicas(self.store)
         self.board.parts = Parts(
@@ -138,13 +140,18 @@ class Gateway:
     def is_ready(self) -> bool:
         """Whether requests are welcome, and answered without waiting for servers."""
         waits = bool(self._awaited()) and anyio.current_time() < self._deadline
-        return self._tasks is not None and not waits and not self.work.is_closed
+        is_open = self._tasks is not None and not self.work.is_closed
+        return is_open and not waits and self.decisions.are_known
 
     # Starting and stopping ---------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
         await self.decisions.load()
-        self.restore()
+        self._restore_offers()
+        await self.decisions.see(
+            self.offers
+        )  # definitions of a first use are recorded before they are shown
+        self._mount()
         await self._owned.__aenter__()
         self._owned.push_async_callback(close_store, self.store)
         await self._owned.enter_async_context(self.pool)
@@ -173,10 +180,13 @@ class Gateway:
 
     def restore(self) -> None:
         """Mount what is kept on disk; the rest is pending. Blocks, for milliseconds."""
+        self._restore_offers()
+        self._mount()
+
+    def _restore_offers(self) -> None:
         self._looking.pending = self.offers.restore()
         self._doubtful = {name for name in self.pending if self.offers.failed_before(name)}
         self._learn()
-        self._mount()
 
     async def looked(self) -> None:
         """Return when every server that was not known has been listed or has failed.
@@ -194,6 +204,7 @@ class Gateway:
         self._configure(configuration)
         self.offers.configure(configuration)
         unknown = await to_thread.run_sync(self.offers.restore)
+        await self.decisions.see(self.offers)
         new = self._looking.renew(unknown)
         self.pool.limits = _pool_limits(configuration.settings)
         leaving = self.pool.exchange(configuration.upstreams)
@@ -225,7 +236,7 @@ class Gateway:
 
         Where a store is shared a rollout may begin at any time.
         """
-        may_want = self._wants_tokens or strict(self.store) is not self.store
+        may_want = self._wants_tokens or isinstance(self.store, FallbackStore)
         if may_want and not self._can_count:
             await to_thread.run_sync(count_tokens, "")
             self._can_count = True
@@ -265,9 +276,8 @@ class Gateway:
         return grant.allows_server(server) if whole else grant.allows_group(server)
 
     async def _judge(self) -> None:
-        """Hold what is known against the lock as it is now."""
-        for name in [name for name in self.offers.specs if name in self.offers]:
-            await self.decisions.trust.see(name, self.offers[name])
+        """Compare what is known with the lock as it is now."""
+        await self.decisions.see(self.offers)
         self._changed.set()
 
     # Looking at servers ------------------------------------------------------------------------

@@ -53,6 +53,8 @@ def gateway_app(
 
     async def ready(request: Any) -> JSONResponse:
         state: dict[str, Any] = {"ready": gateway.is_ready}
+        if not gateway.decisions.are_known:
+            state["reason"] = "Operators' decisions cannot be read, so no tool is usable yet."
         if auth is None:  # else nobody has been asked who they are: servers are not named
             state["tools"] = len(gateway.board.known_catalog)
             state["pending"] = sorted(gateway.pending)

@@ -19,9 +19,10 @@ from pegboard.upstream.kept import CatalogueFolder
 def kept_board(opening: Opening, configuration: Configuration) -> Pegboard | None:
     """The board of what is kept; `None` where that is not all there is to know.
 
-    A lock decides what of a listing is held back, and is read by the gateway alone.
+    A lock or a shared store holds decisions about these tools, and the gateway alone reads those.
     """
-    if configuration.settings.trust.lock is not None:
+    settings = configuration.settings
+    if settings.trust.lock is not None or not settings.store.url.startswith("memory:"):
         return None
     folder = opening.folder(configuration)
     offers = Offers(configuration, CatalogueFolder(folder / "catalogues"))

@@ -40,7 +40,7 @@ class Offers:
         self,
         configuration: Configuration,
         folder: CatalogueFolder,
-        judged: Callable[[Tool], Tool] = lambda tool: tool,
+        judged: Callable[[Tool, KeptCatalogue], Tool] = lambda tool, catalogue: tool,
     ) -> None:
         self._folder = folder
         self._judged = judged
@@ -125,7 +125,7 @@ class Offers:
         """The tools of all servers that are shown, under names that are legal and all different."""
         naming = naming_of(self._configuration.settings)
         known = [name for name in self.specs if name in self._kept]
-        shown = [self._judged(tool) for name in known for tool in self._of(name)]
+        shown = [self._judged(t, self._kept[name]) for name in known for t in self._of(name)]
         prefixes = {s.name: s.prefix for s in self.specs.values() if s.prefix is not None}
         return settle(shown, naming, prefixes=prefixes, taken=RESERVED)
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from pegboard.core.calls import Caller
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.sections import rollout_section, trust_section
-from pegboard.store.fallback import strict
 from pegboard.upstream.servers import UpstreamStatus
 from pegboard.web import Panel, ServerLine, Viewer, panel_of
 from pegboard.web.panel import Identify
@@ -25,7 +24,7 @@ def gateway_panel(gateway: Gateway, **further: Any) -> Panel:
         lines = [server_line(status, gateway) for status in gateway.pool.status()]
         return lines + [_api_line(name, gateway) for name in gateway.offers.apis]
 
-    sections = [rollout_section(strict(gateway.store))]
+    sections = [rollout_section(gateway.decisions.store)]
     if gateway.decisions.trust.locks is not None:
         sections.insert(0, trust_section(gateway.decisions.trust.locks))
     own: dict[str, Any] = {

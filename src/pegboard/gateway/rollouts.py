@@ -13,6 +13,7 @@ from pegboard.core.json import Json
 from pegboard.core.rollout import ArmName, Comparison, Figures, Rollout
 from pegboard.errors import StoreError
 from pegboard.ports import Store
+from pegboard.store.following import follow
 
 KEY = "rollout"
 FLUSH_EVERY = 1.0
@@ -39,19 +40,16 @@ class Rollouts:
 
     async def load(self) -> None:
         """Read the rollout under way, so that the first answer is of the right face."""
-        self.current = Rollout.from_json(await self._store.get(KEY))
+        self.current = await _stored(self._store)
 
     async def follow(self, changed: Callable[[], None]) -> None:
         """Keep to what the store says, and add the figures up there, until cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._flush_often)
-            async with self._store.subscribe(KEY) as messages:
-                await self._read(changed)
-                async for _ in messages:
-                    await self._read(changed)
+            await follow(lambda: self._store.subscribe(KEY), lambda: self._read(changed))
 
     async def _read(self, changed: Callable[[], None]) -> None:
-        found = Rollout.from_json(await self._store.get(KEY))
+        found = await _stored(self._store)
         if found != self.current:
             await self.flush()
             self.current = found
@@ -105,7 +103,7 @@ class Rollouts:
 
 async def start(store: Store, rollout: Rollout) -> Rollout:
     """Begin a rollout, or change the share of the one under way: callers keep their side."""
-    now = Rollout.from_json(await store.get(KEY))
+    now = await _stored(store)
     if now is not None and (now.face, now.by) == (rollout.face, rollout.by):
         rollout = Rollout(face=now.face, percent=rollout.percent, by=now.by, name=now.name)
     await store.update(KEY, lambda kept: rollout.to_json())
@@ -121,10 +119,18 @@ async def stop(store: Store) -> None:
 
 async def show(store: Store) -> tuple[Rollout | None, Comparison]:
     """The rollout under way and how its arms did."""
-    rollout = Rollout.from_json(await store.get(KEY))
+    rollout = await _stored(store)
     if rollout is None:
         return None, Comparison()
     return rollout, Comparison.from_json(await store.get(_figures(rollout)))
+
+
+async def _stored(store: Store) -> Rollout | None:
+    value = await store.get(KEY)
+    try:
+        return Rollout.from_json(value)
+    except (KeyError, TypeError, AttributeError, ValueError) as exc:
+        raise StoreError(f"The store holds something that is not a rollout at {KEY!r}.") from exc
 
 
 def _figures(rollout: Rollout) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
+from typing import get_args
 
 from pegboard.core.cleaning import flags_of
 from pegboard.core.json import JsonObject
-from pegboard.core.lock import Locked, ServerLock
+from pegboard.core.lock import Action, Decision, Locked, Revocation, Seen, ServerLock
 from pegboard.core.options import FACES
 from pegboard.core.rollout import ARMS, Comparison, Rollout
-from pegboard.errors import ConfigError, NotPermitted, ToolNotFound
+from pegboard.errors import ConfigError
 from pegboard.gateway import rollouts
-from pegboard.gateway.locks import Locks
+from pegboard.gateway.locks import Locks, decide
 from pegboard.ports import Store
 from pegboard.web import Html, Section, Viewer, tag
 from pegboard.web.panel import Form
@@ -30,39 +32,34 @@ _FIGURES = {
 
 
 def trust_section(locks: Locks) -> Section:
-    """Definitions that are held back, to be approved, and those let through, to be taken back."""
+    """Definitions that wait for a decision, and approved ones, which can be revoked."""
 
     async def body(viewer: Viewer, proof: Html) -> Html:
         records = sorted((await locks.all()).items())
         items = [
-            _waiting(server, tool, locked, proof)
+            _waiting(server, *undecided, proof)
             for server, record in records
-            for tool, locked in sorted(record.waiting.items())
+            for undecided in record.undecided()
         ]
         nothing = tag("p", "Nothing is held back.", class_="quiet")
         held_back = tag("div", *items, class_="stack wide-stack") if items else nothing
         return tag("div", held_back, *[_let_through(*record, proof) for record in records])
 
-    async def approve(viewer: Viewer, form: Form) -> None:
-        name, seen = form.get("tool", ""), form.get("digest", "")
+    def action(name: Action) -> Callable[[Viewer, Form], Awaitable[None]]:
+        async def act(viewer: Viewer, form: Form) -> None:
+            decision = Decision(
+                name,
+                form.get("server", ""),
+                form.get("tool", ""),
+                by=viewer.caller.principal,
+                at=time.time(),
+                digest=form.get("digest"),
+            )
+            await decide(locks, decision)
 
-        def change(record: ServerLock) -> ServerLock:
-            if seen != _digest(_locked(record, name)):  # nobody approves what they were not shown
-                raise NotPermitted(f"{name} has changed again meanwhile. Look at it once more.")
-            return record.approve([name], time.time())
+        return act
 
-        await locks.update(form.get("server", ""), change)
-
-    async def revoke(viewer: Viewer, form: Form) -> None:
-        name = form.get("tool", "")
-
-        def change(record: ServerLock) -> ServerLock:
-            _locked(record, name)
-            return record.revoke([name])
-
-        await locks.update(form.get("server", ""), change)
-
-    actions = {"approve": approve, "revoke": revoke}
+    actions = {name: action(name) for name in get_args(Action)}
     return Section(name="trust", title="Trust", body=body, actions=actions)
 
 
@@ -90,33 +87,44 @@ def rollout_section(store: Store) -> Section:
     )
 
 
-def _waiting(server: str, tool: str, locked: Locked, proof: Html) -> Html:
-    flags = flags_of(locked.waiting.definition) if locked.waiting else ()
+def _waiting(server: str, tool: str, locked: Locked, seen: Seen, proof: Html) -> Html:
     lines = [
-        tag("span", line + "\n", class_=_LINES.get(line[:1], "same")) for line in locked.diff()
+        tag("span", line + "\n", class_=_LINES.get(line[:1], "same")) for line in locked.diff(seen)
     ]
-    shown = tag("input", type="hidden", name="digest", value=_digest(locked))
+    shown = tag("input", type="hidden", name="digest", value=seen.digest)
+    may_reject = locked.approved is not None and seen is not locked.approved
+    reordered = seen is not locked.approved and locked.is_reordered(seen)
     return tag(
         "article",
         tag("h2", f"{server}.{tool}", " ", tag("span", locked.state, class_="badge warn")),
-        [tag("p", f"Suspicious: {flag}", class_="problem") for flag in flags],
+        _revoked(locked.revoked) if locked.revoked else None,
+        tag("p", "The same words in another order.") if reordered else None,
+        [tag("p", f"Suspicious: {f}", class_="problem") for f in flags_of(seen.definition)],
         tag("pre", *lines, class_="diff", tabindex="0", aria_label=f"Changes of {tool}"),
-        _decision("approve", "Approve", server, tool, proof, shown, kind="primary"),
+        tag("div", _decision("approve", "Approve", server, tool, proof, shown, kind="primary"),
+            _decision("reject", "Reject", server, tool, proof, shown) if may_reject else None,
+            class_="row"),
         class_="card",
-    )
+    )  # fmt: skip
+
+
+def _revoked(revocation: Revocation) -> Html:
+    by = f" by {revocation.by}" if revocation.by else ""
+    return tag("p", f"Revoked{by}: ", clock(revocation.at, day=True))
 
 
 def _let_through(server: str, record: ServerLock, proof: Html) -> Html | None:
-    """The tools of a server that are in use, each with the form that holds it back."""
+    """The approved tools of a server, each with the form that revokes it."""
     rows = [
         tag("tr", tag("th", tool, scope="row"), tag("td", clock(locked.approved.at, day=True)),
+            tag("td", locked.approved.by or ""),
             tag("td", _decision("revoke", "Revoke", server, tool, proof)))
         for tool, locked in sorted(record.tools.items())
-        if locked.state == "usable" and locked.approved is not None
+        if locked.revoked is None and locked.approved is not None
     ]  # fmt: skip
     if not rows:
         return None
-    heads = [tag("th", name, scope="col") for name in ("Tool", "Let through", "")]
+    heads = [tag("th", name, scope="col") for name in ("Tool", "Let through", "By", "")]
     table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows))
     said = tag("summary", f"{server}: ", several(len(rows), "tool"), " let through")
     return tag("details", said, tag("div", table, class_="wide", tabindex="0"))
@@ -137,19 +145,6 @@ def _decision(
         method="post",
         action=f"/ui/trust/{action}",
     )  # fmt: skip
-
-
-def _locked(record: ServerLock, name: str) -> Locked:
-    locked = record.tools.get(name)
-    if locked is None:
-        raise ToolNotFound(name, what="tool of the lock")
-    return locked
-
-
-def _digest(locked: Locked) -> str:
-    """Which definition an approval would let through."""
-    seen = locked.waiting or locked.approved
-    return seen.digest if seen else ""
 
 
 def _under_way(rollout: Rollout | None, figures: Comparison) -> Html:

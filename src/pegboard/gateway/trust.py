@@ -1,24 +1,24 @@
-"""Which tools of the servers are let through: definitions against the lock, texts made clean."""
+"""Which tools of the servers may be used: the definitions at hand against the lock."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 
-import anyio
 from anyio import to_thread
 
+from pegboard.config.governance import TrustSettings
 from pegboard.config.settings import Settings
 from pegboard.core.cleaning import flags_of
-from pegboard.core.json import JsonObject
-from pegboard.core.lock import Locked, ServerLock, TrustMode, held
+from pegboard.core.lock import Hold, Listed, Locked, ServerLock, TrustMode, TrustRule, held
 from pegboard.core.tools import Tool
-from pegboard.errors import StoreError
+from pegboard.errors import PegboardError
 from pegboard.gateway.locks import LockFile, Locks, StoreLocks
 from pegboard.ports import Store
-from pegboard.store.fallback import strict
+from pegboard.store.following import follow
 from pegboard.upstream.kept import KeptCatalogue
 from pegboard.upstream.spec import UpstreamSpec
 
@@ -28,111 +28,118 @@ IN_STORE = "store"
 
 
 class Trust:
-    """What is recorded of the servers' tools, as far as this gateway knows it now."""
+    """The lock as far as this gateway knows it now; until it was read, all tools are held back."""
 
     def __init__(
         self,
         locks: Locks | None,
-        mode: TrustMode = "first-use",
+        settings: TrustSettings | None = None,
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._locks = locks
-        self._mode: TrustMode = mode
+        self._settings = settings or TrustSettings()
         self._clock = clock
         self._modes: dict[str, TrustMode] = {}
         self._known: dict[str, ServerLock] = {}
-        self._seen: dict[str, str] = {}
-        self._is_read = not isinstance(locks, StoreLocks)
-        if isinstance(locks, LockFile):
-            self._known = locks.read()
+        self.is_known = locks is None
+        """Whether the lock has been read, or there is none."""
+        self.problem: str | None = None
+        """Why the lock could not be read the last time."""
 
     @property
     def locks(self) -> Locks | None:
-        """Where decisions are kept, if definitions are locked at all."""
+        """Where decisions are stored, if definitions are locked at all."""
         return self._locks
 
-    @property
-    def is_read(self) -> bool:
-        """Whether the records are known; until then everything is held back."""
-        return self._is_read
-
-    def configure(self, specs: Iterable[UpstreamSpec], mode: TrustMode) -> None:
+    def configure(self, specs: Iterable[UpstreamSpec], settings: TrustSettings) -> None:
         """Take how servers are to be trusted: all of them, and those that say otherwise."""
-        self._mode = mode
+        self._settings = settings
         self._modes = {spec.name: spec.trust for spec in specs if spec.trust is not None}
 
     async def load(self) -> None:
-        """Read the records anew; what is known stays where they cannot be read."""
+        """Read the lock again; what was known before goes on where it cannot be read.
+
+        Raises:
+            PegboardError: It cannot be read.
+        """
         if self._locks is None:
             return
         try:
-            self.take(await self._locks.all())
-        except StoreError as exc:
-            logger.warning("The lock cannot be read: %s", exc)
+            self._known = await self._locks.all()
+        except PegboardError as exc:
+            if exc.message != self.problem:
+                effect = "decisions as last read go on" if self.is_known else "no tool is usable"
+                logger.warning("The lock cannot be read, so %s: %s", effect, exc.message)
+            self.problem = exc.message
+            raise
+        self.is_known, self.problem = True, None
 
-    def take(self, records: Mapping[str, ServerLock]) -> None:
-        """Go by these records."""
-        self._known = dict(records)
-        self._is_read = True
+    def take(self, other: Trust) -> None:
+        """Go by what another reader of the same lock found."""
+        self._known, self.is_known, self.problem = other._known, other.is_known, other.problem
 
     async def see(self, server: str, catalogue: KeptCatalogue) -> None:
-        """Record what a server lists, and say what is held back or looks suspicious."""
-        if self._locks is None or self._seen.get(server) == catalogue.hash:
-            return
-        listed = await to_thread.run_sync(catalogue.entries)
-        mode, now = self._modes.get(server, self._mode), self._clock()
-        before = self._known.get(server, ServerLock())
-        try:
-            record = await self._locks.update(server, lambda kept: kept.see(listed, mode, now))
-            self._seen[server] = catalogue.hash
-        except StoreError as exc:
-            # Judged by what is known; recorded when `watch` finds the store again.
-            logger.warning("What %s lists could not be recorded: %s", server, exc)
-            record = before.see(listed, mode, now)
-        self._known[server] = record
-        _tell_held(server, before, record)
-        _tell_flags(server, before, listed)
+        """Record what a server lists, and warn of what is held back or looks suspicious.
 
-    def judged(self, tool: Tool) -> Tool:
-        """The tool itself, or a stand-in where it is held back."""
+        What cannot be recorded is held back.
+        """
+        if self._locks is None or not self.is_known:
+            return
+        listed = (await to_thread.run_sync(lambda: catalogue.listed)).values()
+        rule, now = self.rule(server), self._clock()
+        before = self._known.get(server, ServerLock())
+        if before.see(listed, rule, now) is before:
+            return
+        try:
+            record = await self._locks.update(server, lambda old: old.see(listed, rule, now))
+        except PegboardError as exc:
+            logger.warning(
+                "New definitions of %s could not be recorded and are held back: %s",
+                server, exc.message,
+            )  # fmt: skip
+            return
+        self._known = {**self._known, server: record}
+        _warn_of_held(server, before, record)
+        _warn_of_flags(server, before, listed)
+
+    def judged(self, tool: Tool, catalogue: KeptCatalogue) -> Tool:
+        """The tool itself, or a stand-in where its definition in this catalog is held back."""
         if self._locks is None or tool.server is None:
             return tool
-        if not self._is_read:
-            return held(tool, _UNREAD)
-        locked = self._locked(tool.server, tool.own_name)
-        return tool if locked.state == "usable" else held(tool, locked)
+        hold = self._hold(tool.server, catalogue.listed.get(tool.own_name))
+        return tool if hold is None else held(tool, hold)
 
-    def _locked(self, server: str, name: str) -> Locked:
-        known = self._known.get(server)
-        locked = known.tools.get(name) if known else None
-        if locked is not None:
-            return locked
-        return _NEW if self._modes.get(server, self._mode) == "approve" else _USABLE
+    def _hold(self, server: str, listed: Listed | None) -> Hold | None:
+        if not self.is_known:
+            return "unknown"
+        if listed is None:
+            return "unrecorded"
+        return self._known.get(server, ServerLock()).hold(listed, self.rule(server))
+
+    def rule(self, server: str) -> TrustRule:
+        """How the definitions of a server are judged."""
+        settings = self._settings
+        reordered = any(fnmatchcase(server, pattern) for pattern in settings.reordered)
+        return TrustRule(self._modes.get(server, settings.mode), reordered)
 
     async def watch(self, changed: Callable[[], Awaitable[None]]) -> None:
-        """Follow changes that others make to the records, until cancelled."""
-        while self._locks is not None:
-            try:
-                async with self._locks.changes() as changes:
-                    await self.load()  # what was decided since the last time
-                    await changed()
-                    async for _ in changes:
-                        await self.load()
-                        await changed()
-            except StoreError:
-                await anyio.sleep(_RETRY)
+        """Follow changes that others make to the lock, until cancelled."""
 
+        async def read() -> None:
+            await self.load()
+            await changed()
 
-_RETRY = 1.0
-_UNREAD = Locked(unread=True)
-_USABLE = Locked()
-_NEW = ServerLock().see([{"name": ""}], "approve", 0.0).tools[""]
+        if self._locks is not None:
+            await follow(self._locks.changes, read)
 
 
 def trust_of(settings: Settings, beside: Path, store: Store) -> Trust:
-    """The trust that a configuration asks for; `beside` is where relative paths start."""
-    return Trust(locks_of(settings, beside, store), settings.trust.mode)
+    """The trust that a configuration asks for; `beside` is where relative paths start.
+
+    `store` is the one for decisions, see `decision_store`.
+    """
+    return Trust(locks_of(settings, beside, store), settings.trust)
 
 
 def locks_of(settings: Settings, beside: Path, store: Store) -> Locks | None:
@@ -141,11 +148,11 @@ def locks_of(settings: Settings, beside: Path, store: Store) -> Locks | None:
     if lock is None:
         return None
     if lock == IN_STORE:
-        return StoreLocks(strict(store))
+        return StoreLocks(store)
     return LockFile(beside / Path(lock).expanduser())
 
 
-def _tell_held(server: str, before: ServerLock, after: ServerLock) -> None:
+def _warn_of_held(server: str, before: ServerLock, after: ServerLock) -> None:
     new = {n: t.state for n, t in after.waiting.items() if before.tools.get(n) != t}
     if new:
         names = ", ".join(f"{name} ({state})" for name, state in sorted(new.items()))
@@ -155,12 +162,11 @@ def _tell_held(server: str, before: ServerLock, after: ServerLock) -> None:
         )  # fmt: skip
 
 
-def _tell_flags(server: str, before: ServerLock, listed: Iterable[JsonObject]) -> None:
+def _warn_of_flags(server: str, before: ServerLock, listed: Iterable[Listed]) -> None:
     known: Mapping[str, Locked] = before.tools
-    for entry in listed:
-        record = known.get(str(entry.get("name")))
-        if record is not None and record.approved and record.approved.definition == entry:
+    for one in listed:
+        record = known.get(one.name)
+        if record is not None and record.approved is not None and record.approved.matches(one):
             continue
-        if flags := flags_of(entry):
-            what = "; ".join(flags)
-            logger.warning("%s.%s looks suspicious: %s.", server, entry.get("name"), what)
+        if flags := flags_of(one.entry()):
+            logger.warning("%s.%s looks suspicious: %s.", server, one.name, "; ".join(flags))

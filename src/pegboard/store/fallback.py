@@ -173,9 +173,15 @@ class FallbackStore:
         tell(self._observer, StoreStateChanged(at=at, available=available, reason=reason))
 
 
-def strict(store: Store) -> Store:
-    """The store without its stand-in: what people decide is kept for all replicas, or refused."""
-    return store.shared if isinstance(store, FallbackStore) else store
+def decision_store(store: Store) -> Store:
+    """The store for what operators decide, beside the one for everything else.
+
+    The shared store alone, without the local one that stands in for it: a decision is stored for
+    all replicas or refused. In memory, one that callers' results cannot push decisions out of.
+    """
+    if isinstance(store, FallbackStore):
+        return store.shared
+    return store.decisions if isinstance(store, MemoryStore) else store
 
 
 async def _pass_on(messages: AsyncIterator[Json], queue: Queue) -> None:

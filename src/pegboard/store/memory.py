@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import heapq
+import sys
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
+from functools import cached_property
 from typing import NamedTuple
 
 from pegboard.core.json import Json
@@ -49,6 +51,11 @@ class MemoryStore:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    @cached_property
+    def decisions(self) -> MemoryStore:
+        """A store of its own for what operators decide: few, and never evicted."""
+        return MemoryStore(max_entries=sys.maxsize, max_bytes=sys.maxsize, clock=self._clock)
 
     @property
     def used_bytes(self) -> int:

@@ -7,6 +7,7 @@ once, in Python. A connection that breaks in the middle of a swap can make the c
 
 from __future__ import annotations
 
+import logging
 import random as _random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -22,6 +23,8 @@ from pegboard.errors import StoreError
 from pegboard.ports import Change
 from pegboard.store.encoding import check_ttl, decode, encode
 from pegboard.store.redis_urls import Connected, connect
+
+logger = logging.getLogger(__name__)
 
 _SWAP = """
 local current = redis.call('GET', KEYS[1]) or ''
@@ -164,11 +167,19 @@ class _Subscription:
                 continue
             match message:
                 case {"type": "message", "data": bytes(data)}:
-                    return decode(data)
+                    return self._decoded(data)
                 case {"type": "subscribe"}:  # the client connected again by itself
                     return None
                 case _:
                     continue
+
+    def _decoded(self, data: bytes) -> Json:
+        """The message, or `None` for one that is not ours: anybody can publish on a channel."""
+        try:
+            return decode(data)
+        except (ValueError, RecursionError):
+            logger.warning("A message on %s is not JSON and is ignored.", self._channel)
+            return None
 
 
 @contextmanager
@@ -183,7 +194,7 @@ def _border() -> Generator[None, None, None]:
 def _value(key: str, data: bytes) -> Json:
     try:
         return decode(data)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise StoreError(
             f"Redis holds something that is not ours at {key!r}: give this board its own prefix.",
             key=key,

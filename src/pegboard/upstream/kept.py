@@ -24,11 +24,14 @@ import re
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from pegboard.core.calls import Era
+from pegboard.core.digests import definition_digest
 from pegboard.core.json import Json, JsonObject, compact, digest
+from pegboard.core.lock import Listed
 from pegboard.core.tools import Schemas, Tool
 from pegboard.upstream.names import DEFAULT_NAMING, Naming
 from pegboard.upstream.spec import UpstreamSpec
@@ -113,7 +116,17 @@ class KeptCatalogue:
 
     def entries(self) -> list[JsonObject]:
         """The raw `tools/list` entries, whole."""
-        return [{**light, **self._slice(start, end).entry()} for light, start, end in self._tools]
+        return [self._entry(*tool) for tool in self._tools]
+
+    @cached_property
+    def listed(self) -> dict[str, Listed]:
+        """Every definition with the digest that a lock knows it by, by the server's own name."""
+        return {
+            tool[0]["name"]: Listed(
+                tool[0]["name"], definition_digest(self._entry(*tool)), partial(self._entry, *tool)
+            )
+            for tool in self._tools
+        }
 
     def tools(self, spec: UpstreamSpec, naming: Naming | None = None) -> list[Tool]:
         """The tools that the configuration shows; their schemas are parsed on first use."""
@@ -123,6 +136,9 @@ class KeptCatalogue:
             for light, start, end in self._tools
             if treatment.wants(light["name"])
         ]
+
+    def _entry(self, light: JsonObject, start: int, end: int) -> JsonObject:
+        return {**light, **self._slice(start, end).entry()}
 
     def _slice(self, start: int, end: int) -> _Slice:
         return _Slice(self._data, self._offset + start, self._offset + end)
