@@ -236,6 +236,9 @@ class ResultSettings:
     """Images, audio and files of a result over this stay here as resources; 0 sends them all."""
     spill_ttl: Seconds = 3600.0
     """Seconds that a kept result can be read."""
+    clean: bool = False
+    """Whether invisible characters and terminal escapes are removed from results of tools, prompts
+    and resources. Definitions are always cleaned; results are relayed as they came by default."""
     tables: bool = True
     """Whether uniform records may be sent as a compact table."""
     table_saving: Annotated[float, Interval(ge=0, le=1)] = 0.15

@@ -65,7 +65,7 @@ class OpenApiSource:
             UpstreamError: The API cannot be reached, or does not answer in time.
         """
         await self.tools()
-        operation = self._operations.get(call.tool.id)
+        operation = self._operations.get(call.tool.own_name)
         if operation is None:
             raise ToolNotFound(call.tool.name)
         request = request_of(operation, call.arguments, self.spec)
@@ -83,7 +83,7 @@ class OpenApiSource:
         found, problems = operations(document, self.spec)
         self.problems = tuple(problems)
         tools = tuple(tool_of(operation, self.spec) for operation in found)
-        self._operations = {t.id: o for t, o in zip(tools, found, strict=True)}
+        self._operations = {t.own_name: o for t, o in zip(tools, found, strict=True)}
         return tools
 
     async def _document(self) -> ApiDocument:
