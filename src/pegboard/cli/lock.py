@@ -11,8 +11,8 @@ import anyio
 import typer
 
 from pegboard.cli.boards import JsonOption
-from pegboard.cli.output import EXIT_FAILED, out, plain, print_json
-from pegboard.core.cleaning import flags_of
+from pegboard.cli.output import EXIT_FAILED, line, out, print_json
+from pegboard.core.cleaning import flags_of, spelled_name
 from pegboard.core.json import JsonObject
 from pegboard.core.lock import Locked, ServerLock
 from pegboard.errors import ConfigError, ToolNotFound
@@ -94,7 +94,7 @@ async def _waiting(config: Path, names: list[str]) -> list[tuple[str, str, Locke
         (server, tool, record.tools[tool])
         for server, record in sorted(records.items())
         for tool in sorted(record.waiting)
-        if not names or server in names or f"{server}.{tool}" in names
+        if not names or not _names_of(server, tool).isdisjoint(names)
     ]
 
 
@@ -117,13 +117,18 @@ def _chosen(records: dict[str, ServerLock], names: list[str]) -> dict[str, list[
             (server, tool)
             for server, record in records.items()
             for tool in record.tools
-            if name in (server, f"{server}.{tool}")
+            if name in _names_of(server, tool)
         ]
         if not found:
             raise ToolNotFound(name, what="tool of the lock")
         for server, tool in found:
             chosen.setdefault(server, []).append(tool)
     return chosen
+
+
+def _names_of(server: str, tool: str) -> set[str]:
+    """What may be typed for a tool: its server, its name, or its name as it is shown."""
+    return {server, f"{server}.{tool}", spelled_name(f"{server}.{tool}")}
 
 
 def _flags(locked: Locked) -> tuple[str, ...]:
@@ -141,12 +146,12 @@ def _shape(server: str, tool: str, locked: Locked) -> JsonObject:
 
 
 def _show(server: str, tool: str, locked: Locked) -> None:
-    out.print(f"[bold]{plain(server)}.{plain(tool)}[/]  {locked.state}", highlight=False)
+    out.print(line((spelled_name(f"{server}.{tool}"), "bold"), f"  {locked.state}"))
     for flag in _flags(locked):
-        out.print(f"  [bold red]suspicious:[/] {flag}", highlight=False)
-    for line in locked.diff():
-        style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "dim")
-        out.print(f"  {line}", style=style, markup=False, highlight=False, soft_wrap=True)
+        out.print(line(("  suspicious:", "bold red"), f" {flag}"))
+    for changed in locked.diff():
+        style = {"+": "green", "-": "red", "@": "cyan"}.get(changed[:1], "dim")
+        out.print(f"  {changed}", style=style, soft_wrap=True)
     out.print()
 
 
@@ -154,6 +159,7 @@ def _report(what: str, names: list[str], as_json: bool) -> None:
     if as_json:
         print_json({what: names})
     elif names:
-        out.print(f"{what.capitalize()}: {', '.join(names)}", highlight=False, markup=False)
+        shown = ", ".join(map(spelled_name, names))
+        out.print(f"{what.capitalize()}: {shown}", soft_wrap=True)
     else:
         out.print("Nothing is held back.")

@@ -143,6 +143,13 @@ def escaped(text: str) -> str:
     return _HIDDEN_OR_EMOJI.sub(_code_point, text) if _HIDDEN.search(text) else text
 
 
+def escaped_json(text: str) -> str:
+    """A text of JSON with hidden characters as JSON escapes: it is the same value."""
+    if not _HIDDEN.search(text):
+        return text
+    return _HIDDEN_OR_EMOJI.sub(lambda found: found[1] or _json_escape(found[0]), text)
+
+
 def spelled(text: str) -> str:
     """A value with hidden characters as code points; different values stay different."""
     if "\\u{" in text:
@@ -332,6 +339,11 @@ def _shown_key(key: str, role: _Role, originals: dict[str, str]) -> str:
     if role == "schema":
         return spelled_name(key)
     return _shown_text(key, "name" if role == "value" else role, originals)
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _code_point(found: re.Match[str]) -> str:

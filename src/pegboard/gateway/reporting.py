@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from pegboard.config import Configuration
+from pegboard.core.cleaning import escaped
 
 if TYPE_CHECKING:
     from pegboard.upstream.discovery import Found
@@ -14,9 +15,16 @@ if TYPE_CHECKING:
 _EVENTS = "pegboard.events"
 
 
+class _Lines(logging.Formatter):
+    """Log lines for a terminal: what servers name things cannot repaint it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return escaped(super().format(record))
+
+
 def say(text: str) -> None:
     """A line for the operator; standard output is the protocol's."""
-    sys.stderr.write(f"pegboard: {text}\n")
+    sys.stderr.write(f"pegboard: {escaped(text)}\n")
     sys.stderr.flush()
 
 
@@ -44,7 +52,7 @@ def say_warnings() -> None:
     logger = logging.getLogger("pegboard")
     if not logger.handlers:
         handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("pegboard: %(message)s"))
+        handler.setFormatter(_Lines("pegboard: %(message)s"))
         handler.addFilter(lambda record: record.name != _EVENTS)  # of every single call
         logger.addHandler(handler)
         logger.propagate = False
