@@ -150,7 +150,7 @@ def _show_diff(plan: Plan) -> None:
 def _shown_diff(plan: Plan) -> str:
     """The difference without the secrets that clients keep in their files."""
     from pegboard.config.documents import parse
-    from pegboard.observe.redact import Redactor
+    from pegboard.core.redaction import Redactor
 
     plain = Redactor()
     secrets: list[str] = []

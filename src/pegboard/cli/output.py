@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import os
 import sys
 from typing import Any
@@ -54,8 +55,20 @@ def line(*parts: str | tuple[str, str]) -> Text:
     return Text.assemble(*((escaped(text), style) for text, style in styled))
 
 
+class _Escaped(logging.Formatter):
+    """Log lines in which nothing can repaint a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return escaped(super().format(record))
+
+
 def suit_streams() -> None:
-    """Let text that a stream's code page does not have come out as `?`, not as a failure."""
+    """Let text that a stream's code page does not have come out as `?`, not as a failure.
+
+    Warnings of commands that set up no log are escaped like all other output.
+    """
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Escaped())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -27,7 +27,7 @@ from pegboard.core.events import (
     as_json,
 )
 from pegboard.core.json import JsonObject
-from pegboard.observe.redact import Redactor
+from pegboard.core.redaction import Redactor
 
 _FIELDS = "pegboard_fields"
 _WELL = -1
