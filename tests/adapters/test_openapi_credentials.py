@@ -25,7 +25,7 @@ class Api(BaseHTTPRequestHandler):
     """Keeps what arrives; `/doc` is a document, `/refuse` repeats the request in its refusal."""
 
     document: ClassVar[JsonObject] = {}
-    server: Server
+    server: Server  # pyright: ignore[reportIncompatibleVariableOverride] what serves it
 
     def do_GET(self) -> None:
         size = int(self.headers.get("content-length", 0))

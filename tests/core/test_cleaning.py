@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import unicodedata
 
 import pytest
@@ -10,9 +11,12 @@ from pegboard.core.cleaning import (
     FLAGS_KEY,
     clean,
     clean_output_schema,
+    clean_prose,
     clean_schema,
+    clean_value,
     cleaned,
     escaped,
+    escaped_json,
     flags_of,
     restored,
     spelled,
@@ -139,6 +143,30 @@ def test_an_output_schema_that_hides_names_promises_nothing() -> None:
 def test_different_names_are_spelled_differently(one: str, other: str) -> None:
     assert (spelled_name(one) == spelled_name(other)) is (one == other)
     assert (spelled(one) == spelled(other)) is (one == other)
+
+
+def test_a_question_to_a_person_is_cleaned_and_what_is_answered_with_is_not() -> None:
+    schema = {"properties": {"a\u200b": {"title": "T\u202e", "enum": ["x\u200b"]}}}
+    asked = clean_prose({"message": "Pay\u202e now?", "requestedSchema": schema})
+    assert asked["message"] == "Pay now?"
+    assert asked["requestedSchema"]["properties"] == {
+        "a\u200b": {"title": "T", "enum": ["x\u200b"]}
+    }
+
+
+def test_a_value_is_cleaned_deep_inside_and_its_addresses_stay_usable() -> None:
+    value = {"k\u200b": ["a\u202e", {"uri": "ui://x\u200by"}], "n": 1}
+    assert clean_value(value) == {"k\\u{200b}": ["a", {"uri": "ui://x%E2%80%8By"}], "n": 1}
+    plain = {"a": ["b", {"c": "\n"}]}
+    assert clean_value(plain) is plain
+
+
+def test_json_with_hidden_characters_is_escaped_and_stays_the_same_value() -> None:
+    value = {"a": "\x7f\x9b\u200b\U000e0041\ud800", "b": EMOJI[0]}
+    text = escaped_json(json.dumps(value, ensure_ascii=False))
+    assert json.loads(text) == value
+    assert EMOJI[0] in text
+    assert clean(text) == text
 
 
 def test_hidden_characters_of_a_uri_are_percent_encoded() -> None:

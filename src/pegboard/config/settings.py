@@ -124,7 +124,8 @@ class SourceEntry:
     openapi: str
     """The document: a file (JSON or YAML) or an `https://` address."""
     base_url: str | None = None
-    """Where calls go, instead of the document's own `servers`."""
+    """Where calls go, instead of the document's own `servers`. Without it, `auth` and `headers` are
+    sent only to the host that the document was read from."""
     auth: SourceAuth = SourceAuth()
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """HTTP headers of every request."""

@@ -98,8 +98,9 @@ def _object(value: Json) -> JsonObject:
 
 
 def _refusal(response: Response, asked: str, source: str, redactor: Redactor) -> CallResult:
-    text = clean(redactor.message(response.text.strip()))
-    more = len(text) - SHOWN_OF_A_REFUSAL
+    whole = response.text.strip()
+    text = clean(redactor.message(whole[: 2 * SHOWN_OF_A_REFUSAL]))
+    more = len(whole) - SHOWN_OF_A_REFUSAL
     shown = f"{text[:SHOWN_OF_A_REFUSAL]} … ({more} more characters)" if more > 0 else text
     message = f"{asked} was answered with {response.said}."
     if response.location:
