@@ -18,6 +18,7 @@ from mcp.server.context import CallNext, HandlerResult
 from pydantic import BaseModel
 
 from pegboard.core.calls import LOCAL, Call, Caller, CallResult
+from pegboard.core.cleaning import cleaned
 from pegboard.core.json import JsonObject, digest
 from pegboard.core.options import Options, make_options
 from pegboard.core.policy import EVERYTHING, Policy
@@ -178,13 +179,14 @@ class AttachedBoard:
 
     async def _call(self, call: Call) -> CallResult:
         ctx, call_next = _behind.get()
-        params = {**call.params, "name": call.tool.id, "arguments": call.arguments}
+        name = call.tool.raw_name or call.tool.id
+        params = {**call.params, "name": name, "arguments": call.arguments}
         result = await call_next(replace(ctx, method="tools/call", params=params))
         return CallResult(_wire(result))
 
 
 def _catalog(entries: list[JsonObject]) -> Catalog:
-    return Catalog(tool_from_wire(entry, tool_id=entry["name"]) for entry in entries)
+    return Catalog(cleaned(tool_from_wire(entry, tool_id=entry["name"])) for entry in entries)
 
 
 async def _list_behind() -> list[JsonObject]:

@@ -6,6 +6,7 @@ spill        too large a result stays here, with a preview and a handle
 blobs       and too large an image as a resource
 tables     records in fewer tokens
 project  the fields that were asked for; unknown ones are refused before the call
+clean   opt-in: no invisible characters in results
 validate    arguments against the schema
 cache     opt-in, read-only; the same call twice at once runs once
 breaker   a tool or upstream that keeps failing answers at once
@@ -36,6 +37,7 @@ from pegboard.dispatch.blobs import blob_layer
 from pegboard.dispatch.breaker import breaker
 from pegboard.dispatch.bulkhead import Bound, BulkheadPolicy, bulkhead
 from pegboard.dispatch.cache import CachePolicy, cache_layer
+from pegboard.dispatch.clean import clean_results
 from pegboard.dispatch.fanout import call_many
 from pegboard.dispatch.observe import Watching, observe
 from pegboard.dispatch.permit import permit
@@ -181,7 +183,8 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
                 promise=promise,
             )
         )
-    return [*layers, projection_layer(count=counter(options))]
+    layers.append(projection_layer(count=counter(options)))
+    return [*layers, clean_results] if options.clean_results else layers
 
 
 def _running_layers(options: Options, parts: Parts) -> list[Layer]:

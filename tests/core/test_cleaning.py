@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import unicodedata
 
 import pytest
@@ -9,13 +10,22 @@ from hypothesis import strategies as st
 from pegboard.core.cleaning import (
     FLAGS_KEY,
     clean,
+    clean_output_schema,
+    clean_prose,
     clean_schema,
+    clean_value,
     cleaned,
     escaped,
+    escaped_json,
     flags_of,
+    restored,
+    spelled,
+    spelled_name,
+    spelled_uri,
     suspicions,
 )
 from pegboard.core.tools import Tool, constant
+from pegboard.core.validation import Validator
 
 
 @pytest.mark.parametrize(
@@ -46,21 +56,129 @@ def test_escaped_text_shows_what_clean_text_lacks(text: str) -> None:
     assert clean(escaped(text)) == escaped(text)
 
 
-def test_texts_of_a_schema_are_cleaned_and_what_it_accepts_is_not() -> None:
+EMOJI = (
+    "\U0001f468\u200d\U0001f469\u200d\U0001f467",  # a family, by joiners
+    "\u2764\ufe0f\u200d\U0001f525",  # a heart on fire
+    "1\ufe0f\u20e3",  # a keycap
+    "\u261d\U0001f3fd",  # a skin tone
+    "\U0001f3f3\ufe0f\u200d\U0001f308",  # a rainbow flag
+    "\U0001f1e9\U0001f1ea",  # a country's flag
+    "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",  # England's
+)
+
+
+@pytest.mark.parametrize("text", EMOJI)
+def test_ordinary_emoji_stay(text: str) -> None:
+    assert clean(f"a{text}b") == f"a{text}b" == spelled(f"a{text}b") == spelled_name(f"a{text}b")
+
+
+@pytest.mark.parametrize(
+    ("dirty", "expected"),
+    [
+        ("a\ufe0fb", "ab"),
+        ("\U0001f600\ufe0f\ufe0e\ufe0f", "\U0001f600\ufe0f"),
+        (
+            "\U0001f3f4" + "".join(chr(0xE0000 + ord(c)) for c in "obey") + "\U000e007f",
+            "\U0001f3f4",
+        ),
+        ("\U0001f600\u200d", "\U0001f600"),
+        ("x\U000e0101y", "xy"),
+        ("progress\rdone\r\n", "progressdone\r\n"),
+    ],
+)
+def test_what_only_poses_as_emoji_is_removed(dirty: str, expected: str) -> None:
+    assert clean(dirty) == expected
+
+
+def test_names_and_values_of_a_schema_are_spelled_and_restored() -> None:
     schema = {
         "properties": {
-            "description": {"type": "string", "description": "a\u200bb", "enum": ["x\u200by"]},
+            "a\u200b": {"description": "x\u200by", "enum": ["v\u200b", {"k\u200b": ["w\u200b"]}]},
+            "description": {"const": "\\u{200b}", "default": "d\ufe01"},
         },
-        "required": ["description"],
+        "required": ["a\u200b"],
+        "dependentRequired": {"a\u200b": ["description"]},
     }
-    result = clean_schema(schema)
-    assert result["properties"]["description"] == {
-        "type": "string",
-        "description": "ab",
-        "enum": ["x\u200by"],
+    shown = clean_schema(schema)
+    assert shown.input == {
+        "properties": {
+            "a\\u{200b}": {
+                "description": "xy",
+                "enum": ["v\\u{200b}", {"k\\u{200b}": ["w\\u{200b}"]}],
+            },
+            "description": {"const": "\\u{5c}u{200b}", "default": "d\\u{fe01}"},
+        },
+        "required": ["a\\u{200b}"],
+        "dependentRequired": {"a\\u{200b}": ["description"]},
     }
-    already = {"properties": {"a": {"description": "fine"}}}
-    assert clean_schema(already) is already
+    sent = {"a\\u{200b}": {"k\\u{200b}": ["w\\u{200b}"]}, "description": "\\u{5c}u{200b}"}
+    assert restored(sent, shown.originals) == {
+        "a\u200b": {"k\u200b": ["w\u200b"]},
+        "description": "\\u{200b}",
+    }
+
+
+def test_an_ordinary_schema_is_not_copied() -> None:
+    schema = {"properties": {"a": {"description": "fine\n\U0001f600", "enum": ["b", 1]}}}
+    shown = clean_schema(schema)
+    assert shown.input is schema
+    assert not shown.originals
+
+
+def test_a_pattern_with_a_hidden_character_still_means_the_same() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^[\u200b]$"}}}
+    shown = clean_schema(schema).input
+    assert shown["properties"]["a"]["pattern"] == "^[\\u{200b}]$"
+    validator = Validator(shown)
+    assert validator.accepts({"a": "\u200b"})
+    assert not validator.accepts({"a": "u"})
+
+
+def test_an_output_schema_that_hides_names_promises_nothing() -> None:
+    assert clean_output_schema({"properties": {"a\u200b": {}}}) is None
+    assert clean_output_schema({"description": "x\u200b"}) == {"description": "x"}
+
+
+@given(st.text(), st.text())
+def test_different_names_are_spelled_differently(one: str, other: str) -> None:
+    assert (spelled_name(one) == spelled_name(other)) is (one == other)
+    assert (spelled(one) == spelled(other)) is (one == other)
+
+
+def test_a_question_to_a_person_is_cleaned_and_what_is_answered_with_is_not() -> None:
+    schema = {"properties": {"a\u200b": {"title": "T\u202e", "enum": ["x\u200b"]}}}
+    asked = clean_prose({"message": "Pay\u202e now?", "requestedSchema": schema})
+    assert asked["message"] == "Pay now?"
+    assert asked["requestedSchema"]["properties"] == {
+        "a\u200b": {"title": "T", "enum": ["x\u200b"]}
+    }
+
+
+def test_a_value_is_cleaned_deep_inside_and_its_addresses_stay_usable() -> None:
+    value = {"k\u200b": ["a\u202e", {"uri": "ui://x\u200by"}], "n": 1}
+    assert clean_value(value) == {"k\\u{200b}": ["a", {"uri": "ui://x%E2%80%8By"}], "n": 1}
+    plain = {"a": ["b", {"c": "\n"}]}
+    assert clean_value(plain) is plain
+
+
+def test_json_with_hidden_characters_is_escaped_and_stays_the_same_value() -> None:
+    value = {"a": "\x7f\x9b\u200b\U000e0041\ud800", "b": EMOJI[0]}
+    text = escaped_json(json.dumps(value, ensure_ascii=False))
+    assert json.loads(text) == value
+    assert EMOJI[0] in text
+    assert clean(text) == text
+
+
+def test_hidden_characters_of_a_uri_are_percent_encoded() -> None:
+    assert spelled_uri("memo://a\u200b/%20\n") == "memo://a%E2%80%8B/%20%0A"
+    assert spelled_uri("memo://\ud800") == "memo://%ED%A0%80"
+
+
+def test_a_schema_as_deep_as_json_can_be_is_cleaned() -> None:
+    schema: dict[str, object] = {"enum": ["\u200b"]}
+    for _ in range(400):
+        schema = {"items": schema}
+    assert clean_schema(schema).originals == {"\\u{200b}": "\u200b"}
 
 
 @pytest.mark.parametrize(

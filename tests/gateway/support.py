@@ -96,13 +96,22 @@ def command(config: Path, home: Path, *options: str) -> StdioServerParameters:
 async def served(
     folder: Path, servers: JsonObject | str, *options: str, era: str = "legacy"
 ) -> AsyncGenerator[Client]:
-    """A client of `pegboard serve`, a process of its own, with these servers behind it.
+    """A client of `pegboard serve`, a process of its own, with these servers behind it."""
+    async with served_config(write(folder, servers), folder, *options, era=era) as client:
+        yield client
+
+
+@asynccontextmanager
+async def served_config(
+    config: Path, folder: Path, *options: str, era: str = "legacy"
+) -> AsyncGenerator[Client]:
+    """A client of `pegboard serve` with this configuration.
 
     What it prints on stderr is in `stderr.txt`.
     """
     from mcp.client.stdio import stdio_client
 
-    parameters = command(write(folder, servers), folder / "home", *options)
+    parameters = command(config, folder / "home", *options)
     with anyio.fail_after(40), (folder / "stderr.txt").open("w") as stderr:
         transport = stdio_client(parameters, errlog=stderr)
         async with Client(transport, mode=MODES[era], cache=None) as client:

@@ -18,8 +18,8 @@ from pegboard.core.events import (
     StoreStateChanged,
     UpstreamStateChanged,
 )
+from pegboard.core.redaction import Redactor
 from pegboard.observe.log import EventLog, log_to
-from pegboard.observe.redact import Redactor
 
 
 class Lines:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pegboard.core.redaction import Redactor
 from pegboard.upstream.stderr import BoundedLog
 
 
@@ -41,7 +42,7 @@ def test_the_last_line_that_says_something_is_at_hand() -> None:
     log.write(b"unfinish")
     assert log.last_line == "unfinish"
     log.note("ours does not count")
-    assert log.tail == ("Traceback", "ValueError: no")
+    assert log.tail == ("Traceback", "ValueError: no", "unfinish")
 
 
 def test_a_flood_is_remembered_by_its_end_alone() -> None:
@@ -57,3 +58,48 @@ def test_a_file_that_cannot_be_written_is_given_up_and_said(tmp_path: Path) -> N
     assert log.last_line == "kept in memory"
     assert log.fault is not None
     assert "cannot be written" in log.fault
+
+
+def test_secrets_are_in_neither_the_file_nor_the_tail_even_in_two_parts(tmp_path: Path) -> None:
+    log = BoundedLog(tmp_path / "a.log", redactor=Redactor(["s3cr3t-value"]))
+    for part in (b"login s3cr", b"3t-value fail", b"ed\nagain s3cr3t-val"):
+        log.write(part)
+    log.write(b"ue")
+    assert log.last_line == "again [redacted]"
+    log.note("cause: s3cr3t-value")
+    log.write(b"x" * 490 + b" s3cr3t-value\n")
+    log.close()
+    written = (tmp_path / "a.log").read_text()
+    assert "s3cr3t" not in written
+    assert written.startswith(
+        "login [redacted] failed\nagain [redacted][pegboard] cause: [redacted]\n"
+    )
+    assert "s3cr" not in "".join(log.tail)
+
+
+def test_bytes_that_are_no_text_stay_in_the_file(tmp_path: Path) -> None:
+    log = BoundedLog(tmp_path / "a.log")
+    log.write(b"\xff\xfe one\n")
+    log.close()
+    assert (tmp_path / "a.log").read_bytes() == b"\xff\xfe one\n"
+    assert log.last_line == "\ufffd\ufffd one"
+
+
+def test_logs_are_their_owner_s_alone_and_older_ones_become_so(tmp_path: Path) -> None:
+    folder, path = tmp_path / "home" / "logs", tmp_path / "home" / "logs" / "a.log"
+    log = BoundedLog(path)
+    log.write(b"one\n")
+    log.close()
+    assert [_mode(p) for p in (folder.parent, folder, path)] == [0o700, 0o700, 0o600]
+    folder.chmod(0o755)
+    path.chmod(0o644)
+    log = BoundedLog(path, limit=8)
+    log.write(b"two\n")
+    log.write(b"three\n")
+    log.close()
+    rotated = path.with_name("a.log.1")
+    assert [_mode(p) for p in (folder, path, rotated)] == [0o700, 0o600, 0o600]
+
+
+def _mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777

@@ -72,7 +72,7 @@ app.command("ui")(ui.ui)
 
 def _say_version(asked: bool) -> None:
     if asked:
-        out.print(f"pegboard {__version__}", highlight=False)
+        out.print(f"pegboard {__version__}")
         raise typer.Exit
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from pegboard.board import Pegboard
-from pegboard.cli.output import err, plain
+from pegboard.cli.output import warn
 
 if TYPE_CHECKING:
     from pegboard.upstream.discovery import Progress
@@ -95,4 +95,4 @@ def tell_slow(board: Pegboard) -> None:
     gateway = getattr(board, "gateway", None)
     for name in sorted(gateway.pending) if gateway is not None else ():
         reason = f"{name} has not answered yet, so its tools are not among these."
-        err.print(f"[yellow]missing:[/] {plain(reason)}", highlight=False, soft_wrap=True)
+        warn("missing", reason)

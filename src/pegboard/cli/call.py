@@ -55,8 +55,8 @@ def _arguments(text: str) -> JsonObject:
 def _show(result: CallResult) -> None:
     for block in result.content:
         if isinstance(block.get("text"), str):
-            out.print(block["text"], markup=False, highlight=False, soft_wrap=True)
+            out.print(block["text"], soft_wrap=True)
         else:
-            out.print(f"({block.get('type')})", style="dim", highlight=False)
+            out.print(f"({block.get('type')})", style="dim")
     if not result.content:
         print_json(result.wire)

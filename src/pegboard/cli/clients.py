@@ -8,7 +8,7 @@ from rich.table import Table
 
 from pegboard.cli.boards import JsonOption
 from pegboard.cli.install import this_machine
-from pegboard.cli.output import NARROW, near_home, out, plain, print_json
+from pegboard.cli.output import NARROW, near_home, out, print_json
 from pegboard.core.json import JsonObject
 from pegboard.errors import PegboardError
 from pegboard.install import files
@@ -76,11 +76,11 @@ def _show(seen: list[Seen]) -> None:
         style = "" if one.is_here else "dim"
         count = str(len(one.servers)) if one.is_here and not one.problem else "-"
         row = [one.client.key, _state(one), count, one.client.face, near_home(one.file)]
-        table.add_row(*map(plain, row[: len(heads)]), style=style)
+        table.add_row(*row[: len(heads)], style=style)
     out.print(table)
     for one in seen:
         if one.problem and one.is_here:
-            out.print(f"{one.client.key}: {one.problem}", style="yellow", markup=False)
+            out.print(f"{one.client.key}: {one.problem}", style="yellow")
     if any(s.is_here and not s.has_pegboard and not s.problem for s in seen):
         out.print("\n`pegboard install CLIENT --dry-run` shows what would change.")
     elif not any(s.is_here for s in seen):

@@ -12,7 +12,7 @@ import anyio
 from rich.table import Table
 
 from pegboard.cli.boards import JsonOption
-from pegboard.cli.output import err, out, print_json
+from pegboard.cli.output import err, line, out, print_json
 from pegboard.core.json import JsonObject, compact
 from pegboard.core.tools import Risk
 from pegboard.errors import ConfigError
@@ -160,23 +160,23 @@ def _as_json(tour: Tour) -> JsonObject:
 
 def _show(tour: Tour) -> None:
     for step in tour.steps:
-        out.print(f"[bold cyan]{step.title}[/]  {step.sent}", highlight=False)
+        out.print(line((step.title, "bold cyan"), f"  {step.sent}"))
         lines = step.read.split("\n")
-        for line in lines[:7]:
-            shown = f"  {line}"[: out.width - 1]
-            out.print(shown, style="dim", markup=False, highlight=False)
+        for text in lines[:7]:
+            out.print(f"  {text}"[: out.width - 1], style="dim")
         if len(lines) > 7:
             out.print(f"  ... {len(lines) - 7} more lines", style="dim")
     table = Table("step", "tokens", box=None, header_style="bold", title_justify="left")
     table.columns[1].justify = "right"
     for step in tour.steps:
         table.add_row(step.title, f"{step.tokens:,}")
-    table.add_row("[bold]all of it[/]", f"[bold]{tour.total:,}[/]")
+    table.add_row("all of it", f"{tour.total:,}", style="bold")
     table.add_row(f"listing all {tour.tools} tools instead", f"{tour.everything:,}")
     out.print()
     out.print(table)
     saved = 1 - tour.total / tour.everything
-    out.print(f"\n[bold green]{saved:.0%} saved[/] on the first task; the list stays as it is.")
+    gain = (f"\n{saved:.0%} saved", "bold green")
+    out.print(line(gain, " on the first task; the list stays as it is."))
     out.print(
         f"Counted with {DEFAULT_TOKENIZER}: what a model reads of the list (name, description, "
         "inputSchema) and of each answer.",

@@ -22,9 +22,9 @@ def describe(
         print_json({"tools": [t.wire() for t in tools]})
         return
     for tool in tools:
-        out.print(tool.signature, style="bold", highlight=False)
-        out.print(tool.description or tool.summary, highlight=False)
+        out.print(tool.signature, style="bold")
+        out.print(tool.description or tool.summary)
         if tool.output_fields:
-            out.print("result: " + ", ".join(tool.output_fields), style="dim", highlight=False)
-        out.print(f"{tool.risk}, category {tool.category or '-'}", style="dim", highlight=False)
+            out.print("result: " + ", ".join(tool.output_fields), style="dim")
+        out.print(f"{tool.risk}, category {tool.category or '-'}", style="dim")
         out.print()

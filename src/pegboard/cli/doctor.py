@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from pegboard.cli.boards import ConfigOption, JsonOption
-from pegboard.cli.output import EXIT_CONFIGURATION, EXIT_FAILED, NARROW, out, plain, print_json
+from pegboard.cli.output import EXIT_CONFIGURATION, EXIT_FAILED, NARROW, line, out, print_json
 from pegboard.core.json import JsonObject
 from pegboard.tokens import DEFAULT_TOKENIZER
 
@@ -53,11 +53,11 @@ def _show(result: JsonObject) -> None:
     for number, column in enumerate(table.columns):
         column.justify = "left" if number in (0, 1, 4) else "right"
     for one in result["servers"]:
-        state = "[green]reachable[/]" if one["reachable"] else "[bold red]failed[/]"
+        state = ("reachable", "green") if one["reachable"] else ("failed", "bold red")
         latency = f"{one['latency'] * 1000:.0f} ms" if one["latency"] is not None else "-"
         row = [
-            plain(one["server"]),
-            state,
+            one["server"],
+            line(state),
             f"{one['tools']:,}" if one["reachable"] else "-",
             f"{one['tokens']:,}" if one["reachable"] else "-",
             one["era"] or "-",
@@ -68,8 +68,8 @@ def _show(result: JsonObject) -> None:
     out.print(table if result["servers"] else "There are no servers here.")
     for one in result["servers"]:
         for problem in one["problems"]:
-            out.print(f"[yellow]•[/] {plain(problem)}", highlight=False, soft_wrap=True)
+            out.print(line(("•", "yellow"), f" {problem}"), soft_wrap=True)
     for problem in result["problems"]:
-        out.print(f"[red]configuration:[/] {plain(problem)}", highlight=False, soft_wrap=True)
+        out.print(line(("configuration:", "red"), f" {problem}"), soft_wrap=True)
     for note in result["notes"]:
-        out.print(plain(note), style="dim", highlight=False, soft_wrap=True)
+        out.print(note, style="dim", soft_wrap=True)

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from pegboard.board import Pegboard
 from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board, tell_slow
-from pegboard.cli.output import err, out, plain, print_json
+from pegboard.cli.output import out, print_json, warn
 from pegboard.cli.preparing import bar, make_vectors
 from pegboard.core.json import JsonObject
 from pegboard.errors import ConfigError
@@ -73,7 +73,7 @@ def evaluate(
         for one, found in lost:
             _show_miss(one, found)
     if missing:
-        err.print(f"[yellow]missing:[/] {', '.join(missing)}: FastMCP is not installed.")
+        warn("missing", f"{', '.join(missing)}: FastMCP is not installed.")
 
 
 def _check(judged: Sequence[Judged], board: Pegboard, path: Path) -> None:
@@ -88,11 +88,10 @@ def _check(judged: Sequence[Judged], board: Pegboard, path: Path) -> None:
             f"None of these queries is about tools of the catalogue, such as {example}: "
             f"`relevant` holds ids or names of tools, as `pegboard search --json` shows them."
         )
-    err.print(
-        f"[yellow]warning:[/] {len(unknown):,} of {len(judged):,} queries are about tools that are "
-        f"not in the catalogue, such as {plain(example)}; nobody can find these.",
-        highlight=False,
-        soft_wrap=True,
+    warn(
+        "warning",
+        f"{len(unknown):,} of {len(judged):,} queries are about tools that are not in the "
+        f"catalogue, such as {example}; nobody can find these.",
     )
 
 
@@ -103,9 +102,9 @@ def _miss(judged: Judged, found: Sequence[str]) -> JsonObject:
 
 def _show_miss(judged: Judged, found: Sequence[str]) -> None:
     wanted = ", ".join(sorted(judged.relevant))
-    out.print(f"\n{plain(judged.query)}", style="bold", highlight=False)
-    out.print(f"  wanted: {plain(wanted)}", highlight=False)
-    out.print(f"  found:  {plain(', '.join(found) or 'nothing')}", highlight=False)
+    out.print(f"\n{judged.query}", style="bold")
+    out.print(f"  wanted: {wanted}")
+    out.print(f"  found:  {', '.join(found) or 'nothing'}")
 
 
 def _show(figures: Mapping[str, Figures], queries: int, tools: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +11,9 @@ import typer
 from rich.table import Table
 
 from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, read_board
-from pegboard.cli.output import EXIT_FAILED, out, plain, print_json
+from pegboard.cli.output import EXIT_FAILED, out, print_json
 from pegboard.core.calls import CallResult
+from pegboard.core.cleaning import escaped
 from pegboard.core.field_reference import field_entries, fields_page
 from pegboard.core.fields import validate_fields
 from pegboard.core.json import Json, JsonObject
@@ -61,7 +63,7 @@ def _show_all(server: str, tools: list[Tool], *, as_json: bool) -> None:
     if as_json:
         print_json({"tools": [_reference(tool) for tool in tools]})
     else:
-        typer.echo(fields_page(server, tools, {}), nl=False)
+        sys.stdout.write(escaped(fields_page(server, tools, {})))
 
 
 def _show_fields(tool: Tool, *, as_json: bool) -> None:
@@ -69,10 +71,10 @@ def _show_fields(tool: Tool, *, as_json: bool) -> None:
         print_json(_reference(tool))
         return
     if not tool.output_fields:
-        out.print(f"{tool.name} says nothing of its result.", highlight=False)
+        out.print(f"{tool.name} says nothing of its result.")
         raise typer.Exit(EXIT_FAILED)
     outline = field_outline(tool.output_schema)
-    out.print(f"{tool.name} -> {{{outline}}}", style="bold", markup=False, highlight=False)
+    out.print(f"{tool.name} -> {{{outline}}}", style="bold")
     entries = field_entries(tool.output_schema)
     heads = ["field", "type", "description"]
     heads = heads if any(entry.description for entry in entries) else heads[:2]
@@ -80,7 +82,7 @@ def _show_fields(tool: Tool, *, as_json: bool) -> None:
     table.columns[0].overflow = table.columns[1].overflow = "fold"
     for entry in entries:
         row = (entry.path, entry.type, entry.description)
-        table.add_row(*map(plain, row[: len(heads)]))
+        table.add_row(*row[: len(heads)])
     out.print(table)
 
 
@@ -136,8 +138,8 @@ def _show_savings(wanted: tuple[str, ...], told: Savings) -> None:
     table = Table("", "tokens", box=None, header_style="bold")
     table.columns[1].justify = "right"
     table.add_row("whole", f"{told.before:,}")
-    table.add_row(", ".join(wanted).replace("[", "\\["), f"{told.after:,}")
+    table.add_row(", ".join(wanted), f"{told.after:,}")
     out.print(table)
-    out.print(f"{told.saved:.1%} saved ({DEFAULT_TOKENIZER})", style="bold green", highlight=False)
+    out.print(f"{told.saved:.1%} saved ({DEFAULT_TOKENIZER})", style="bold green")
     if told.missing:
-        out.print(f"not in this result: {', '.join(told.missing)}", markup=False, highlight=False)
+        out.print(f"not in this result: {', '.join(told.missing)}")

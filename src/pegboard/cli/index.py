@@ -33,12 +33,10 @@ def index(
         figures = {"tools": tools, "made": made, "seconds": round(seconds, 3)}
         print_json({**figures, "folder": str(board.kept_in)})
     elif not made:
-        out.print(f"Nothing to do: all {tools:,} tools are indexed.", highlight=False)
+        out.print(f"Nothing to do: all {tools:,} tools are indexed.")
     else:
         out.print(
             f"{made:,} of {tools:,} tools read in {seconds:.1f} s; the index is in {board.kept_in}",
-            markup=False,
-            highlight=False,
             soft_wrap=True,
         )
     if getattr(board, "failures", {}):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pegboard.cli.boards import JsonOption
-from pegboard.cli.output import EXIT_FAILED, out, print_json
+from pegboard.cli.output import EXIT_FAILED, line, out, print_json
 from pegboard.core.json import Json, JsonObject
 from pegboard.install.clients import Machine, client_of, clients
 
@@ -126,35 +126,31 @@ def _ask(yes: bool, as_json: bool, question: str) -> None:
 
 
 def _show_install(plan: Plan) -> None:
-    from rich.markup import escape
-
     client = plan.client
     if not plan.is_change and plan.ours.record.exists():
         out.print(f"{client.title} has Pegboard already; nothing to change in {plan.path}.")
         return
     _show_diff(plan)
     if plan.taken:
-        out.print(f"Taken over: {escape(', '.join(plan.taken))}", highlight=False)
+        out.print(f"Taken over: {', '.join(plan.taken)}")
     else:
-        out.print(f"No servers to take over; add some to {plan.ours.settings}.", highlight=False)
+        out.print(f"No servers to take over; add some to {plan.ours.settings}.")
     for left in plan.left:
-        out.print(f"Stays: {escape(left.name)} ({escape(left.reason)})", highlight=False)
-    out.print(f"Face: {plan.face}. Servers are kept in {plan.ours.folder}.", highlight=False)
+        out.print(f"Stays: {left.name} ({left.reason})")
+    out.print(f"Face: {plan.face}. Servers are kept in {plan.ours.folder}.")
 
 
 def _show_diff(plan: Plan) -> None:
-    from rich.text import Text
-
     styles = {"+": "green", "-": "red", "@": "cyan"}
-    for line in _shown_diff(plan).splitlines():
-        style = "bold" if line.startswith(("+++", "---")) else styles.get(line[:1], "")
-        out.print(Text(line, style=style), soft_wrap=True)
+    for changed in _shown_diff(plan).splitlines():
+        style = "bold" if changed.startswith(("+++", "---")) else styles.get(changed[:1], "")
+        out.print(line((changed, style)), soft_wrap=True)
 
 
 def _shown_diff(plan: Plan) -> str:
     """The difference without the secrets that clients keep in their files."""
     from pegboard.config.documents import parse
-    from pegboard.observe.redact import Redactor
+    from pegboard.core.redaction import Redactor
 
     plain = Redactor()
     secrets: list[str] = []

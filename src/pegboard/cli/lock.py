@@ -22,8 +22,8 @@ import anyio
 import typer
 
 from pegboard.cli.boards import JsonOption
-from pegboard.cli.output import EXIT_FAILED, fail, out, plain, print_json
-from pegboard.core.cleaning import flags_of
+from pegboard.cli.output import EXIT_FAILED, fail, line, out, print_json
+from pegboard.core.cleaning import flags_of, spelled_name
 from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.lock import Action, Decision, Locked, Seen, ServerLock
 from pegboard.errors import ConfigError, NotPermitted, ToolNotFound
@@ -128,8 +128,13 @@ class _Tool:
     def digest(self) -> str | None:
         return None
 
+    @property
+    def names(self) -> set[str]:
+        """What may be typed for this tool: its name, or its name as it is shown."""
+        return {self.name, spelled_name(self.name)}
+
     def is_named(self, names: Sequence[str]) -> bool:
-        return not names or self.server in names or self.name in names
+        return not names or self.server in names or not self.names.isdisjoint(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +230,8 @@ def _checked(name: str, records: dict[str, ServerLock]) -> str:
         ToolNotFound: There is no such server or tool in the lock.
     """
     found = _WITH_DIGEST.fullmatch(name)
-    known = {f"{server}.{tool}" for server, record in records.items() for tool in record.tools}
+    tools = [_Tool(server, tool) for server, record in records.items() for tool in record.tools]
+    known = set[str]().union(*(tool.names for tool in tools))
     if name in records or name in known or (found and found["tool"] in known):
         return name
     raise ToolNotFound(name, what="tool of the lock")
@@ -245,7 +251,7 @@ def _to_approve(
     for item in items if plain_names or not names else ():
         if item.name in chosen or item.name in refused or not item.is_named(plain_names):
             continue
-        if item.record.state == "revoked" and item.name not in names:
+        if item.record.state == "revoked" and item.names.isdisjoint(names):
             continue  # a revocation stays until somebody names the tool
         same = [other for other in items if other.name == item.name]
         if any(other.address not in shown for other in same):
@@ -309,20 +315,17 @@ def _is_reordered(item: _Undecided) -> bool:
 
 
 def _show(item: _Undecided) -> None:
-    out.print(
-        f"[bold]{plain(item.name)}[/]@{item.seen.digest}  {item.record.state}",
-        highlight=False,
-        soft_wrap=True,
-    )
+    name = (spelled_name(item.name), "bold")
+    out.print(line(name, f"@{item.seen.digest}  {item.record.state}"), soft_wrap=True)
     if (revoked := item.record.revoked) and revoked.by:
-        out.print(f"  revoked by {plain(revoked.by)}", highlight=False)
+        out.print(f"  revoked by {revoked.by}")
     if _is_reordered(item):
-        out.print("  the same words in another order", highlight=False)
+        out.print("  the same words in another order")
     for flag in flags_of(item.seen.definition):
-        out.print(f"  [bold red]suspicious:[/] {flag}", highlight=False)
-    for line in item.record.diff(item.seen):
-        style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "dim")
-        out.print(f"  {line}", style=style, markup=False, highlight=False, soft_wrap=True)
+        out.print(line(("  suspicious:", "bold red"), f" {flag}"))
+    for changed in item.record.diff(item.seen):
+        style = {"+": "green", "-": "red", "@": "cyan"}.get(changed[:1], "dim")
+        out.print(f"  {changed}", style=style, soft_wrap=True)
     out.print()
 
 
@@ -332,7 +335,8 @@ def _report(what: str, names: list[str], refused: dict[str, str], as_json: bool)
         print_json({what: names, **({"refused": refusals} if refusals else {})})
         return
     if names:
-        out.print(f"{what.capitalize()}: {', '.join(names)}", highlight=False, markup=False)
+        shown = ", ".join(map(spelled_name, names))
+        out.print(f"{what.capitalize()}: {shown}", soft_wrap=True)
     elif not refused:
         out.print("Nothing is held back.")
     for reason in refused.values():

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption
-from pegboard.cli.output import EXIT_FAILED, NARROW, err, out, plain, print_json
+from pegboard.cli.output import EXIT_FAILED, NARROW, err, line, out, print_json, warn
 from pegboard.cli.targets import Target, opened
 from pegboard.errors import ConfigError
 from pegboard.tokens import DEFAULT_TOKENIZER
@@ -89,7 +89,7 @@ def measure(
     else:
         _show(measured)
     for name, reason in measured.failures.items():
-        err.print(f"[yellow]missing:[/] {plain(name)}: {plain(reason)}", soft_wrap=True)
+        warn("missing", f"{name}: {reason}")
     if measured.failures:
         raise typer.Exit(EXIT_FAILED)
 
@@ -119,7 +119,7 @@ def _write_files(measured: Measurement, html: Path | None, svg: Path | None) -> 
             path.write_text(text(measured), encoding="utf-8")
         except OSError as exc:
             raise ConfigError(f"{path} cannot be written: {exc.strerror or exc}.") from exc
-        err.print(f"Wrote {path}.", markup=False, highlight=False, soft_wrap=True)
+        err.print(f"Wrote {path}.", soft_wrap=True)
 
 
 # --- for people -----------------------------------------------------------------------------------
@@ -141,8 +141,11 @@ def _show(measured: Measurement) -> None:
     _show_results(measured)
     use, prices = measured.use, measured.prices
     out.print(
-        f"\n[bold green]{difference(measured.saved('proxy'))}[/] in the list with the proxy "
-        f"face: {measured.faces['proxy'].list:,} instead of {measured.everything:,} tokens."
+        line(
+            (f"\n{difference(measured.saved('proxy'))}", "bold green"),
+            f" in the list with the proxy face: {measured.faces['proxy'].list:,} instead of "
+            f"{measured.everything:,} tokens.",
+        )
     )
     if measured.chosen == "eager":
         out.print("So few tools are best listed whole, which the face `auto` does.")
@@ -151,7 +154,6 @@ def _show(measured: Measurement) -> None:
         f"of {use.conversation} tokens; a token costs {prices.base:g}, {prices.write:g} into the "
         f"prompt cache and {prices.read:g} out of it.",
         style="dim",
-        highlight=False,
     )
 
 
@@ -161,7 +163,7 @@ def _servers(measured: Measurement) -> Table:
         column.justify = "right"
         column.no_wrap = True
     for server in measured.servers[:MOST_SERVERS]:
-        table.add_row(plain(server.name), f"{server.tools:,}", f"{server.tokens:,}")
+        table.add_row(server.name, f"{server.tools:,}", f"{server.tokens:,}")
     return table
 
 
@@ -190,10 +192,10 @@ def _faces(measured: Measurement) -> Table:
 def _show_dearest(measured: Measurement) -> None:
     out.print("\nThe dearest tools", style="bold")
     for dear in measured.dearest[:5]:
-        out.print(f"{plain(dear.id)}  {dear.tokens:,} tokens", highlight=False)
+        out.print(f"{dear.id}  {dear.tokens:,} tokens")
         for reason in dear.reasons:
             told = f"{reason.kind}, {reason.tokens:,}: {reason.advice}"
-            out.print(Padding(told, (0, 0, 0, 2), expand=False), style="dim", highlight=False)
+            out.print(Padding(told, (0, 0, 0, 2), expand=False), style="dim")
 
 
 def _show_results(measured: Measurement) -> None:
@@ -205,6 +207,9 @@ def _show_results(measured: Measurement) -> None:
     given = sum(result.given for result in measured.results)
     saved = 1 - given / whole if whole else 0.0
     out.print(
-        f"\n{len(measured.results)} recorded results: {given:,} instead of {whole:,} tokens, "
-        f"[bold green]{percent(saved)} less[/]."
+        line(
+            f"\n{len(measured.results)} recorded results: {given:,} instead of {whole:,} tokens, ",
+            (f"{percent(saved)} less", "bold green"),
+            ".",
+        )
     )

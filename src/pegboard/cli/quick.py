@@ -30,7 +30,9 @@ def run_quickly(arguments: Sequence[str]) -> bool:
             http=options.get("--http"),
         )
     except ConfigError as exc:
-        sys.stderr.write(f"error: {exc.message}\n")
+        from pegboard.core.cleaning import escaped
+
+        sys.stderr.write(f"error: {escaped(exc.message)}\n")
         raise SystemExit(3) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None

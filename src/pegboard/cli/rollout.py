@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from pegboard.cli.boards import JsonOption
-from pegboard.cli.output import out, print_json
+from pegboard.cli.output import line, out, print_json
 from pegboard.core.json import JsonObject
 from pegboard.core.rollout import ARMS, Comparison, Rollout
 from pegboard.errors import ConfigError
@@ -90,7 +90,7 @@ def _with_store(config: Path, work: Callable[[Store], Awaitable[T]]) -> T:
 
 
 def _show(rollout: Rollout, comparison: Comparison) -> None:
-    out.print(f"{rollout.percent:g} % of {rollout.by}s get [bold]{rollout.face}[/].")
+    out.print(line(f"{rollout.percent:g} % of {rollout.by}s get ", (rollout.face, "bold"), "."))
     table = Table("", *ARMS, box=None, header_style="bold")
     summaries = [comparison[arm].summary() for arm in ARMS]
     for key in summaries[0]:

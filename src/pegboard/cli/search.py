@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, read_board, tell_slow
-from pegboard.cli.output import EXIT_FAILED, NARROW, out, plain, print_json
+from pegboard.cli.output import EXIT_FAILED, NARROW, line, out, print_json
 from pegboard.core.json import JsonObject
 from pegboard.core.tools import RISKS
 from pegboard.faces.searching import checked_category
@@ -58,13 +58,12 @@ def search(
 def _show(matches: list[Match]) -> None:
     if out.width < NARROW:
         for m in matches:
-            out.print(f"[bold]{plain(m.tool.id)}[/]  {m.score:.2f}", highlight=False)
-            out.print(Padding(plain(m.tool.summary), (0, 0, 0, 2), expand=False), highlight=False)
+            out.print(line((m.tool.id, "bold"), f"  {m.score:.2f}"))
+            out.print(Padding(m.tool.summary, (0, 0, 0, 2), expand=False))
         return
     table = Table("tool", "score", "summary", "why", box=None, header_style="bold")
     for m in matches:
-        cells = (m.tool.id, f"{m.score:.2f}", m.tool.summary, "; ".join(m.why))
-        table.add_row(*map(plain, cells))
+        table.add_row(m.tool.id, f"{m.score:.2f}", m.tool.summary, "; ".join(m.why))
     out.print(table)
 
 

@@ -12,7 +12,7 @@ from rich.padding import Padding
 
 from pegboard.board import Pegboard
 from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, read_board, tell_slow
-from pegboard.cli.output import err, out, plain, print_json
+from pegboard.cli.output import err, line, out, print_json
 from pegboard.core.json import JsonObject
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
@@ -51,7 +51,7 @@ def _typed(tools: int, *, quiet: bool) -> Iterator[str]:
         out.print(f"{tools:,} tools. Type a task in your own words; an empty line ends.")
     while True:
         if is_asked:
-            err.print("[bold cyan]task>[/] ", end="")
+            err.print("task> ", style="bold cyan", end="")
         line = sys.stdin.readline()
         if not line or (is_asked and not line.strip()) or line.strip() in _ENDS:
             return
@@ -84,18 +84,16 @@ async def _answer(board: Pegboard, task: str, limit: int) -> str:
 
 
 def _show(tried: Tried) -> None:
-    out.print(f"[bold]{plain(tried.task)}[/]", highlight=False)
+    out.print(tried.task, style="bold")
     if not tried.matches:
         out.print(Padding("No tool fits this.", (0, 0, 0, 2), expand=False), style="yellow")
     for match in tried.matches:
         tool = match.tool
-        line = f"[green]{plain(tool.id)}[/]  {match.score:.2f}  {plain(tool.summary)}"
-        out.print(Padding(line, (0, 0, 0, 2), expand=False), highlight=False)
-        why = plain("; ".join(match.why))
-        out.print(
-            Padding(f"{tool.risk}; {why}", (0, 0, 0, 4), expand=False), style="dim", highlight=False
-        )
-    out.print(f"  {tried.tokens:,} tokens for the model to read", style="dim", highlight=False)
+        found = line((tool.id, "green"), f"  {match.score:.2f}  {tool.summary}")
+        out.print(Padding(found, (0, 0, 0, 2), expand=False))
+        why = f"{tool.risk}; {'; '.join(match.why)}"
+        out.print(Padding(why, (0, 0, 0, 4), expand=False), style="dim")
+    out.print(f"  {tried.tokens:,} tokens for the model to read", style="dim")
 
 
 def _as_json(tried: Tried) -> JsonObject:

@@ -60,8 +60,8 @@ def _say(page: str, mcp: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"page": page, "mcp": mcp})
     else:
-        out.print(f"The page:    {page}", highlight=False, soft_wrap=True)
-        out.print(f"For clients: {mcp}", highlight=False, soft_wrap=True)
+        out.print(f"The page:    {page}", soft_wrap=True)
+        out.print(f"For clients: {mcp}", soft_wrap=True)
     sys.stdout.flush()
 
 

@@ -124,7 +124,8 @@ class SourceEntry:
     openapi: str
     """The document: a file (JSON or YAML) or an `https://` address."""
     base_url: str | None = None
-    """Where calls go, instead of the document's own `servers`."""
+    """Where calls go, instead of the document's own `servers`. Without it, `auth` and `headers` are
+    sent only to the host that the document was read from."""
     auth: SourceAuth = SourceAuth()
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """HTTP headers of every request."""
@@ -236,6 +237,9 @@ class ResultSettings:
     """Images, audio and files of a result over this stay here as resources; 0 sends them all."""
     spill_ttl: Seconds = 3600.0
     """Seconds that a kept result can be read."""
+    clean: bool = False
+    """Whether invisible characters and terminal escapes are removed from results of tools, prompts
+    and resources. Definitions are always cleaned; results are relayed as they came by default."""
     tables: bool = True
     """Whether uniform records may be sent as a compact table."""
     table_saving: Annotated[float, Interval(ge=0, le=1)] = 0.15

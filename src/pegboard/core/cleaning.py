@@ -1,16 +1,27 @@
-"""What servers write about their tools, made safe to show: nothing hidden, nothing that repaints.
+r"""Text from servers, made safe to show: nothing hidden, nothing that repaints a terminal.
 
-Characters that a person does not see and a model does (zero-width, bidirectional, tag characters),
-and terminal escapes, are taken out of texts. Sentences that try to command a model are another
-matter: whether they belong is a person's decision, so they are flagged and left as they are.
+Some characters reach a model and no person: zero-width and bidirectional characters, tag
+characters, variation selectors, control characters. What happens to them depends on what the text
+is for:
+
+    prose          titles, descriptions, messages         removed (`clean`)
+    names, values  what a call sends back: property       spelled out, as `\u{200b}` (`spelled`),
+                   names, enum values, prompt names       and restored before the call (`restored`)
+    addresses      URIs of resources                      percent-encoded (`spelled_uri`)
+
+So a server receives exactly the names and values that it listed. Emoji are made of several of these
+characters, and ordinary emoji sequences stay as they are. Sentences that try to command a model are
+another matter: whether they belong is a person's decision, so they are flagged and left alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Final, Literal, TypeAlias
+from urllib.parse import quote
 
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.tools import Definition, Schemas, Tool
@@ -21,17 +32,61 @@ _ANSI = re.compile(
     r"(?:\x1b|\x9b)(?:\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?"
     r"|\[?[0-?]*[ -/]*[@-~])"
 )
-_HIDDEN = re.compile(
-    "["
-    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # controls, without tab and line breaks
+_INVISIBLE = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # controls, except tab and line breaks
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, fillers, marks
     "\u200b-\u200f\u202a-\u202e\u2060-\u206f"  # zero-width, bidirectional, invisible operators
-    "\u3164\ufeff\uffa0\ufff0-\ufffb"  # fillers, byte order mark, annotations
-    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # musical controls, tags, further selectors
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"  # fillers, variation selectors, byte order mark
+    "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # controls of scripts
+    "\U000e0000-\U000e0fff"  # tags, further variation selectors
     "\ud800-\udfff"  # halves of characters
-    "]"
 )
-_TEXTS = frozenset({"description", "title", "$comment"})
+_EMOJI = (
+    "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u25fe\u2600-\u27bf"
+    "\u2934\u2935\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+    "[\ufe0e\ufe0f]?[\U0001f3fb-\U0001f3ff]?"
+)
+
+
+def _tags(text: str) -> str:
+    return "".join(chr(0xE0000 + ord(letter)) for letter in text)
+
+
+# Any text could follow a black flag as tags. Only these three flags are in use.
+_FLAGS = "|".join(f"\U0001f3f4{_tags(code)}\U000e007f" for code in ("gbeng", "gbsct", "gbwls"))
+_EMOJI_SEQUENCE = f"(?:{_FLAGS}|{_EMOJI})(?:\u200d{_EMOJI})*|[0-9#*]\ufe0f\u20e3"
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
+_HIDDEN = re.compile(f"[{_INVISIBLE}]|\r(?!\n)")
+_HIDDEN_OR_EMOJI = re.compile(f"({_EMOJI_SEQUENCE})|[{_INVISIBLE}]|\r(?!\n)")
+_HIDDEN_IN_NAME = re.compile(f"[{_INVISIBLE}\t\n\r]")
+_HIDDEN_IN_NAME_OR_EMOJI = re.compile(f"({_EMOJI_SEQUENCE})|[{_INVISIBLE}\t\n\r]")
+
+_Role: TypeAlias = Literal[
+    "schema", "names", "name", "definitions", "reference", "pattern", "value"
+]
+_ROLE_OF: Final[Mapping[str, _Role]] = {
+    "properties": "names",
+    "dependentSchemas": "names",
+    "dependentRequired": "name",
+    "required": "name",
+    "$defs": "definitions",
+    "definitions": "definitions",
+    "$ref": "reference",
+    "$dynamicRef": "reference",
+    "$id": "reference",
+    "$anchor": "reference",
+    "$dynamicAnchor": "reference",
+    "pattern": "pattern",
+    "patternProperties": "pattern",
+    "enum": "value",
+    "const": "value",
+    "default": "value",
+    "examples": "value",
+    "example": "value",
+}
+"""What the strings under a keyword of JSON Schema are; under all others they are prose."""
+
+_TEXTS = frozenset({"description", "title", "$comment", "message"})
 _BY_NAME = frozenset(
     {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
 )
@@ -85,12 +140,60 @@ def clean(text: str) -> str:
     """The text without terminal escapes and without characters that nobody sees."""
     if text.isascii() and text.isprintable():
         return text
-    return _HIDDEN.sub("", _ANSI.sub("", text))
+    text = _ANSI.sub("", text)
+    return (
+        _HIDDEN_OR_EMOJI.sub(lambda found: found[1] or "", text) if _HIDDEN.search(text) else text
+    )
 
 
 def escaped(text: str) -> str:
-    """The text with what `clean` would take out spelled as code points, for a person to see."""
-    return _HIDDEN.sub(lambda found: f"\\u{{{ord(found.group()):x}}}", text)
+    """The text with what `clean` would remove shown as code points, for a person to see.
+
+    Doing it twice changes nothing more, so it is right for output of any origin.
+    """
+    return _HIDDEN_OR_EMOJI.sub(_code_point, text) if _HIDDEN.search(text) else text
+
+
+def escaped_json(text: str) -> str:
+    """A text of JSON with hidden characters as JSON escapes: it is the same value."""
+    if not _HIDDEN.search(text):
+        return text
+    return _HIDDEN_OR_EMOJI.sub(lambda found: found[1] or _json_escape(found[0]), text)
+
+
+def spelled(text: str) -> str:
+    """A value with hidden characters as code points; different values stay different."""
+    if "\\u{" in text:
+        text = text.replace("\\u{", "\\u{5c}u{")
+    return escaped(text)
+
+
+def spelled_name(text: str) -> str:
+    """A name, spelled like a value and on one line."""
+    text = spelled(text)
+    if not _HIDDEN_IN_NAME.search(text):
+        return text
+    return _HIDDEN_IN_NAME_OR_EMOJI.sub(_code_point, text)
+
+
+def spelled_uri(uri: str) -> str:
+    """A URI with hidden characters percent-encoded."""
+    if not _HIDDEN_IN_NAME.search(uri):
+        return uri
+    return _HIDDEN_IN_NAME_OR_EMOJI.sub(
+        lambda found: found[1] or quote(found[0], errors="surrogatepass"), uri
+    )
+
+
+def restored(value: Json, originals: Mapping[str, str]) -> Json:
+    """A value that a model sent, with every name and text that was spelled for it as it was."""
+    if isinstance(value, str):
+        return originals.get(value, value)
+    if isinstance(value, list):
+        return [restored(part, originals) for part in value]
+    if isinstance(value, dict):
+        return {originals.get(k, k): restored(part, originals) for k, part in value.items()}
+    return value
 
 
 def suspicions(text: str) -> tuple[str, ...]:
@@ -98,33 +201,84 @@ def suspicions(text: str) -> tuple[str, ...]:
     return tuple(what for what, pattern in _SUSPICIOUS if pattern.search(text))
 
 
-def clean_schema(schema: Json) -> Json:
-    """The schema with clean titles and descriptions; what it accepts stays as it is."""
-    return _walk(schema, clean)
+def clean_schema(schema: Json) -> Schemas:
+    """An input schema as it may be shown, with the way back from what was spelled in it."""
+    originals: dict[str, str] = {}
+    shown = _shown(schema, "schema", originals)
+    return Schemas(shown, originals=originals)
+
+
+def clean_output_schema(schema: JsonObject | None) -> JsonObject | None:
+    """An output schema with clean prose; `None` where its names or values hide something.
+
+    Clients check results against it, and results are relayed with the server's own names.
+    """
+    originals: dict[str, str] = {}
+    shown = None if schema is None else _shown(schema, "schema", originals)
+    return None if originals else shown
+
+
+def clean_value(value: Json) -> Json:
+    """A value with clean strings and spelled keys and URIs; the same object if nothing changes."""
+    if isinstance(value, str):
+        return spelled_uri(value) if _URI.fullmatch(value) else clean(value)
+    if isinstance(value, list):
+        parts = [clean_value(part) for part in value]
+        return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
+    if isinstance(value, dict):
+        entry = {spelled_name(key): clean_value(part) for key, part in value.items()}
+        return value if all(entry.get(k) is part for k, part in value.items()) else entry
+    return value
+
+
+def clean_prose(value: Json) -> Json:
+    """A question to a person, such as an elicitation, with clean prose and all else as it is."""
+    return _prose(value, clean)
+
+
+def clean_entry(entry: JsonObject) -> JsonObject:
+    """The entry of a prompt or resource as it may be shown: names spelled, prose cleaned."""
+    shown: JsonObject = clean_value(entry)
+    named: JsonObject = {}
+    if isinstance(entry.get("name"), str):
+        named["name"] = spelled_name(entry["name"])
+    arguments = entry.get("arguments")
+    if isinstance(arguments, list):
+        named["arguments"] = [clean_entry(a) for a in arguments if isinstance(a, dict)]
+    return {**shown, **named} if shown is not entry or named else shown
 
 
 def cleaned(tool: Tool) -> Tool:
-    """The tool with clean texts, and with flags in its `_meta` where they look suspicious.
+    """The tool as it may be shown, and with flags in its `_meta` where it looks suspicious.
 
     Its schemas are cleaned when somebody asks for them.
     """
     description = clean(tool.description)
     flags = suspicions(f"{tool.title or ''}\n{description}")
-    meta = {k: v for k, v in tool.meta.items() if k != FLAGS_KEY}
-    return replace(
+    meta = {k: v for k, v in clean_value(dict(tool.meta)).items() if k != FLAGS_KEY}
+    shown = replace(
         tool,
         definition=_Clean(tool.definition),
         summary=clean(tool.summary),
         description=description,
         title=clean(tool.title) if tool.title else tool.title,
+        category=spelled_name(tool.category) if tool.category else tool.category,
+        tags=tuple(clean(tag) for tag in tool.tags),
+        deprecated=clean(tool.deprecated) if tool.deprecated else tool.deprecated,
+        annotations=clean_value(dict(tool.annotations)),
+        icons=tuple(clean_value(icon) for icon in tool.icons),
         meta={**meta, FLAGS_KEY: list(flags)} if flags else meta,
     )
+    tool_id = spelled_name(tool.id)
+    if tool_id == tool.id:
+        return shown
+    return replace(shown, id=tool_id, name=spelled_name(tool.name), raw_name=tool.own_name)
 
 
 def flags_of(entry: JsonObject) -> tuple[str, ...]:
     """What is suspicious in a whole `tools/list` entry, its parameters included."""
     texts: list[str] = []
-    _walk(entry, lambda text: texts.append(text) or text)
+    _prose(entry, lambda text: texts.append(text) or text)
     return suspicions(clean("\n".join(texts)))
 
 
@@ -139,8 +293,8 @@ class _Clean:
 
     def read_once(self) -> Schemas:
         found = self.definition()
-        output = None if found.output is None else clean_schema(found.output)
-        return Schemas(clean_schema(found.input), output)
+        shown = clean_schema(found.input)
+        return shown._replace(output=clean_output_schema(found.output))
 
 
 @lru_cache(maxsize=1024)
@@ -149,10 +303,68 @@ def _in_use(definition: Definition) -> Schemas:
     return _Clean(definition).read_once()
 
 
-def _walk(value: Json, change: Callable[[str], str], named: bool = False) -> Json:
-    """The value with every text under a keyword for texts changed; equal parts are not copied."""
+def _shown(value: Json, role: _Role, originals: dict[str, str]) -> Json:
+    """A part of a schema as it may be shown; parts that stay equal are not copied.
+
+    One frame for each level, so that a schema as deep as the parser takes fits the stack.
+    """
+    if isinstance(value, str):
+        return _shown_text(value, role, originals)
     if isinstance(value, list):
-        parts = [_walk(part, change) for part in value]
+        parts: list[Json] = []
+        for part in value:
+            parts.append(_shown(part, role, originals))  # noqa: PERF401 - another frame in 3.11
+        return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
+    if not isinstance(value, dict):
+        return value
+    shown: JsonObject = {}
+    for key, part in value.items():
+        inner: _Role = role
+        if role == "schema":
+            inner = _ROLE_OF.get(key, "schema")
+        elif role in ("names", "definitions", "pattern"):
+            inner = "schema"
+        shown[_shown_key(key, role, originals)] = _shown(part, inner, originals)
+    same = all(shown.get(key) is part for key, part in value.items())
+    return value if same else shown
+
+
+def _shown_text(text: str, role: _Role, originals: dict[str, str]) -> str:
+    match role:
+        case "value":
+            shown = spelled(text)
+        case "name" | "names":
+            shown = spelled_name(text)
+        case "reference" | "definitions":
+            return spelled_name(text)
+        case "pattern":
+            return escaped(text)  # a regular expression reads `\\u{200b}` as that character
+        case "schema":
+            return clean(text)
+    if shown != text:
+        originals[shown] = text
+    return shown
+
+
+def _shown_key(key: str, role: _Role, originals: dict[str, str]) -> str:
+    if role == "schema":
+        return spelled_name(key)
+    return _shown_text(key, "name" if role == "value" else role, originals)
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _code_point(found: re.Match[str]) -> str:
+    return found[1] or f"\\u{{{ord(found[0]):x}}}"
+
+
+def _prose(value: Json, change: Callable[[str], str], named: bool = False) -> Json:
+    """The value with every text under a keyword for prose changed; equal parts are not copied."""
+    if isinstance(value, list):
+        parts = [_prose(part, change) for part in value]
         return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
     if not isinstance(value, dict):
         return value
@@ -161,6 +373,5 @@ def _walk(value: Json, change: Callable[[str], str], named: bool = False) -> Jso
         if isinstance(part, str):
             changed[key] = change(part) if key in _TEXTS and not named else part
         else:
-            changed[key] = _walk(part, change, not named and key in _BY_NAME)
-    same = all(changed[key] is part for key, part in value.items())
-    return value if same else changed
+            changed[key] = _prose(part, change, not named and key in _BY_NAME)
+    return value if all(changed[key] is part for key, part in value.items()) else changed

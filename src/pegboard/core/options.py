@@ -69,6 +69,8 @@ class Options:
     """Bytes of images, audio and files in one result above which these are kept as resources."""
     spill_ttl: float = 3_600.0
     """Seconds for which a result that was kept back can be read."""
+    clean_results: bool = False
+    """Whether invisible characters and terminal escapes are removed from results."""
     tables: bool = True
     """Whether lists of like records are sent as tables where that saves tokens."""
     table_saving: float = 0.15

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 from pegboard.core.json import Json, JsonObject, digest
@@ -27,6 +28,8 @@ class Schemas(NamedTuple):
 
     input: JsonObject
     output: JsonObject | None = None
+    originals: Mapping[str, str] = MappingProxyType({})
+    """Names and values of `input` that are spelled for showing, with what the server calls them."""
 
 
 Definition: TypeAlias = Callable[[], Schemas]
@@ -79,6 +82,8 @@ class Tool:
     risk: Risk = "write"
     projection_root: str | None = None
     timeout: float | None = None
+    raw_name: str | None = None
+    """What its server calls it, where `id` cannot show that as it is."""
 
     def __post_init__(self) -> None:
         if not self.id:
@@ -89,6 +94,8 @@ class Tool:
     @property
     def own_name(self) -> str:
         """What its own server calls it: the id without the server."""
+        if self.raw_name is not None:
+            return self.raw_name
         return self.id.removeprefix(f"{self.server}.") if self.server else self.name
 
     @property

@@ -1,4 +1,4 @@
-"""Arguments against the tool's schema, before the call."""
+"""Arguments against the tool's schema, before the call, and back to the server's own spelling."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pegboard.core.calls import Call, CallResult
+from pegboard.core.cleaning import restored
 from pegboard.core.results import with_meta
 from pegboard.core.tools import Tool
 from pegboard.core.validation import Validators, understood
@@ -37,16 +38,19 @@ def validate(
     def layer(inner: Handler) -> Handler:
         async def handle(call: Call) -> CallResult:
             tool = call.tool
-            validator = validators.of(tool.id, tool.input_schema, closed=is_closed(tool))
+            schemas = tool.definition()
+            validator = validators.of(tool.id, schemas.input, closed=is_closed(tool))
             if validator.problem and tool.id not in reported:
                 reported.add(tool.id)
                 logger.warning("%s is called unchecked: %s", tool.id, validator.problem)
             arguments = understood(tool.name, call.arguments, validator, coerce=coerce)
             validator.check(arguments, tool.name)
+            strangers = () if validator.closed else validator.strangers(arguments)
+            if schemas.originals:
+                arguments = restored(arguments, schemas.originals)
             result = await inner(
                 call if arguments is call.arguments else replace(call, arguments=arguments)
             )
-            strangers = () if validator.closed else validator.strangers(arguments)
             return with_meta(result, UNKNOWN, strangers) if strangers else result
 
         return handle

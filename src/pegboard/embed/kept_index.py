@@ -28,6 +28,7 @@ from pegboard.core.search import SearchIndex
 from pegboard.core.search.bm25 import Postings
 from pegboard.core.search.dense import Exact, Vectors
 from pegboard.core.search.index import Contents
+from pegboard.private_files import open_private, private_folder
 
 if TYPE_CHECKING:
     from pegboard.core.tools import Catalog
@@ -84,8 +85,8 @@ class KeptIndexes:
             return True
         aside = self._folder / f"{os.urandom(16).hex()}.part"
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with aside.open("wb") as file:
+            private_folder(self._folder)
+            with open(open_private(aside), "wb") as file:
                 file.writelines(_pieces(_arrays(index.contents)))
             os.replace(aside, path)
             self._forget_oldest()

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from pegboard.core.search.dense import Exact
 from pegboard.embed.heap import let_go
+from pegboard.private_files import open_private, private_folder
 
 logger = logging.getLogger(__name__)
 
@@ -128,8 +129,8 @@ class VectorFiles:
             return name
         aside = self._folder / f"{name}.part"
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with aside.open("wb") as file:
+            private_folder(self._folder)
+            with open(open_private(aside), "wb") as file:
                 np.save(file, records, allow_pickle=False)
             os.replace(aside, self._folder / name)
         except OSError as exc:

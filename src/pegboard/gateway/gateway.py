@@ -217,6 +217,7 @@ class Gateway:
         self.configuration = configuration
         self.decisions.configure(configuration)
         self.board.policy = policy_of(configuration.settings)
+        self.passthrough.clean_results = configuration.settings.results.clean
         self._compose()
         self.board.reconfigure(shown_as(configuration))
 

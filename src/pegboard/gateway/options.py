@@ -37,6 +37,7 @@ def options_of(settings: Settings) -> dict[str, Any]:
         "spill_tokens": settings.results.spill_tokens or None,
         "spill_bytes": settings.results.spill_bytes or None,
         "spill_ttl": settings.results.spill_ttl,
+        "clean_results": settings.results.clean,
         "tables": settings.results.tables,
         "table_saving": settings.results.table_saving,
         "cache": dict(settings.results.cache),

@@ -20,13 +20,14 @@ import anyio
 from anyio import to_thread
 
 from pegboard.config import Configuration
+from pegboard.core.redaction import Redactor
 from pegboard.errors import ConfigError
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.governing import auth_of
 from pegboard.gateway.journals import journal_of
 from pegboard.gateway.observing import observing_of
 from pegboard.gateway.opening import Opening
-from pegboard.gateway.reporting import report, say, say_progress, say_warnings
+from pegboard.gateway.reporting import report, say, say_progress, say_warnings, secrets_of
 from pegboard.gateway.restarts import waiting_for_restart
 from pegboard.observe.log import log_to
 
@@ -56,6 +57,7 @@ class Serving:
         self.opening = opening
         configuration = opening.read()
         self._started_with = configuration.settings
+        self.redactor = Redactor(secrets_of(configuration))
         report(configuration)
         self.gateway = Gateway(
             configuration,
@@ -155,6 +157,7 @@ class Serving:
         except ConfigError as exc:
             say(f"The configuration was changed and is not taken: {exc.message}")
             return
+        self.redactor.learn(secrets_of(configuration))
         report(configuration)
         await self.gateway.reload(configuration)
         say(f"The configuration was read again: {len(configuration.upstreams)} servers.")
@@ -183,9 +186,9 @@ def serve(opening: Opening, *, http: str | None = None, workers: int = 1) -> Non
 def _serving(opening: Opening) -> Serving:
     serving = Serving(opening)
     if serving.gateway.configuration.settings.observe.log == "json":
-        log_to(sys.stderr)
+        log_to(sys.stderr, redactor=serving.redactor)
     else:
-        say_warnings()
+        say_warnings(serving.redactor)
     return serving
 
 

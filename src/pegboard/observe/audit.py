@@ -20,6 +20,7 @@ from pegboard.core.events import CallUnmade, Event
 from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.errors import PegboardError
 from pegboard.ports import Handler, Layer
+from pegboard.private_files import open_private, private_parents
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +40,7 @@ class AuditLog:
         self._most_bytes = most_bytes
         self._keep = keep
         self._clock = clock
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_parents(path)
         self._file = self._opened()
 
     def write(self, record: JsonObject) -> None:
@@ -56,8 +57,7 @@ class AuditLog:
         os.close(self._file)
 
     def _opened(self) -> int:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        return os.open(self.path, flags, 0o600)
+        return open_private(self.path, os.O_WRONLY | os.O_APPEND)
 
     def _current(self, room: int) -> int:
         """The file to write to: another process may have begun a new one, or it may be full."""

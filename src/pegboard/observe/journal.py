@@ -29,6 +29,7 @@ from pegboard.core.events import (
     SearchAnswered,
 )
 from pegboard.core.json import Json, JsonObject, compact
+from pegboard.private_files import open_private, private_folder
 
 logger = logging.getLogger(__name__)
 
@@ -114,8 +115,8 @@ class Journal:
             self._path(self._number - 1).unlink(missing_ok=True)
             self._number += 1
         if self._file is None:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            private_folder(self._folder)
+            self._file = open_private(self.path, os.O_WRONLY | os.O_APPEND)
             self._size = 0
         self._size += os.write(self._file, lines)
 

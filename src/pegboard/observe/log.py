@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TextIO
 
+from pegboard.core.cleaning import escaped_json
 from pegboard.core.events import (
     BreakerChanged,
     CallFinished,
@@ -26,7 +27,7 @@ from pegboard.core.events import (
     as_json,
 )
 from pegboard.core.json import JsonObject
-from pegboard.observe.redact import Redactor
+from pegboard.core.redaction import Redactor
 
 _FIELDS = "pegboard_fields"
 _WELL = -1
@@ -83,7 +84,8 @@ class JsonLines(logging.Formatter):
             line |= self._redactor.value(fields)
         if record.exc_info:
             line["exception"] = self._redactor.text(self.formatException(record.exc_info))
-        return json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str)
+        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str)
+        return escaped_json(text)
 
 
 def log_to(

@@ -3,6 +3,9 @@
 A prompt is `server.prompt`, as a tool is. A resource keeps its URI, which is what tool results and
 people name it by; only where two servers list the same one, it is `pegboard://server/` and the URI.
 Every form is understood at all times. A new set of listings makes a new `Addresses`.
+
+Names and URIs are shown as `core.cleaning` spells them, and understood in that spelling too; a
+server gets its own.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import Final
 
 from mcp.shared.uri_template import UriTemplate
 
+from pegboard.core.cleaning import clean_entry, spelled_name, spelled_uri
 from pegboard.core.json import JsonObject
 from pegboard.upstream.listing import Listing
 
@@ -40,7 +44,8 @@ class Addresses:
     def prompts(self) -> tuple[JsonObject, ...]:
         """All prompts, named by address."""
         return tuple(
-            {**entry, "name": address} for address, (_, entry) in sorted(self._prompts.items())
+            {**clean_entry(entry), "name": address}
+            for address, (_, entry) in sorted(self._prompts.items())
         )
 
     @cached_property
@@ -60,24 +65,32 @@ class Addresses:
         named = [
             Place(server, entry["name"])
             for server, entry in self._prompts.values()
-            if entry["name"] == address
+            if address in (entry["name"], spelled_name(entry["name"]))
         ]
         return named[0] if len(named) == 1 else None
+
+    def argument_names(self, prompt: Place) -> Mapping[str, str]:
+        """The arguments of a prompt that are shown in another spelling than the server's."""
+        return self._argument_names.get(prompt, {})
 
     def resource(self, uri: str, seen_at: str | None = None) -> Place | None:
         """The server that has a resource; `seen_at` is where a link to it came from, if one did."""
         if (place := self.explicit(uri)) is not None:
             return place
+        uri = self._spelled_uris.get(uri, uri)
         holders = self._holders.get(uri, [])
         if seen_at is not None and (seen_at in holders or not holders):
             return Place(seen_at, uri)
-        candidates = holders or self._matching(uri) or self._only_one()
+        if not holders and (matching := self._matching(uri)):
+            return matching
+        candidates = holders or self._only_one()
         return Place(candidates[0], uri) if candidates else None
 
     def template(self, text: str) -> Place | None:
         """The server that has a template, by its text."""
         if (place := self.explicit(text)) is not None:
             return place
+        text = self._spelled_uris.get(text, text)
         for server, entries in self.listings.items():
             if any(entry.get("uriTemplate") == text for entry in entries.resource_templates):
                 return Place(server, text)
@@ -88,11 +101,13 @@ class Addresses:
         if not uri.startswith(SCHEME):
             return None
         server, slash, rest = uri.removeprefix(SCHEME).partition("/")
-        return Place(server, rest) if slash and server in self.listings else None
+        if not slash or server not in self.listings:
+            return None
+        return Place(server, self._spelled_uris.get(rest, rest))
 
     def visible(self, server: str, uri: str) -> str:
         """What clients call a server's resource."""
-        return f"{SCHEME}{server}/{uri}" if self._uses[uri] > 1 else uri
+        return spelled_uri(f"{SCHEME}{server}/{uri}" if self._uses[uri] > 1 else uri)
 
     @cached_property
     def _prompts(self) -> dict[str, tuple[str, JsonObject]]:
@@ -104,11 +119,34 @@ class Addresses:
         ]
         uses = Counter(entry["name"] for _, entry in named)
         return {
-            entry["name"]
-            if self._bare and uses[entry["name"]] == 1
-            else f"{server}.{entry['name']}": (server, entry)
+            spelled_name(
+                entry["name"]
+                if self._bare and uses[entry["name"]] == 1
+                else f"{server}.{entry['name']}"
+            ): (server, entry)
             for server, entry in named
         }
+
+    @cached_property
+    def _argument_names(self) -> dict[Place, dict[str, str]]:
+        found: dict[Place, dict[str, str]] = {}
+        for server, entry in self._prompts.values():
+            arguments = entry.get("arguments")
+            names = [
+                argument["name"]
+                for argument in (arguments if isinstance(arguments, list) else ())
+                if isinstance(argument, dict) and isinstance(argument.get("name"), str)
+            ]
+            changed = {spelled_name(name): name for name in names if spelled_name(name) != name}
+            if changed:
+                found[Place(server, entry["name"])] = changed
+        return found
+
+    @cached_property
+    def _spelled_uris(self) -> dict[str, str]:
+        """What is shown of a URI, with the URI; for those that are not shown as they are."""
+        spelled = {spelled_uri(uri): uri for uri in self._uses}
+        return {shown: uri for shown, uri in spelled.items() if shown not in self._uses}
 
     @cached_property
     def _holders(self) -> dict[str, list[str]]:
@@ -129,21 +167,31 @@ class Addresses:
 
     def _unique(self, kind: str, key: str) -> tuple[JsonObject, ...]:
         return tuple(
-            {**entry, key: self.visible(listing.server, str(entry.get(key)))}
+            {**clean_entry(entry), key: self.visible(listing.server, str(entry.get(key)))}
             for listing in self.listings.values()
             for entry in getattr(listing, kind)
         )
 
-    def _matching(self, uri: str) -> list[str]:
-        return [server for server, parsed in self._parsed if parsed.match(uri) is not None]
+    def _matching(self, uri: str) -> Place | None:
+        """The first server with a template that a URI fits, as it is or as it is shown."""
+        for server, own, shown in self._parsed:
+            if own.match(uri) is not None:
+                return Place(server, uri)
+            if shown is not None and (values := shown.match(uri)) is not None:
+                return Place(server, own.expand(values))
+        return None
 
     @cached_property
-    def _parsed(self) -> list[tuple[str, UriTemplate]]:
-        parsed: list[tuple[str, UriTemplate]] = []
+    def _parsed(self) -> list[tuple[str, UriTemplate, UriTemplate | None]]:
+        """Each template, and how clients see it where that differs."""
+        parsed: list[tuple[str, UriTemplate, UriTemplate | None]] = []
         for listing in self.listings.values():
             for entry in listing.resource_templates:
                 try:
-                    parsed.append((listing.server, UriTemplate.parse(str(entry["uriTemplate"]))))
+                    text = str(entry["uriTemplate"])
+                    shown = spelled_uri(text)
+                    other = UriTemplate.parse(shown) if shown != text else None
+                    parsed.append((listing.server, UriTemplate.parse(text), other))
                 except (KeyError, ValueError):
                     continue  # a template that nobody can expand matches nothing
         return parsed

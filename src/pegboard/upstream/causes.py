@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import signal
 
 from pydantic import ValidationError
 
-from pegboard.errors import UpstreamTimeout
+from pegboard.core.cleaning import clean, clean_value
+from pegboard.core.json import Json, compact
+from pegboard.core.redaction import Redactor
+from pegboard.errors import UpstreamError, UpstreamTimeout
 from pegboard.upstream.process import CannotStart
 from pegboard.upstream.sdk import MCPError, is_lost
 from pegboard.upstream.wires import Wire
 
 _LONGEST = 300
+LONGEST_CAUSE = 1_000
+LONGEST_MESSAGE = 4_000
+LONGEST_DATA = 16_000
+"""Characters of an error of a server that a client and its model get to read."""
 
 
 class TooSlow(Exception):
@@ -27,6 +35,36 @@ def cause_of_end(exc: BaseException | None, wire: Wire | None) -> str:
     if status is not None:
         return _with_last_words(f"answered with HTTP status {status}{_hint(status)}", wire)
     return _with_last_words(_problem(exc), wire)
+
+
+def safe(text: str, redactor: Redactor, limit: int = LONGEST_MESSAGE) -> str:
+    """A server's own words for a model: without secrets and hidden text, and of bounded length."""
+    shown = clean(redactor.message(text[: 2 * limit]))
+    more = len(text) - limit
+    return shown if more <= 0 else f"{shown[:limit]} … ({more:,} more characters)"
+
+
+def server_error(exc: MCPError, server: str, redactor: Redactor) -> UpstreamError:
+    """A server's own JSON-RPC error, as a client may see it."""
+    return UpstreamError(
+        safe(exc.message, redactor),
+        server=server,
+        code=exc.code,
+        data=_safe_data(exc.data, redactor),
+    )
+
+
+def _safe_data(data: Json, redactor: Redactor) -> Json:
+    if data is None:
+        return None
+    text = compact(data)
+    if len(text) > LONGEST_DATA:
+        return {"note": f"The server's data had {len(text):,} characters and is left out."}
+    redacted = redactor.message(text)
+    try:
+        return clean_value(data if redacted == text else json.loads(redacted))
+    except ValueError:  # a secret that ran over the end of its string
+        return {"note": "The server's data held a secret and is left out."}
 
 
 def timed_out(server: str, method: str, limit: float, *, asked: bool) -> UpstreamTimeout:

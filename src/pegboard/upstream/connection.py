@@ -20,10 +20,18 @@ from httpx2 import HTTPError
 
 from pegboard.core.calls import LOCAL, Caller, Era
 from pegboard.core.json import JsonObject
+from pegboard.core.redaction import Redactor, secret_values
 from pegboard.errors import UpstreamError, UpstreamUnavailable
 from pegboard.secrets import Credentials
 from pegboard.upstream import eras
-from pegboard.upstream.causes import TooSlow, cause_of_end, timed_out
+from pegboard.upstream.causes import (
+    LONGEST_CAUSE,
+    TooSlow,
+    cause_of_end,
+    safe,
+    server_error,
+    timed_out,
+)
 from pegboard.upstream.exchanges import Exchange
 from pegboard.upstream.fronts import Front, Owner
 from pegboard.upstream.sdk import (
@@ -278,8 +286,8 @@ class Connection:
 
     def _explain(self, cause: str) -> None:
         if self.cause is None:
-            self.cause = cause
-            self._log.note(cause)
+            self.cause = safe(cause, self._log.redactor, LONGEST_CAUSE)
+            self._log.note(self.cause)
         if self.state == "starting":
             self.state = "stopping"
         self._explained.set()
@@ -325,7 +333,7 @@ class Connection:
                 with flight.scope:
                     return await self._exchange.send(method, sent, headers)
             except MCPError as exc:
-                raise await self._translated(exc, method) from exc
+                raise await self._translated(exc, method, front) from exc
             except HTTPError as exc:
                 self._explain(cause_of_end(exc, self._wire))
                 self.close()
@@ -369,7 +377,15 @@ class Connection:
             return {}  # the connection has those of nobody in particular
         return CREDENTIALS.headers(self.spec.headers, principal, server=self.spec.name)
 
-    async def _translated(self, exc: MCPError, method: str) -> UpstreamError:
+    def _redactor(self, front: Front) -> Redactor:
+        """What removes the secrets of the server, and the credential of this caller."""
+        if self.spec.transport == "stdio":
+            return self._log.redactor
+        own = self._credentials(front)
+        sent = own or CREDENTIALS.for_everybody(self.spec.headers, server=self.spec.name)
+        return Redactor({*self.spec.secrets, *secret_values(headers=sent)})
+
+    async def _translated(self, exc: MCPError, method: str, front: Front) -> UpstreamError:
         """The SDK's error as ours: the server's own word, or the end of the connection."""
         if is_session_gone(exc):
             self.close()
@@ -381,10 +397,10 @@ class Connection:
                 server=self.spec.name,
             )
         if not is_lost(exc):
-            return UpstreamError(exc.message, server=self.spec.name, code=exc.code, data=exc.data)
+            return server_error(exc, self.spec.name, self._redactor(front))
         with anyio.move_on_after(CAUSE_TIME):
             await self._explained.wait()
-        return self._unavailable(exc.message)
+        return self._unavailable(safe(exc.message, self._log.redactor, LONGEST_CAUSE))
 
     def _unavailable(self, fallback: str = "is not connected") -> UpstreamUnavailable:
         error = UpstreamUnavailable(

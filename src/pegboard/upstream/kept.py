@@ -33,6 +33,7 @@ from pegboard.core.digests import definition_digest
 from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.core.lock import Listed
 from pegboard.core.tools import Schemas, Tool
+from pegboard.private_files import FILE_MODE, private_folder
 from pegboard.upstream.names import DEFAULT_NAMING, Naming
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.wire import ToolProblem, Treatment, checked_entries, schemas_of
@@ -188,7 +189,7 @@ class CatalogueFolder:
         data = _text(spec.name, about, entries)
         path = self._path(spec)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private_folder(self.folder)
             _write(path, data)
             path.with_suffix(FAILED).unlink(missing_ok=True)
         except OSError as exc:
@@ -205,8 +206,8 @@ class CatalogueFolder:
     def mark_failed(self, spec: UpstreamSpec) -> None:
         """Remember that an upstream could not be listed; `save` forgets it."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._path(spec).with_suffix(FAILED).touch()
+            private_folder(self.folder)
+            self._path(spec).with_suffix(FAILED).touch(mode=FILE_MODE)
         except OSError as exc:
             self._say_once(exc)
 

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import NoReturn, TypeAlias
 
 from pegboard.core.calls import Caller
+from pegboard.core.cleaning import clean_value
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import UpstreamError
 from pegboard.upstream import eras, tasks
@@ -37,6 +38,8 @@ class Passthrough:
         self.addresses = Addresses(())
         self.permits: Permits = lambda caller, server, whole: True
         """Who may use what a server offers; everything else is as if it were not there."""
+        self.clean_results = False
+        """Whether prompts and resources are relayed without invisible characters."""
         self._seen: OrderedDict[frozenset[str], Addresses] = OrderedDict()
         self._subscribers: dict[tuple[Place, Owner], Front] = {}
         relay.when_session_ends(self._forget)
@@ -165,12 +168,17 @@ class Passthrough:
 
     async def _get_prompt(self, params: JsonObject, front: Front) -> JsonObject:
         place = self._prompt(params.get("name"), front)
-        return await self._send(place, "prompts/get", {**params, "name": place.name}, front)
+        sent = {**params, "name": place.name}
+        if "arguments" in sent and (spelled := self._addresses(front).argument_names(place)):
+            sent["arguments"] = _with_names(sent["arguments"], spelled)
+        return await self._send(place, "prompts/get", sent, front)
 
     async def _complete(self, params: JsonObject, front: Front) -> JsonObject:
         ref: JsonObject = params.get("ref") or {}
         if ref.get("type") == "ref/prompt":
             place, key = self._prompt(ref.get("name"), front), "name"
+            if spelled := self._addresses(front).argument_names(place):
+                params = _completed_with_names(params, spelled)
         else:
             found = self._addresses(front).template(str(ref.get("uri")))
             place, key = found or _unknown("resource template", ref.get("uri")), "uri"
@@ -199,7 +207,8 @@ class Passthrough:
     async def _send(
         self, place: Place, method: str, params: JsonObject, front: Front
     ) -> JsonObject:
-        return await self._relay.request(Outgoing(place.server, method, params), front)
+        result = await self._relay.request(Outgoing(place.server, method, params), front)
+        return clean_value(result) if self.clean_results else result
 
     def _resource(self, params: JsonObject, front: Front) -> Place:
         uri = str(params.get("uri"))
@@ -224,6 +233,26 @@ def _listed(key: str, entries: tuple[JsonObject, ...], front: Front) -> JsonObje
     if front.era == "modern":
         result |= {"ttlMs": 0, "cacheScope": "private"}
     return result
+
+
+def _with_names(arguments: Json, spelled: Mapping[str, str]) -> Json:
+    """The arguments under the server's own names."""
+    if not isinstance(arguments, dict):
+        return arguments
+    return {spelled.get(name, name): value for name, value in arguments.items()}
+
+
+def _completed_with_names(params: JsonObject, spelled: Mapping[str, str]) -> JsonObject:
+    """A request for completions under the server's own names of arguments."""
+    argument, context = params.get("argument"), params.get("context")
+    changed: JsonObject = {}
+    if isinstance(argument, dict):
+        name = argument.get("name")
+        changed["argument"] = {**argument, "name": spelled.get(str(name), name)}
+    if isinstance(context, dict):
+        arguments = _with_names(context.get("arguments"), spelled)
+        changed["context"] = {**context, "arguments": arguments}
+    return {**params, **changed}
 
 
 def _renamed(result: JsonObject, name: str, uri: str) -> JsonObject:

@@ -21,6 +21,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from pegboard.core.calls import Caller, Era
+from pegboard.core.redaction import Redactor
 from pegboard.errors import Busy, ConfigError, UpstreamUnavailable
 from pegboard.upstream.connection import Connection
 from pegboard.upstream.fronts import Front, Owner
@@ -240,7 +241,8 @@ class Pool:
 
     def _new_server(self, spec: UpstreamSpec) -> Server:
         file = re.sub(r"[^A-Za-z0-9._-]", "_", spec.name) + ".log"
-        log = BoundedLog(self._logs / file if self._logs else None, limit=spec.log_bytes)
+        path = self._logs / file if self._logs else None
+        log = BoundedLog(path, limit=spec.log_bytes, redactor=Redactor(spec.secrets))
         return Server(spec, log)
 
     def _server(self, name: str) -> Server:

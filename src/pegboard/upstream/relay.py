@@ -18,6 +18,7 @@ from typing import Final
 
 import anyio
 
+from pegboard.core.cleaning import clean_prose
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import UpstreamError, UpstreamTimeout
 from pegboard.upstream import eras, tasks
@@ -75,6 +76,8 @@ class Relay:
         except ConnectionGone:  # a server that forgot our session has not seen the request
             result = await self._once(outgoing, front)
         self._note_links(outgoing.server, result.get("content"))
+        if (questions := result.get("inputRequests")) is not None:
+            result = {**result, "inputRequests": clean_prose(questions)}
         return eras.result_for(front.era, tasks.outward(outgoing.server, result))
 
     async def notify(self, method: str, params: JsonObject, front: Front) -> None:

@@ -46,7 +46,7 @@ class UpstreamSource:
             method="tools/call",
             params={
                 **call.params,
-                "name": tool.id.removeprefix(f"{self._spec.name}."),
+                "name": tool.own_name,
                 "arguments": call.arguments,
             },
             timeout=tool.timeout,
@@ -63,5 +63,10 @@ class UpstreamSource:
         """The arguments that this tool wants repeated as HTTP headers."""
         kept = self._mirrored.get(tool.id)
         if kept is None or kept[0] is not tool:  # a new listing makes new tools
-            kept = self._mirrored[tool.id] = (tool, header_map(tool.input_schema))
+            schemas = tool.definition()
+            mirrored = {
+                tuple(schemas.originals.get(part, part) for part in path): header
+                for path, header in header_map(schemas.input).items()
+            }
+            kept = self._mirrored[tool.id] = (tool, mirrored)
         return kept[1]

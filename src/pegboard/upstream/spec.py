@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
+from pegboard.core.redaction import secret_values
 from pegboard.errors import ConfigError
 from pegboard.secrets import is_template
 
@@ -85,6 +86,12 @@ class UpstreamSpec:
             return self.command or ""
         parts = urlsplit(self.url or "")
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The values in it that no log, no error and no page may show."""
+        plain = {n: v for n, v in self.headers.items() if not is_template(v)}
+        return secret_values(env=self.env, headers=plain, args=self.args, urls=(self.url,))
 
     def shows(self, tool: str) -> bool:
         """Whether a tool, by the server's own name for it, passes `include` and `exclude`."""

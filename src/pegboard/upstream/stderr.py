@@ -1,41 +1,73 @@
 """What a server prints beside the protocol: a bounded file, and its last lines in memory.
 
 The file is for a person who looks for the reason of a fault; the tail is for the message that a
-model gets about that fault. A log that cannot be written (full disk, no permission) costs the file,
-never the server: the tail goes on, and `fault` says what happened.
+model gets about that fault. Both are without the secrets that the server was configured with. A log
+that cannot be written (full disk, no permission) costs the file, never the server: the tail goes
+on, and `fault` says what happened.
 """
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from pathlib import Path
 from typing import IO
 
+from pegboard.core.redaction import Redactor
+from pegboard.private_files import open_private, private_folder
+
 FILE_LIMIT = 1_000_000
 TAIL_LINES = 20
 LINE_LIMIT = 500
+LONGEST_UNFINISHED = 65_536
+"""Bytes of a line that are held until its end comes: a secret may arrive in two parts."""
 
 
 class BoundedLog:
     """A log of at most two files of `limit` bytes: `path`, and `path` + `.1` with older lines."""
 
-    def __init__(self, path: Path | None = None, *, limit: int = FILE_LIMIT) -> None:
+    def __init__(
+        self,
+        path: Path | None = None,
+        *,
+        limit: int = FILE_LIMIT,
+        redactor: Redactor | None = None,
+    ) -> None:
         self.path = path
         self.fault: str | None = None
+        self.redactor = redactor or Redactor()
         self._limit = limit
         self._file: IO[bytes] | None = None
         self._size = 0
         self._tail: deque[str] = deque(maxlen=TAIL_LINES)
-        self._partial = b""
+        self._unfinished = b""
 
     def write(self, data: bytes) -> None:
         """Add what the server printed; never raises."""
-        self._remember(data)
-        self._keep(data)
+        whole, newline, self._unfinished = (self._unfinished + data).rpartition(b"\n")
+        if len(self._unfinished) > LONGEST_UNFINISHED:
+            whole, newline, self._unfinished = whole + newline + self._unfinished, b"", b""
+        if whole or newline:
+            lines = self._redacted(whole)
+            self._remember(lines)
+            self._keep(lines + newline)
 
     def note(self, text: str) -> None:
         """Add a line of our own to the file; it is no word of the server's."""
-        self._keep(f"[pegboard] {text}\n".encode())
+        self._flush()
+        self._keep(f"[pegboard] {self.redactor.text(text)}\n".encode(errors="replace"))
+
+    def _flush(self) -> None:
+        """Write the line whose end has not come."""
+        if self._unfinished:
+            line = self._redacted(self._unfinished)
+            self._remember(line)
+            self._keep(line)
+            self._unfinished = b""
+
+    def _redacted(self, data: bytes) -> bytes:
+        text = data.decode(errors="surrogateescape")
+        return self.redactor.text(text).encode(errors="surrogateescape")
 
     def _keep(self, data: bytes) -> None:
         if self.path is None or self.fault is not None:
@@ -44,42 +76,42 @@ class BoundedLog:
             self._append(self.path, data[-self._limit :])
         except OSError as exc:
             self.fault = f"{self.path} cannot be written: {exc.strerror or exc}"
-            self.close()
+            self._close()
 
     @property
     def last_line(self) -> str | None:
         """The last line that says something, cut to a readable length."""
-        partial = self._partial.decode(errors="replace").strip()
-        return partial or next(reversed(self._tail), None)
+        return _readable(self._redacted(self._unfinished)) or next(reversed(self._tail), None)
 
     @property
     def tail(self) -> tuple[str, ...]:
         return tuple(self._tail)
 
     def close(self) -> None:
+        self._flush()
+        self._close()
+
+    def _close(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def _append(self, path: Path, data: bytes) -> None:
         if self._file is None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("ab", buffering=0)
+            private_folder(path.parent)
+            self._file = os.fdopen(open_private(path, os.O_WRONLY | os.O_APPEND), "ab", buffering=0)
             self._size = self._file.tell()
         if self._size + len(data) > self._limit:
             self._file.close()
             path.replace(path.with_name(path.name + ".1"))
-            self._file = path.open("wb", buffering=0)
+            self._file = os.fdopen(open_private(path), "wb", buffering=0)
             self._size = 0
         self._file.write(data)
         self._size += len(data)
 
-    def _remember(self, data: bytes) -> None:
-        *lines, self._partial = (self._partial + data).split(b"\n")
-        self._partial = self._partial[-LINE_LIMIT:]
-        for line in lines[-TAIL_LINES:]:
-            text = line[-LINE_LIMIT:].decode(errors="replace").strip()
-            if text:
+    def _remember(self, lines: bytes) -> None:
+        for line in lines.split(b"\n")[-TAIL_LINES:]:
+            if text := _readable(line):
                 self._tail.append(text)
 
 
@@ -90,8 +122,12 @@ class ProcessLog(BoundedLog):
     """
 
     def __init__(self, server: BoundedLog) -> None:
-        super().__init__(server.path)
+        super().__init__(server.path, redactor=server.redactor)
         self._server = server
 
     def _keep(self, data: bytes) -> None:
         self._server._keep(data)
+
+
+def _readable(line: bytes) -> str:
+    return line[-LINE_LIMIT:].decode(errors="replace").strip()

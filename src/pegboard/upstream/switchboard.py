@@ -17,6 +17,7 @@ from typing import Literal, Protocol, TypeAlias
 
 import anyio
 
+from pegboard.core.cleaning import clean_prose, clean_value
 from pegboard.core.json import Json, JsonObject
 from pegboard.ports import progress_of_call
 from pegboard.upstream.eras import QUESTIONS
@@ -152,6 +153,8 @@ class Switchboard:
         patron = self._patron
         if patron is None or (patron.era == "modern" and not patron.can_be_asked):
             raise MCPError(METHOD_NOT_FOUND, f"No client can be asked here for {method}.")
+        if method == "elicitation/create":
+            params = clean_prose(params)  # a person reads it and decides
         with self._clocks_stopped():
             if patron.era == "modern":
                 return await self._ask_modern(method, params)
@@ -205,13 +208,14 @@ class Switchboard:
         token = params.get("progressToken")
         for flight in self.flights.values():
             if token is not None and token == flight.token:
-                told = {**params, "progressToken": flight.front.progress_token}
+                told = {**clean_prose(params), "progressToken": flight.front.progress_token}
                 flight.progress()
                 await flight.front.tell("notifications/progress", told)
                 return
 
     async def _log(self, params: Mapping[str, Json]) -> None:
         level = params.get("level")
+        params = clean_value(params)
         wanting = [f for f in self.flights.values() if f.front.admits_log(level)]
         if (flight := self._only_owner(wanting)) is not None:
             await flight.front.tell("notifications/message", params)

@@ -114,7 +114,7 @@ def tools_from_wire(
     good, problems = checked_entries(entries, server)
     treatment = Treatment(server, category, prefix, naming or DEFAULT_NAMING, shows, timeout)
     tools = [
-        treatment.tool(entry, constant(*schemas_of(entry)))
+        treatment.tool(entry, constant(*schemas_of(entry)[:2]))
         for entry in good
         if treatment.wants(entry["name"])
     ]

@@ -1,10 +1,16 @@
-"""HTML as a value: text is escaped unless it is `Html` already, so nothing can be forgotten."""
+"""HTML as a value: text is escaped unless it is `Html` already, so nothing can be forgotten.
+
+Invisible characters of a text are shown as code points; attributes, which forms send back, keep
+theirs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
 from typing import TypeAlias
+
+from pegboard.core.cleaning import escaped
 
 _VOID = frozenset({"input", "link", "meta", "br", "img"})
 
@@ -38,7 +44,7 @@ def _text(child: Child) -> str:
     if isinstance(child, Html):
         return child
     if isinstance(child, str | int):
-        return escape(str(child))
+        return escape(escaped(str(child)))
     return join(child)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -16,6 +17,13 @@ BodyKind: TypeAlias = Literal["json", "form", "text"]
 _PLACES: tuple[Place, ...] = ("path", "query", "header", "cookie")
 _NOT_PARAMETERS = {"accept", "content-type", "authorization"}
 """Header parameters of these names are to be ignored, says OpenAPI."""
+_FORBIDDEN_HEADERS = {
+    "connection", "content-length", "cookie", "expect", "host", "keep-alive", "te", "trailer",
+    "transfer-encoding", "upgrade",
+}  # fmt: skip
+"""Headers that decide where a request goes, where it ends, or whose it is."""
+_FORBIDDEN_PREFIXES = ("proxy-", "sec-")
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PLAIN_OBJECT = {"type", "properties", "required", "additionalProperties", "title", "description"}
 
 
@@ -101,11 +109,30 @@ def _parameter(document: ApiDocument, raw: JsonObject, name: str, place: Place) 
 
 
 def _is_ours(spec: OpenApiSpec, place: Place, name: str) -> bool:
-    """Whether the configuration fills this parameter, so that callers neither see nor set it."""
+    """Whether callers neither see nor set this parameter: we fill it, or nobody may."""
     if place == "header":
-        configured = {header.lower() for header in spec.headers}
-        return name.lower() in configured | _NOT_PARAMETERS
-    return name in {"query": spec.query, "cookie": spec.cookies}.get(place, {})
+        lower = name.lower()
+        return (
+            lower in {header.lower() for header in spec.headers} | _NOT_PARAMETERS
+            or lower in _FORBIDDEN_HEADERS
+            or lower.startswith(_FORBIDDEN_PREFIXES)
+            or _TOKEN.fullmatch(name) is None
+        )
+    if place == "cookie":
+        return is_configured(name, spec.cookies) or _TOKEN.fullmatch(name) is None
+    return place == "query" and is_configured(name, spec.query)
+
+
+def is_configured(name: str, configured: Mapping[str, str]) -> bool:
+    """Whether an API may take a name for one that the configuration fills.
+
+    Frameworks read `Api.Key` and `api_key[]` as `api_key`.
+    """
+    return _as_read(name) in {_as_read(other) for other in configured}
+
+
+def _as_read(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "_", name.partition("[")[0].strip().casefold())
 
 
 def body_of(document: ApiDocument, raw: JsonObject, used: set[str]) -> Body | None:

@@ -2,19 +2,20 @@
 
 Values come from a model. None of them can leave its place: in a path everything but letters, digits
 and a few marks is escaped and `.` and `..` are refused, headers take no line breaks, and what the
-configuration sends in every request cannot be overwritten.
+configuration sends in every request cannot be overwritten or sent a second time. What it sends goes
+to the configured address or to where the document came from, and nowhere else.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
-from pegboard.adapters.openapi.arguments import Body, Parameter
+from pegboard.adapters.openapi.arguments import Body, Parameter, is_configured
 from pegboard.adapters.openapi.operations import Operation
-from pegboard.adapters.openapi.spec import OpenApiSpec
+from pegboard.adapters.openapi.spec import OpenApiSpec, public
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.errors import ConfigError, InvalidArguments
 
@@ -40,10 +41,12 @@ def request_of(operation: Operation, arguments: JsonObject, spec: OpenApiSpec) -
     """
     if not operation.base_url or not operation.base_url.startswith(("http://", "https://")):
         raise ConfigError(
-            f"{spec.name}: the document does not say where the API is ({operation.base_url!r}). "
-            f"Set `base_url` for this source.",
+            f"{spec.name}: the document does not say where the API is "
+            f"({public(operation.base_url or '')!r}). Set `base_url` for this source.",
             source=spec.name,
         )
+    if reason := untrusted(operation, spec):
+        raise ConfigError(f"{spec.name}: {reason}", source=spec.name)
     path = operation.path
     query: list[tuple[str, str]] = []
     headers: dict[str, str] = {}
@@ -57,18 +60,42 @@ def request_of(operation: Operation, arguments: JsonObject, spec: OpenApiSpec) -
             case "path":
                 path = path.replace("{" + parameter.name + "}", _in_path(parameter, value))
             case "query":
-                query.extend(_in_query(parameter, value))
+                query.extend(_checked(_in_query(parameter, value), parameter.argument, spec))
             case "header":
                 headers[parameter.name] = _in_header(parameter, value)
             case "cookie":
                 cookies[parameter.name] = quote(_joined(parameter, value), safe="")
-    content = _content(operation, arguments, headers)
+    content = _content(operation, arguments, headers, spec)
     headers = {"Accept": "application/json, */*;q=0.5", **headers, **spec.headers}
     if cookies := {**cookies, **spec.cookies}:
         headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
     url = operation.base_url.rstrip("/") + "/" + path.lstrip("/")
     text = urlencode([*query, *spec.query.items()], quote_via=quote)
     return Request(operation.method.upper(), f"{url}?{text}" if text else url, headers, content)
+
+
+def untrusted(operation: Operation, spec: OpenApiSpec) -> str | None:
+    """Why the credentials of a source must not go where an operation goes; `None` if they may."""
+    if not spec.has_credentials or spec.trusts(operation.base_url or ""):
+        return None
+    return (
+        f"{operation.method.upper()} {operation.path} goes to {public(operation.base_url or '')}, "
+        f"which is not where the document came from. Set `base_url` for this source to allow it to "
+        f"have the configured credentials."
+    )
+
+
+def _checked(
+    pairs: Iterable[tuple[str, str]], argument: str, spec: OpenApiSpec
+) -> Iterator[tuple[str, str]]:
+    """The pairs, unless one has a name that the configuration sends itself."""
+    for name, value in pairs:
+        if is_configured(name, spec.query):
+            raise InvalidArguments(
+                f"{argument!r} cannot set {name!r}: the configuration of {spec.name} sends it.",
+                field=argument,
+            )
+        yield name, value
 
 
 def _require(parameter: Parameter, operation: Operation) -> None:
@@ -135,7 +162,9 @@ def _plain(value: Json) -> str:
     return "" if value is None else str(value)
 
 
-def _content(operation: Operation, arguments: JsonObject, headers: dict[str, str]) -> bytes | None:
+def _content(
+    operation: Operation, arguments: JsonObject, headers: dict[str, str], spec: OpenApiSpec
+) -> bytes | None:
     body = operation.body
     if body is None:
         return None
@@ -146,7 +175,9 @@ def _content(operation: Operation, arguments: JsonObject, headers: dict[str, str
     if body.kind == "text":
         return _plain(value).encode()
     if body.kind == "form" and isinstance(value, dict):
-        return urlencode({k: _plain(v) for k, v in value.items()}).encode()
+        # Some frameworks read forms and queries as one.
+        pairs = ((name, _plain(inner)) for name, inner in value.items())
+        return urlencode(list(_checked(pairs, body.argument, spec))).encode()
     return json.dumps(value, ensure_ascii=False).encode()
 
 

@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from pegboard.core.calls import CallResult
+from pegboard.core.cleaning import clean
 from pegboard.core.json import Json, JsonObject
+from pegboard.core.redaction import Redactor
 from pegboard.errors import UpstreamUnavailable
 
 SHOWN_OF_A_REFUSAL = 4000
@@ -49,8 +51,12 @@ class Response:
             return str(self.status)
 
 
-def result_of(response: Response, *, asked: str, source: str, uri: str) -> CallResult:
+def result_of(
+    response: Response, *, asked: str, source: str, uri: str, redactor: Redactor
+) -> CallResult:
     """The result of a call; `asked` is the request in words, `uri` names a file that came back.
+
+    A refusal may repeat what was sent to it, so `redactor` removes the credentials.
 
     Raises:
         UpstreamUnavailable: The API says that it is not there.
@@ -63,7 +69,7 @@ def result_of(response: Response, *, asked: str, source: str, uri: str) -> CallR
             retry_after=_seconds(response.retry_after),
         )
     if not 200 <= response.status < 300:
-        return _refusal(response, asked, source)
+        return _refusal(response, asked, source, redactor)
     if not response.body:
         return CallResult.text(response.said)
     return _content(response, uri)
@@ -91,13 +97,15 @@ def _object(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {"result": value}
 
 
-def _refusal(response: Response, asked: str, source: str) -> CallResult:
-    text = response.text.strip()
-    more = len(text) - SHOWN_OF_A_REFUSAL
+def _refusal(response: Response, asked: str, source: str, redactor: Redactor) -> CallResult:
+    whole = response.text.strip()
+    text = clean(redactor.message(whole[: 2 * SHOWN_OF_A_REFUSAL]))
+    more = len(whole) - SHOWN_OF_A_REFUSAL
     shown = f"{text[:SHOWN_OF_A_REFUSAL]} … ({more} more characters)" if more > 0 else text
     message = f"{asked} was answered with {response.said}."
     if response.location:
-        message += f" It points to {response.location}; redirects are not followed."
+        location = clean(redactor.message(response.location[:SHOWN_OF_A_REFUSAL]))
+        message += f" It points to {location}; redirects are not followed."
     error: JsonObject = {"kind": "upstream_error", "message": message, "status": response.status}
     if (retry_after := _seconds(response.retry_after)) is not None:
         error["retry_after"] = retry_after

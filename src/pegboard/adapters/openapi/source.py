@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -13,10 +13,11 @@ import httpx2
 
 from pegboard.adapters.openapi.document import ApiDocument, document_from, read_document
 from pegboard.adapters.openapi.operations import Operation, OperationProblem, operations, tool_of
-from pegboard.adapters.openapi.requests import Request, request_of
+from pegboard.adapters.openapi.requests import Request, request_of, untrusted
 from pegboard.adapters.openapi.responses import Response, result_of
-from pegboard.adapters.openapi.spec import OpenApiSpec
+from pegboard.adapters.openapi.spec import OpenApiSpec, public
 from pegboard.core.calls import Call, CallResult
+from pegboard.core.redaction import Redactor
 from pegboard.core.tools import Tool
 from pegboard.errors import (
     ConfigError,
@@ -41,6 +42,7 @@ class OpenApiSource:
         self.problems: tuple[OperationProblem, ...] = ()
         """Operations that are left out, known once the document is read."""
         self._client = client
+        self._redactor = Redactor(spec.secrets)
         self._lock = anyio.Lock()
         self._tools: tuple[Tool, ...] | None = None
         self._operations: dict[str, Operation] = {}
@@ -65,14 +67,19 @@ class OpenApiSource:
             UpstreamError: The API cannot be reached, or does not answer in time.
         """
         await self.tools()
-        operation = self._operations.get(call.tool.id)
+        operation = self._operations.get(call.tool.own_name)
         if operation is None:
             raise ToolNotFound(call.tool.name)
         request = request_of(operation, call.arguments, self.spec)
         asked = f"{request.method} {operation.path}"
         response = await self._send(request, asked, call.tool.timeout or self.spec.timeout)
-        uri = request.url.partition("?")[0]
-        return result_of(response, asked=asked, source=self.spec.name, uri=uri)
+        return result_of(
+            response,
+            asked=asked,
+            source=self.spec.name,
+            uri=public(request.url.partition("?")[0]),
+            redactor=self._redactor,
+        )
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -81,9 +88,11 @@ class OpenApiSource:
 
     def _read(self, document: ApiDocument) -> tuple[Tool, ...]:
         found, problems = operations(document, self.spec)
-        self.problems = tuple(problems)
+        reasons = [(o.name, untrusted(o, self.spec)) for o in found]
+        astray = [OperationProblem(self.spec.name, name, why) for name, why in reasons if why]
+        self.problems = (*problems, *astray)
         tools = tuple(tool_of(operation, self.spec) for operation in found)
-        self._operations = {t.id: o for t, o in zip(tools, found, strict=True)}
+        self._operations = {t.own_name: o for t, o in zip(tools, found, strict=True)}
         return tools
 
     async def _document(self) -> ApiDocument:
@@ -91,17 +100,18 @@ class OpenApiSource:
         if not address.lower().startswith(("http://", "https://")):
             return await anyio.to_thread.run_sync(read_document, Path(address))
         headers = {"Accept": "application/json, application/yaml;q=0.9, */*;q=0.5"}
-        if _origin(address) == _origin(self.spec.base_url or ""):
+        if self.spec.base_url and self.spec.trusts(address):
             headers |= self.spec.headers  # credentials are the API's: no other host gets them
         response = await self._send(
             Request("GET", address, headers), "its OpenAPI document", self.spec.timeout
         )
         if response.status != 200:
             raise ConfigError(
-                f"{self.spec.name}: {address} was answered with {response.said}.",
+                f"{self.spec.name}: {public(address)} was answered with {response.said}.",
                 source=self.spec.name,
             )
-        return await anyio.to_thread.run_sync(document_from, response.text, address)
+        read = await anyio.to_thread.run_sync(document_from, response.text, public(address))
+        return replace(read, origin=address)
 
     async def _send(self, request: Request, asked: str, timeout: float) -> Response:
         name = self.spec.name
@@ -146,11 +156,6 @@ class OpenApiSource:
                 location=answer.headers.get("location"),
                 retry_after=answer.headers.get("retry-after"),
             )
-
-
-def _origin(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.netloc
 
 
 if TYPE_CHECKING:

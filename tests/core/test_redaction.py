@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import base64
+import json
 import time
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.observe.redact import REDACTED, Redactor, is_secret
+from pegboard.core.redaction import REDACTED, Redactor, is_secret, secret_values
 
 redactor = Redactor()
 
@@ -103,3 +106,57 @@ def test_a_value_without_secrets_comes_back_equal(value: Any) -> None:
 @given(st.text(alphabet="abc12345", min_size=6, max_size=20), st.text(), st.text())
 def test_no_known_secret_survives(secret: str, before: str, after: str) -> None:
     assert secret not in Redactor([secret]).text(before + secret + after)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"env": {"DB": "s3cr3t-value"}}, {"s3cr3t-value"}),
+        ({"env": {"PASSWORD": "abcd", "PIN": "1234"}}, {"abcd"}),
+        ({"env": {"HOME": "/home/ann/data", "NODE_ENV": "production", "LEVEL": "debug"}}, set()),
+        ({"headers": {"Authorization": "Bearer tok-1"}}, {"Bearer tok-1", "tok-1"}),
+        ({"headers": {"Accept": "application/json"}}, set()),
+        (
+            {"headers": {"Authorization": "Basic YW5uOnMzY3IzdA=="}},
+            {"Basic YW5uOnMzY3IzdA==", "YW5uOnMzY3IzdA==", "ann:s3cr3t", "s3cr3t"},
+        ),
+        ({"urls": ["redis://u:p%40ss@h/0"]}, {"p%40ss", "p@ss"}),
+        ({"urls": ["https://h/x?api_key=k-12&page=2"]}, {"k-12"}),
+        ({"urls": ["https://h/mcp/abcdefghijklmnopqrs1/v1"]}, {"abcdefghijklmnopqrs1"}),
+        (
+            {"args": ["--token", "t-123", "-e", "API_KEY=k-123", "--port", "8080"]},
+            {"t-123", "k-123"},
+        ),
+        ({"args": ["--header", "Authorization: Bearer t-123"]}, {"Bearer t-123", "t-123"}),
+        ({"args": ["postgres://u:pw12@h/db"]}, {"pw12"}),
+        ({"urls": [None, "http://[", "no address"]}, set()),
+    ],
+)
+def test_the_secrets_of_a_configuration_are_found(given: Any, expected: set[str]) -> None:
+    assert secret_values(**given) == expected
+
+
+def test_a_secret_is_removed_in_the_forms_that_it_travels_in() -> None:
+    secret = 'p@ss "word"/+ü'
+    told = Redactor([secret])
+    forms = [
+        secret,
+        quote(secret, safe=""),
+        base64.b64encode(secret.encode()).decode(),
+        json.dumps(secret),
+    ]
+    for form in forms:
+        assert "word" not in told.text(f"<{form}>"), form
+        assert REDACTED in told.text(f"<{form}>")
+
+
+def test_what_is_learned_later_is_removed_too() -> None:
+    told = Redactor(["first-secret"])
+    told.learn(["second-secret"])
+    assert told.text("first-secret second-secret") == f"{REDACTED} {REDACTED}"
+
+
+def test_a_message_for_a_model_keeps_words_that_only_look_like_names_of_secrets() -> None:
+    text = "Unexpected token: function"
+    assert redactor.message(text) == text
+    assert redactor.text(text) != text
