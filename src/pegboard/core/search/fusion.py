@@ -21,7 +21,7 @@ ROUGH_LIFT = np.float32(1.1)  # rough cosines are a little too small
 FULL_NAME = np.float32(0.3)  # every word of the query is in the tool's name
 CANDIDATES = 2_000
 
-FLOOR = 0.25  # a best score below it means that nothing fits
+FLOOR = 0.29  # a best score below it means that nothing fits
 WORDS_ALONE_FLOOR = 0.08
 TAIL = 0.3  # matches with a smaller share of the best score are noise
 
