@@ -18,10 +18,9 @@ from pegboard.core.json import JsonObject
 from pegboard.core.names import resolve
 from pegboard.core.options import Options, make_options
 from pegboard.core.policy import EVERYTHING, Policy
-from pegboard.core.registry import Registry
+from pegboard.core.registry import Need, Registry
 from pegboard.core.schema_cache import SchemaCache
 from pegboard.core.tools import Catalog, Category, Risk, Tool
-from pegboard.errors import ToolNotFound
 from pegboard.finding import Finding
 from pegboard.registering import CategoryHandle, F, Loader, Registering
 
@@ -197,13 +196,17 @@ class Pegboard:
         return [self.find(name) for name in names]
 
     def find(self, name: str) -> Tool:
-        """The tool of one name; runs loaders only when no loaded tool has it."""
-        try:
-            return resolve(self._registry.snapshot(), name)
-        except ToolNotFound:
-            if not self._registry.unloaded:
-                raise
-        return resolve(self.catalog, name)
+        """The tool of one name; runs no loader but the one of the category that it names.
+
+        All run only for a bare name that no loaded tool has.
+        """
+        if not self.known_catalog.matching(name):
+            self.load_named(name)
+        return resolve(self.known_catalog, name)
+
+    def load_named(self, name: str, caller: Caller = LOCAL) -> None:
+        """Run the loaders that may give the caller a tool of this name."""
+        self._registry.load_for([Need(name)], lambda whole: self.policy.visible(whole, caller))
 
     def search(
         self,

@@ -10,7 +10,7 @@ from pegboard.core.shaping import FIELDS, requested_shape
 from pegboard.core.tools import Tool, group_of
 from pegboard.errors import InvalidArguments, NotPermitted
 from pegboard.faces.entries import pinned
-from pegboard.faces.face import MetaTool, View, by_name, find, parameters
+from pegboard.faces.face import MetaTool, View, by_name, find, pairs_in, parameters
 from pegboard.faces.fanning import ANY_CALLS, CALLS, fan_out, text_of
 from pegboard.faces.reading import is_reading, read_on
 from pegboard.faces.searching import category_list, checked_category, contents
@@ -45,6 +45,7 @@ class HierarchyFace:
                     parameters({"category": _TEXT}, ["category"]),
                     _list_tools,
                     _READ_ONLY,
+                    needs=pairs_in,
                 ),
                 MetaTool(
                     "tools_get_schema",
@@ -52,6 +53,7 @@ class HierarchyFace:
                     parameters(pair, ["category", "tool"]),
                     _get_schema,
                     _READ_ONLY,
+                    needs=pairs_in,
                 ),
                 _dispatch_tool(view),
             ]
@@ -77,6 +79,7 @@ def _dispatch_tool(view: View) -> MetaTool:
         dispatch,
         {"readOnlyHint": False, "destructiveHint": view.options.dispatch_risk == "allow"},
         accepts=schema(ANY_CALLS, True),
+        needs=pairs_in,
     )
 
 
@@ -97,7 +100,10 @@ async def _list_tools(view: View, arguments: JsonObject) -> CallResult:
         }
         for tool in tools
     ]
-    return view.reply_json({"category": category, "tools": rows})
+    shape: JsonObject = {"category": category, "tools": rows}
+    if view.notes:  # such as why the tools of this category could not be loaded
+        shape["note"] = " ".join(view.notes)
+    return view.reply_json(shape)
 
 
 def _name_in(view: View, tool: Tool, category: str | None) -> str:

@@ -15,7 +15,7 @@ from pegboard.core.schemas import parameters as parameter_table
 from pegboard.core.tools import Catalog, Example, Tool, group_of
 from pegboard.errors import InvalidArguments
 from pegboard.faces.entries import pinned
-from pegboard.faces.face import MetaTool, View, by_name, find, parameters
+from pegboard.faces.face import MetaTool, View, by_name, find, names_at, parameters
 from pegboard.faces.searching import checked_category, contents
 
 _CHARACTERS_PER_TOKEN = 3.5
@@ -47,7 +47,10 @@ def _get_tool_description() -> MetaTool:
     schema = parameters(
         {"tool_name": {"type": "string"}, "include_examples": {"type": "boolean"}}, ["tool_name"]
     )
-    return MetaTool("get_tool_description", text, schema, _describe, {"readOnlyHint": True})
+    needs = names_at("tool_name")
+    return MetaTool(
+        "get_tool_description", text, schema, _describe, {"readOnlyHint": True}, needs=needs
+    )
 
 
 async def _list(view: View, arguments: JsonObject) -> CallResult:

@@ -20,7 +20,7 @@ from pegboard.board import Pegboard
 from pegboard.config import Configuration
 from pegboard.core.calls import LOCAL, Call, Caller, CallResult
 from pegboard.core.tools import Catalog, Tool
-from pegboard.errors import StoreError, ToolNotFound
+from pegboard.errors import StoreError
 from pegboard.faces.face import Asked, View
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.governing import close_store, store_of
@@ -105,12 +105,9 @@ class GatewayBoard(Pegboard):
         self._list_missing()
         return super().tools(category, include_disabled)
 
-    def find(self, name: str) -> Tool:
-        try:
-            return super().find(name)
-        except ToolNotFound:
-            self._list_missing()
-        return super().find(name)
+    def load_named(self, name: str, caller: Caller = LOCAL) -> None:
+        self._list_missing()
+        super().load_named(name, caller)
 
     async def view(self, caller: Caller = LOCAL, **asked: Unpack[Asked]) -> View:
         await to_thread.run_sync(self._list_missing)

@@ -9,7 +9,7 @@ resources/read       -> what was kept of a result that was too large
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Unpack
 
@@ -18,6 +18,7 @@ from pegboard.core.events import ListAnswered
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.names import resolve
 from pegboard.core.options import Options
+from pegboard.core.registry import Need
 from pegboard.core.tools import Tool
 from pegboard.errors import AmbiguousName, InvalidArguments, PegboardError, ToolNotFound
 from pegboard.faces import entries
@@ -87,7 +88,7 @@ class Answers:
             case "resources/read":
                 return await self._read(request)
             case "tools/describe" | "tools/describe_batch" | "tools/manifest":
-                view = await self._view(request)
+                view = await self._view(request, needs=methods.needs(request.params))
                 return methods.ANSWERS[request.method](view, request.params)
             case _:
                 return None
@@ -101,7 +102,9 @@ class Answers:
         name = choose(asked, view.caller, view.listed, view.options, complete=complete)
         return BY_NAME[name]
 
-    async def _view(self, request: Request, *, whole: bool = True) -> View:
+    async def _view(
+        self, request: Request, *, whole: bool = True, needs: Sequence[Need] | None = None
+    ) -> View:
         return await self.board.view(
             request.caller,
             session=request.session,
@@ -109,6 +112,7 @@ class Answers:
             params={k: request.params[k] for k in _PROTOCOL_PARAMS if k in request.params},
             request=request.context,
             whole=whole,
+            needs=needs,
         )
 
     # tools/list --------------------------------------------------------------------------------
@@ -183,9 +187,11 @@ class Answers:
         tool: Tool | None = None
         try:
             if meta_tool is not None:
+                checked = checked_arguments(meta_tool, arguments)
                 if not view.is_complete:
-                    view = replace(await self._view(request), caller=view.caller)
-                return await meta_tool.answer(view, checked_arguments(meta_tool, arguments))
+                    needs = meta_tool.needs(checked) if meta_tool.needs else None
+                    view = replace(await self._view(request, needs=needs), caller=view.caller)
+                return await meta_tool.answer(view, checked)
             tool = await self._addressed(request, view, name)
             if view.session is not None:
                 await view.session.used(tool.id)
@@ -200,7 +206,7 @@ class Answers:
         try:
             return resolve(view.catalog, name)
         except (ToolNotFound, AmbiguousName):
-            view = replace(await self._view(request), caller=view.caller)
+            view = replace(await self._view(request, needs=[Need(name)]), caller=view.caller)
         try:
             with told_of(view, name, request.params.get("arguments")):
                 return resolve(view.catalog, name)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.names import nearest_tools
+from pegboard.core.registry import Need
 from pegboard.core.tools import Tool
 from pegboard.errors import PegboardError
 from pegboard.faces import entries
@@ -59,6 +60,15 @@ ANSWERS: dict[str, Callable[[View, Mapping[str, Json]], JsonObject]] = {
     "tools/describe_batch": describe_batch,
     "tools/manifest": manifest,
 }
+
+
+def needs(params: Mapping[str, Json]) -> list[Need] | None:
+    """The tools that a request names; `None` where it is about all of them."""
+    given = [params[key] for key in ("tool_name", "name", "tool_names", "names") if key in params]
+    if not given:
+        return None
+    names = [name for one in given for name in (one if isinstance(one, list) else [one])]
+    return [Need(name) for name in names[:MOST_NAMES] if isinstance(name, str)]
 
 
 def _known(view: View, names: list[str]) -> list[Tool]:
