@@ -7,6 +7,8 @@ a module which only decorates functions imports in milliseconds.
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -21,6 +23,7 @@ from pegboard.core.policy import EVERYTHING, Policy
 from pegboard.core.registry import Need, Registry
 from pegboard.core.schema_cache import SchemaCache
 from pegboard.core.tools import Catalog, Category, Risk, Tool
+from pegboard.errors import ConfigError
 from pegboard.finding import Finding
 from pegboard.registering import CategoryHandle, F, Loader, Registering
 
@@ -343,10 +346,18 @@ class Pegboard:
     # Serving -----------------------------------------------------------------------------------
 
     def run(self, *, http: str | None = None) -> None:
-        """Serve until stopped: on standard input and output, or on `http="127.0.0.1:8000"`."""
+        """Serve until stopped: on standard input and output, or on `http="127.0.0.1:8000"`.
+
+        What is wrong with the board, its environment or the address is written to standard error,
+        and the process ends with status 3.
+        """
         from pegboard.server.serve import run
 
-        run(self, http=http)
+        try:
+            run(self, http=http)
+        except ConfigError as exc:
+            sys.stderr.write(f"error: {exc.message}\n")
+            raise SystemExit(3) from exc
 
     async def serve_stdio(self) -> None:
         """Serve one client on standard input and output."""
@@ -354,17 +365,23 @@ class Pegboard:
 
         await serve_stdio(self)
 
-    def asgi(self, host: str = "127.0.0.1", **page: Any) -> Starlette:
+    def asgi(
+        self, host: str = "127.0.0.1", *, environ: Mapping[str, str] | None = None, **page: Any
+    ) -> Starlette:
         """An ASGI application with `/mcp`, `/mcp/<face>` and the page at `/`.
 
         Args:
             host: The address that it will listen on; requests that name another are refused.
+            environ: Where `PEGBOARD_FACE` and `ALWAYS_AVAILABLE_TOOLS` are, if not in that of the
+                process.
             page: Fields of `pegboard.web.Panel` that differ from the usual, such as `identify`.
         """
         from pegboard.server.serve import http_app
         from pegboard.web import page_routes, panel_of
 
-        return http_app(self, *page_routes(panel_of(self, self.parts, **page)), host=host)
+        routes = page_routes(panel_of(self, self.parts, **page))
+        around = os.environ if environ is None else environ
+        return http_app(self, *routes, host=host, environ=around)
 
     @classmethod
     def from_catalog(cls, path: str | Path, **options: Any) -> Pegboard:

@@ -149,10 +149,13 @@ class GatewayBoard(Pegboard):
 
         await Serving(self._opening).on_stdio()
 
-    def asgi(self, host: str = "127.0.0.1", **page: Any) -> Starlette:
+    def asgi(
+        self, host: str = "127.0.0.1", *, environ: Mapping[str, str] | None = None, **page: Any
+    ) -> Starlette:
         from pegboard.gateway.http import gateway_app
 
-        return gateway_app(self._make_gateway(), host, **page)
+        around = self._opening.environ if environ is None else environ
+        return gateway_app(self._make_gateway(), host, environ=around, **page)
 
 
 def _in_thread(work: Callable[[], Awaitable[None]]) -> None:

@@ -34,7 +34,7 @@ def gateway_app(
     Args:
         gateway: Not running yet.
         host: The address that the application will listen on.
-        environ: Where `PEGBOARD_UNAUTHENTICATED` may be.
+        environ: Where `PEGBOARD_FACE` and `PEGBOARD_UNAUTHENTICATED` may be.
         page: Fields of `pegboard.web.Panel` that differ from the usual.
 
     Raises:
@@ -64,7 +64,9 @@ def gateway_app(
     if gateway.observing.metrics is not None:
         routes.append(Route("/metrics", _metrics_endpoint(gateway, auth)))
     stateless = allowed.legacy == "stateless"
-    app = asgi_app(build_server(gateway), guard, *routes, auth=auth, stateless=stateless)
+    app = asgi_app(
+        build_server(gateway, environ=environ), guard, *routes, auth=auth, stateless=stateless
+    )
     if not stateless:
         noted = Middleware(SessionNotes, store=gateway.store, replica=gateway.replicas.id)
         app.user_middleware.append(noted)

@@ -94,10 +94,11 @@ class Answers:
                 return None
 
     def _face(self, view: View) -> Face:
-        """The face of this caller: what configuration says, else what the request asks for."""
-        asked = view.options.face
-        if asked == "auto":
-            asked = view.caller.face or "auto"
+        """The face of this caller: what was asked for, else what configuration or code says.
+
+        A flag or the environment is asked before the request, so that operators have a way back.
+        """
+        asked = view.caller.face or view.options.face
         complete = view.constant is None and view.is_complete
         name = choose(asked, view.caller, view.listed, view.options, complete=complete)
         return BY_NAME[name]
