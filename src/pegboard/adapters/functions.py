@@ -44,7 +44,8 @@ class ToolKeywords(TypedDict, total=False):
     """What a model reads; else the docstring without its sections."""
     title: str | None
     examples: Sequence[Example | Mapping[str, Json]]
-    """Valid calls, checked when the board starts."""
+    """Valid calls, checked when the board starts. An invocation is a mapping of arguments, or the
+    text of a call: `search(query="x")`."""
     related: Sequence[str]
     """Names of tools that go with this one, checked when the board starts."""
     aliases: Sequence[str]
@@ -59,6 +60,8 @@ class ToolKeywords(TypedDict, total=False):
     meta: Mapping[str, Json]
     projection_root: str | None
     """The key of the result inside which `include_fields` starts."""
+    field_aliases: Mapping[str, str]
+    """Other names for keys of the result, as in `{"description": "task_description"}`."""
     timeout: float | None
     """Seconds after which a call is given up."""
 
@@ -82,6 +85,7 @@ class Registration:
     icons: Sequence[JsonObject] = ()
     meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
     projection_root: str | None = None
+    field_aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     timeout: float | None = None
 
 
@@ -122,6 +126,7 @@ class FunctionTools:
             meta=dict(given.meta),
             risk=risk_of(annotations) or "write",
             projection_root=given.projection_root,
+            field_aliases=dict(given.field_aliases),
             timeout=given.timeout,
         )
 

@@ -8,7 +8,7 @@ elsewhere) admits any path.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TypeAlias
 
 from pegboard.core.envelope import sole_content
@@ -62,6 +62,39 @@ def validate_fields(fields: Sequence[str], schema: Available, root: str | None =
             match for match, _, _ in process.extract(wrong[0], available, limit=3, score_cutoff=60)
         ]
         raise invalid_field(", ".join(wrong), available=available, nearest=nearest)
+
+
+def without_aliases(
+    fields: Sequence[str],
+    aliases: Mapping[str, str],
+    schema: JsonObject | None,
+    root: str | None = None,
+) -> tuple[str, ...]:
+    """The fields with aliases replaced by the keys that they stand for.
+
+    A field that the result has under its own name stays as it is.
+    """
+    if not aliases:
+        return tuple(fields)
+    return tuple(
+        field if _is_valid(field, schema, root) else _renamed(field, aliases) for field in fields
+    )
+
+
+def _is_valid(field: str, schema: JsonObject | None, root: str | None) -> bool:
+    try:
+        validate_fields((field,), schema, root)
+    except InvalidField:
+        return False
+    return True
+
+
+def _renamed(field: str, aliases: Mapping[str, str]) -> str:
+    try:
+        steps = parse_path(field)
+    except InvalidField:
+        return field  # whoever validates it says what is wrong
+    return join_path(aliases.get(step, step) if isinstance(step, str) else step for step in steps)
 
 
 def available_fields(schema: Available) -> list[str]:

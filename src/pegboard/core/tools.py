@@ -78,6 +78,8 @@ class Tool:
     meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
     risk: Risk = "write"
     projection_root: str | None = None
+    field_aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Other names by which callers may ask for keys of the result, with those keys."""
     timeout: float | None = None
 
     def __post_init__(self) -> None:

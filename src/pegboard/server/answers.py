@@ -127,6 +127,8 @@ class Answers:
             view = await self._view(request)
         if lazy == "bare":
             shown = entries.every_stub(view, bare=True)
+        elif lazy is False:
+            shown = entries.every_full(view, with_fields=True)
         else:
             shown = await face.entries(view)
         _tell_listed(view, face.name, len(shown), time.perf_counter() - began)

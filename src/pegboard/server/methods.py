@@ -97,7 +97,7 @@ def _partly(view: View, names: list[str]) -> tuple[list[tuple[str, Tool]], list[
 
 
 def _entry(view: View, tool: Tool) -> JsonObject:
-    return entries.full(view.catalog, tool)
+    return entries.full(view.catalog, tool, with_fields=True)
 
 
 def _schema(view: View, tool: Tool) -> JsonObject:
