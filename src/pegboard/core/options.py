@@ -37,8 +37,10 @@ class Options:
     """Seconds for which a modern client may keep `tools/list`."""
     session_cap: int = 40
     """Enabled tools of one `dynamic` session, beyond its pins."""
-    enabled_per_search: int = 20
+    enabled_per_search: int = 5
     """Tools that one search of a `dynamic` session enables."""
+    category_tokens: int = 4_000
+    """A search for a whole category enables all of it where its tools cost at most so much."""
     dispatch_risk: Literal["allow", "refuse", "read-only"] = "allow"
     """What `tools_dispatch` may call: all, all but destructive, or only read-only tools."""
     max_parallel: int = 16
