@@ -73,7 +73,11 @@ class Pegboard:
         self.instructions = instructions
         self.version = version
         self.options = make_options(face=face, pins=tuple(pins), risk=risk, **options)
-        self.schema_cache = SchemaCache(time.monotonic)
+        self.schema_cache = SchemaCache(
+            time.monotonic,
+            capacity=self.options.schema_cache_size,
+            ttl=self.options.schema_cache_ttl,
+        )
         self._registry = Registry(time.monotonic)
         self.policy = policy
         """Who may see and call what; may be replaced at any time."""

@@ -1,4 +1,4 @@
-"""The third earlier system: a search for a category enables all of it, any other search a few tools.
+"""The third earlier system: a search for a category enables all of it, any other a few tools.
 
 Theirs: `search_tools` scores by category too, and what it enables is paid for with the next list.
 """

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
+from pegboard.adapters.plain_schemas import plain_schemas, sdk_is_imported
 from pegboard.core.calls import Call, CallResult
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.schema_cache import SchemaCache
@@ -169,12 +170,14 @@ class _Function:
 
     @property
     def schemas(self) -> Schemas:
-        tool = self.sdk_tool
-        schema = root_object({k: v for k, v in tool.parameters.items() if k != "title"})
+        made = None if sdk_is_imported() else plain_schemas(self.fn)
+        if made is None:
+            made = Schemas(self.sdk_tool.parameters, self.sdk_tool.output_schema)
+        schema = root_object({k: v for k, v in made.input.items() if k != "title"})
         properties: JsonObject = {
             name: self._described(name, prop) for name, prop in schema.get("properties", {}).items()
         }
-        return Schemas({**schema, "properties": properties}, tool.output_schema)
+        return Schemas({**schema, "properties": properties}, made.output)
 
     def _described(self, name: str, schema: JsonObject) -> JsonObject:
         # pydantic titles every parameter with its own name, which tells a model nothing.
