@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from pegboard.adapters.functions import FunctionTools, ToolKeywords
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pegboard.embed.finder import Finder
     from pegboard.faces.face import Asked, View
     from pegboard.ports import Embedder, Handler, Layer, Source
+    from pegboard.server.operations import Operations
     from pegboard.wiring import Parts
 
 
@@ -83,6 +85,8 @@ class Pegboard:
         """Who may see and call what; may be replaced at any time."""
         self.is_served = False
         """Whether clients are served: then vectors are made behind the answers."""
+        self.operations: Operations | None = None
+        """Its rollout and metrics, once it is served."""
         self.embedder = embedder
         self.folder: Path | None = None
         """Where vectors and indexes are kept; `None` for the usual place. Set it before use."""
@@ -345,7 +349,9 @@ class Pegboard:
         """The board as one caller sees it on one request; `whole` runs pending loaders."""
         from pegboard.viewing import view_of
 
-        return await view_of(self, self._registry, self._finding, caller, asked)
+        view = await view_of(self, self._registry, self._finding, caller, asked)
+        face = self.operations.rollouts.face_for(caller) if self.operations is not None else None
+        return view if face is None else replace(view, options=replace(view.options, face=face))
 
     # Serving -----------------------------------------------------------------------------------
 
@@ -372,7 +378,9 @@ class Pegboard:
     def asgi(
         self, host: str = "127.0.0.1", *, environ: Mapping[str, str] | None = None, **page: Any
     ) -> Starlette:
-        """An ASGI application with `/mcp`, `/mcp/<face>` and the page at `/`.
+        """An ASGI application with `/mcp`, `/mcp/<face>`, the page at `/`, and what operators need.
+
+        That is `/health`, `/ready`, with `metrics=True` also `/metrics`, and a rollout on the page.
 
         Args:
             host: The address that it will listen on; requests that name another are refused.
@@ -380,10 +388,15 @@ class Pegboard:
                 process.
             page: Fields of `pegboard.web.Panel` that differ from the usual, such as `identify`.
         """
+        from pegboard.server.operations import Operations
         from pegboard.server.serve import http_app
+        from pegboard.store.fallback import strict
         from pegboard.web import page_routes, panel_of
+        from pegboard.web.rollout import rollout_section
 
-        routes = page_routes(panel_of(self, self.parts, **page))
+        operations = Operations.of(self)
+        page = {"sections": (rollout_section(strict(self.parts.store)),), **page}
+        routes = [*page_routes(panel_of(self, self.parts, **page)), *operations.routes()]
         around = os.environ if environ is None else environ
         return http_app(self, *routes, host=host, environ=around)
 

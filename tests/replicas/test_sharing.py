@@ -12,9 +12,9 @@ from tests.real_redis import RedisServer
 from tests.replicas.world import Replica, World, message
 
 from pegboard.core.rollout import Rollout
-from pegboard.gateway import rollouts
 from pegboard.gateway.locks import StoreLocks
 from pegboard.gateway.switches import Switches
+from pegboard.observe import rollouts
 from pegboard.ports import Store
 from pegboard.store.redis import RedisStore
 

@@ -79,6 +79,8 @@ class Options:
     """Read-only tools whose results may be kept, by globs over names, with seconds for which."""
     tokenizer: str = "o200k_base"
     """What tokens are counted by."""
+    metrics: bool = False
+    """Whether a board that is served over HTTP has Prometheus figures at `/metrics`."""
     schema_cache_size: int = 1_024
     """Generated schemas that a board holds at most; the least recently used go first."""
     schema_cache_ttl: float = 300.0

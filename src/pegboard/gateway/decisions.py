@@ -12,9 +12,9 @@ import anyio
 
 from pegboard.config import Configuration
 from pegboard.core.tools import Tool
-from pegboard.gateway.rollouts import Rollouts, Told
 from pegboard.gateway.switches import Switches
 from pegboard.gateway.trust import trust_of
+from pegboard.observe.rollouts import Rollouts, Told
 from pegboard.ports import Store
 
 

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from pegboard.core.json import JsonObject
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.governing import CurrentKeys, auth_of
 from pegboard.gateway.page import gateway_panel, known_to
 from pegboard.gateway.server import build_server
 from pegboard.server.auth import Auth, refuse_exposure
 from pegboard.server.guard import Guard
+from pegboard.server.operations import metrics_endpoint, probes
 from pegboard.server.serve import asgi_app
 from pegboard.server.sessions import SessionNotes
 from pegboard.web import page_routes
-
-METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def gateway_app(
@@ -45,22 +44,20 @@ def gateway_app(
     refuse_exposure(host, auth, environ, allowed=allowed.unauthenticated)
     guard = Guard.bound_to(host, hosts=allowed.allowed_hosts, origins=allowed.allowed_origins)
 
-    async def health(request: Any) -> JSONResponse:
-        return JSONResponse({"status": "ok"})
-
-    async def ready(request: Any) -> JSONResponse:
-        state: dict[str, Any] = {"ready": gateway.is_ready}
-        if auth is None:  # else nobody has been asked who they are: servers are not named
-            state["tools"] = len(gateway.board.known_catalog)
-            state["pending"] = sorted(gateway.pending)
-            state["unavailable"] = sorted(gateway.failures)
-            state["in_flight"] = len(gateway.work)
-        return JSONResponse(state, status_code=200 if gateway.is_ready else 503)
+    def state() -> tuple[bool, JsonObject]:
+        if auth is not None:  # nobody has been asked who they are: servers are not named
+            return gateway.is_ready, {}
+        return gateway.is_ready, {
+            "tools": len(gateway.board.known_catalog),
+            "pending": sorted(gateway.pending),
+            "unavailable": sorted(gateway.failures),
+            "in_flight": len(gateway.work),
+        }
 
     if auth is not None:
         page = {"identify": known_to(auth, allowed), **page}
     shown = page_routes(gateway_panel(gateway, **page))
-    routes = [*shown, Route("/health", health), Route("/ready", ready)]
+    routes = [*shown, *probes(state)]
     if gateway.observing.metrics is not None:
         routes.append(Route("/metrics", _metrics_endpoint(gateway, auth)))
     stateless = allowed.legacy == "stateless"
@@ -91,22 +88,8 @@ def _current_auth(gateway: Gateway) -> Auth | None:
 
 
 def _metrics_endpoint(gateway: Gateway, auth: Auth | None) -> Any:
-    expose = gateway.observing.metrics
-    assert expose is not None
-
-    async def metrics(scope: Any, receive: Any, send: Any) -> None:
-        await Response(expose(), media_type=METRICS_TYPE)(scope, receive, send)
-
-    # An instance, because Starlette takes a plain function for one of a request.
-    endpoint = _Asgi(metrics)
+    assert gateway.observing.metrics is not None
+    endpoint = metrics_endpoint(gateway.observing.metrics)
     if auth is None or gateway.configuration.settings.observe.metrics == "open":
         return endpoint
     return auth.required(endpoint)
-
-
-class _Asgi:
-    def __init__(self, app: Callable[[Any, Any, Any], Awaitable[None]]) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await self._app(scope, receive, send)

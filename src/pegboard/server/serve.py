@@ -25,6 +25,7 @@ from pegboard.server.changes import ListChanges
 from pegboard.server.environment import check_pins, forced_face, pins_from
 from pegboard.server.guard import Guard, GuardMiddleware
 from pegboard.server.middleware import OURS, PegboardMiddleware
+from pegboard.server.operations import Operations
 from pegboard.server.stdio import serve_on_stdio
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def build_server(board: Pegboard, *, environ: Mapping[str, str] = os.environ) ->
     check_pins(environ, board.find)
     board.check()
     changes = ListChanges()
-    server = make_server(board, changes, ListenHandler(changes.bus))
+    operations = Operations.of(board)
+    server = make_server(board, changes, ListenHandler(changes.bus), operations)
     install(board, server, board.parts.store, environ, changes=changes)
     sdk.offer(server, lambda: kept_results(board.options))
     return server
@@ -57,13 +59,21 @@ def kept_results(options: Options) -> JsonObject:
     return {} if options.spill_tokens is None else {"resources": {}}
 
 
-def make_server(board: Pegboard, changes: ListChanges, listen: Listen) -> Server[Any]:
-    """A low-level server of a board's name that tells clients of changes; it answers nothing."""
+def make_server(
+    board: Pegboard, changes: ListChanges, listen: Listen, operations: Operations | None = None
+) -> Server[Any]:
+    """A low-level server of a board's name that tells clients of changes; it answers nothing.
+
+    `operations` are followed while it runs; a gateway follows its own.
+    """
 
     @asynccontextmanager
     async def lifespan(server: Server[Any]) -> AsyncGenerator[JsonObject]:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(changes.watch, board.on_change)
+            if operations is not None:
+                await operations.load()
+                tasks.start_soon(operations.follow)
             board.is_served = True
             yield {}
             tasks.cancel_scope.cancel()
