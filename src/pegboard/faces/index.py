@@ -158,6 +158,8 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
         shape["output_fields"] = list(tool.output_fields)
     if tool.deprecated:
         shape["deprecated"] = tool.deprecated
+    if not tool.enabled:
+        shape["enabled"] = False
     return view.reply_json(shape)
 
 

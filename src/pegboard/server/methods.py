@@ -18,7 +18,10 @@ MANIFEST_PAGE = 500
 
 
 def describe(view: View, params: Mapping[str, Json]) -> JsonObject:
-    """Full definitions by name: `name`, `names`, or the earlier systems' `tool_name`."""
+    """Full definitions by name: `name`, `names`, or the earlier systems' `tool_name`.
+
+    `names` takes at most 200 names; more are refused with `data.maxNames`.
+    """
     if "tool_name" in params:
         name = _one_name(params["tool_name"], "tool_name")
         tool = _known(view, [name])[0]
@@ -33,7 +36,10 @@ def describe(view: View, params: Mapping[str, Json]) -> JsonObject:
 
 
 def describe_batch(view: View, params: Mapping[str, Json]) -> JsonObject:
-    """What can be described, in order, and what is missing; never fails as a whole."""
+    """What can be described, in order, and what is missing; an unknown name fails no other.
+
+    It takes at most 200 names; more are refused with `data.maxNames`.
+    """
     names = _names(params, "tool_names" if "tool_names" in params else "names")
     found, missing = _partly(view, names)
     return {
