@@ -92,7 +92,8 @@ class Registering:
 
     def _accepted(self, tool: Tool) -> Tool:
         """The tool with its examples read and the risk that rules give it."""
-        if not all(isinstance(e.invocation, Mapping) for e in tool.examples):
+        invocations: list[Any] = [example.invocation for example in tool.examples]
+        if not all(isinstance(given, Mapping) for given in invocations):
             from pegboard.core.validation import with_read_examples  # it takes long to import
 
             tool = with_read_examples(tool)

@@ -48,9 +48,9 @@ def double(number: int) -> int:
     return 2 * number
 
 
-PAIR = {"category": "c07", "tool": "report_07"}
-DECORATED = {"category": "plain", "tool": "double"}
-DAY = {"day": "Monday"}
+PAIR: dict[str, Any] = {"category": "c07", "tool": "report_07"}
+DECORATED: dict[str, Any] = {"category": "plain", "tool": "double"}
+DAY: dict[str, Any] = {"day": "Monday"}
 
 
 @in_both_eras

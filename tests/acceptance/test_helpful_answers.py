@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.acceptance.support import ask, call, in_both_eras, play, tracker_board
 from tests.conformance.clients import Era
@@ -13,19 +15,21 @@ from pegboard import Pegboard, ToolNotFound
 def test_a_tool_that_is_switched_off_is_marked_where_it_is_described(era: Era) -> None:
     board = tracker_board()
     board.disable("issues.delete_issue")
-    names = {"off": "delete_issue", "on": "get_issue"}
-    steps = {key: call("get_tool_description", tool_name=name) for key, name in names.items()}
+    steps = {
+        "off": call("get_tool_description", tool_name="delete_issue"),
+        "on": call("get_tool_description", tool_name="get_issue"),
+    }
     told = play(board, era, steps, face="index")
     assert told["off"].json["enabled"] is False
     assert "enabled" not in told["on"].json
-    pair = {"category": "issues", "tool": "delete_issue"}
+    pair: dict[str, Any] = {"category": "issues", "tool": "delete_issue"}
     schema = play(board, era, {"s": call("tools_get_schema", **pair)}, face="hierarchy")["s"]
     assert schema.json["schema"]["enabled"] is False
 
 
 @in_both_eras
 def test_a_wrong_category_for_a_real_tool_is_answered_with_the_right_one(era: Era) -> None:
-    wrong = {"category": "projects", "tool": "get_issue"}
+    wrong: dict[str, Any] = {"category": "projects", "tool": "get_issue"}
     told = play(
         tracker_board(),
         era,

@@ -187,6 +187,6 @@ def test_the_cache_has_the_capacity_and_the_time_that_a_board_gives_it() -> None
 
 
 @pytest.mark.parametrize("wrong", [{"schema_cache_size": 0}, {"schema_cache_ttl": 0}])
-def test_a_cache_that_keeps_nothing_is_refused(wrong: dict[str, int]) -> None:
+def test_a_cache_that_keeps_nothing_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         Pegboard("none", **wrong)

@@ -24,7 +24,7 @@ _ANYTHING: JsonObject = {"additionalProperties": True}
 _MAX_BRANCHES = 1_000
 
 
-Available: TypeAlias = "JsonObject | Sequence[str] | None"
+Available: TypeAlias = "JsonObject | Sequence[str] | Set[str] | None"
 """What fields there are: an output schema, a list of paths, or `None` where nothing is known."""
 
 
@@ -43,7 +43,7 @@ def validate_fields(fields: Sequence[str], schema: Available, root: str | None =
     """
     asked = parse_fields(fields) if isinstance(fields, str) else tuple(fields)
     if schema is not None and not isinstance(schema, dict):
-        schema = _paths(schema)
+        schema = _names(schema)
     paths = [_parsed(field, schema) for field in asked]
     if not paths or schema is None:
         return
@@ -102,7 +102,7 @@ def available_fields(schema: Available) -> list[str]:
     return list(output_fields(schema)) if isinstance(schema, dict) else list(schema or ())
 
 
-def _paths(given: Json) -> tuple[str, ...]:
+def _names(given: Json) -> tuple[str, ...]:
     if isinstance(given, Sequence | Set) and not isinstance(given, str | bytes):
         return tuple(given)
     raise TypeError(
