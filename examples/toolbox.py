@@ -56,6 +56,8 @@ class Metadata(TypedDict):
     related: NotRequired[Sequence[str]]
     aliases: NotRequired[Sequence[str]]
     tags: NotRequired[Sequence[str]]
+    projection_root: NotRequired[str]
+    field_aliases: NotRequired[Mapping[str, str]]
     deprecated: NotRequired[str]
 
 

@@ -12,6 +12,7 @@ from pegboard import Example
 from ..database import Database, Record, Refused
 from ..toolbox import ADDS, READS, SETS, Toolbox
 from .episode import (
+    FIELD_ALIASES,
     Complexity,
     Episode,
     NewStep,
@@ -77,6 +78,8 @@ class Completed(Record):
 @batch.tool(
     summary="Read several episodes by id",
     annotations=READS,
+    projection_root="episodes",
+    field_aliases=FIELD_ALIASES,
     related=("get_episode", "list_episodes"),
     examples=[Example("Two of them", {"episode_ids": ["ep-0001", "ep-0002"]})],
 )

@@ -24,6 +24,9 @@ Outcome: TypeAlias = Literal["success", "partial_success", "failure"]
 PatternKind: TypeAlias = Literal["tool_sequence", "error_recovery"]
 RelationshipKind: TypeAlias = Literal["follows", "depends_on", "similar_to", "supersedes"]
 
+FIELD_ALIASES = {"description": "task_description"}
+"""Episodes have the description of a task, and callers ask for a description."""
+
 EpisodeId: TypeAlias = Annotated[str, Field(description="Id of the episode, such as ep-0001.")]
 
 

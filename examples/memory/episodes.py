@@ -12,6 +12,7 @@ from pegboard import Example
 from ..database import Database, Record, Refused, changed, unknown
 from ..toolbox import ADDS, READS, REMOVES, SETS, Toolbox
 from .episode import (
+    FIELD_ALIASES,
     Artifact,
     Complexity,
     EpisodeAnswer,
@@ -58,6 +59,7 @@ class Tags(Record):
 @episodes.tool(
     summary="Begin an episode: remember a task that is being worked on",
     annotations=ADDS,
+    field_aliases=FIELD_ALIASES,
     aliases=("start task", "remember"),
     related=("add_episode_step", "complete_episode"),
     examples=[
@@ -119,6 +121,7 @@ def create_episode(
 @episodes.tool(
     summary="Show one episode whole, with steps, patterns and reflection",
     annotations=READS,
+    field_aliases=FIELD_ALIASES,
     related=("query_memory", "bulk_episodes"),
     examples=[Example("By id", {"episode_id": "ep-0001"})],
 )
@@ -133,6 +136,7 @@ def get_episode(db: Database, episode_id: EpisodeId) -> EpisodeAnswer:
 @episodes.tool(
     summary="Recall the episode that fits a task best",
     annotations=READS,
+    field_aliases=FIELD_ALIASES,
     aliases=("remember", "search memory", "have we done this before"),
     related=("recommend_patterns", "find_similar_episodes", "list_episodes"),
     examples=[
@@ -172,6 +176,7 @@ def query_memory(
 @episodes.tool(
     summary="List episodes in brief, newest first, by domain, type or outcome",
     annotations=READS,
+    field_aliases=FIELD_ALIASES,
     examples=[Example("What went wrong", {"outcome_type": "failure"})],
 )
 def list_episodes(
@@ -216,6 +221,7 @@ def list_episodes(
 @episodes.tool(
     summary="Correct the description or labels of an episode",
     annotations=SETS,
+    field_aliases=FIELD_ALIASES,
 )
 def update_episode(
     db: Database,
@@ -298,6 +304,7 @@ def add_episode_step(
 @episodes.tool(
     summary="Complete an episode with its outcome and what was learned",
     annotations=SETS,
+    field_aliases=FIELD_ALIASES,
     aliases=("finish task",),
     related=("batch_complete_episodes", "analyze_patterns"),
     examples=[

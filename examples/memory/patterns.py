@@ -85,6 +85,7 @@ class Analysis(Record):
 @patterns.tool(
     summary="Mine completed episodes for sequences and recoveries that work",
     annotations=READS,
+    projection_root="patterns",
     aliases=("what works", "lessons learned"),
     related=("recommend_patterns", "advanced_pattern_analysis"),
     examples=[Example("In debugging", {"task_type": "debugging", "min_occurrences": 2})],

@@ -6,6 +6,7 @@ passed on to them as it came. Nothing of the server itself is changed but its mi
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections import OrderedDict
@@ -32,10 +33,13 @@ from pegboard.errors import ConfigError
 from pegboard.faces.face import Asked, View
 from pegboard.ports import Store
 from pegboard.server import sdk
+from pegboard.server.environment import pins_from
 from pegboard.server.middleware import PegboardMiddleware
-from pegboard.server.serve import install, kept_results, pins_from
+from pegboard.server.serve import install, kept_results
 from pegboard.store.memory import MemoryStore
 from pegboard.wiring import Parts, fan_out, pipeline, resource_reader, result_reader
+
+logger = logging.getLogger(__name__)
 
 S = TypeVar("S")
 
@@ -167,6 +171,7 @@ class AttachedBoard:
             listing = self._listings[principal] = _Listing(
                 entries, _catalog(entries), now, Finder(self._meanings, self._kept)
             )
+            self._warn_of_pins(principal, listing.catalog)
             if len(self._listings) > MOST_LISTINGS:
                 self._listings.popitem(last=False)
         elif now - listing.listed_at >= FRESH_FOR:
@@ -176,6 +181,12 @@ class AttachedBoard:
             listing.listed_at = now
         self._listings.move_to_end(principal)
         return listing
+
+    def _warn_of_pins(self, principal: str, catalog: Catalog) -> None:
+        """Log the pins that name no tool: what the server lists is not known any earlier."""
+        unknown = [name for name in self.options.pins if not catalog.matching(name)]
+        if unknown and principal == LOCAL.principal:  # else they may be hidden from this one
+            logger.warning("These pins name no tool: %s.", ", ".join(unknown))
 
     async def _call(self, call: Call) -> CallResult:
         ctx, call_next = _behind.get()

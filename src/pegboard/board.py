@@ -7,8 +7,11 @@ a module which only decorates functions imports in milliseconds.
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from pegboard.adapters.functions import FunctionTools, ToolKeywords
@@ -18,10 +21,10 @@ from pegboard.core.json import JsonObject
 from pegboard.core.names import resolve
 from pegboard.core.options import Options, make_options
 from pegboard.core.policy import EVERYTHING, Policy
-from pegboard.core.registry import Registry
+from pegboard.core.registry import Need, Registry
 from pegboard.core.schema_cache import SchemaCache
 from pegboard.core.tools import Catalog, Category, Risk, Tool
-from pegboard.errors import ToolNotFound
+from pegboard.errors import ConfigError
 from pegboard.finding import Finding
 from pegboard.registering import CategoryHandle, F, Loader, Registering
 
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from pegboard.embed.finder import Finder
     from pegboard.faces.face import Asked, View
     from pegboard.ports import Embedder, Handler, Layer, Source
+    from pegboard.server.operations import Operations
     from pegboard.wiring import Parts
 
 
@@ -71,12 +75,18 @@ class Pegboard:
         self.instructions = instructions
         self.version = version
         self.options = make_options(face=face, pins=tuple(pins), risk=risk, **options)
-        self.schema_cache = SchemaCache(time.monotonic)
+        self.schema_cache = SchemaCache(
+            time.monotonic,
+            capacity=self.options.schema_cache_size,
+            ttl=self.options.schema_cache_ttl,
+        )
         self._registry = Registry(time.monotonic)
         self.policy = policy
         """Who may see and call what; may be replaced at any time."""
         self.is_served = False
         """Whether clients are served: then vectors are made behind the answers."""
+        self.operations: Operations | None = None
+        """Its rollout and metrics, once it is served."""
         self.embedder = embedder
         self.folder: Path | None = None
         """Where vectors and indexes are kept; `None` for the usual place. Set it before use."""
@@ -197,13 +207,17 @@ class Pegboard:
         return [self.find(name) for name in names]
 
     def find(self, name: str) -> Tool:
-        """The tool of one name; runs loaders only when no loaded tool has it."""
-        try:
-            return resolve(self._registry.snapshot(), name)
-        except ToolNotFound:
-            if not self._registry.unloaded:
-                raise
-        return resolve(self.catalog, name)
+        """The tool of one name; runs no loader but the one of the category that it names.
+
+        All run only for a bare name that no loaded tool has.
+        """
+        if not self.known_catalog.matching(name):
+            self.load_named(name)
+        return resolve(self.known_catalog, name)
+
+    def load_named(self, name: str, caller: Caller = LOCAL) -> None:
+        """Run the loaders that may give the caller a tool of this name."""
+        self._registry.load_for([Need(name)], lambda whole: self.policy.visible(whole, caller))
 
     def search(
         self,
@@ -335,15 +349,25 @@ class Pegboard:
         """The board as one caller sees it on one request; `whole` runs pending loaders."""
         from pegboard.viewing import view_of
 
-        return await view_of(self, self._registry, self._finding, caller, asked)
+        view = await view_of(self, self._registry, self._finding, caller, asked)
+        face = self.operations.rollouts.face_for(caller) if self.operations is not None else None
+        return view if face is None else replace(view, options=replace(view.options, face=face))
 
     # Serving -----------------------------------------------------------------------------------
 
     def run(self, *, http: str | None = None) -> None:
-        """Serve until stopped: on standard input and output, or on `http="127.0.0.1:8000"`."""
+        """Serve until stopped: on standard input and output, or on `http="127.0.0.1:8000"`.
+
+        What is wrong with the board, its environment or the address is written to standard error,
+        and the process ends with status 3.
+        """
         from pegboard.server.serve import run
 
-        run(self, http=http)
+        try:
+            run(self, http=http)
+        except ConfigError as exc:
+            sys.stderr.write(f"error: {exc.message}\n")
+            raise SystemExit(3) from exc
 
     async def serve_stdio(self) -> None:
         """Serve one client on standard input and output."""
@@ -351,17 +375,30 @@ class Pegboard:
 
         await serve_stdio(self)
 
-    def asgi(self, host: str = "127.0.0.1", **page: Any) -> Starlette:
-        """An ASGI application with `/mcp`, `/mcp/<face>` and the page at `/`.
+    def asgi(
+        self, host: str = "127.0.0.1", *, environ: Mapping[str, str] | None = None, **page: Any
+    ) -> Starlette:
+        """An ASGI application with `/mcp`, `/mcp/<face>`, the page at `/`, and what operators need.
+
+        That is `/health`, `/ready`, with `metrics=True` also `/metrics`, and a rollout on the page.
 
         Args:
             host: The address that it will listen on; requests that name another are refused.
+            environ: Where `PEGBOARD_FACE` and `ALWAYS_AVAILABLE_TOOLS` are, if not in that of the
+                process.
             page: Fields of `pegboard.web.Panel` that differ from the usual, such as `identify`.
         """
+        from pegboard.server.operations import Operations
         from pegboard.server.serve import http_app
+        from pegboard.store.fallback import strict
         from pegboard.web import page_routes, panel_of
+        from pegboard.web.rollout import rollout_section
 
-        return http_app(self, *page_routes(panel_of(self, self.parts, **page)), host=host)
+        operations = Operations.of(self)
+        page = {"sections": (rollout_section(strict(self.parts.store)),), **page}
+        routes = [*page_routes(panel_of(self, self.parts, **page)), *operations.routes()]
+        around = os.environ if environ is None else environ
+        return http_app(self, *routes, host=host, environ=around)
 
     @classmethod
     def from_catalog(cls, path: str | Path, **options: Any) -> Pegboard:

@@ -34,6 +34,8 @@ class Called(Protocol):
 
     def find(self, name: str) -> Tool: ...
 
+    def load_named(self, name: str, caller: Caller = ...) -> None: ...
+
     async def run_call(self, call: Call) -> CallResult: ...
 
 
@@ -88,7 +90,8 @@ class Calling:
         try:
             return resolve(visible(self._board.known_catalog, caller), name)
         except ToolNotFound:
-            return resolve(visible(self._board.catalog, caller), name)
+            self._board.load_named(name, caller)
+        return resolve(visible(self._board.known_catalog, caller), name)
 
     async def call_many(
         self,

@@ -53,7 +53,7 @@ class Registering:
     def add(self, tool: Tool) -> Tool:
         """Take one tool, and give it as it is registered."""
         self.has_own = True
-        return self._registry.add(self._with_risk(tool))
+        return self._registry.add(self._accepted(tool))
 
     def load(self, category: str, loader: Loader, description: str) -> None:
         """Take what gives the tools or functions of a category, to be run on first use."""
@@ -66,7 +66,7 @@ class Registering:
 
     def mount(self, tools: Iterable[Tool], pending: Iterable[str]) -> None:
         """Take these as all tools of all servers."""
-        self._registry.mount([self._with_risk(tool) for tool in tools], pending)
+        self._registry.mount([self._accepted(tool) for tool in tools], pending)
 
     def check(self, pins: Iterable[str], find: Callable[[str], Tool]) -> None:
         """Look over what is registered: related tools, pins, examples.
@@ -87,8 +87,17 @@ class Registering:
 
     def _as_tool(self, item: Tool | Function, category: str) -> Tool:
         if isinstance(item, Tool):
-            return self._with_risk(replace(item, category=item.category or category))
-        return self._with_risk(self._functions.make(item, Registration(category=category)))
+            return self._accepted(replace(item, category=item.category or category))
+        return self._accepted(self._functions.make(item, Registration(category=category)))
+
+    def _accepted(self, tool: Tool) -> Tool:
+        """The tool with its examples read and the risk that rules give it."""
+        invocations: list[Any] = [example.invocation for example in tool.examples]
+        if not all(isinstance(given, Mapping) for given in invocations):
+            from pegboard.core.validation import with_read_examples  # it takes long to import
+
+            tool = with_read_examples(tool)
+        return self._with_risk(tool)
 
     def _with_risk(self, tool: Tool) -> Tool:
         """Configured rules win over what a tool says of itself."""

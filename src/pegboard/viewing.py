@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Protocol
 
 from anyio import to_thread
@@ -10,6 +11,7 @@ from pegboard.core.calls import Caller
 from pegboard.core.options import Options
 from pegboard.core.policy import Policy
 from pegboard.core.registry import Registry
+from pegboard.core.tools import Catalog
 from pegboard.faces.face import Asked, View
 from pegboard.finding import Finding
 from pegboard.ports import Handler
@@ -33,8 +35,7 @@ async def view_of(
     board: Viewed, registry: Registry, finding: Finding, caller: Caller, asked: Asked
 ) -> View:
     """What the caller may see and do on one request."""
-    is_whole = asked.get("whole", True)
-    notes = await _load(registry, board.policy, caller) if is_whole and registry.unloaded else ()
+    notes = await _load(registry, board.policy, caller, asked)
     options, parts, dispatch = board.options, board.parts, board.dispatch
     seen = board.policy.visible(registry.snapshot(), caller)
     constant = registry.without_loaded()
@@ -59,8 +60,22 @@ async def view_of(
     )
 
 
-async def _load(registry: Registry, policy: Policy, caller: Caller) -> tuple[str, ...]:
-    """Run the loaders; why some could not, as far as the caller may know of what they load."""
-    failures = await to_thread.run_sync(registry.load_all)
+async def _load(
+    registry: Registry, policy: Policy, caller: Caller, asked: Asked
+) -> tuple[str, ...]:
+    """Run the loaders that are needed; why some could not, as far as the caller may know of it."""
+    needs = asked.get("needs")
+
+    def seen(whole: Catalog) -> Catalog:
+        return policy.visible(whole, caller)
+
+    if needs is None:
+        unloaded = registry.unloaded if asked.get("whole", True) else ()
+    else:
+        unloaded = registry.unloaded_for(needs, seen)
+    if not unloaded:
+        return ()
+    work = registry.load_all if needs is None else partial(registry.load_for, needs, seen)
+    failures = await to_thread.run_sync(work)
     grant = policy.grant(caller)
     return tuple(why for name, why in failures.items() if grant.allows_group(name))

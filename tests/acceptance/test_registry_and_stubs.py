@@ -5,6 +5,7 @@ Theirs: `ToolRegistry`, `ToolLoader`, `ToolStub`, `SchemaCache`, `tools/describe
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from tests.acceptance.support import (
 )
 from tests.conformance.clients import Era, Transcript
 
-from pegboard import Pegboard, ToolNotFound
+from pegboard import ConfigError, Pegboard, ToolNotFound
 from pegboard.tokens import count_tokens
 
 STUB_TOKENS = 40
@@ -166,3 +167,26 @@ def test_the_whole_way_works_on_standard_input_and_output(on_stdio: Transcript) 
     assert "health_check" in on_stdio["list"].names
     assert on_stdio["describe"].ok["tools"][0]["outputSchema"]["properties"]
     assert on_stdio["call"].ok["structuredContent"]["status"]
+
+
+def test_the_cache_has_the_capacity_and_the_time_that_a_board_gives_it() -> None:
+    usual = Pegboard("usual").schema_cache.stats()
+    assert (usual.capacity, usual.ttl) == (1_024, 300.0)
+    board = Pegboard("small", schema_cache_size=2, schema_cache_ttl=0.001)
+    for number in range(3):
+        board.tool(name=f"tool_{number}")(memory_board)
+    for tool in board.tools():
+        assert tool.input_schema
+    full = board.schema_cache.stats()
+    assert (full.size, full.capacity, full.ttl) == (2, 2, 0.001)
+    until = time.monotonic() + 5
+    while board.schema_cache.purge_expired() == 0:
+        assert time.monotonic() < until
+    assert board.describe("tool_2")[0].input_schema
+    assert board.schema_cache.stats().misses == full.misses + 1
+
+
+@pytest.mark.parametrize("wrong", [{"schema_cache_size": 0}, {"schema_cache_ttl": 0}])
+def test_a_cache_that_keeps_nothing_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        Pegboard("none", **wrong)

@@ -140,9 +140,25 @@ def test_a_field_that_some_elements_have_is_not_missing():
     assert project_report([{"a": 1}, {"b": 2}], ["a"]).missing == ()
 
 
-@pytest.mark.parametrize("value", ["prose", 7, None, True])
-def test_what_is_no_container_stays_as_it_is(value: Any):
-    assert project(value, ["a"]) is value
+@pytest.mark.parametrize("value", ["prose", 42, None, True, [1, 2], [[1], ["a"]], [None]])
+def test_no_fields_can_be_taken_of_what_is_no_object(value: Any):
+    with pytest.raises(InvalidField, match=r"Invalid field: id\. Fields are taken from an object"):
+        project(value, ["id"])
+    assert project(value, []) == value
+
+
+@pytest.mark.parametrize("value", ["prose", 42, None, True, [1, 2]])
+def test_the_result_of_a_call_that_ran_stays_what_it_is(value: Any):
+    assert project_report(value, ["id"]).value in (value, [])
+
+
+@pytest.mark.parametrize("value", [[], [[]], {}, [{}], {"items": []}])
+def test_what_could_hold_objects_and_is_empty_is_no_mistake(value: Any):
+    assert project(value, ["id"]) == value
+
+
+def test_fields_in_one_text_are_not_taken_letter_by_letter():
+    assert project({"id": 1, "i": 2, "d": 3, "x": 4}, "id, x") == {"id": 1, "x": 4}
 
 
 @pytest.mark.parametrize("path", ["a..b", "items[0].id", ""])
@@ -194,19 +210,19 @@ def test_a_wildcard_at_the_root_is_the_identity(value: dict[str, Any]):
 
 @given(values, fields)
 def test_projecting_twice_is_projecting_once(value: Any, asked: list[str]):
-    once = project(value, asked)
-    assert project(once, asked) == once
+    once = project_report(value, asked).value
+    assert project_report(once, asked).value == once
 
 
 @given(values, fields)
 def test_projection_never_invents_data(value: Any, asked: list[str]):
-    assert is_part_of(project(value, asked), value)
+    assert is_part_of(project_report(value, asked).value, value)
 
 
 @given(values, fields)
 def test_projection_leaves_the_value_alone(value: Any, asked: list[str]):
     before = repr(value)
-    project(value, asked)
+    project_report(value, asked)
     assert repr(value) == before
 
 

@@ -31,7 +31,7 @@ def accepted(schema: Any, *fields: str, root: str | None = None) -> bool:
     return True
 
 
-def refused(schema: dict[str, Any] | None, *fields: str, root: str | None = None) -> InvalidField:
+def refused(schema: Any, *fields: str, root: str | None = None) -> InvalidField:
     with pytest.raises(InvalidField) as caught:
         validate_fields(fields, schema, root)
     return caught.value
@@ -165,3 +165,34 @@ def test_a_malformed_path_is_refused_with_or_without_a_schema(
 
 def test_a_number_in_a_list_is_answered_with_how_to_write_it():
     assert "labels[].name" in refused(ISSUE, "labels[0].name").message
+
+
+NAMES = ["id", "user.name", "items[].tag"]
+
+
+@pytest.mark.parametrize("field", ["id", "user", "user.name", "items.tag", "items[].tag", "*.name"])
+def test_a_list_of_names_allows_those_and_what_leads_to_them(field: str):
+    assert accepted(NAMES, field)
+
+
+@pytest.mark.parametrize("field", ["zzz", "user.zzz", "id.deeper", "i"])
+def test_a_list_of_names_refuses_every_other(field: str):
+    error = refused(NAMES, "id", field)
+    assert error.message.startswith(f"Invalid field: {field}.")
+    assert "Available: id, user.name, items[].tag." in error.message
+
+
+def test_fields_in_one_text_are_each_checked():
+    validate_fields("id,name", ("id", "name"))
+    with pytest.raises(InvalidField, match=r"Invalid field: zzz\."):
+        validate_fields("id,zzz", {"id", "name"})
+
+
+def test_nothing_is_available_in_an_empty_list():
+    assert "Invalid field: id." in refused([], "id").message
+
+
+@pytest.mark.parametrize("available", ["id", 7, object()])
+def test_what_is_neither_schema_nor_names_is_a_mistake(available: Any):
+    with pytest.raises(TypeError, match="a list of field names"):
+        validate_fields(["id"], available)

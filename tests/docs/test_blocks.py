@@ -59,7 +59,7 @@ def of(*languages: str) -> list[Any]:
 
 
 def test_every_kind_of_block_is_known() -> None:
-    known = {"", "text", "json", "toml", "yaml", "python", "typescript", *SHELL}
+    known = {"", "text", "json", "toml", "yaml", "python", "rust", "typescript", *SHELL}
     assert {b.language for b in ALL} <= known
     commands = [b for b in ALL if b.language == "" and re.match(r"\$? ?pegboard ", b.text)]
     assert not commands, [f"{b.page.name}: say ```sh" for b in commands]

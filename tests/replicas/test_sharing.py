@@ -13,9 +13,9 @@ from tests.replicas.world import Replica, World, message
 
 from pegboard.core.lock import Decision
 from pegboard.core.rollout import Rollout
-from pegboard.gateway import rollouts
 from pegboard.gateway.locks import StoreLocks, decide
 from pegboard.gateway.switches import Switches
+from pegboard.observe import rollouts
 from pegboard.ports import Store
 from pegboard.store.redis import RedisStore
 

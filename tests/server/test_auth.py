@@ -240,7 +240,9 @@ def test_a_hidden_tool_looks_exactly_like_one_that_does_not_exist(
         url, stranger, "tools/call", name="search_tools", arguments={"query": "read_salary"}
     )
     assert "read_salary" not in found.text
-    assert not any("payroll" in text.replace('"payroll"', "") for _, text in hidden)
+    # The category is in the request, so an answer may quote it, and nothing else.
+    quoted = re.compile(r"""['"]payroll\\*['"]""")
+    assert not any("payroll" in quoted.sub("", text) for _, text in hidden)
 
 
 def test_those_who_may_see_it_find_describe_and_call_it(

@@ -1,4 +1,4 @@
-"""Who chooses the face: configuration, URL, header, environment, else `auto`; and the pins."""
+"""Who chooses the face: environment, URL, header, configuration, else `auto`; and the pins."""
 
 from __future__ import annotations
 
@@ -65,16 +65,19 @@ def test_a_query_of_no_face_is_misuse(url: str, era: Era) -> None:
     assert "Did you mean 'proxy'?" in listed.misuse["message"]
 
 
-def test_configuration_wins_over_what_a_request_asks_for(era: Era) -> None:
+def test_what_a_request_asks_for_wins_over_code(era: Era) -> None:
     with served(office_board(face="hierarchy").asgi()) as address:
-        assert "tools_dispatch" in names(f"{address}/mcp/index", era)
+        assert "get_tool_description" in names(f"{address}/mcp/index", era)
+        assert "tools_dispatch" in names(f"{address}/mcp", era)
 
 
-def test_the_environment_chooses_where_nothing_else_does(era: Era) -> None:
+def test_the_environment_wins_over_requests_and_code(era: Era) -> None:
     environ = {"PEGBOARD_FACE": "index"}
     assert "get_tool_description" in names(build_server(office_board(), environ=environ), era)
     configured = build_server(office_board(face="hierarchy"), environ=environ)
-    assert "tools_dispatch" in names(configured, era)
+    assert "get_tool_description" in names(configured, era)
+    with served(office_board(face="hierarchy").asgi(environ=environ)) as address:
+        assert "get_tool_description" in names(f"{address}/mcp/proxy", era)
 
 
 def test_pins_from_the_environment_reach_a_real_process(era: Era) -> None:
@@ -136,11 +139,13 @@ def shout(text: str) -> str:
 
 
 def test_what_cannot_be_served_stops_the_server_at_once(era: Era) -> None:
-    with pytest.raises(ConfigError, match=r"Unknown face 'prox'\. Did you mean 'proxy'\?"):
+    with pytest.raises(
+        ConfigError, match=r"PEGBOARD_FACE: Unknown face 'prox'\. Did you mean 'proxy'\?"
+    ):
         build_server(office_board(), environ={"PEGBOARD_FACE": "prox"})
     with pytest.raises(ConfigError, match=r"A pin names no tool.*list_projects"):
         build_server(office_board(pins=["list_project"]), environ={})
-    with pytest.raises(ConfigError, match=r"A pin names no tool.*documents\.search"):
+    with pytest.raises(ConfigError, match=r"A pin in ALWAYS_AVAILABLE_TOOLS .*documents\.search"):
         build_server(office_board(), environ={"ALWAYS_AVAILABLE_TOOLS": "search"})
 
 

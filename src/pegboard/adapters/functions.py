@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
+from pegboard.adapters.plain_schemas import plain_schemas, sdk_is_imported
 from pegboard.core.calls import Call, CallResult
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.schema_cache import SchemaCache
@@ -44,7 +45,8 @@ class ToolKeywords(TypedDict, total=False):
     """What a model reads; else the docstring without its sections."""
     title: str | None
     examples: Sequence[Example | Mapping[str, Json]]
-    """Valid calls, checked when the board starts."""
+    """Valid calls, checked when the board starts. An invocation is a mapping of arguments, or the
+    text of a call: `search(query="x")`."""
     related: Sequence[str]
     """Names of tools that go with this one, checked when the board starts."""
     aliases: Sequence[str]
@@ -59,6 +61,8 @@ class ToolKeywords(TypedDict, total=False):
     meta: Mapping[str, Json]
     projection_root: str | None
     """The key of the result inside which `include_fields` starts."""
+    field_aliases: Mapping[str, str]
+    """Other names for keys of the result, as in `{"description": "task_description"}`."""
     timeout: float | None
     """Seconds after which a call is given up."""
 
@@ -82,6 +86,7 @@ class Registration:
     icons: Sequence[JsonObject] = ()
     meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
     projection_root: str | None = None
+    field_aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     timeout: float | None = None
 
 
@@ -122,6 +127,7 @@ class FunctionTools:
             meta=dict(given.meta),
             risk=risk_of(annotations) or "write",
             projection_root=given.projection_root,
+            field_aliases=dict(given.field_aliases),
             timeout=given.timeout,
         )
 
@@ -164,12 +170,14 @@ class _Function:
 
     @property
     def schemas(self) -> Schemas:
-        tool = self.sdk_tool
-        schema = root_object({k: v for k, v in tool.parameters.items() if k != "title"})
+        made = None if sdk_is_imported() else plain_schemas(self.fn)
+        if made is None:
+            made = Schemas(self.sdk_tool.parameters, self.sdk_tool.output_schema)
+        schema = root_object({k: v for k, v in made.input.items() if k != "title"})
         properties: JsonObject = {
             name: self._described(name, prop) for name, prop in schema.get("properties", {}).items()
         }
-        return Schemas({**schema, "properties": properties}, tool.output_schema)
+        return Schemas({**schema, "properties": properties}, made.output)
 
     def _described(self, name: str, schema: JsonObject) -> JsonObject:
         # pydantic titles every parameter with its own name, which tells a model nothing.

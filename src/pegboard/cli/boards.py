@@ -26,7 +26,7 @@ ConfigOption: TypeAlias = Annotated[
     ),
 ]
 FaceOption: TypeAlias = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--face", metavar="FACE", help="eager, stub, index, hierarchy, proxy, dynamic or auto."
     ),
@@ -38,14 +38,14 @@ def open_board(
     catalog: Path | None,
     config: Path | None = None,
     *,
-    face: str = "auto",
+    face: str | None = None,
     progress: Progress | None = None,
 ) -> Pegboard:
     """The board that the options name."""
     if (catalog is None) == (config is None):
         raise typer.BadParameter("say which tools: --config FILE or --catalog FILE")
     if config is None:
-        return Pegboard.from_catalog(catalog or "", face=face)
+        return Pegboard.from_catalog(catalog or "", **_settings(face))
     return open_config(config, face=face, progress=progress)
 
 
@@ -53,7 +53,7 @@ def read_board(
     catalog: Path | None,
     config: Path | None = None,
     *,
-    face: str = "auto",
+    face: str | None = None,
     progress: Progress | None = None,
 ) -> Pegboard:
     """The board that the options name, for whoever calls nothing of it: what is kept will do."""
@@ -73,7 +73,7 @@ def read_board(
 
 
 def open_config(
-    config: Path | None, *, face: str = "auto", progress: Progress | None = None
+    config: Path | None, *, face: str | None = None, progress: Progress | None = None
 ) -> Pegboard:
     """The board of a configuration; what is wrong with it, and slow, is told on stderr."""
     if config is None:
@@ -86,8 +86,8 @@ def open_config(
     return board
 
 
-def _settings(face: str) -> dict[str, Any]:
-    return {} if face == "auto" else {"face": face}
+def _settings(face: str | None) -> dict[str, Any]:
+    return {} if face is None else {"face": face}
 
 
 def tell_slow(board: Pegboard) -> None:

@@ -15,7 +15,7 @@ from pegboard.cli.output import EXIT_FAILED, out, print_json
 from pegboard.core.calls import CallResult
 from pegboard.core.cleaning import escaped
 from pegboard.core.field_reference import field_entries, fields_page
-from pegboard.core.fields import validate_fields
+from pegboard.core.fields import validate_fields, without_aliases
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.paths import parse_fields
 from pegboard.core.projection import Savings, project, savings
@@ -111,7 +111,9 @@ def _read_result(path: Path) -> Json:
 
 def _try(tool: Tool, value: Json, include: str, *, as_json: bool) -> None:
     wanted = parse_fields(include)
-    validate_fields(wanted, tool.output_schema, tool.projection_root)
+    schema, root = tool.output_schema, tool.projection_root
+    wanted = without_aliases(wanted, tool.field_aliases, schema, root)
+    validate_fields(wanted, schema, root)
     told = savings(value, wanted, count_tokens, tool.projection_root)
     if as_json:
         print_json(_as_json(tool, wanted, told, project(value, wanted, tool.projection_root)))

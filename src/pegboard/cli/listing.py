@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import anyio
@@ -17,15 +18,16 @@ from pegboard.cli.boards import (
     tell_slow,
 )
 from pegboard.cli.output import out, print_json
-from pegboard.core.calls import Caller, Era
+from pegboard.core.calls import Caller
 from pegboard.core.json import JsonObject
+from pegboard.server.environment import forced_face
 from pegboard.tokens import count_tokens
 
 
 def list_tools(
     config: ConfigOption = None,
     catalog: CatalogOption = None,
-    face: FaceOption = "auto",
+    face: FaceOption = None,
     era: Annotated[
         str, typer.Option(help="Protocol era of the client: modern or legacy.")
     ] = "modern",
@@ -35,7 +37,7 @@ def list_tools(
     if era not in ("modern", "legacy"):
         raise typer.BadParameter("--era is modern or legacy")
     board = read_board(catalog, config, face=face)
-    result = anyio.run(_listed, board, era)
+    result = anyio.run(_listed, board, Caller(era=era, face=face or forced_face(os.environ)))
     tell_slow(board)
     if as_json:
         print_json(result)
@@ -43,14 +45,14 @@ def list_tools(
     _show(result)
 
 
-async def _listed(board: object, era: Era) -> JsonObject:
+async def _listed(board: object, caller: Caller) -> JsonObject:
     from pegboard.board import Pegboard
     from pegboard.server.answers import Answers, Request
 
     assert isinstance(board, Pegboard)
-    answer = await Answers(board).answer(Request("tools/list", {}, Caller(era=era)))
+    answer = await Answers(board).answer(Request("tools/list", {}, caller))
     assert answer is not None
-    return {**answer, "resultType": "complete"} if era == "modern" else answer
+    return {**answer, "resultType": "complete"} if caller.era == "modern" else answer
 
 
 def _show(result: JsonObject) -> None:

@@ -8,6 +8,7 @@ mistakes and `--help` included, is for the whole command line.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +27,7 @@ def run_quickly(arguments: Sequence[str]) -> bool:
     try:
         serve_config(
             Path(options["--config"]),
-            face=options.get("--face", "auto"),
+            face=options.get("--face"),
             http=options.get("--http"),
         )
     except ConfigError as exc:
@@ -40,20 +41,22 @@ def run_quickly(arguments: Sequence[str]) -> bool:
 
 
 def serve_config(
-    config: Path, *, face: str, http: str | None, store: str | None = None, workers: int = 1
+    config: Path, *, face: str | None, http: str | None, store: str | None = None, workers: int = 1
 ) -> None:
     """Serve a configuration until stopped."""
     gc.disable()  # what is imported stays: looking for garbage in it takes time and finds none
     from pegboard.config.settings import StoreSettings
     from pegboard.gateway.opening import Opening
     from pegboard.gateway.serving import serve
+    from pegboard.server.environment import with_face
 
     gc.enable()
     gc.freeze()
-    settings: dict[str, Any] = {} if face == "auto" else {"face": face}
+    settings: dict[str, Any] = {}
     if store is not None:
         settings["store"] = StoreSettings(url=store)
-    serve(Opening.of(config, **settings), http=http, workers=workers)
+    opening = Opening.of(config, environ=with_face(os.environ, face), **settings)
+    serve(opening, http=http, workers=workers)
 
 
 def _plain_options(arguments: Sequence[str]) -> dict[str, str] | None:

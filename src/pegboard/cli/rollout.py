@@ -13,12 +13,13 @@ from rich.table import Table
 
 from pegboard.cli.boards import JsonOption
 from pegboard.cli.output import line, out, print_json
+from pegboard.config.settings import Settings, StoreSettings
 from pegboard.core.json import JsonObject
 from pegboard.core.rollout import ARMS, Comparison, Rollout
 from pegboard.errors import ConfigError
-from pegboard.gateway import rollouts
 from pegboard.gateway.governing import close_store, store_of
 from pegboard.gateway.opening import Opening
+from pegboard.observe import rollouts
 from pegboard.ports import Store
 from pegboard.store.fallback import decision_store
 
@@ -26,15 +27,22 @@ T = TypeVar("T")
 app = typer.Typer(help="A face for a share of the callers.")
 
 ConfigArgument: TypeAlias = Annotated[
-    Path, typer.Option("--config", metavar="FILE", help="The gateways' configuration.")
+    Path | None, typer.Option("--config", metavar="FILE", help="The gateways' configuration.")
+]
+StoreArgument: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--store", metavar="URL", help="The store of boards of your own, such as redis://host/0."
+    ),
 ]
 
 
 @app.command()
 def start(
     face: Annotated[str, typer.Argument(help="The face under trial.")],
-    config: ConfigArgument,
     percent: Annotated[float, typer.Option(min=0, max=100, help="The share that gets it.")],
+    config: ConfigArgument = None,
+    store: StoreArgument = None,
     by: Annotated[str, typer.Option(help="Told apart by: principal or client.")] = "principal",
     as_json: JsonOption = False,
 ) -> None:
@@ -42,7 +50,7 @@ def start(
     if by not in ("principal", "client"):
         raise typer.BadParameter("--by is principal or client")
     rollout = Rollout(face=face, percent=percent, by=by, name=secrets.token_hex(4))
-    begun = _with_store(config, lambda store: rollouts.start(store, rollout))
+    begun = _with_store(config, store, lambda shared: rollouts.start(shared, rollout))
     if as_json:
         print_json(begun.to_json())
     else:
@@ -50,9 +58,11 @@ def start(
 
 
 @app.command()
-def stop(config: ConfigArgument, as_json: JsonOption = False) -> None:
+def stop(
+    config: ConfigArgument = None, store: StoreArgument = None, as_json: JsonOption = False
+) -> None:
     """Give everybody the configured face again, at once."""
-    _with_store(config, rollouts.stop)
+    _with_store(config, store, rollouts.stop)
     if as_json:
         print_json({"stopped": True})
     else:
@@ -60,9 +70,11 @@ def stop(config: ConfigArgument, as_json: JsonOption = False) -> None:
 
 
 @app.command()
-def show(config: ConfigArgument, as_json: JsonOption = False) -> None:
+def show(
+    config: ConfigArgument = None, store: StoreArgument = None, as_json: JsonOption = False
+) -> None:
     """Compare both arms."""
-    rollout, comparison = _with_store(config, rollouts.show)
+    rollout, comparison = _with_store(config, store, rollouts.show)
     if as_json:
         arms: JsonObject = {arm: comparison[arm].summary() for arm in ARMS}
         print_json({"rollout": rollout.to_json() if rollout else None, "arms": arms})
@@ -72,8 +84,13 @@ def show(config: ConfigArgument, as_json: JsonOption = False) -> None:
         _show(rollout, comparison)
 
 
-def _with_store(config: Path, work: Callable[[Store], Awaitable[T]]) -> T:
-    settings = Opening.of(config).read().settings
+def _with_store(config: Path | None, url: str | None, work: Callable[[Store], Awaitable[T]]) -> T:
+    if (config is None) == (url is None):
+        raise typer.BadParameter("say which servers: --config FILE or --store URL")
+    if config is not None:
+        settings = Opening.of(config).read().settings
+    else:
+        settings = Settings(store=StoreSettings(url=url or ""))
     if settings.store.url.startswith("memory:"):
         raise ConfigError("A rollout needs a store that all replicas share: set `url` in [store].")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -13,7 +14,7 @@ from pegboard.cli.quick import serve_config
 def serve(
     config: ConfigOption = None,
     catalog: CatalogOption = None,
-    face: FaceOption = "auto",
+    face: FaceOption = None,
     http: Annotated[
         str | None,
         typer.Option(metavar="HOST:PORT", help="Serve streamable HTTP instead of stdio."),
@@ -30,4 +31,7 @@ def serve(
     if config is not None and catalog is None:
         serve_config(config, face=face, http=http, store=store, workers=workers)
     else:
-        open_board(catalog, config, face=face).run(http=http)
+        from pegboard.server.environment import with_face
+        from pegboard.server.serve import run
+
+        run(open_board(catalog, config), http=http, environ=with_face(os.environ, face))

@@ -197,8 +197,11 @@ class DynamicSettings:
 
     cap: Count = 40
     """Enabled tools in a session; the longest unused goes first, pins never."""
-    per_search: Annotated[int, Interval(ge=1, le=20)] = 20
+    per_search: Annotated[int, Interval(ge=1, le=20)] = 5
     """Tools that one search enables."""
+    category_tokens: Annotated[int, Interval(ge=0)] = 4_000
+    """A search for a category, such as "issues", enables all of it if its tools cost at most so \
+many tokens; `0` never does."""
 
 
 @dataclass(frozen=True, kw_only=True)

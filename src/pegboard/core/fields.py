@@ -8,11 +8,12 @@ elsewhere) admits any path.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import TypeAlias
 
 from pegboard.core.envelope import sole_content
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.paths import Mark, Step, invalid_field, join_path, parse_path
+from pegboard.core.paths import Mark, Step, invalid_field, join_path, parse_fields, parse_path
 from pegboard.core.schemas import output_fields
 from pegboard.errors import InvalidField
 
@@ -23,24 +24,36 @@ _ANYTHING: JsonObject = {"additionalProperties": True}
 _MAX_BRANCHES = 1_000
 
 
-def validate_fields(
-    fields: Sequence[str], schema: JsonObject | None, root: str | None = None
-) -> None:
-    """Return when every path is well formed and the schema, if any, can have it.
+Available: TypeAlias = "JsonObject | Sequence[str] | Set[str] | None"
+"""What fields there are: an output schema, a list of paths, or `None` where nothing is known."""
+
+
+def validate_fields(fields: Sequence[str], schema: Available, root: str | None = None) -> None:
+    """Return when every path is well formed and is one of those that there are.
+
+    Args:
+        fields: The paths that are asked for.
+        schema: The output schema, or the paths themselves, such as `Tool.output_fields`. With
+            `None` nothing is known of the result, and any well-formed path will do.
+        root: Where paths may start instead of at the root, as `project` takes it.
 
     Raises:
         InvalidField: Some cannot be; the message names them and lists the available ones.
+        TypeError: `schema` is none of these.
     """
-    paths = [_parsed(field, schema) for field in fields]
-    if not paths or not isinstance(schema, dict):
+    asked = parse_fields(fields) if isinstance(fields, str) else tuple(fields)
+    if schema is not None and not isinstance(schema, dict):
+        schema = _names(schema)
+    paths = [_parsed(field, schema) for field in asked]
+    if not paths or schema is None:
         return
-    reading = _Reading(schema)
-    prefix = reading.start(paths, root)
-    wrong = [
-        field
-        for field, path in zip(fields, paths, strict=True)
-        if not reading.allows((*prefix, *path))
-    ]
+    if isinstance(schema, dict):
+        reading = _Reading(schema)
+        prefix = reading.start(paths, root)
+        allowed = [reading.allows((*prefix, *path)) for path in paths]
+    else:
+        allowed = [_is_listed(path, schema) for path in paths]
+    wrong = [field for field, fits in zip(asked, allowed, strict=True) if not fits]
     if wrong:
         from rapidfuzz import process
 
@@ -51,12 +64,65 @@ def validate_fields(
         raise invalid_field(", ".join(wrong), available=available, nearest=nearest)
 
 
-def available_fields(schema: JsonObject | None) -> list[str]:
+def without_aliases(
+    fields: Sequence[str],
+    aliases: Mapping[str, str],
+    schema: JsonObject | None,
+    root: str | None = None,
+) -> tuple[str, ...]:
+    """The fields with aliases replaced by the keys that they stand for.
+
+    A field that the result has under its own name stays as it is.
+    """
+    if not aliases:
+        return tuple(fields)
+    return tuple(
+        field if _is_valid(field, schema, root) else _renamed(field, aliases) for field in fields
+    )
+
+
+def _is_valid(field: str, schema: JsonObject | None, root: str | None) -> bool:
+    try:
+        validate_fields((field,), schema, root)
+    except InvalidField:
+        return False
+    return True
+
+
+def _renamed(field: str, aliases: Mapping[str, str]) -> str:
+    try:
+        steps = parse_path(field)
+    except InvalidField:
+        return field  # whoever validates it says what is wrong
+    return join_path(aliases.get(step, step) if isinstance(step, str) else step for step in steps)
+
+
+def available_fields(schema: Available) -> list[str]:
     """The paths that an error lists."""
-    return list(output_fields(schema)) if isinstance(schema, dict) else []
+    return list(output_fields(schema)) if isinstance(schema, dict) else list(schema or ())
 
 
-def _parsed(field: str, schema: JsonObject | None) -> tuple[Step, ...]:
+def _names(given: Json) -> tuple[str, ...]:
+    if isinstance(given, Sequence | Set) and not isinstance(given, str | bytes):
+        return tuple(given)
+    raise TypeError(
+        "validate_fields takes an output schema, a list of field names, or None; "
+        f"got {type(given).__name__}."
+    )
+
+
+def _is_listed(path: Sequence[Step], available: Sequence[str]) -> bool:
+    """Whether a path is one of a list's, or leads to one; lists are looked through."""
+    asked = [step for step in path if step is not Mark.EACH]
+    for known in available:
+        steps = [step for step in parse_path(known) if step is not Mark.EACH]
+        pairs = zip(asked, steps, strict=False)
+        if len(asked) <= len(steps) and all(a in (Mark.ANY, s) for a, s in pairs):
+            return True
+    return False
+
+
+def _parsed(field: str, schema: Available) -> tuple[Step, ...]:
     try:
         path = parse_path(field)
     except InvalidField as error:

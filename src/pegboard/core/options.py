@@ -37,8 +37,10 @@ class Options:
     """Seconds for which a modern client may keep `tools/list`."""
     session_cap: int = 40
     """Enabled tools of one `dynamic` session, beyond its pins."""
-    enabled_per_search: int = 20
+    enabled_per_search: int = 5
     """Tools that one search of a `dynamic` session enables."""
+    category_tokens: int = 4_000
+    """A search for a whole category enables all of it where its tools cost at most so much."""
     dispatch_risk: Literal["allow", "refuse", "read-only"] = "allow"
     """What `tools_dispatch` may call: all, all but destructive, or only read-only tools."""
     max_parallel: int = 16
@@ -79,6 +81,12 @@ class Options:
     """Read-only tools whose results may be kept, by globs over names, with seconds for which."""
     tokenizer: str = "o200k_base"
     """What tokens are counted by."""
+    metrics: bool = False
+    """Whether a board that is served over HTTP has Prometheus figures at `/metrics`."""
+    schema_cache_size: int = 1_024
+    """Generated schemas that a board holds at most; the least recently used go first."""
+    schema_cache_ttl: float = 300.0
+    """Seconds after which a schema is generated again."""
 
 
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -87,7 +95,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }
 _AT_LEAST_ONE = (
     "page_size", "page_tokens", "session_cap", "enabled_per_search", "max_parallel", "attempts",
-    "upstream_concurrency",
+    "upstream_concurrency", "schema_cache_size",
 )  # fmt: skip
 
 
@@ -112,6 +120,10 @@ def make_options(**given: Any) -> Options:
     for key in _AT_LEAST_ONE:
         if given.get(key) is not None and given[key] < 1:
             raise ConfigError(f"{key} is {given[key]}; it must be at least 1.")
+    if given.get("schema_cache_ttl", 1.0) <= 0:
+        raise ConfigError(
+            f"schema_cache_ttl is {given['schema_cache_ttl']}; it must be more than 0 seconds."
+        )
     return Options(**given)
 
 

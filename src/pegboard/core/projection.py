@@ -25,7 +25,7 @@ from pegboard.core.budget import Count
 from pegboard.core.envelope import envelope_key
 from pegboard.core.fields import validate_fields
 from pegboard.core.json import Json, JsonObject, compact
-from pegboard.core.paths import Mark, invalid_field, parse_path
+from pegboard.core.paths import Mark, invalid_field, parse_fields, parse_path
 
 __all__ = ["Projected", "Savings", "project", "project_report", "savings", "validate_fields"]
 
@@ -62,15 +62,24 @@ def project(value: Json, fields: Sequence[str], root: str | None = None) -> Json
     or has the declared `root`, they are taken inside it and the envelope stays.
 
     Raises:
-        InvalidField: A path is malformed. A path that finds nothing is no error: see
-        `project_report`.
+        InvalidField: A path is malformed, or there is no object to take fields of. A path that
+            finds nothing is no error: see `project_report`.
     """
-    return project_report(value, fields, root).value
+    asked = _as_tuple(fields)
+    if asked and not _holds_objects(value):
+        raise invalid_field(
+            ", ".join(asked),
+            f"Fields are taken from an object or a list of objects, not from {_kind(value)}.",
+        )
+    return project_report(value, asked, root).value
 
 
 def project_report(value: Json, fields: Sequence[str], root: str | None = None) -> Projected:
-    """The projected value together with the fields that it did not have."""
-    asked = tuple(fields)
+    """The projected value together with the fields that it did not have; never an error for them.
+
+    For results of calls that ran: they stay results, whatever fields were asked for.
+    """
+    asked = _as_tuple(fields)
     if not asked:
         return Projected(value)
     start = _plan(asked) if len(asked) <= _CACHED_FIELDS else _compile(asked)
@@ -85,6 +94,29 @@ def savings(value: Json, fields: Sequence[str], count: Count, root: str | None =
     """The tokens that a selection saves on a value, both counted as compact JSON."""
     projected = project_report(value, fields, root)
     return Savings(count(compact(value)), count(compact(projected.value)), projected.missing)
+
+
+def _as_tuple(fields: Sequence[str]) -> tuple[str, ...]:
+    """The fields as a tuple; one text may name several, and must not be taken letter by letter."""
+    return parse_fields(fields) if isinstance(fields, str) else tuple(fields)
+
+
+def _holds_objects(value: Json) -> bool:
+    """Whether fields can be taken: of an object, or of the elements of a list, if it has any."""
+    layer = [value]
+    for _ in range(_MAX_NESTED_LISTS):
+        lists = [item for item in layer if isinstance(item, list)]
+        if any(isinstance(item, dict) for item in layer) or (lists and not any(lists)):
+            return True
+        layer = [element for inner in lists for element in inner]
+    return False
+
+
+def _kind(value: Json) -> str:
+    if isinstance(value, list):
+        return "a list of other values"
+    names = {type(None): "null", bool: "a boolean", str: "text", int: "a number", float: "a number"}
+    return names.get(type(value), type(value).__name__)
 
 
 class _Node:

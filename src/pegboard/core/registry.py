@@ -10,16 +10,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pegboard.core.names import nearest, resolve
-from pegboard.core.tools import Catalog, Category, Tool, with_enabled
+from pegboard.core.tools import Catalog, Category, Tool, readings, with_enabled
 from pegboard.errors import ConfigError, PegboardError, ToolNotFound
 
 Loader: TypeAlias = Callable[[], Iterable[Tool]]
 
 RETRY_AFTER = 10.0
 """Seconds before a loader that failed is tried again."""
+
+
+Seen: TypeAlias = Callable[[Catalog], Catalog]
+"""Gives the part of a catalogue that somebody may see."""
+
+NO_CATEGORY = "general"
+"""The group of tools that have no category; no loader gives any."""
+
+
+class Need(NamedTuple):
+    """What a request is about: a category, a tool by its name, or a tool of a category."""
+
+    name: str | None = None
+    category: str | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -127,8 +141,46 @@ class Registry:
 
     def load_all(self) -> dict[str, str]:
         """Run every loader that has not run; says which failed and why."""
+        return self._load_each(self.unloaded)
+
+    def load_for(self, needs: Sequence[Need], seen: Seen = lambda whole: whole) -> dict[str, str]:
+        """Run the loaders that these need and that have not run; says which failed and why.
+
+        Args:
+            needs: What is asked for.
+            seen: The part of the catalogue that the caller may see.
+        """
+        failures = self._load_each(self.unloaded_for(needs, seen))
+        # `docs.search` may be a tool of that name and not one of the category `docs`.
+        rest = [name for name in self.unloaded_for(needs, seen) if name not in failures]
+        return failures | self._load_each(rest)
+
+    def unloaded_for(
+        self, needs: Sequence[Need], seen: Seen = lambda whole: whole
+    ) -> tuple[str, ...]:
+        """The categories that must be loaded to answer about these.
+
+        A category that is named, alone or in front of a tool, is loaded alone. All are loaded only
+        for a name that no loaded tool has and that starts with no category to be loaded.
+        """
+        unloaded = self.unloaded
+        if not unloaded:
+            return ()
+        known = seen(self.snapshot())
+        return tuple(dict.fromkeys(c for n in needs for c in self._missing(n, known, unloaded)))
+
+    def _missing(self, need: Need, known: Catalog, unloaded: Sequence[str]) -> Sequence[str]:
+        if need.category not in (None, NO_CATEGORY):
+            if need.category in self._categories or any(t.server == need.category for t in known):
+                return [need.category] if need.category in unloaded else []
+            return unloaded  # a loader may give tools of other categories than its own
+        if need.name is None or known.matching(need.name):
+            return []
+        return [group for group, _ in readings(need.name) if group in unloaded] or unloaded
+
+    def _load_each(self, categories: Iterable[str]) -> dict[str, str]:
         failures: dict[str, str] = {}
-        for category in self.unloaded:
+        for category in categories:
             try:
                 self.load(category)
             except PegboardError as exc:

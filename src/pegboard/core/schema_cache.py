@@ -17,6 +17,10 @@ class CacheStats:
     hits: int
     misses: int
     size: int
+    capacity: int
+    """Entries that it holds at most."""
+    ttl: float
+    """Seconds that an entry lasts."""
 
     @property
     def hit_rate(self) -> float:
@@ -78,4 +82,5 @@ class SchemaCache:
 
     def stats(self) -> CacheStats:
         with self._lock:
-            return CacheStats(self._hits, self._misses, len(self._kept))
+            size = len(self._kept)
+            return CacheStats(self._hits, self._misses, size, self._capacity, self._ttl)

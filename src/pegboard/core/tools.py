@@ -81,6 +81,8 @@ class Tool:
     meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
     risk: Risk = "write"
     projection_root: str | None = None
+    field_aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Other names by which callers may ask for keys of the result, with those keys."""
     timeout: float | None = None
     raw_name: str | None = None
     """What its server calls it, where `id` cannot show that as it is."""
@@ -162,7 +164,7 @@ def _grouped(tools: Iterable[Tool], key: Callable[[Tool], str]) -> dict[str, tup
     return {name: tuple(same) for name, same in found.items()}
 
 
-def _readings(name: str) -> Iterator[tuple[str, str]]:
+def readings(name: str) -> Iterator[tuple[str, str]]:
     """Every way to read a name as group and tool, since both may contain separators."""
     for at, character in enumerate(name):
         if character in "./" and 0 < at < len(name) - 1:
@@ -263,7 +265,7 @@ class Catalog:
             return [tool]
         if bare := self.named(name) or self._by_own_name.get(name, ()):
             return list(bare)
-        read = {t.id: t for group, rest in _readings(name) for t in self._in_group(rest, group)}
+        read = {t.id: t for group, rest in readings(name) for t in self._in_group(rest, group)}
         return list(read.values())
 
     def _in_group(self, name: str, group: str) -> list[Tool]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pegboard.core.budget import Count
 from pegboard.core.calls import Call, CallResult, Shape
-from pegboard.core.fields import validate_fields
+from pegboard.core.fields import validate_fields, without_aliases
 from pegboard.core.json import Json
 from pegboard.core.outline import field_paths
 from pegboard.core.paths import listed
@@ -56,6 +56,9 @@ def projection_layer(*, count: Count | None = None) -> Layer:
             shape = call.shape
             if not shape.include_fields and shape.select is None:
                 return await inner(call)
+            if call.tool.field_aliases and shape.select is None:
+                shape = replace(shape, include_fields=_named(call))
+                call = replace(call, shape=shape)
             _check(call)
             result = await inner(call)
             changed = shaped(result, shape, call.tool.projection_root)
@@ -66,6 +69,13 @@ def projection_layer(*, count: Count | None = None) -> Layer:
         return handle
 
     return layer
+
+
+def _named(call: Call) -> tuple[str, ...]:
+    """The fields by the names that they have in the result."""
+    tool = call.tool
+    fields = call.shape.include_fields
+    return without_aliases(fields, tool.field_aliases, tool.output_schema, tool.projection_root)
 
 
 def _note(result: CallResult, count: Count | None) -> None:

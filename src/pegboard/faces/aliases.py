@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject
 from pegboard.faces.calling import tool_arguments
-from pegboard.faces.face import MetaTool, View, by_name, find, parameters
+from pegboard.faces.face import MetaTool, View, by_name, find, names_at, pairs_in, parameters
 from pegboard.faces.fanning import ANY_CALLS, text_of
 from pegboard.faces.hierarchy import dispatch, list_categories, schema_shape
 from pegboard.faces.reading import read_result
@@ -24,18 +24,26 @@ def everywhere() -> Mapping[str, MetaTool]:
     return by_name(
         [
             MetaTool("list_tool_categories", "", parameters({}), list_categories),
-            MetaTool("get_tool_schema", "", parameters(_NAME, ["toolName"]), _get_schema),
+            MetaTool(
+                "get_tool_schema",
+                "",
+                parameters(_NAME, ["toolName"]),
+                _get_schema,
+                needs=names_at("toolName"),
+            ),
             MetaTool(
                 "invoke_tool",
                 "",
                 parameters({**_NAME, "args": {"type": "object"}}, ["toolName"]),
                 _invoke,
+                needs=names_at("toolName"),
             ),
             MetaTool(
                 "tools_dispatch_parallel",
                 "",
                 parameters({"calls": ANY_CALLS}, ["calls"]),
                 dispatch,
+                needs=pairs_in,
             ),
             read_result(),
         ]

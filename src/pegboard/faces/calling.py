@@ -7,7 +7,7 @@ from pegboard.core.json import JsonObject
 from pegboard.core.shaping import FIELDS, requested_shape
 from pegboard.core.tools import RISKS, Catalog, Risk, Tool
 from pegboard.errors import InvalidArguments, NotPermitted
-from pegboard.faces.face import MetaTool, View, find, parameters
+from pegboard.faces.face import MetaTool, View, find, names_at, parameters
 from pegboard.faces.reading import is_reading, read_on
 from pegboard.faces.unmade import told_of
 
@@ -99,7 +99,7 @@ def _call_tool(name: str, text: str, risk: Risk, view: View) -> MetaTool:
         **parameters({**_CALL_PROPERTIES, FIELDS: True}, ["name"]),
         "additionalProperties": True,
     }
-    return MetaTool(name, text, schema, answer, _ANNOTATIONS[risk], accepts)
+    return MetaTool(name, text, schema, answer, _ANNOTATIONS[risk], accepts, names_at("name"))
 
 
 def require_risk(tool: Tool, allowed: Risk, via: str) -> None:

@@ -8,18 +8,17 @@ notification.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from pegboard.core.calls import CallResult
-from pegboard.core.json import JsonObject
+from pegboard.core.json import JsonObject, compact
 from pegboard.core.tools import Tool
+from pegboard.faces.auto import CHARACTERS_PER_TOKEN
 from pegboard.faces.calling import single_call_tool
-from pegboard.faces.entries import full, pinned
+from pegboard.faces.entries import full
 from pegboard.faces.face import MetaTool, View, by_name
 from pegboard.faces.searching import answer_shape, answer_text, search, search_tools
 
-if TYPE_CHECKING:
-    from pegboard.core.search import Match
+_READ_BY_MODELS = ("name", "description", "inputSchema")
 
 
 class DynamicFace:
@@ -34,8 +33,7 @@ class DynamicFace:
         tools = [t for t in view.catalog.enabled if t.id in found and t.id not in pins]
         return [
             *(t.entry() for t in self.meta_tools(view).values()),
-            *pinned(view),
-            *(full(view.catalog, t, with_fields=True) for t in tools),
+            *(_entry(view, t) for t in (*view.pins, *tools)),
         ]
 
     def meta_tools(self, view: View) -> Mapping[str, MetaTool]:
@@ -45,11 +43,27 @@ class DynamicFace:
         return by_name([finder, single_call_tool(view)])
 
 
+def _entry(view: View, tool: Tool) -> JsonObject:
+    """A tool as it is listed here: what a call needs. Each search would pay for output schemas."""
+    entry = full(view.catalog, tool, with_fields=True)
+    entry.pop("outputSchema", None)
+    return entry
+
+
 async def _search_and_enable(view: View, arguments: JsonObject) -> CallResult:
+    from pegboard.core.search import Match  # here, as no list needs it
+
     matches, total = search(view, arguments)
-    tools = _worth_enabling(view, arguments["query"], matches)
+    if whole := _whole_category(view, arguments):
+        enabled, total = whole, len(whole)
+        matches = [Match(t, 1.0, ("category",)) for t in whole[: arguments.get("limit")]]
+    else:
+        most = view.options.enabled_per_search
+        if arguments.get("limit") is None:
+            matches = matches[:most]
+        enabled = [m.tool for m in matches[:most]]
     pins = {t.id for t in view.pins}  # listed anyway: they take no room
-    if view.session is not None and (new := [t.id for t in tools if t.id not in pins]):
+    if view.session is not None and (new := [t.id for t in enabled if t.id not in pins]):
         await view.session.enable(new)
     detail = arguments.get("detail") or "signature"
     return view.reply(
@@ -57,12 +71,18 @@ async def _search_and_enable(view: View, arguments: JsonObject) -> CallResult:
     )
 
 
-def _worth_enabling(view: View, query: str, matches: Sequence[Match]) -> list[Tool]:
-    """The matches; or the whole category when the query is about one and it is small enough."""
-    most = view.options.enabled_per_search
-    group = view.index().group(query)
-    if group is not None and matches:
-        members = [t for t in view.catalog.enabled if group.holds(t)]
-        if len(members) <= most:
-            return members
-    return [m.tool for m in matches[:most]]
+def _whole_category(view: View, arguments: JsonObject) -> Sequence[Tool]:
+    """All tools of the category that a query is about, if there is one and it is small enough."""
+    group = view.index().topic(arguments["query"])
+    if group is None or arguments.get("category") not in (None, "", group.name):
+        return ()
+    members = [t for t in view.catalog.enabled if group.holds(t)]
+    fits = len(members) <= view.options.session_cap
+    return members if fits and _cost(view, members) <= view.options.category_tokens else ()
+
+
+def _cost(view: View, tools: Sequence[Tool]) -> float:
+    """About how many tokens the tools cost a model, once they are listed."""
+    shown = [_entry(view, tool) for tool in tools]
+    read = (compact(entry.get(key, "")) for entry in shown for key in _READ_BY_MODELS)
+    return sum(map(len, read)) / CHARACTERS_PER_TOKEN

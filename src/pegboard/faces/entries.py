@@ -10,7 +10,11 @@ from pegboard.core.tools import Catalog, Tool
 from pegboard.faces.face import View
 
 _ANY_OBJECT: JsonObject = {"type": "object"}
-_INCLUDE_FIELDS: JsonObject = {"type": "array", "items": {"type": "string"}}
+_INCLUDE_FIELDS: JsonObject = {
+    "type": "array",
+    "items": {"type": "string"},
+    "description": "Result fields to return",
+}
 
 
 def full(catalog: Catalog, tool: Tool, *, with_fields: bool = False) -> JsonObject:
@@ -27,7 +31,7 @@ def full(catalog: Catalog, tool: Tool, *, with_fields: bool = False) -> JsonObje
     if "outputSchema" in entry:
         entry["outputSchema"] = relaxed_output(entry["outputSchema"])
         if with_fields:
-            entry["inputSchema"] = _with_fields(entry["inputSchema"])
+            entry["inputSchema"] = declaring_fields(entry["inputSchema"])
     return entry
 
 
@@ -38,9 +42,10 @@ def stub(catalog: Catalog, tool: Tool, *, bare: bool = False) -> JsonObject:
     return entry if bare else {**entry, "inputSchema": _ANY_OBJECT}
 
 
-def every_full(view: View) -> list[JsonObject]:
+def every_full(view: View, *, with_fields: bool = False) -> list[JsonObject]:
     """All enabled tools whole; worked out once per catalogue."""
-    return _kept(view.catalog, "full", lambda t: full(view.catalog, t))
+    key = "full with fields" if with_fields else "full"
+    return _kept(view.catalog, key, lambda t: full(view.catalog, t, with_fields=with_fields))
 
 
 def every_stub(view: View, *, bare: bool = False) -> list[JsonObject]:
@@ -60,7 +65,11 @@ def _kept(catalog: Catalog, key: str, make: Callable[[Tool], JsonObject]) -> lis
     return list(catalog.memo["entries", key])
 
 
-def _with_fields(schema: JsonObject) -> JsonObject:
+def declaring_fields(schema: JsonObject) -> JsonObject:
+    """An input schema that declares `include_fields`, which every tool with a known result takes.
+
+    Declared among its properties, it also passes a schema that is closed to any other.
+    """
     properties = schema.get("properties", {})
     if "include_fields" in properties:
         return schema

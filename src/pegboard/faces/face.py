@@ -17,6 +17,7 @@ from pegboard.core.calls import LOCAL, WHOLE, Call, Caller, CallResult, Outcome,
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.names import resolve
 from pegboard.core.options import Options
+from pegboard.core.registry import Need
 from pegboard.core.shaping import fields_taken_off
 from pegboard.core.tools import Catalog, Tool
 from pegboard.errors import AmbiguousName, InvalidArguments, PegboardError, ToolNotFound
@@ -62,6 +63,8 @@ class Asked(TypedDict, total=False):
     request: object | None
     whole: bool
     """Whether pending loaders are to run first; they are unless told otherwise."""
+    needs: Sequence[Need] | None
+    """What the request is about, where that is known: then only the loaders run that it needs."""
 
 
 FanOut = Callable[[Sequence[Call]], Awaitable[list[Outcome]]]
@@ -169,6 +172,8 @@ class MetaTool:
     annotations: JsonObject = field(default_factory=dict[str, Json])
     accepts: JsonObject | None = None
     """A wider schema to check by, where the meta-tool itself has more helpful things to say."""
+    needs: Callable[[JsonObject], Sequence[Need]] | None = None
+    """The categories and tools that arguments name; `None` where it needs the whole catalogue."""
 
     def entry(self) -> JsonObject:
         """Its `tools/list` entry. `alwaysLoad` keeps clients that defer tools from hiding it."""
@@ -201,6 +206,31 @@ def parameters(properties: JsonObject, required: Sequence[str] = ()) -> JsonObje
     if required:
         schema["required"] = list(required)
     return schema
+
+
+def names_at(*keys: str) -> Callable[[JsonObject], list[Need]]:
+    """The needs of a meta-tool that is given a tool's name, or a list of them, under a key."""
+
+    def needs(arguments: JsonObject) -> list[Need]:
+        given = next((arguments[key] for key in keys if key in arguments), None)
+        names = given if isinstance(given, list) else [given]
+        return [Need(name) for name in names if isinstance(name, str)]
+
+    return needs
+
+
+def pairs_in(arguments: JsonObject) -> list[Need]:
+    """The needs of calls that name a tool and perhaps its category, one or several of them."""
+    calls: Json = arguments.get("calls") or [arguments]
+    return [_pair(one) for one in calls if isinstance(one, dict)]
+
+
+def _pair(one: JsonObject) -> Need:
+    category, name = one.get("category"), one.get("tool", one.get("name"))
+    return Need(
+        name if isinstance(name, str) else None,
+        category if isinstance(category, str) and category else None,
+    )
 
 
 def by_name(tools: Sequence[MetaTool]) -> dict[str, MetaTool]:

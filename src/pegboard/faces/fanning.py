@@ -15,7 +15,7 @@ from pegboard.faces.calling import (
     splits_risk,
     tool_arguments,
 )
-from pegboard.faces.face import MetaTool, View, find, parameters
+from pegboard.faces.face import MetaTool, View, find, pairs_in, parameters
 from pegboard.faces.unmade import told_of
 
 LARGEST_FAN_OUT = 100
@@ -48,7 +48,7 @@ def call_tools(view: View) -> MetaTool:
         return await fan_out(view, arguments["calls"], prepare)
 
     accepts = parameters({"calls": ANY_CALLS}, ["calls"])
-    return MetaTool("call_tools", text, schema, answer, annotations, accepts)
+    return MetaTool("call_tools", text, schema, answer, annotations, accepts, pairs_in)
 
 
 async def fan_out(view: View, given: Json, prepare: Callable[[JsonObject], Call]) -> CallResult:

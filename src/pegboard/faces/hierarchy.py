@@ -8,9 +8,9 @@ from pegboard.core.calls import Call, CallResult
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.shaping import FIELDS, requested_shape
 from pegboard.core.tools import Tool, group_of
-from pegboard.errors import InvalidArguments, NotPermitted
+from pegboard.errors import InvalidArguments, NotPermitted, ToolNotFound
 from pegboard.faces.entries import pinned
-from pegboard.faces.face import MetaTool, View, by_name, find, parameters
+from pegboard.faces.face import MetaTool, View, by_name, find, pairs_in, parameters
 from pegboard.faces.fanning import ANY_CALLS, CALLS, fan_out, text_of
 from pegboard.faces.reading import is_reading, read_on
 from pegboard.faces.searching import category_list, checked_category, contents
@@ -45,6 +45,7 @@ class HierarchyFace:
                     parameters({"category": _TEXT}, ["category"]),
                     _list_tools,
                     _READ_ONLY,
+                    needs=pairs_in,
                 ),
                 MetaTool(
                     "tools_get_schema",
@@ -52,6 +53,7 @@ class HierarchyFace:
                     parameters(pair, ["category", "tool"]),
                     _get_schema,
                     _READ_ONLY,
+                    needs=pairs_in,
                 ),
                 _dispatch_tool(view),
             ]
@@ -77,6 +79,7 @@ def _dispatch_tool(view: View) -> MetaTool:
         dispatch,
         {"readOnlyHint": False, "destructiveHint": view.options.dispatch_risk == "allow"},
         accepts=schema(ANY_CALLS, True),
+        needs=pairs_in,
     )
 
 
@@ -97,7 +100,10 @@ async def _list_tools(view: View, arguments: JsonObject) -> CallResult:
         }
         for tool in tools
     ]
-    return view.reply_json({"category": category, "tools": rows})
+    shape: JsonObject = {"category": category, "tools": rows}
+    if view.notes:  # such as why the tools of this category could not be loaded
+        shape["note"] = " ".join(view.notes)
+    return view.reply_json(shape)
 
 
 def _name_in(view: View, tool: Tool, category: str | None) -> str:
@@ -127,6 +133,8 @@ def schema_shape(view: View, tool: Tool) -> JsonObject:
         ]
     if tool.deprecated:
         shape["deprecated"] = tool.deprecated
+    if not tool.enabled:
+        shape["enabled"] = False
     return shape
 
 
@@ -160,7 +168,23 @@ def _addressed(view: View, arguments: JsonObject) -> Tool:
     if category == "general":  # the group of tools that have no category
         category = None
     checked_category(view.catalog, category)
-    return find(view, name, category or None)
+    try:
+        return find(view, name, category or None)
+    except ToolNotFound as exc:
+        raise _with_right_category(view, name, category, exc) from exc
+
+
+def _with_right_category(
+    view: View, name: str, category: str | None, exc: ToolNotFound
+) -> ToolNotFound:
+    """The error for a tool that a category lacks, with where it is if another one has it."""
+    elsewhere = [t for t in view.catalog.matching(name) if t.enabled] if category else []
+    if not elsewhere:
+        return exc
+    groups = ", ".join(dict.fromkeys(group_of(t) for t in elsewhere))
+    told = ToolNotFound(name, [view.catalog.address(t) for t in elsewhere])
+    told.message = f"The category {category!r} has no tool {name!r}: it is in {groups}."
+    return told
 
 
 def _permit(view: View, tool: Tool) -> None:

@@ -14,8 +14,8 @@ from pegboard.core.json import JsonObject, compact
 from pegboard.core.schemas import parameters as parameter_table
 from pegboard.core.tools import Catalog, Example, Tool, group_of
 from pegboard.errors import InvalidArguments
-from pegboard.faces.entries import pinned
-from pegboard.faces.face import MetaTool, View, by_name, find, parameters
+from pegboard.faces.entries import declaring_fields, pinned
+from pegboard.faces.face import MetaTool, View, by_name, find, names_at, parameters
 from pegboard.faces.searching import checked_category, contents
 
 _CHARACTERS_PER_TOKEN = 3.5
@@ -47,7 +47,10 @@ def _get_tool_description() -> MetaTool:
     schema = parameters(
         {"tool_name": {"type": "string"}, "include_examples": {"type": "boolean"}}, ["tool_name"]
     )
-    return MetaTool("get_tool_description", text, schema, _describe, {"readOnlyHint": True})
+    needs = names_at("tool_name")
+    return MetaTool(
+        "get_tool_description", text, schema, _describe, {"readOnlyHint": True}, needs=needs
+    )
 
 
 async def _list(view: View, arguments: JsonObject) -> CallResult:
@@ -146,7 +149,7 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
     shape: JsonObject = {
         "name": view.catalog.address(tool),
         "description": tool.description or tool.summary,
-        "parameters": parameter_table(tool.input_schema),
+        "parameters": parameter_table(_declared(tool)),
     }
     if arguments.get("include_examples", True):
         shape["examples"] = [_example(e) for e in tool.examples]
@@ -155,7 +158,14 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
         shape["output_fields"] = list(tool.output_fields)
     if tool.deprecated:
         shape["deprecated"] = tool.deprecated
+    if not tool.enabled:
+        shape["enabled"] = False
     return view.reply_json(shape)
+
+
+def _declared(tool: Tool) -> JsonObject:
+    """The input schema, with `include_fields` where the result is known to have fields."""
+    return tool.input_schema if tool.output_schema is None else declaring_fields(tool.input_schema)
 
 
 def _example(example: Example) -> JsonObject:

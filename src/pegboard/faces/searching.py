@@ -15,7 +15,7 @@ from pegboard.core.schemas import described as described_parameters
 from pegboard.core.tools import Catalog, Category, Tool
 from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
 from pegboard.faces.calling import splits_risk
-from pegboard.faces.face import MetaTool, View, find, parameters
+from pegboard.faces.face import MetaTool, View, find, names_at, parameters
 from pegboard.ports import tell
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def describe_tools() -> MetaTool:
     """Gives all that is known about tools whose signature was not enough."""
     schema = parameters({"names": {"type": "array", "items": {"type": "string"}}}, ["names"])
     text = "All about tools, when a signature has …"
-    return MetaTool("describe_tools", text, schema, _describe, _READ_ONLY)
+    needs = names_at("names")
+    return MetaTool("describe_tools", text, schema, _describe, _READ_ONLY, needs=needs)
 
 
 def contents(view: View) -> str:

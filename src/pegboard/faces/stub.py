@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pegboard.core.json import JsonObject
-from pegboard.faces.entries import every_stub, full
+from pegboard.faces.entries import every_stub, pinned
 from pegboard.faces.face import MetaTool, View
 
 
@@ -15,7 +15,7 @@ class StubFace:
     name = "stub"
 
     async def entries(self, view: View) -> list[JsonObject]:
-        whole = {view.catalog.address(t): full(view.catalog, t) for t in view.pins}
+        whole = {entry["name"]: entry for entry in pinned(view)}
         return [whole.get(entry["name"], entry) for entry in every_stub(view)]
 
     def meta_tools(self, view: View) -> Mapping[str, MetaTool]:

@@ -20,7 +20,7 @@ from pegboard.config import Configuration
 from pegboard.core.calls import LOCAL, Call, Caller, CallResult
 from pegboard.core.lock import held_because
 from pegboard.core.tools import Catalog, Tool
-from pegboard.errors import NotPermitted, ToolDisabled, ToolNotFound
+from pegboard.errors import NotPermitted, ToolDisabled
 from pegboard.faces.face import Asked, View
 from pegboard.gateway.decisions import Decisions
 from pegboard.gateway.gateway import Gateway
@@ -113,12 +113,9 @@ class GatewayBoard(Pegboard):
         self._list_missing()
         return super().tools(category, include_disabled)
 
-    def find(self, name: str) -> Tool:
-        try:
-            return super().find(name)
-        except ToolNotFound:
-            self._list_missing()
-        return super().find(name)
+    def load_named(self, name: str, caller: Caller = LOCAL) -> None:
+        self._list_missing()
+        super().load_named(name, caller)
 
     async def view(self, caller: Caller = LOCAL, **asked: Unpack[Asked]) -> View:
         await to_thread.run_sync(self._list_missing)
@@ -164,10 +161,13 @@ class GatewayBoard(Pegboard):
 
         await Serving(self._opening).on_stdio()
 
-    def asgi(self, host: str = "127.0.0.1", **page: Any) -> Starlette:
+    def asgi(
+        self, host: str = "127.0.0.1", *, environ: Mapping[str, str] | None = None, **page: Any
+    ) -> Starlette:
         from pegboard.gateway.http import gateway_app
 
-        return gateway_app(self._make_gateway(), host, **page)
+        around = self._opening.environ if environ is None else environ
+        return gateway_app(self._make_gateway(), host, environ=around, **page)
 
 
 def _in_thread(work: Callable[[], Awaitable[None]]) -> None:

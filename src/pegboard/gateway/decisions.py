@@ -17,9 +17,9 @@ from pegboard.config import Configuration
 from pegboard.core.tools import Tool
 from pegboard.errors import PegboardError
 from pegboard.gateway.offers import Offers
-from pegboard.gateway.rollouts import Rollouts, Told
 from pegboard.gateway.switches import Switches
 from pegboard.gateway.trust import trust_of
+from pegboard.observe.rollouts import Rollouts, Told
 from pegboard.ports import Store
 from pegboard.store.fallback import decision_store
 from pegboard.store.memory import MemoryStore

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from pegboard.core.json import JsonObject
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.governing import CurrentKeys, auth_of
 from pegboard.gateway.page import gateway_panel, known_to
 from pegboard.gateway.server import build_server
 from pegboard.server.auth import Auth, is_loopback, refuse_exposure
 from pegboard.server.guard import Guard
+from pegboard.server.operations import metrics_endpoint, probes
 from pegboard.server.serve import asgi_app
 from pegboard.server.sessions import SessionNotes
 from pegboard.web import page_routes
 
 logger = logging.getLogger(__name__)
-
-METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def gateway_app(
@@ -37,7 +36,7 @@ def gateway_app(
     Args:
         gateway: Not running yet.
         host: The address that the application will listen on.
-        environ: Where `PEGBOARD_UNAUTHENTICATED` may be.
+        environ: Where `PEGBOARD_FACE` and `PEGBOARD_UNAUTHENTICATED` may be.
         page: Fields of `pegboard.web.Panel` that differ from the usual.
 
     Raises:
@@ -48,31 +47,28 @@ def gateway_app(
     refuse_exposure(host, auth, environ, allowed=allowed.unauthenticated)
     guard = Guard.bound_to(host, hosts=allowed.allowed_hosts, origins=allowed.allowed_origins)
 
-    async def health(request: Any) -> JSONResponse:
-        return JSONResponse({"status": "ok"})
-
-    async def ready(request: Any) -> JSONResponse:
-        state: dict[str, Any] = {"ready": gateway.is_ready}
+    def state() -> tuple[bool, JsonObject]:
+        found: JsonObject = {}
         if not gateway.decisions.are_known:
-            state["reason"] = "Operators' decisions cannot be read, so no tool is usable yet."
+            found["reason"] = "Operators' decisions cannot be read, so no tool is usable yet."
         if auth is None:  # else nobody has been asked who they are: servers are not named
-            state["tools"] = len(gateway.board.known_catalog)
-            state["pending"] = sorted(gateway.pending)
-            state["unavailable"] = sorted(gateway.failures)
-            state["in_flight"] = len(gateway.work)
-        return JSONResponse(state, status_code=200 if gateway.is_ready else 503)
+            found["tools"] = len(gateway.board.known_catalog)
+            found["pending"] = sorted(gateway.pending)
+            found["unavailable"] = sorted(gateway.failures)
+            found["in_flight"] = len(gateway.work)
+        return gateway.is_ready, found
 
     if auth is not None:
         page = {"identify": known_to(auth, allowed), **page}
     shown = page_routes(gateway_panel(gateway, **page))
-    routes = [*shown, Route("/health", health), Route("/ready", ready)]
+    routes = [*shown, *probes(state)]
     if gateway.observing.metrics is not None:
         routes.append(Route("/metrics", _metrics_endpoint(gateway, auth)))
     stateless = allowed.legacy == "stateless"
     single_user = is_loopback(host) and not allowed.allowed_hosts
     if auth is None and not single_user:
         _warn_of_refusals(gateway)
-    server = build_server(gateway, single_user=single_user)
+    server = build_server(gateway, environ=environ, single_user=single_user)
     app = asgi_app(server, guard, *routes, auth=auth, stateless=stateless)
     if not stateless:
         noted = Middleware(SessionNotes, store=gateway.store, replica=gateway.replicas.id)
@@ -110,22 +106,8 @@ def _current_auth(gateway: Gateway) -> Auth | None:
 
 
 def _metrics_endpoint(gateway: Gateway, auth: Auth | None) -> Any:
-    expose = gateway.observing.metrics
-    assert expose is not None
-
-    async def metrics(scope: Any, receive: Any, send: Any) -> None:
-        await Response(expose(), media_type=METRICS_TYPE)(scope, receive, send)
-
-    # An instance, because Starlette takes a plain function for one of a request.
-    endpoint = _Asgi(metrics)
+    assert gateway.observing.metrics is not None
+    endpoint = metrics_endpoint(gateway.observing.metrics)
     if auth is None or gateway.configuration.settings.observe.metrics == "open":
         return endpoint
     return auth.required(endpoint)
-
-
-class _Asgi:
-    def __init__(self, app: Callable[[Any, Any, Any], Awaitable[None]]) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await self._app(scope, receive, send)

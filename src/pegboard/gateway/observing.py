@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from pegboard.config.settings import Settings
 from pegboard.errors import ConfigError
-from pegboard.gateway.rollouts import Told
+from pegboard.observe.rollouts import Told
 from pegboard.ports import Layer, Observer
+from pegboard.server.operations import make_prometheus
 
 if TYPE_CHECKING:
     from pegboard.config.governance import ObserveSettings
     from pegboard.observe.audit import AuditLog
-    from pegboard.observe.prometheus import Prometheus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ def observing_of(settings: Settings, beside: Path) -> Observing:
 
         set_up(os.environ)
     if observe.metrics != "off":
-        prometheus = _prometheus()
+        prometheus = make_prometheus()
         observers.append(prometheus)
         arms.append(prometheus.arms)
         metrics = prometheus.exposition
@@ -67,16 +67,6 @@ def observing_of(settings: Settings, beside: Path) -> Observing:
         arms=tuple(arms),
         wants_tokens=metrics is not None or observe.opentelemetry,
     )
-
-
-def _prometheus() -> Prometheus:
-    try:
-        from pegboard.observe.prometheus import Prometheus
-    except ImportError as exc:
-        raise ConfigError(
-            "Metrics need the Prometheus client: pip install 'pegboard[metrics]'."
-        ) from exc
-    return Prometheus()
 
 
 def _audit_log(observe: ObserveSettings, path: Path) -> AuditLog:

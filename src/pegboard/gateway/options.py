@@ -24,6 +24,7 @@ def options_of(settings: Settings) -> dict[str, Any]:
         "page_size": settings.budgets.page_size or None,
         "session_cap": settings.dynamic.cap,
         "enabled_per_search": settings.dynamic.per_search,
+        "category_tokens": settings.dynamic.category_tokens,
         "dispatch_risk": settings.risk_rules.dispatch,
         "max_parallel": settings.calls.max_concurrency,
         "coerce": settings.calls.coerce,

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from pegboard.core.calls import Caller
 from pegboard.gateway.gateway import Gateway
-from pegboard.gateway.sections import rollout_section, trust_section
+from pegboard.gateway.sections import trust_section
 from pegboard.upstream.servers import UpstreamStatus
 from pegboard.web import Panel, ServerLine, Viewer, panel_of
 from pegboard.web.panel import Identify
+from pegboard.web.rollout import rollout_section
 
 if TYPE_CHECKING:
     from pegboard.config.governance import HttpSettings

@@ -1,4 +1,4 @@
-"""What operators decide on the page of a gateway: definitions that wait, and the rollout."""
+"""What operators decide on the page of a gateway: definitions that wait."""
 
 from __future__ import annotations
 
@@ -7,28 +7,13 @@ from collections.abc import Awaitable, Callable
 from typing import get_args
 
 from pegboard.core.cleaning import flags_of
-from pegboard.core.json import JsonObject
 from pegboard.core.lock import Action, Decision, Locked, Revocation, Seen, ServerLock
-from pegboard.core.options import FACES
-from pegboard.core.rollout import ARMS, Comparison, Rollout
-from pegboard.errors import ConfigError
-from pegboard.gateway import rollouts
 from pegboard.gateway.locks import Locks, decide
-from pegboard.ports import Store
 from pegboard.web import Html, Section, Viewer, tag
 from pegboard.web.panel import Form
 from pegboard.web.words import clock, several
 
 _LINES = {"+": "added", "-": "removed", "@": "place"}
-_FIGURES = {
-    "calls": "Calls",
-    "sessions": "Sessions",
-    "errors": "Share of errors",
-    "mean_ms": "Mean time (ms)",
-    "calls_per_session": "Calls per session",
-    "searches_per_session": "Searches per session",
-    "tokens_per_session": "Tokens per session",
-}
 
 
 def trust_section(locks: Locks) -> Section:
@@ -61,30 +46,6 @@ def trust_section(locks: Locks) -> Section:
 
     actions = {name: action(name) for name in get_args(Action)}
     return Section(name="trust", title="Trust", body=body, actions=actions)
-
-
-def rollout_section(store: Store) -> Section:
-    """The face under trial, how its arms do, and its share."""
-
-    async def body(viewer: Viewer, proof: Html) -> Html:
-        rollout, figures = await rollouts.show(store)
-        return tag("div", _under_way(rollout, figures), _share_form(rollout, proof),
-                   _stop_form(proof) if rollout else None)  # fmt: skip
-
-    async def start(viewer: Viewer, form: Form) -> None:
-        try:
-            percent = float(form.get("percent", ""))
-        except ValueError as exc:
-            raise ConfigError("The share is a number of percent, such as 10.") from exc
-        by = "client" if form.get("by") == "client" else "principal"
-        await rollouts.start(store, Rollout(face=form.get("face", ""), percent=percent, by=by))
-
-    async def stop(viewer: Viewer, form: Form) -> None:
-        await rollouts.stop(store)
-
-    return Section(
-        name="rollout", title="Rollout", body=body, actions={"start": start, "stop": stop}
-    )
 
 
 def _waiting(server: str, tool: str, locked: Locked, seen: Seen, proof: Html) -> Html:
@@ -145,50 +106,3 @@ def _decision(
         method="post",
         action=f"/ui/trust/{action}",
     )  # fmt: skip
-
-
-def _under_way(rollout: Rollout | None, figures: Comparison) -> Html:
-    if rollout is None:
-        return tag("p", "No rollout is under way: everybody gets the configured face.")
-    said = f"{rollout.percent:g} % of callers, by {rollout.by}, get the {rollout.face} face."
-    arms = {arm: figures[arm].summary() for arm in ARMS}
-    names = [tag("th", arm, scope="col", class_="number") for arm in ARMS]
-    head = tag("tr", tag("td", ""), *names)
-    rows = [
-        tag("tr", tag("th", title, scope="row"), *[_figure(arms[arm], key) for arm in ARMS])
-        for key, title in _FIGURES.items()
-    ]
-    table = tag("table", tag("thead", head), tag("tbody", *rows))
-    return tag("div", tag("p", said), tag("div", table, class_="wide", tabindex="0"))
-
-
-def _figure(summary: JsonObject, key: str) -> Html:
-    value = summary[key]
-    return tag("td", "–" if value is None else f"{value:,g}", class_="number")
-
-
-def _share_form(rollout: Rollout | None, proof: Html) -> Html:
-    chosen = rollout.face if rollout else "proxy"
-    faces = [tag("option", f, value=f, selected=f == chosen) for f in FACES]
-    by = rollout.by if rollout else "principal"
-    keys = [tag("option", k, value=k, selected=k == by) for k in ("principal", "client")]
-    percent = f"{rollout.percent:g}" if rollout else "10"
-    return tag(
-        "form",
-        proof,
-        tag("div", tag("label", "Face", for_="face"),
-            tag("select", *faces, id="face", name="face")),
-        tag("div", tag("label", "Percent", for_="percent"),
-            tag("input", id="percent", name="percent", type="number", min=0, max=100, step="any",
-                value=percent, required=True)),
-        tag("div", tag("label", "By", for_="by"), tag("select", *keys, id="by", name="by")),
-        tag("button", "Set", type="submit", class_="primary"),
-        method="post",
-        action="/ui/rollout/start",
-        class_="fields",
-    )  # fmt: skip
-
-
-def _stop_form(proof: Html) -> Html:
-    button = tag("button", "Stop: the configured face for everybody, at once", type="submit")
-    return tag("form", proof, button, method="post", action="/ui/rollout/stop")

@@ -87,7 +87,7 @@ class Serving:
                 await anyio.sleep(WRITE_TIME)
                 tasks.cancel_scope.cancel()
 
-            server = build_server(self.gateway)
+            server = build_server(self.gateway, environ=self.opening.environ)
             async with self._attended(stop):
                 await serve_on_stdio(server)
             tasks.cancel_scope.cancel()
@@ -98,7 +98,7 @@ class Serving:
         from pegboard.server.listening import bound
 
         sockets = bound(host, port) if sock is None else [sock]
-        server = _http_server(gateway_app(self.gateway, host))
+        server = _http_server(gateway_app(self.gateway, host, environ=self.opening.environ))
 
         async def stop() -> None:
             for listening in server.servers:

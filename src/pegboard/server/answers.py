@@ -9,7 +9,7 @@ resources/read       -> what was kept of a result that was too large
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, Unpack
 
@@ -18,6 +18,7 @@ from pegboard.core.events import ListAnswered
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.names import resolve
 from pegboard.core.options import Options
+from pegboard.core.registry import Need
 from pegboard.core.tools import Tool
 from pegboard.errors import AmbiguousName, InvalidArguments, PegboardError, ToolNotFound
 from pegboard.faces import entries
@@ -87,21 +88,24 @@ class Answers:
             case "resources/read":
                 return await self._read(request)
             case "tools/describe" | "tools/describe_batch" | "tools/manifest":
-                view = await self._view(request)
+                view = await self._view(request, needs=methods.needs(request.params))
                 return methods.ANSWERS[request.method](view, request.params)
             case _:
                 return None
 
     def _face(self, view: View) -> Face:
-        """The face of this caller: what configuration says, else what the request asks for."""
-        asked = view.options.face
-        if asked == "auto":
-            asked = view.caller.face or "auto"
+        """The face of this caller: what was asked for, else what configuration or code says.
+
+        A flag or the environment is asked before the request, so that operators have a way back.
+        """
+        asked = view.caller.face or view.options.face
         complete = view.constant is None and view.is_complete
         name = choose(asked, view.caller, view.listed, view.options, complete=complete)
         return BY_NAME[name]
 
-    async def _view(self, request: Request, *, whole: bool = True) -> View:
+    async def _view(
+        self, request: Request, *, whole: bool = True, needs: Sequence[Need] | None = None
+    ) -> View:
         return await self.board.view(
             request.caller,
             session=request.session,
@@ -109,6 +113,7 @@ class Answers:
             params={k: request.params[k] for k in _PROTOCOL_PARAMS if k in request.params},
             request=request.context,
             whole=whole,
+            needs=needs,
         )
 
     # tools/list --------------------------------------------------------------------------------
@@ -122,6 +127,8 @@ class Answers:
             view = await self._view(request)
         if lazy == "bare":
             shown = entries.every_stub(view, bare=True)
+        elif lazy is False:
+            shown = entries.every_full(view, with_fields=True)
         else:
             shown = await face.entries(view)
         _tell_listed(view, face.name, len(shown), time.perf_counter() - began)
@@ -183,9 +190,11 @@ class Answers:
         tool: Tool | None = None
         try:
             if meta_tool is not None:
+                checked = checked_arguments(meta_tool, arguments)
                 if not view.is_complete:
-                    view = replace(await self._view(request), caller=view.caller)
-                return await meta_tool.answer(view, checked_arguments(meta_tool, arguments))
+                    needs = meta_tool.needs(checked) if meta_tool.needs else None
+                    view = replace(await self._view(request, needs=needs), caller=view.caller)
+                return await meta_tool.answer(view, checked)
             tool = await self._addressed(request, view, name)
             if view.session is not None:
                 await view.session.used(tool.id)
@@ -200,7 +209,7 @@ class Answers:
         try:
             return resolve(view.catalog, name)
         except (ToolNotFound, AmbiguousName):
-            view = replace(await self._view(request), caller=view.caller)
+            view = replace(await self._view(request, needs=[Need(name)]), caller=view.caller)
         try:
             with told_of(view, name, request.params.get("arguments")):
                 return resolve(view.catalog, name)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.names import nearest_tools
+from pegboard.core.registry import Need
 from pegboard.core.tools import Tool
 from pegboard.errors import PegboardError
 from pegboard.faces import entries
@@ -17,7 +18,10 @@ MANIFEST_PAGE = 500
 
 
 def describe(view: View, params: Mapping[str, Json]) -> JsonObject:
-    """Full definitions by name: `name`, `names`, or the earlier systems' `tool_name`."""
+    """Full definitions by name: `name`, `names`, or the earlier systems' `tool_name`.
+
+    `names` takes at most 200 names; more are refused with `data.maxNames`.
+    """
     if "tool_name" in params:
         name = _one_name(params["tool_name"], "tool_name")
         tool = _known(view, [name])[0]
@@ -32,7 +36,10 @@ def describe(view: View, params: Mapping[str, Json]) -> JsonObject:
 
 
 def describe_batch(view: View, params: Mapping[str, Json]) -> JsonObject:
-    """What can be described, in order, and what is missing; never fails as a whole."""
+    """What can be described, in order, and what is missing; an unknown name fails no other.
+
+    It takes at most 200 names; more are refused with `data.maxNames`.
+    """
     names = _names(params, "tool_names" if "tool_names" in params else "names")
     found, missing = _partly(view, names)
     return {
@@ -61,6 +68,15 @@ ANSWERS: dict[str, Callable[[View, Mapping[str, Json]], JsonObject]] = {
 }
 
 
+def needs(params: Mapping[str, Json]) -> list[Need] | None:
+    """The tools that a request names; `None` where it is about all of them."""
+    given = [params[key] for key in ("tool_name", "name", "tool_names", "names") if key in params]
+    if not given:
+        return None
+    names = [name for one in given for name in (one if isinstance(one, list) else [one])]
+    return [Need(name) for name in names[:MOST_NAMES] if isinstance(name, str)]
+
+
 def _known(view: View, names: list[str]) -> list[Tool]:
     found, missing = _partly(view, names)
     if missing:
@@ -87,7 +103,7 @@ def _partly(view: View, names: list[str]) -> tuple[list[tuple[str, Tool]], list[
 
 
 def _entry(view: View, tool: Tool) -> JsonObject:
-    return entries.full(view.catalog, tool)
+    return entries.full(view.catalog, tool, with_fields=True)
 
 
 def _schema(view: View, tool: Tool) -> JsonObject:

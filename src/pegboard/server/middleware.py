@@ -46,14 +46,14 @@ class PegboardMiddleware:
         server: Server[Any],
         store: Store,
         *,
-        default_face: str | None = None,
+        forced_face: str | None = None,
         changes: ListChanges | None = None,
     ) -> None:
         self.board = board
         self.answers = Answers(board)
         self.server = server
         self._store = store
-        self._default_face = default_face
+        self._forced_face = forced_face
         self.changes = changes or ListChanges()
 
     async def __call__(self, ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
@@ -127,7 +127,7 @@ class PegboardMiddleware:
             session=sdk.session_of(ctx),
             client=client,
             client_version=version,
-            face=_asked_face(ctx.request) or self._default_face,
+            face=self._forced_face or _asked_face(ctx.request),
             scopes=identity.scopes,
             groups=identity.groups,
         )

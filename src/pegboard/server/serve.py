@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -22,8 +22,10 @@ from pegboard.ports import Store
 from pegboard.server import sdk
 from pegboard.server.answers import EXTENSION_ID, Shown
 from pegboard.server.changes import ListChanges
+from pegboard.server.environment import check_pins, forced_face, pins_from
 from pegboard.server.guard import Guard, GuardMiddleware
 from pegboard.server.middleware import OURS, PegboardMiddleware
+from pegboard.server.operations import Operations
 from pegboard.server.stdio import serve_on_stdio
 
 if TYPE_CHECKING:
@@ -42,9 +44,11 @@ Listen: TypeAlias = Callable[
 def build_server(board: Pegboard, *, environ: Mapping[str, str] = os.environ) -> Server[Any]:
     """A low-level server that shows this board."""
     board.options = replace(board.options, pins=pins_from(environ, board.options.pins))
+    check_pins(environ, board.find)
     board.check()
     changes = ListChanges()
-    server = make_server(board, changes, ListenHandler(changes.bus))
+    operations = Operations.of(board)
+    server = make_server(board, changes, ListenHandler(changes.bus), operations)
     install(board, server, board.parts.store, environ, changes=changes)
     sdk.offer(server, lambda: kept_results(board.options))
     return server
@@ -55,13 +59,21 @@ def kept_results(options: Options) -> JsonObject:
     return {} if options.spill_tokens is None else {"resources": {}}
 
 
-def make_server(board: Pegboard, changes: ListChanges, listen: Listen) -> Server[Any]:
-    """A low-level server of a board's name that tells clients of changes; it answers nothing."""
+def make_server(
+    board: Pegboard, changes: ListChanges, listen: Listen, operations: Operations | None = None
+) -> Server[Any]:
+    """A low-level server of a board's name that tells clients of changes; it answers nothing.
+
+    `operations` are followed while it runs; a gateway follows its own.
+    """
 
     @asynccontextmanager
     async def lifespan(server: Server[Any]) -> AsyncGenerator[JsonObject]:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(changes.watch, board.on_change)
+            if operations is not None:
+                await operations.load()
+                tasks.start_soon(operations.follow)
             board.is_served = True
             yield {}
             tasks.cancel_scope.cancel()
@@ -88,14 +100,7 @@ def install(
     changes: ListChanges | None = None,
 ) -> PegboardMiddleware:
     """Put the middleware on a server and advertise what it adds."""
-    face = environ.get("PEGBOARD_FACE")
-    middleware = kind(
-        board,
-        server,
-        store,
-        default_face=checked_face(face) if face else None,
-        changes=changes,
-    )
+    middleware = kind(board, server, store, forced_face=forced_face(environ), changes=changes)
     server.middleware.append(middleware)
     settings = {"methods": sorted(m for m in OURS if m not in ("tools/list", "tools/call")),
                 "faces": list(FACES)}  # fmt: skip
@@ -103,13 +108,9 @@ def install(
     return middleware
 
 
-def pins_from(environ: Mapping[str, str], pins: Sequence[str]) -> tuple[str, ...]:
-    """The configured pins and those that the environment names."""
-    named = [n.strip() for n in environ.get("ALWAYS_AVAILABLE_TOOLS", "").split(",")]
-    return tuple(dict.fromkeys([*pins, *(n for n in named if n)]))
-
-
-def run(board: Pegboard, *, http: str | None = None) -> None:
+def run(
+    board: Pegboard, *, http: str | None = None, environ: Mapping[str, str] = os.environ
+) -> None:
     """Serve until stopped; over HTTP with whatever the board's application has beside `/mcp`.
 
     Raises:
@@ -118,29 +119,34 @@ def run(board: Pegboard, *, http: str | None = None) -> None:
     """
     if http is None:
         with suppress(KeyboardInterrupt):
-            anyio.run(serve_stdio, board)
+            anyio.run(serve_stdio, board, environ)
         return
     from pegboard.server.auth import refuse_exposure
     from pegboard.server.listening import HttpServer, bound
 
     host, port = host_and_port(http)
-    refuse_exposure(host, None, os.environ, allowed=True)
+    refuse_exposure(host, None, environ, allowed=True)
     sockets = bound(host, port)
-    server = HttpServer(board.asgi(host))
+    server = HttpServer(board.asgi(host, environ=environ))
     with suppress(KeyboardInterrupt):
         server.run(sockets=sockets)
     if not server.started:
         sys.exit(1)  # why, it has said
 
 
-async def serve_stdio(board: Pegboard) -> None:
+async def serve_stdio(board: Pegboard, environ: Mapping[str, str] = os.environ) -> None:
     """Serve one client on standard input and output."""
-    await serve_on_stdio(build_server(board))
+    await serve_on_stdio(build_server(board, environ=environ))
 
 
-def http_app(board: Pegboard, *routes: BaseRoute, host: str = "127.0.0.1") -> Starlette:
+def http_app(
+    board: Pegboard,
+    *routes: BaseRoute,
+    host: str = "127.0.0.1",
+    environ: Mapping[str, str] = os.environ,
+) -> Starlette:
     """An ASGI application with `/mcp`, `/mcp/<face>` and further routes."""
-    return asgi_app(build_server(board), Guard.bound_to(host), *routes)
+    return asgi_app(build_server(board, environ=environ), Guard.bound_to(host), *routes)
 
 
 def asgi_app(

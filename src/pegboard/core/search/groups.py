@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pegboard.core.search.text import clean, split, terms
-from pegboard.core.search.vocabulary import GROUP_FILLERS, GROUP_WORDS
+from pegboard.core.search.vocabulary import GROUP_FILLERS, GROUP_WORDS, TOPIC_WORDS
 from pegboard.core.tools import Tool
 
 
@@ -45,6 +45,12 @@ class Groups:
             return None
         rest = " ".join(w for w in words if w not in GROUP_WORDS and w not in GROUP_FILLERS)
         return self._named.get(_words(rest)) or self._named.get(_words(clean(query, 200)))
+
+    def named(self, query: str) -> Group | None:
+        """The group that a query names and says nothing else of: "issues", "issue management"."""
+        words = split(clean(query, 200))
+        rest = " ".join(word for word in words if word not in TOPIC_WORDS)
+        return self._named.get(_words(" ".join(words))) or self._named.get(_words(rest))
 
 
 def _words(name: str) -> frozenset[str]:

@@ -145,6 +145,10 @@ class SearchIndex:
         """The category or server that a query asks for whole ("everything about milestones")."""
         return self._groups.asked(query)
 
+    def topic(self, query: str) -> Group | None:
+        """The group that a query asks for as a whole, or just names."""
+        return self._groups.asked(query) or self._groups.named(query)
+
     def _answer(
         self, query: str, limit: int, chosen: Filter, allowed: Callable[[Tool], bool] | None
     ) -> tuple[Match, ...]:

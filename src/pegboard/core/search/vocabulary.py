@@ -38,6 +38,9 @@ GROUP_FILLERS = _words(
 )
 """Words that stand around the name of a group in such a query."""
 
+TOPIC_WORDS = _words("administration handling management managing")
+"""Words that make a subject of the name of a group: "issue management"."""
+
 ABBREVIATIONS: dict[str, tuple[str, ...]] = {
     "admin": ("administrator",),
     "app": ("application",),
