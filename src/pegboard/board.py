@@ -390,12 +390,12 @@ class Pegboard:
         """
         from pegboard.server.operations import Operations
         from pegboard.server.serve import http_app
-        from pegboard.store.fallback import strict
+        from pegboard.store.fallback import decision_store
         from pegboard.web import page_routes, panel_of
         from pegboard.web.rollout import rollout_section
 
         operations = Operations.of(self)
-        page = {"sections": (rollout_section(strict(self.parts.store)),), **page}
+        page = {"sections": (rollout_section(decision_store(self.parts.store)),), **page}
         routes = [*page_routes(panel_of(self, self.parts, **page)), *operations.routes()]
         around = os.environ if environ is None else environ
         return http_app(self, *routes, host=host, environ=around)

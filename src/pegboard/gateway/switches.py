@@ -8,8 +8,8 @@ from pegboard.core.json import Json
 from pegboard.core.lock import held
 from pegboard.core.tools import Tool, with_enabled
 from pegboard.errors import StoreError
+from pegboard.following import follow
 from pegboard.ports import Store
-from pegboard.store.following import follow
 from pegboard.store.memory import MemoryStore
 
 KEY = "switched-off"

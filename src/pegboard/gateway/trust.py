@@ -16,9 +16,9 @@ from pegboard.core.cleaning import flags_of
 from pegboard.core.lock import Hold, Listed, Locked, ServerLock, TrustMode, TrustRule, held
 from pegboard.core.tools import Tool
 from pegboard.errors import PegboardError
+from pegboard.following import follow
 from pegboard.gateway.locks import LockFile, Locks, StoreLocks
 from pegboard.ports import Store
-from pegboard.store.following import follow
 from pegboard.upstream.kept import KeptCatalogue
 from pegboard.upstream.spec import UpstreamSpec
 

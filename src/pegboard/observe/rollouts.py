@@ -12,8 +12,8 @@ from pegboard.core.events import AnswerSent, CallFinished, Event, ListAnswered, 
 from pegboard.core.json import Json
 from pegboard.core.rollout import ArmName, Comparison, Figures, Rollout
 from pegboard.errors import StoreError
+from pegboard.following import follow
 from pegboard.ports import Store
-from pegboard.store.following import follow
 
 KEY = "rollout"
 FLUSH_EVERY = 1.0

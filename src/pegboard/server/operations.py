@@ -17,6 +17,7 @@ from anyio import to_thread
 from pegboard.core.json import JsonObject
 from pegboard.errors import ConfigError, StoreError
 from pegboard.observe.rollouts import Rollouts, Told
+from pegboard.store.fallback import decision_store
 from pegboard.tokens import count_tokens
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Operations:
             self.metrics = prometheus.exposition
             observers.append(prometheus)
             told.append(prometheus.arms)
-        self.rollouts = Rollouts(board.parts.store, told)
+        self.rollouts = Rollouts(decision_store(board.parts.store), told)
         parts = board.parts
         board.parts = replace(parts, observers=(*parts.observers, *observers, self.rollouts))
         board.reconfigure(board.options)
