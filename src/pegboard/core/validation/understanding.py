@@ -48,7 +48,7 @@ def understood(
         InvalidArguments: It is no object, nor a text that spells one.
     """
     validator = schema if isinstance(schema, Validator) else Validator(schema)
-    arguments = _as_object(tool, given)
+    arguments = as_object(tool, given)
     if validator.accepts(arguments) and not validator.strangers(arguments):
         return arguments
     arguments = _unwrapped(tool, arguments, validator)
@@ -60,7 +60,8 @@ def understood(
     return arguments
 
 
-def _as_object(tool: str, given: Json) -> JsonObject:
+def as_object(tool: str, given: Json) -> JsonObject:
+    """The arguments as an object, decoded where they are a text that spells one."""
     for _ in range(2):  # some encode twice
         if isinstance(given, str):
             given = _decoded(tool, given)
@@ -117,7 +118,7 @@ def _unwrapped(tool: str, arguments: JsonObject, validator: Validator) -> JsonOb
 def _inner(arguments: JsonObject, key: str) -> JsonObject:
     """What stands under a key, if it is an object, a text that spells one, or nothing."""
     try:
-        return _as_object(key, arguments[key])
+        return as_object(key, arguments[key])
     except InvalidArguments:
         return arguments
 
