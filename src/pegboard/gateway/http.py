@@ -49,6 +49,11 @@ def gateway_app(
     guard = Guard.bound_to(host, hosts=allowed.allowed_hosts, origins=allowed.allowed_origins)
 
     async def health(request: Any) -> JSONResponse:
+        try:
+            await gateway.check()
+        except Exception:
+            logger.exception("The gateway cannot serve")
+            return JSONResponse({"status": "failing"}, status_code=503)
         return JSONResponse({"status": "ok"})
 
     async def ready(request: Any) -> JSONResponse:
@@ -79,8 +84,12 @@ def gateway_app(
 
     @asynccontextmanager
     async def lifespan(application: Starlette) -> AsyncGenerator[Any]:
-        async with gateway, serving(application) as state:
-            yield state
+        try:
+            async with gateway, serving(application) as state:
+                yield state
+        except BaseException as exc:
+            gateway.fail(exc)
+            raise
 
     app.router.lifespan_context = lifespan
     return app
