@@ -29,7 +29,7 @@ from pegboard.gateway.opening import Opening
 from pegboard.gateway.reporting import report, say, say_progress, say_warnings
 from pegboard.gateway.restarts import waiting_for_restart
 from pegboard.gateway.supervision import log_failure, supervised
-from pegboard.observe.log import log_to
+from pegboard.observe.log import limit_lines, log_to
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -102,7 +102,7 @@ class Serving:
         from pegboard.server.listening import bound
 
         sockets = bound(host, port) if sock is None else [sock]
-        server = _http_server(gateway_app(self.gateway, host))
+        server = _http_server(gateway_app(self.gateway, host), self.gateway.configuration)
 
         async def stop() -> None:
             for listening in server.servers:
@@ -205,6 +205,7 @@ def _serving(opening: Opening) -> Serving:
         log_to(sys.stderr)
     else:
         say_warnings()
+    limit_lines()
     return serving
 
 
@@ -240,9 +241,10 @@ def _time(path: Path) -> int | None:
         return None
 
 
-def _http_server(app: Starlette) -> HttpServer:
+def _http_server(app: Starlette, configuration: Configuration) -> HttpServer:
     from contextlib import nullcontext
 
+    from pegboard.server.connections import ConnectionLimits
     from pegboard.server.listening import HttpServer
 
     class Server(HttpServer):
@@ -251,4 +253,13 @@ def _http_server(app: Starlette) -> HttpServer:
         def capture_signals(self) -> nullcontext[None]:  # pyright: ignore[reportIncompatibleMethodOverride] no signals, no generator
             return nullcontext()
 
-    return Server(app, keep_alive=KEEP_ALIVE)
+    http = configuration.settings.http
+    limits = ConnectionLimits(
+        header_timeout=http.header_timeout,
+        body_timeout=http.body_timeout,
+        write_timeout=http.write_timeout,
+        connections=http.max_connections,
+    )
+    server = Server(app, keep_alive=KEEP_ALIVE, limits=limits)
+    limit_lines()  # uvicorn has set up its own log now
+    return server

@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import anyio
@@ -20,6 +21,7 @@ from pegboard.core.options import FACES, Options, checked_face
 from pegboard.errors import ConfigError
 from pegboard.ports import Store
 from pegboard.server import sdk
+from pegboard.server.admission import Admission, Admit, SessionLimits, Sessions
 from pegboard.server.answers import EXTENSION_ID, Shown
 from pegboard.server.changes import ListChanges
 from pegboard.server.guard import Guard, GuardMiddleware
@@ -149,11 +151,19 @@ def asgi_app(
     *routes: BaseRoute,
     auth: Auth | None = None,
     stateless: bool = False,
+    sessions: SessionLimits | None = None,
+    admit: Admit | None = None,
 ) -> Starlette:
     """An ASGI application with `/mcp`, `/mcp/<face>` and further routes, all behind the guard.
 
-    `auth` protects the endpoints of the protocol; further routes look after themselves. `stateless`
-    gives clients of the older protocol no session, so that any replica can answer them.
+    Args:
+        server: What answers.
+        guard: By which hosts and origins it can be reached.
+        routes: Further routes; they look after themselves.
+        auth: Protects the endpoints of the protocol.
+        stateless: Gives clients of the older protocol no session, so that any replica can answer.
+        sessions: How many of them there may be otherwise.
+        admit: The rate limit of a caller who opens one.
     """
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.middleware import Middleware
@@ -166,6 +176,15 @@ def asgi_app(
     endpoint = next(r for r in app.routes if isinstance(r, Route) and r.path == "/mcp").endpoint
     app.router.routes.append(Route("/mcp/{face}", _FaceEndpoint(endpoint)))
     app.router.routes.extend(routes)
+    admission = Middleware(
+        Admission,
+        sessions=None if stateless else Sessions(sessions or SessionLimits()),
+        exists=partial(sdk.has_session, server),
+        end_session=partial(sdk.end_session, server),
+        legacy=sdk.LEGACY_VERSIONS,
+        admit=admit,
+    )
+    app.user_middleware.append(admission)
     app.user_middleware.insert(0, Middleware(GuardMiddleware, guard=guard))
     return app
 
