@@ -16,7 +16,7 @@ from mcp.server.subscriptions import ListenHandler
 from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
 from pegboard.core.calls import Caller
-from pegboard.core.json import JsonObject
+from pegboard.core.json import JsonObject, whole_number
 from pegboard.core.options import FACES, Options, checked_face
 from pegboard.errors import ConfigError
 from pegboard.ports import Store
@@ -210,9 +210,10 @@ class _FaceEndpoint:
 def host_and_port(address: str) -> tuple[str, int]:
     """`127.0.0.1:8000`, `[::1]:8000` or `:8000` (loopback) in two parts."""
     host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit() or not 0 <= int(port) < 65536:
+    number = whole_number(port)
+    if not colon or number is None or number > 65535:
         raise ConfigError(f"{address!r} is not HOST:PORT, such as 127.0.0.1:8000.")
-    return host.strip("[]") or "127.0.0.1", int(port)
+    return host.strip("[]") or "127.0.0.1", number
 
 
 async def answered_before(ctx: Any, params: Any) -> NoReturn:

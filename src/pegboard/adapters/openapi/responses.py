@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from pegboard.core.calls import CallResult
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json, JsonObject, whole_number
 from pegboard.errors import UpstreamUnavailable
 
 SHOWN_OF_A_REFUSAL = 4000
@@ -115,4 +115,4 @@ def _body(shown: str, more: int) -> Json:
 
 
 def _seconds(header: str | None) -> float | None:
-    return float(header) if header and header.isdigit() else None
+    return None if (seconds := whole_number(header)) is None else float(seconds)

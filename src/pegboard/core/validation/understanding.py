@@ -11,6 +11,7 @@ and only where there is one way to read it:
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
@@ -30,6 +31,7 @@ _WRAPPERS = ("arguments", "params", "parameters", "args", "input")
 _NAMES = ("name", "tool", "tool_name", "toolName", "type")
 _FENCED = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+_LONGEST_NUMBER = 400
 _NOTHING: Final = object()
 
 
@@ -193,8 +195,9 @@ def _spelled_by(text: str) -> Json:
     """The JSON value that a text spells; itself when it spells none."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    if _NUMBER.fullmatch(text):
-        return float(text) if any(mark in text for mark in ".eE") else int(text)
+    if _NUMBER.fullmatch(text) and len(text) <= _LONGEST_NUMBER:
+        number = float(text) if any(mark in text for mark in ".eE") else int(text)
+        return number if abs(number) < math.inf else text
     if text[:1] in ("[", "{"):
         try:
             return json.loads(text, parse_constant=_no_constant)
