@@ -1,11 +1,13 @@
-"""A short run of what `python -m tests.fuzz.hostile` does at length."""
+"""A short run of what `python -m tests.fuzz` does at length."""
 
 from __future__ import annotations
 
 import tracemalloc
+from pathlib import Path
 
 import pytest
 from tests.fuzz.hostile import Attacker, attack
+from tests.fuzz.processes import attack_http, attack_stdio
 
 pytestmark = pytest.mark.anyio
 
@@ -36,3 +38,17 @@ async def test_memory_does_not_grow_with_the_number_of_requests() -> None:
 def test_the_same_seed_makes_the_same_requests() -> None:
     one, other = Attacker(3), Attacker(3)
     assert [one.request() for _ in range(50)] == [other.request() for _ in range(50)]
+
+
+def test_hostile_requests_to_a_real_gateway_over_http(tmp_path: Path) -> None:
+    report = attack_http(tmp_path, 600, seed=11)
+    assert report.is_clean, report.summary()
+    assert max(report.findings.statuses) < 500
+    assert report.findings.told >= 1, "the attack must reach the tools"
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_hostile_messages_to_a_real_gateway_on_stdio(era: str, tmp_path: Path) -> None:
+    report = attack_stdio(tmp_path, 800, seed=12, era=era)
+    assert report.is_clean, report.summary()
+    assert report.errors[0] > 100, "some are answered with a result"
