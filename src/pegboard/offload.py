@@ -92,7 +92,8 @@ def _limiter() -> anyio.CapacityLimiter:
 
 
 async def _exchanged(job: object) -> tuple[bool, Any]:
-    worker = await to_thread.run_sync(_ready_worker)
+    with anyio.CancelScope(shield=True):  # a worker that has been started is not lost
+        worker = await to_thread.run_sync(_ready_worker)
     try:
         with anyio.fail_after(DEADLINE):
             answer = await to_thread.run_sync(worker.exchange, job, abandon_on_cancel=True)
@@ -133,12 +134,15 @@ class _Worker:
 
     def __init__(self) -> None:
         start = f"import sys; sys.path[:] = {sys.path!r}; import {__name__} as o; o._work()"
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", start],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", start],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError as exc:  # no descriptors or no memory left, or no interpreter to run
+            raise DeadlineExceeded(f"No worker process could be started: {exc}.") from exc
         with _guard:
             _all.add(self)
         timer = threading.Timer(START_TIME, self._process.kill)

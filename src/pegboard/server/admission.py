@@ -80,13 +80,15 @@ class Sessions:
         Raises:
             Busy: There are too many, and all of them are in use.
         """
+        # Where nobody is asked who they are, all are one principal: only the limit for all counts.
+        most = self._limits.per_principal if principal else self._limits.in_all
         held = Counter(one.principal for one in self._open.values()) + self._opening
         replaced = None
-        if held[principal] >= self._limits.per_principal or held.total() >= self._limits.in_all:
+        if held[principal] >= most or held.total() >= self._limits.in_all:
             for session in [one for one in self._open if not exists(one)]:
                 self.forget(session)  # it ended by itself
             held = Counter(one.principal for one in self._open.values()) + self._opening
-        if held[principal] >= self._limits.per_principal:
+        if held[principal] >= most:
             replaced = self._idle(principal)
         elif held.total() >= self._limits.in_all:
             most, count = held.most_common(1)[0]
