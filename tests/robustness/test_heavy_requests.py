@@ -72,7 +72,7 @@ def test_large_arguments_that_do_not_fit_are_refused_as_small_ones_are(gateway: 
     ],
 )
 def test_an_expensive_select_delays_nobody(select: str, gateway: Gateway) -> None:
-    arguments = {"name": "s_rows", "arguments": {"count": 20_000}, "select": select}
+    arguments = {"name": "s_rows", "arguments": {"count": 8_000}, "select": select}
     with Bystander(gateway) as other:
         answer = gateway.call("call_tool", arguments)
     assert answer["content"][0]["text"]
@@ -83,7 +83,7 @@ def test_an_expensive_select_delays_nobody(select: str, gateway: Gateway) -> Non
     "how", [{"grep": WIDE}, {"select": "[*].tags[*].to_string(@) | sort(@[])"}]
 )
 def test_reading_a_stored_result_delays_nobody(how: dict[str, str], gateway: Gateway) -> None:
-    stored = json.loads(gateway.text("s_rows", {"count": 20_000}))
+    stored = json.loads(gateway.text("s_rows", {"count": 8_000}))
     with Bystander(gateway) as other:
         answer = gateway.call("read_result", {"handle": stored["handle"], **how})
     assert answer["content"][0]["text"]
