@@ -23,7 +23,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, BinaryIO, ParamSpec, TypeVar
+from typing import IO, Any, ParamSpec, TypeVar
 
 import anyio
 from anyio import to_thread
@@ -92,8 +92,7 @@ def _limiter() -> anyio.CapacityLimiter:
 
 
 async def _exchanged(job: object) -> tuple[bool, Any]:
-    with anyio.CancelScope(shield=True):  # a worker that has been started is not lost
-        worker = await to_thread.run_sync(_ready_worker)
+    worker = await to_thread.run_sync(_ready_worker)
     try:
         with anyio.fail_after(DEADLINE):
             answer = await to_thread.run_sync(worker.exchange, job, abandon_on_cancel=True)
@@ -133,7 +132,7 @@ class _Worker:
     """One worker process, used by one thread at a time."""
 
     def __init__(self) -> None:
-        start = f"import sys; sys.path[:] = {sys.path!r}; import {__name__} as o; o._work()"
+        start = f"import sys; sys.path[:] = {sys.path!r}; import {__name__} as o; o.work()"
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", start],
@@ -180,7 +179,7 @@ def _end_all() -> None:
         worker.kill()
 
 
-def _send(stream: BinaryIO, value: object) -> None:
+def _send(stream: IO[bytes], value: object) -> None:
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, protocol=pickle.HIGHEST_PROTOCOL)
     pickler.fast = True  # JSON shares no parts, and remembering each takes ten times as long
@@ -190,12 +189,12 @@ def _send(stream: BinaryIO, value: object) -> None:
     stream.flush()
 
 
-def _receive(stream: BinaryIO) -> Any:
+def _receive(stream: IO[bytes]) -> Any:
     size = int.from_bytes(_exactly(stream, _LENGTH), "big")
     return pickle.loads(_exactly(stream, size))
 
 
-def _exactly(stream: BinaryIO, size: int) -> bytes:
+def _exactly(stream: IO[bytes], size: int) -> bytes:
     data = stream.read(size)
     if len(data) < size:
         raise EOFError
@@ -205,7 +204,7 @@ def _exactly(stream: BinaryIO, size: int) -> bytes:
 # In the worker process ---------------------------------------------------------------------------
 
 
-def _work() -> None:
+def work() -> None:
     """Answer jobs until the parent is gone or has none for a while."""
     _limit_itself()
     source, target = sys.stdin.buffer, sys.stdout.buffer

@@ -23,13 +23,14 @@ from urllib.parse import urlsplit
 
 import anyio
 from tests.fuzz.hostile import KEYS, Attacker, Findings, Hostile
+from tests.gateway.support import SERVERS
 from tests.replicas.world import MODERN_META
 from tests.robustness.world import Bystander, Gateway, running
 
 AT_ONCE = 8
 BARRIER = 100
 """Messages on stdio after which an answer is awaited."""
-_SERVER = Path(__file__).parent / "server.py"
+_SERVER = SERVERS / "secretive.py"
 
 
 @dataclass

@@ -139,7 +139,7 @@ class Offers:
         try:
             return naming_all(shown)
         except Exception:  # of one tool: which, is found out one by one
-            return naming_all(self._usable(shown, lambda tool: naming_all([tool]) and tool))
+            return naming_all(self._usable(shown, lambda tool: naming_all([tool])[0]))
 
     def _of(self, name: str) -> list[Tool]:
         if name not in self._shown:

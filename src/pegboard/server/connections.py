@@ -65,6 +65,7 @@ def protocol_of(limits: ConnectionLimits) -> type[asyncio.Protocol]:
         """One connection."""
 
         connections: set[Any]
+        timeout_keep_alive_task: asyncio.TimerHandle | None
         cycle: Any
         loop: asyncio.AbstractEventLoop
         transport: asyncio.Transport
@@ -84,7 +85,7 @@ def protocol_of(limits: ConnectionLimits) -> type[asyncio.Protocol]:
             self._expect()
 
         def on_response_complete(self) -> None:
-            super().on_response_complete()
+            super().on_response_complete()  # pyright: ignore[reportAttributeAccessIssue] of either class
             self._expect()
 
         def connection_lost(self, exc: Exception | None) -> None:

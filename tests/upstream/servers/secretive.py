@@ -1,13 +1,9 @@
-"""A server with secrets for the fuzzer, without the SDK: `python server.py`."""
+"""A server with secrets for the fuzzer: `python secretive.py`."""
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "upstream" / "servers"))
 
 import raw
 
