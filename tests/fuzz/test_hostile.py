@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests.fuzz.hostile import Attacker, attack
-from tests.fuzz.processes import attack_http, attack_stdio
+from tests.fuzz.processes import attack_http, attack_stdio, config, tracebacks
+from tests.replicas.world import MODERN_META
+from tests.robustness.world import running
 
 pytestmark = pytest.mark.anyio
 
@@ -52,3 +54,20 @@ def test_hostile_messages_to_a_real_gateway_on_stdio(era: str, tmp_path: Path) -
     report = attack_stdio(tmp_path, 800, seed=12, era=era)
     assert report.is_clean, report.summary()
     assert report.errors[0] > 100, "some are answered with a result"
+
+
+def test_an_unknown_face_is_misuse_for_every_method(tmp_path: Path) -> None:
+    with running(tmp_path, config(tmp_path, keys=False)) as gateway, gateway.client() as client:
+        for method in ("tools/list", "resources/list", "prompts/get", "resources/read"):
+            headers = {
+                "Accept": "application/json, text/event-stream",
+                "MCP-Protocol-Version": "2026-07-28",
+                "Mcp-Method": method,
+                "Mcp-Name": "x",
+            }
+            params = {"name": "x", "uri": "x", "_meta": MODERN_META}
+            body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            answer = client.post("/mcp?face=%00", json=body, headers=headers)
+            assert answer.status_code < 500
+            assert "Internal error" not in answer.text
+        assert tracebacks(gateway.log) == []
