@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import anyio
+import httpx2
 import mcp_types as types
 import pytest
 from fastmcp import FastMCP
@@ -292,3 +293,31 @@ async def test_what_a_client_is_told_of_a_failure() -> None:
     assert told is not None
     assert (told.code, told.message, told.data) == (-32099, "why", {"a": 1})
     assert sdk.error_of(RuntimeError("inside")) is None
+
+
+async def test_a_session_of_an_http_server_can_be_found_and_ended() -> None:
+    server: Server[Any] = Server("x")
+    app = server.streamable_http_app()
+    transport = httpx2.ASGITransport(app)
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": sdk.LEGACY_VERSIONS[-1],
+            "capabilities": {},
+            "clientInfo": {"name": "old", "version": "1"},
+        },
+    }
+    headers = {"Accept": "application/json, text/event-stream"}
+    async with (
+        app.router.lifespan_context(app),
+        httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:1") as client,
+    ):
+        opened = await client.post("/mcp", json=hello, headers=headers)
+        session = opened.headers["mcp-session-id"]
+        assert sdk.has_session(server, session)
+        await sdk.end_session(server, session)
+        assert not sdk.has_session(server, session)
+        gone = await client.post("/mcp", json=hello, headers={**headers, "Mcp-Session-Id": session})
+        assert gone.status_code == 404

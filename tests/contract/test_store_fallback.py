@@ -187,3 +187,17 @@ async def test_a_real_redis_that_is_stopped_and_started_again(own_redis: RedisSe
             await store.publish("t", "together again")
             assert await anext(messages) == "together again"
     await redis.aclose()
+
+
+async def test_a_wall_clock_that_is_set_back_does_not_keep_the_store_unused() -> None:
+    shared = Shared(lambda: 0.0)
+    wall = 100_000.0
+    store = FallbackStore(shared, retry=0.01, wall_clock=lambda: wall)
+    shared.away = True
+    await store.get("k")
+    shared.away = False
+    wall -= 3_600
+    with anyio.fail_after(5):
+        while not store.is_shared:
+            await anyio.sleep(0.01)
+            await store.get("k")

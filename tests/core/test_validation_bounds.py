@@ -34,7 +34,7 @@ def nested(levels: int, inner: Any = None, key: str = "a") -> Any:
 
 
 def test_an_ordinary_schema_needs_no_bounds() -> None:
-    assert bounds(chain(10, uses=2)) == (None, None, None)
+    assert bounds(chain(10, uses=2))[:3] == (None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -102,3 +102,43 @@ def test_a_pattern_that_backtracks_without_end_decides_nothing() -> None:
     validator = Validator({"properties": {"a": {"type": "string", "pattern": r"^(a|aa)+\1$"}}})
     arguments = {"a": "a" * 60 + "!"}
     assert validator.check(arguments, "f") is arguments
+
+
+@pytest.mark.parametrize("pattern", [r"(?!.*\.\.)\S+@\S+\.\S+", r"(?<=a)b", r"(a)\1", "("])
+def test_a_pattern_that_is_not_linear_is_left_to_the_server(pattern: str) -> None:
+    schema = {"properties": {"a": {"pattern": pattern}, "n": {"type": "integer"}}}
+    validator = Validator(schema)
+    assert validator.problem is None
+    assert validator.unchecked == [pattern]
+    assert validator.accepts({"a": "x" * 200_000})
+    assert not validator.accepts({"n": "x"})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"not": {"pattern": "(?!a)b"}},
+        {"oneOf": [{"pattern": "(?!a)b"}, {"pattern": "(?=a)a"}]},
+        {"if": {"pattern": "(?!a)b"}, "then": False},
+        {"contains": {"pattern": "(?!a)b"}, "maxContains": 0, "minContains": 0},
+        {"not": {"$ref": "#/$defs/odd"}},
+        {"additionalProperties": False, "patternProperties": {"(?!a)b": {"type": "integer"}}},
+    ],
+    ids=["not", "oneOf", "if", "contains", "reference", "members"],
+)
+def test_leaving_a_pattern_out_never_refuses_more(schema: Any) -> None:
+    whole = {"properties": {"a": schema}, "$defs": {"odd": {"pattern": "(?!a)b"}}}
+    validator = Validator(whole)
+    for value in ("a", "b", ["b"], {"b": 1}, {"b": "x"}, 1):
+        assert validator.accepts({"a": value}), value
+
+
+def test_work_is_known_before_anything_is_compiled_or_checked() -> None:
+    text = {"type": "object", "properties": {"a": {"type": "string"}}}
+    assert not Validator(text).is_heavy({"a": "x" * 1_000_000}), "nothing looks at its characters"
+    wide = {"properties": {"a": {"pattern": "[ab]*a[ab]{1000}c"}}}
+    assert not Validator(wide).is_heavy({"a": "ab" * 100})
+    assert Validator(wide).is_heavy({"a": "ab" * 10_000})
+    assert Validator(text).is_heavy({"a": [1] * 10_000})
+    many = {"properties": {f"p{n}": {"pattern": f"[ab]{{1000}}{n}"} for n in range(500)}}
+    assert Validator(many).is_heavy({}), "compiling it alone takes long"

@@ -1,20 +1,15 @@
 """Random and hostile HTTP requests, the same ones for the same seed.
 
-`python -m tests.fuzz.hostile --requests 100000 --seed 7` runs the long version against a board of
-its own and prints what came back; it fails where anything crashed, leaked or grew.
+`attack` sends them to a board in this process; `python -m tests.fuzz` sends many more to real
+gateways, over HTTP and on stdio.
 """
 
 from __future__ import annotations
 
-import argparse
-import gc
 import hashlib
 import json
 import random
-import resource
 import string
-import sys
-import time
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,9 +33,11 @@ METHODS = (
     "subscriptions/listen_", "notifications/initialized", "rpc.discover", "", "../../etc/passwd",
 )  # fmt: skip
 TOOLS = (
+    "secret_of_ann", "secret_of_bob", "big_of_bob",
     "search_tools", "describe_tools", "call_tool", "call_tools", "read_result", "secret_of_ann",
     "secret_of_bob", "big_of_ann", "tools_dispatch", "get_tool_schema", "__proto__", "a" * 5_000,
     "secret_of_ann\u0000", "..", "private.secret_of_ann", "private/secret_of_ann",
+    "mail", "echo", "a." * 3_000, "call_write_tool", "get_tool_description", "invoke_tool",
 )  # fmt: skip
 VERSIONS = ("2026-07-28", "2025-11-25", "2024-11-05", "1999-01-01", "", "x" * 300, None)
 PATHS = (
@@ -114,6 +111,14 @@ class Attacker:
         method = choose(METHODS)
         verb = "POST" if self.random.random() < 0.9 else choose(("GET", "PUT", "DELETE", "OPTIONS"))
         return Hostile(who, verb, choose(PATHS), self._headers(who, method), self._body(method))
+
+    def learn(self, session: str | None, text: str) -> None:
+        """Remember what an answer gives away."""
+        if session:
+            self.sessions = [*self.sessions[-20:], session]
+        if '"handle' in text:
+            handle = text.split("handle", 1)[1].strip('\\":= ')[:60].split('"')[0].split("\\")[0]
+            self.handles = [*self.handles[-20:], handle]
 
     def _sound(self, who: str | None) -> Hostile:
         method = self.random.choice(("tools/call",) * 6 + METHODS[:5])
@@ -260,42 +265,9 @@ async def _send(client: httpx2.AsyncClient, attacker: Attacker, findings: Findin
     sent = attacker.request()
     raw = [(n.encode(), v.encode("utf-8")) for n, v in sent.headers]
     with anyio.move_on_after(5):
-        # A legacy session's GET is a stream without an end: look at how it begins.
         async with client.stream(sent.verb, sent.path, content=sent.body, headers=raw) as answer:
+            # A legacy session's GET is a stream without an end: look at how it begins.
             streams = sent.verb == "GET" and answer.status_code == 200
             text = "" if streams else (await answer.aread()).decode("utf-8", "replace")
             findings.note(sent, answer.status_code, text)
-            if session := answer.headers.get("mcp-session-id"):
-                attacker.sessions = [*attacker.sessions[-20:], session]
-            if '"handle' in text:
-                handle = (
-                    text.split("handle", 1)[1].strip('\\":= ')[:60].split('"')[0].split("\\")[0]
-                )
-                attacker.handles = [*attacker.handles[-20:], handle]
-
-
-def main() -> None:
-    """Run the long version."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--requests", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=7)
-    options = parser.parse_args()
-    began = time.monotonic()
-    findings = anyio.run(attack, options.requests, options.seed)
-    gc.collect()
-    report = {
-        "requests": options.requests,
-        "seed": options.seed,
-        "seconds": round(time.monotonic() - began, 1),
-        "statuses": dict(findings.statuses),
-        "crashes": findings.crashes[:10],
-        "leaks": findings.leaks[:10],
-        "secrets told to their owners": findings.told,
-        "largest memory, MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-    }
-    print(json.dumps(report, indent=1))  # noqa: T201
-    sys.exit(bool(findings.crashes or findings.leaks or not findings.told))
-
-
-if __name__ == "__main__":
-    main()
+            attacker.learn(answer.headers.get("mcp-session-id"), text)

@@ -1,11 +1,15 @@
-"""A short run of what `python -m tests.fuzz.hostile` does at length."""
+"""A short run of what `python -m tests.fuzz` does at length."""
 
 from __future__ import annotations
 
 import tracemalloc
+from pathlib import Path
 
 import pytest
 from tests.fuzz.hostile import Attacker, attack
+from tests.fuzz.processes import attack_http, attack_stdio, config, tracebacks
+from tests.replicas.world import MODERN_META
+from tests.robustness.world import running
 
 pytestmark = pytest.mark.anyio
 
@@ -36,3 +40,34 @@ async def test_memory_does_not_grow_with_the_number_of_requests() -> None:
 def test_the_same_seed_makes_the_same_requests() -> None:
     one, other = Attacker(3), Attacker(3)
     assert [one.request() for _ in range(50)] == [other.request() for _ in range(50)]
+
+
+def test_hostile_requests_to_a_real_gateway_over_http(tmp_path: Path) -> None:
+    report = attack_http(tmp_path, 600, seed=11)
+    assert report.is_clean, report.summary()
+    assert max(report.findings.statuses) < 500
+    assert report.findings.told >= 1, "the attack must reach the tools"
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_hostile_messages_to_a_real_gateway_on_stdio(era: str, tmp_path: Path) -> None:
+    report = attack_stdio(tmp_path, 800, seed=12, era=era)
+    assert report.is_clean, report.summary()
+    assert report.errors[0] > 100, "some are answered with a result"
+
+
+def test_an_unknown_face_is_misuse_for_every_method(tmp_path: Path) -> None:
+    with running(tmp_path, config(tmp_path, keys=False)) as gateway, gateway.client() as client:
+        for method in ("tools/list", "resources/list", "prompts/get", "resources/read"):
+            headers = {
+                "Accept": "application/json, text/event-stream",
+                "MCP-Protocol-Version": "2026-07-28",
+                "Mcp-Method": method,
+                "Mcp-Name": "x",
+            }
+            params = {"name": "x", "uri": "x", "_meta": MODERN_META}
+            body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            answer = client.post("/mcp?face=%00", json=body, headers=headers)
+            assert answer.status_code < 500
+            assert "Internal error" not in answer.text
+        assert tracebacks(gateway.log) == []

@@ -19,7 +19,7 @@ from pegboard.core.events import (
     UpstreamStateChanged,
 )
 from pegboard.core.redaction import Redactor
-from pegboard.observe.log import EventLog, log_to
+from pegboard.observe.log import EventLog, RateLimit, log_to
 
 
 class Lines:
@@ -134,3 +134,22 @@ def test_without_any_logging_set_up_nothing_is_written(capsys: pytest.CaptureFix
     lonely.propagate = False
     EventLog(lonely).record(finished(outcome="failed"))
     assert capsys.readouterr().err == ""
+
+
+def test_a_repeated_warning_is_limited_and_the_rest_are_counted() -> None:
+    now = 0.0
+    limit = RateLimit(burst=2, interval=10.0, clock=lambda: now)
+
+    def line(text: str, level: int = logging.WARNING, **extra: object) -> logging.LogRecord:
+        record = logging.LogRecord("a", level, "", 0, text, (), None)
+        record.__dict__.update(extra)
+        return record
+
+    assert [limit.filter(line("same")) for _ in range(5)] == [True, True, False, False, False]
+    assert limit.filter(line("other"))
+    assert all(limit.filter(line("fine", logging.INFO)) for _ in range(5))
+    assert all(limit.filter(line("event", pegboard_fields={"a": 1})) for _ in range(5))
+    now = 11.0
+    last = line("same")
+    assert limit.filter(last)
+    assert last.getMessage() == "same (3 more lines like this left out)"

@@ -160,6 +160,18 @@ class HttpSettings:
     """Origins of web pages that may call."""
     legacy: Literal["sessions", "stateless"] = "sessions"
     """Clients before MCP 2026-07-28: sessions that one replica holds, or each request by itself."""
+    max_sessions: Count = 1_000
+    """Sessions of clients before MCP 2026-07-28 that may be open in one process."""
+    max_sessions_per_principal: Count = 100
+    """The same for one principal. At either limit the least recently used idle one is ended."""
+    max_connections: Count = 1_000
+    """Connections of clients; fewer where the process has not as many file descriptors."""
+    header_timeout: Seconds = 20.0
+    """Seconds for a client to send the headers of a request."""
+    body_timeout: Seconds = 120.0
+    """Seconds for a client to send the body of a request."""
+    write_timeout: Seconds = 120.0
+    """Seconds that a client may leave an answer unread."""
     unauthenticated: bool = False
     """Whether other machines may use it without `auth`; also needs PEGBOARD_UNAUTHENTICATED=1."""
     operators: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ Json: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, Any]
 
 _LARGEST_EXACT_INTEGER = 2**53 - 1
+_MOST_DIGITS = 18
 _HALF = re.compile("[\ud800-\udfff]")
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
@@ -19,6 +20,13 @@ _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=s
 def compact(value: Json) -> str:
     """The shortest ordinary text of a value; what token figures are counted on."""
     return _encoder.encode(value)
+
+
+def whole_number(text: Json) -> int | None:
+    """The number that a text of plain digits spells; `None` for anything else, such as `²`."""
+    if isinstance(text, str) and len(text) <= _MOST_DIGITS and text.isascii() and text.isdigit():
+        return int(text)
+    return None
 
 
 def writable(value: JsonObject) -> JsonObject:

@@ -15,6 +15,9 @@ from pegboard.core.tools import Catalog, Tool
 from pegboard.errors import AmbiguousName, ToolNotFound
 
 NEAREST_LIMIT = 5
+_SHOWN = 100
+LONGEST_NAME = 1_000
+"""Characters of a name that is looked for; no tool has a longer one, and comparing takes long."""
 _LEAST_LIKENESS = 60.0
 _SAME_BUT_FOR_A_SLIP = 80.0
 
@@ -26,6 +29,8 @@ def resolve(catalog: Catalog, name: str, category: str | None = None) -> Tool:
         AmbiguousName: Several tools fit; the error lists an address for each.
         ToolNotFound: None fits; the error lists the nearest.
     """
+    if len(name) > LONGEST_NAME:
+        raise ToolNotFound(f"{name[:_SHOWN]}…")
     found = catalog.matching(name, category)
     if len(found) == 1:
         return found[0]
@@ -45,6 +50,8 @@ def nearest(
 ) -> list[str]:
     """The known words most like `name`; of a dict, values are compared, keys returned."""
     # Imported here: it is only needed when something was misspelt, and costs a third of our import.
+    if len(name) > LONGEST_NAME:
+        return []
     from rapidfuzz import process
     from rapidfuzz.utils import default_process
 
@@ -65,6 +72,8 @@ def is_slip(name: str, known: Iterable[str]) -> bool:
 
     Stricter than `nearest`: that it shares words with one does not make it the same.
     """
+    if len(name) > LONGEST_NAME:
+        return False
     from rapidfuzz import fuzz
 
     plain = _letters(name)

@@ -5,6 +5,9 @@ lines (a line longer than `LINE` characters counts as several, so that even one 
 paged). What does not fit is never dropped silently: `next` has the arguments that continue,
 `shortened` the paths of what was too large to show even alone.
 
+Reading has two steps: `find` may take long in a large value and can be done in another process,
+`page` counts tokens of what was found.
+
 Patterns run in the regex engine of `jsonschema-rs`, which takes linear time and a bounded size for
 any pattern: no look-around, but no expression that hangs either.
 """
@@ -13,9 +16,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationError
 
@@ -24,12 +27,19 @@ from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.outline import field_paths
 from pegboard.core.paths import Mark, Step, invalid_field, join_path, parse_path
 from pegboard.core.preview import preview
+from pegboard.core.schemas.keywords import measured
 from pegboard.core.spill import lines_of, rows_of
 from pegboard.errors import InvalidArguments
 
+if TYPE_CHECKING:
+    from pegboard.core.selection import Limits
+
 MAX_PATTERN = 200
 MAX_LIMIT = 10_000
-_REGEX_BYTES = 1_000_000
+MOST_VALUES = 2_000
+MOST_CHARACTERS = 10_000
+"""Size of a value that `find` takes a moment for, whatever the pattern or expression."""
+_REGEX_BYTES = 100_000
 
 Match: TypeAlias = Callable[[str], bool]
 
@@ -76,6 +86,21 @@ class Entry:
     value: Json
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a page can be made of: the entries, lines or plain value that it starts with.
+
+    `items` holds no more than a page can show, of `total` that were found; the first of them is the
+    one at `offset`.
+    """
+
+    kind: Literal["value", "members", "matches", "text", "plain"]
+    items: Sequence[Json]
+    offset: int = 0
+    total: int = 0
+    notes: JsonObject = field(default_factory=dict[str, Json])
+
+
 def read(value: Json, reading: Reading, budget: Budget) -> JsonObject:
     """The page that was asked for: `{value | text | matches, offset, total, next?, shortened?}`.
 
@@ -83,27 +108,86 @@ def read(value: Json, reading: Reading, budget: Budget) -> JsonObject:
         InvalidArguments: A number or pattern is out of bounds.
         InvalidField: The path leads nowhere, or the expression cannot be run.
     """
+    return page(find(value, reading, budget.tokens), budget)
+
+
+def is_heavy(value: Json, reading: Reading) -> bool:
+    """Whether `find` may take so long that others would notice."""
+    if reading.select is None and reading.grep is None:
+        return False
+    size = measured(value, MOST_VALUES)
+    return size is None or size.characters > MOST_CHARACTERS
+
+
+def find(value: Json, reading: Reading, most: int, limits: Limits | None = None) -> Found:
+    """What was asked for, up to `most` items of it, since each takes a token at least.
+
+    Raises:
+        InvalidArguments: A number or pattern is out of bounds.
+        InvalidField: The path leads nowhere, or the expression cannot be run.
+        TooExpensive: The expression takes more than these `limits`; without them, it is invalid.
+    """
     reading.check()
     path = reading.path or _rows_path(value, reading)
     entries, many = locate(value, path)
     if reading.select is not None:
         subject = [entry.value for entry in entries] if many else entries[0].value
-        from pegboard.core.selection import select  # few select, and it costs an import
+        from pegboard.core.selection import evaluate, select  # few select, and it costs an import
 
-        entries, many = [Entry((), select(subject, reading.select))], False
-    page: JsonObject = {"path": path} if path and not reading.path else {}
+        run = select if limits is None else partial(evaluate, limits=limits)
+        entries, many = [Entry((), run(subject, reading.select))], False
+    found = _found(entries, many, reading)
+    offset, end = _window(found.total, reading, most)
+    notes = {"path": path} if path and not reading.path else {}
+    return replace(
+        found,
+        items=list(found.items[offset:end]),
+        offset=offset,
+        notes=notes | found.notes,
+    )
+
+
+def _found(entries: Sequence[Entry], many: bool, reading: Reading) -> Found:
     only = None if many else entries[0]
     if only is not None and isinstance(only.value, str):
-        return page | _text_page(only.value, reading, budget)
+        return _found_lines(only.value, reading)
     if reading.grep is not None:
-        rows = entries if only is None else list(_rows_or_leaves(only))
-        return page | _matches_page(rows, reading, budget)
-    if only is not None and not isinstance(only.value, (dict, list)):
-        return page | {"value": only.value}
-    keyed = only is not None and isinstance(only.value, dict)
-    return page | _value_page(
-        entries if only is None else list(_members(only)), keyed, reading, budget
-    )
+        match, note = _matcher(reading.grep)
+        rows = entries if only is None else _rows_or_leaves(only)
+        matching = [row for row in rows if match(_searched(row.value))]
+        return Found("matches", matching, total=len(matching), notes=note)
+    if only is None:
+        return Found("value", entries, total=len(entries))
+    if not isinstance(only.value, (dict, list)):
+        return Found("plain", [only.value], total=1)
+    kind = "members" if isinstance(only.value, dict) else "value"
+    return Found(kind, list(_members(only)), total=len(only.value))
+
+
+def _found_lines(text: str, reading: Reading) -> Found:
+    lines, note = lines_of(text), {}
+    if reading.grep is not None:
+        match, note = _matcher(reading.grep)
+        lines = [f"{i}: {line.rstrip()}\n" for i, line in enumerate(lines) if match(line)]
+    return Found("text", lines, total=len(lines), notes=note)
+
+
+def page(found: Found, budget: Budget) -> JsonObject:
+    """As much of what was found as the budget allows, and how to go on."""
+    if found.kind == "plain":
+        return found.notes | {"value": found.items[0]}
+    if found.kind == "text":
+        return _text_page(found, budget)
+    shown, shortened = _fitting(found.items, budget)
+    value: Json
+    if found.kind == "matches":
+        value = [{"at": join_path(e.at), "value": e.value} for e in shown]
+    elif found.kind == "members":
+        value = {e.at[-1]: e.value for e in shown}
+    else:
+        value = [e.value for e in shown]
+    key = "matches" if found.kind == "matches" else "value"
+    return _page(key, value, found, len(shown), shortened)
 
 
 def _rows_path(value: Json, reading: Reading) -> str:
@@ -171,45 +255,21 @@ def _rows_or_leaves(only: Entry) -> Iterator[Entry]:
             yield entry
 
 
-def _value_page(
-    entries: Sequence[Entry], keyed: bool, reading: Reading, budget: Budget
-) -> JsonObject:
-    offset, wanted = _window(entries, reading)
-    shown, shortened = _fitting(wanted, budget)
-    value: Json = {e.at[-1]: e.value for e in shown} if keyed else [e.value for e in shown]
-    return _page("value", value, offset, len(shown), len(entries), shortened)
-
-
-def _matches_page(rows: Sequence[Entry], reading: Reading, budget: Budget) -> JsonObject:
-    match, note = _matcher(reading.grep or "")
-    matching = [row for row in rows if match(_searched(row.value))]
-    offset, wanted = _window(matching, reading)
-    shown, shortened = _fitting(wanted, budget)
-    found = [{"at": join_path(e.at), "value": e.value} for e in shown]
-    return _page("matches", found, offset, len(shown), len(matching), shortened) | note
-
-
-def _text_page(text: str, reading: Reading, budget: Budget) -> JsonObject:
-    lines, note = lines_of(text), {}
-    if reading.grep is not None:
-        match, note = _matcher(reading.grep)
-        lines = [f"{i}: {line.rstrip()}\n" for i, line in enumerate(lines) if match(line)]
-    offset, wanted = _window(lines, reading)
+def _text_page(found: Found, budget: Budget) -> JsonObject:
     shown: list[str] = []
     left = budget.tokens
-    for line in wanted:
+    for line in found.items:
         left -= budget.count(line)
         if left < 0 and shown:
             break
         shown.append(line)
-    return _page("text", "".join(shown), offset, len(shown), len(lines), []) | note
+    return _page("text", "".join(shown), found, len(shown), [])
 
 
-def _window(items: Sequence[Json], reading: Reading) -> tuple[int, Sequence[Json]]:
-    """Where the page starts, and what it would show if all of it fits."""
-    offset = reading.offset if reading.offset >= 0 else max(0, len(items) + reading.offset)
-    end = None if reading.limit is None else offset + reading.limit
-    return offset, items[offset:end]
+def _window(total: int, reading: Reading, most: int) -> tuple[int, int]:
+    """Where the page starts, and where it ends at the latest."""
+    offset = reading.offset if reading.offset >= 0 else max(0, total + reading.offset)
+    return offset, offset + min(most, most if reading.limit is None else reading.limit)
 
 
 def _fitting(entries: Sequence[Entry], budget: Budget) -> tuple[list[Entry], list[str]]:
@@ -228,15 +288,13 @@ def _fitting(entries: Sequence[Entry], budget: Budget) -> tuple[list[Entry], lis
     return shown, []
 
 
-def _page(
-    kind: str, value: Json, offset: int, shown: int, total: int, shortened: list[str]
-) -> JsonObject:
-    page: JsonObject = {kind: value, "offset": offset, "total": total}
+def _page(kind: str, value: Json, found: Found, shown: int, shortened: list[str]) -> JsonObject:
+    made: JsonObject = {kind: value, "offset": found.offset, "total": found.total}
     if shortened:
-        page["shortened"] = shortened
-    if shown and offset + shown < total:
-        page["next"] = {"offset": offset + shown}
-    return page
+        made["shortened"] = shortened
+    if shown and found.offset + shown < found.total:
+        made["next"] = {"offset": found.offset + shown}
+    return found.notes | made
 
 
 def _searched(value: Json) -> str:

@@ -97,7 +97,7 @@ class Registry:
             try:
                 for tool in tools:
                     self._put(tool)
-            except ConfigError:
+            except BaseException:
                 self._tools = before  # all of them or none
                 raise
             finally:

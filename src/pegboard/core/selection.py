@@ -46,6 +46,8 @@ class Limits:
 
 
 LIMITS = Limits()
+QUICK = Limits(steps=10_000, text=50_000)
+"""What takes a moment, in a value that is not large: beyond it, others would notice."""
 
 
 def select(value: Json, expression: str, limits: Limits = LIMITS) -> Json:
@@ -54,12 +56,23 @@ def select(value: Json, expression: str, limits: Limits = LIMITS) -> Json:
     Raises:
         InvalidField: It is no JMESPath, does not fit the value, or costs too much to run.
     """
+    try:
+        return evaluate(value, expression, limits)
+    except TooExpensive as error:
+        raise _invalid(expression, f"{error} Narrow it, or read the result in pages.") from error
+
+
+def evaluate(value: Json, expression: str, limits: Limits = LIMITS) -> Json:
+    """The same as `select`, for those who can go on elsewhere when it takes too long.
+
+    Raises:
+        TooExpensive: It takes more than the limits allow.
+        InvalidField: It is no JMESPath, or does not fit the value.
+    """
     check_expression(expression, limits)
     parsed, _ = _compile(expression)
     try:
         return _Interpreter(limits).visit(parsed, value)
-    except _TooExpensive as error:
-        raise _invalid(expression, f"{error} Narrow it, or read the result in pages.") from error
     except (JMESPathError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         raise _invalid(expression, _reason(error)) from error
 
@@ -85,6 +98,11 @@ def _compile(expression: str) -> tuple[Any, int]:
     """The syntax tree, and how often its result can hold its input."""
     parsed: Any = Parser().parse(expression).parsed
     return parsed, _copies(parsed)
+
+
+def took_too_long(expression: str, why: str) -> InvalidField:
+    """The error for an expression that was stopped."""
+    return _invalid(expression, f"{why} Narrow it, or read the result in pages.")
 
 
 def _reason(error: Exception) -> str:
@@ -178,7 +196,7 @@ _ENTERED_AT_THE_LEFT = frozenset(
 )
 
 
-class _TooExpensive(Exception):
+class TooExpensive(Exception):
     """A bound was reached; no `ValueError`, which stands for an expression that does not fit."""
 
 
@@ -208,7 +226,7 @@ class _Functions(functions.Functions):
 
     def _admit(self, length: int) -> None:
         if length > self._limits.text:
-            raise _TooExpensive(f"It builds a text of more than {self._limits.text:,} characters.")
+            raise TooExpensive(f"It builds a text of more than {self._limits.text:,} characters.")
 
 
 class _Interpreter(TreeInterpreter):
@@ -222,5 +240,5 @@ class _Interpreter(TreeInterpreter):
     def visit(self, node: Any, *args: Any, **kwargs: Any) -> Any:
         self._left -= 1
         if self._left < 0:
-            raise _TooExpensive(f"It takes more than {self._steps:,} steps.")
+            raise TooExpensive(f"It takes more than {self._steps:,} steps.")
         return super().visit(node, *args, **kwargs)

@@ -10,7 +10,7 @@ import json
 from dataclasses import replace
 
 from pegboard.core.calls import Shape
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json, JsonObject, whole_number
 from pegboard.core.paths import parse_fields
 from pegboard.core.tools import Tool
 from pegboard.errors import InvalidArguments
@@ -67,8 +67,7 @@ def _expression(given: Json) -> str | None:
 def _budget(given: Json) -> int | None:
     if given is None:
         return None
-    if isinstance(given, str) and given.isdecimal():
-        given = int(given)
+    given = given if (number := whole_number(given)) is None else number
     if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
         return given
     raise InvalidArguments(

@@ -26,8 +26,9 @@ from pegboard.core.results import (
     with_note,
     with_value,
 )
+from pegboard.dispatch.heavy import count_in, select_in
 from pegboard.dispatch.observe import note_tokens_before, notes
-from pegboard.errors import InvalidField
+from pegboard.errors import Busy, InvalidField
 from pegboard.ports import Handler, Layer
 
 MISSING_FIELDS = "missing_fields"
@@ -61,9 +62,9 @@ def projection_layer(*, count: Count | None = None) -> Layer:
                 call = replace(call, shape=shape)
             _check(call)
             result = await inner(call)
-            changed = shaped(result, shape, call.tool.projection_root)
+            changed = await shaped(result, shape, call.tool.projection_root)
             if changed is not result:
-                _note(result, count)
+                await _note(result, count)
             return changed
 
         return handle
@@ -78,11 +79,11 @@ def _named(call: Call) -> tuple[str, ...]:
     return without_aliases(fields, tool.field_aliases, tool.output_schema, tool.projection_root)
 
 
-def _note(result: CallResult, count: Count | None) -> None:
+async def _note(result: CallResult, count: Count | None) -> None:
     notes().projected = True
     payload = payload_of(result) if count is not None else None
     if count is not None and payload is not None:
-        note_tokens_before(count(as_sent(result, payload)))
+        note_tokens_before(await count_in([as_sent(result, payload)], count))
 
 
 def _check(call: Call) -> None:
@@ -96,7 +97,7 @@ def _check(call: Call) -> None:
         validate_fields(fields, call.tool.output_schema, call.tool.projection_root)
 
 
-def shaped(result: CallResult, shape: Shape, root: str | None = None) -> CallResult:
+async def shaped(result: CallResult, shape: Shape, root: str | None = None) -> CallResult:
     """The result with only what was asked for; errors and unfinished results as they came."""
     if result.is_error or not result.is_complete:
         return result
@@ -106,7 +107,7 @@ def shaped(result: CallResult, shape: Shape, root: str | None = None) -> CallRes
             with_meta(result, MISSING_FIELDS, list(shape.include_fields)),
             "No fields were selected: the result is not JSON.",
         )
-    kept = _shape(payload.value, shape, root)
+    kept = await _shape(payload.value, shape, root)
     try:
         changed = _rewritten(result, payload, kept.value)
     except (ValueError, RecursionError):  # circular, or too deep to be written
@@ -114,13 +115,11 @@ def shaped(result: CallResult, shape: Shape, root: str | None = None) -> CallRes
     return _reported(changed, payload, kept)
 
 
-def _shape(value: Json, shape: Shape, root: str | None) -> _Shaped:
+async def _shape(value: Json, shape: Shape, root: str | None) -> _Shaped:
     if shape.select is not None:
-        from pegboard.core.selection import select
-
         try:
-            value = select(value, shape.select)
-        except InvalidField as error:
+            value = await select_in(value, shape.select)
+        except (InvalidField, Busy) as error:
             return _Shaped(value, failed=error.message)
     projected = project_report(value, shape.include_fields, root)
     return _Shaped(projected.value, projected.missing)

@@ -75,6 +75,21 @@ def rate(limits: Limits) -> Layer:
     return layer
 
 
+async def admit_one(limits: Limits, caller: Caller) -> None:
+    """Count something else than a call that a caller does, by the same limit.
+
+    Raises:
+        Busy: It is beyond the limit.
+    """
+    limit = limits.of(caller)
+    if limit is None:
+        return
+    key, number = f"rate/{caller.principal}", limits.new_id()
+    await _admitted(limits, limit, key, number)
+    if limit.concurrent is not None:
+        await _given_back(limits, limit, key, number)
+
+
 async def _admitted(limits: Limits, limit: RateLimit, key: str, call_id: str) -> None:
     now = limits.clock()
     refusal: Refusal | None = None

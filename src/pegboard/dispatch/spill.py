@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jsonschema_rs import Draft202012Validator
+from jsonschema_rs import ReferencingError
 
 from pegboard.core.blobs import handle_in, pointed_out
 from pegboard.core.budget import Count, utf8_size, within
 from pegboard.core.calls import Call, Caller, CallResult
 from pegboard.core.json import Json, JsonObject, compact
-from pegboard.core.reading import Budget, Reading, read
+from pegboard.core.reading import Budget, Reading, page
 from pegboard.core.results import META, TABLE, Promise, promised, structured_asked, with_meta
 from pegboard.core.schemas import relaxed_output
 from pegboard.core.spill import (
@@ -26,6 +26,8 @@ from pegboard.core.spill import (
     spill_key,
 )
 from pegboard.core.tools import Tool
+from pegboard.core.validation.patterns import compiled, without_unchecked
+from pegboard.dispatch.heavy import count_in, find_in
 from pegboard.dispatch.observe import note_tokens_before, notes
 from pegboard.errors import InvalidArguments, StoreError
 from pegboard.ports import Handler, Layer, Store
@@ -55,7 +57,7 @@ class _Spill:
             contents = contents_of(result)
         except (ValueError, RecursionError):  # circular, or too deep to be written
             return result
-        tokens = sum(map(self.count, contents.texts))
+        tokens = await count_in(contents.texts, self.count)
         if tokens <= budget:
             return result
         expires_at = self.clock() + self.policy.ttl
@@ -146,8 +148,9 @@ def fits(result: CallResult, budget: int, count: Count) -> bool:
 def passes(said: JsonObject, tool: Tool) -> bool:
     """Whether a client that was told the relaxed output schema of a tool takes a notice for it."""
     try:
-        return Draft202012Validator(relaxed_output(tool.output_schema or {})).is_valid(said)
-    except ValueError:  # the schema is none
+        schema, _ = without_unchecked(relaxed_output(tool.output_schema or {}))
+        return compiled(schema).is_valid(said)
+    except (ValueError, TypeError, ReferencingError):  # the schema is not valid
         return False
 
 
@@ -182,7 +185,8 @@ async def read_result(
     record = await _record(handle, store, caller, clock)
     if "blob" in record:
         return pointed_out(handle, record)
-    return read(record["value"], reading or Reading(), Budget(chosen.page_tokens, count))
+    found = await find_in(record["value"], reading or Reading(), chosen.page_tokens)
+    return page(found, Budget(chosen.page_tokens, count))
 
 
 async def read_kept(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pegboard.core.budget import Count
 from pegboard.core.calls import Call, CallResult
-from pegboard.core.json import compact
+from pegboard.core.json import Json, compact
 from pegboard.core.results import (
     TABLE,
     Promise,
@@ -23,8 +23,14 @@ from pegboard.core.results import (
     with_text,
 )
 from pegboard.core.tables import encode_table
+from pegboard.dispatch.heavy import count_in
 from pegboard.dispatch.observe import note_tokens_before
+from pegboard.errors import Busy
+from pegboard.offload import DeadlineExceeded, offload
 from pegboard.ports import Handler, Layer
+
+_QUICK = 200_000
+"""Characters of JSON that are encoded in some 20 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +63,14 @@ def table_layer(
                 return result
             if result.is_error or not result.is_complete or promise(call) != "nothing":
                 return result
-            return encoded(result, chosen, count)
+            return await encoded(result, chosen, count)
 
         return handle
 
     return layer
 
 
-def encoded(result: CallResult, policy: TablePolicy, count: Count) -> CallResult:
+async def encoded(result: CallResult, policy: TablePolicy, count: Count) -> CallResult:
     """The result with its data in the encoding of fewest tokens, or as it came."""
     if result.structured is None and _is_short(result, policy.bytes):
         return result  # before anything is read: most results are short
@@ -72,16 +78,17 @@ def encoded(result: CallResult, policy: TablePolicy, count: Count) -> CallResult
     if payload is None:
         return result
     try:
-        plain = compact(payload.said)
-        table = encode_table(payload.said)
-    except (ValueError, RecursionError):  # circular or too deep
+        sent = as_sent(result, payload)
+        if len(sent) < policy.bytes:
+            return result
+        plain, table = await _encodings(payload.said, len(sent))
+    except (ValueError, RecursionError, DeadlineExceeded, Busy):  # circular, too deep, too large
         return result
-    sent = as_sent(result, payload)
-    if len(sent) < policy.bytes:
-        return result
-    before = count(sent)
-    tokens = before if plain == sent else count(plain)
-    if table is not None and count(table) <= (1 - policy.saving) * min(before, tokens):
+    before = await count_in([sent], count)
+    tokens = before if plain == sent else await count_in([plain], count)
+    if table is not None and await count_in([table], count) <= (1 - policy.saving) * min(
+        before, tokens
+    ):
         note_tokens_before(before)
         changed, position = with_text(result, payload, table)
         return with_meta(changed, TABLE, position)
@@ -89,6 +96,17 @@ def encoded(result: CallResult, policy: TablePolicy, count: Count) -> CallResult
         note_tokens_before(before)
         return with_text(result, payload, plain)[0]
     return result
+
+
+async def _encodings(value: Json, size: int) -> tuple[str, str | None]:
+    """The value as compact JSON, and as a table where it is one; `size` is about its length."""
+    if size <= _QUICK:
+        return _both(value)
+    return await offload(_both, value)
+
+
+def _both(value: Json) -> tuple[str, str | None]:
+    return compact(value), encode_table(value)
 
 
 def _is_short(result: CallResult, size: int) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pegboard.core.calls import CallResult
-from pegboard.core.json import JsonObject, compact
+from pegboard.core.json import JsonObject, compact, whole_number
 from pegboard.core.schemas import parameters as parameter_table
 from pegboard.core.tools import Catalog, Example, Tool, group_of
 from pegboard.errors import InvalidArguments
@@ -128,7 +128,8 @@ def _slice(
 
 def _page_of(asked: str) -> tuple[str, int]:
     name, mark, number = asked.rpartition("#")
-    return (name, int(number)) if mark and number.isdigit() and int(number) else (asked, 1)
+    page = whole_number(number) if mark else None
+    return (name, page) if page else (asked, 1)
 
 
 def _row(catalog: Catalog, tool: Tool) -> JsonObject:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from pegboard.adapters.openapi.spec import OpenApiSpec
 from pegboard.config import Configuration
 from pegboard.core.calls import Era
 from pegboard.core.json import JsonObject
+from pegboard.core.validation.patterns import named, without_unchecked
 from pegboard.gateway.abouts import about
 from pegboard.gateway.offers import Offers
 from pegboard.gateway.sources import read_api
@@ -89,7 +90,7 @@ def _checked(found: Found, latency: float | None, offers: Offers) -> Checkup:
         tokens=_tokens(entries),
         latency=latency,
         seconds=found.seconds,
-        problems=tuple(str(problem) for problem in kept.problems),
+        problems=(*(str(problem) for problem in kept.problems), *_unchecked(spec.name, entries)),
     )
 
 
@@ -125,6 +126,17 @@ async def _checked_api(api: OpenApiSpec, offers: Offers) -> Checkup:
 
 def _shown(kept: KeptCatalogue, offers: Offers, name: str) -> list[JsonObject]:
     return [tool.wire() for tool in kept.tools(offers.specs[name])]
+
+
+def _unchecked(server: str, entries: Iterable[JsonObject]) -> Iterator[str]:
+    """The patterns in the tools' schemas that calls are not checked against, one line a tool."""
+    for entry in entries:
+        _, patterns = without_unchecked(entry["inputSchema"])
+        if patterns:
+            yield (
+                f"{server}: {entry['name']}: these patterns cannot be checked in linear time and "
+                f"are left to the server: {named(patterns)}"
+            )
 
 
 def _tokens(entries: Iterable[JsonObject]) -> int:

@@ -17,6 +17,7 @@ from pegboard.config import Configuration
 from pegboard.core.tools import Tool
 from pegboard.errors import PegboardError
 from pegboard.gateway.offers import Offers
+from pegboard.gateway.supervision import log_failure
 from pegboard.gateway.switches import Switches
 from pegboard.gateway.trust import trust_of
 from pegboard.observe.rollouts import Rollouts, Told
@@ -65,7 +66,10 @@ class Decisions:
     async def see(self, offers: Offers) -> None:
         """Record the definitions that servers offer, where the lock does not have them yet."""
         for name in [name for name in offers.specs if name in offers]:
-            await self.trust.see(name, offers[name])
+            try:
+                await self.trust.see(name, offers[name])
+            except Exception as exc:  # of one server; the others are judged all the same
+                log_failure(f"What {name} lists could not be compared with the lock", exc)
 
     def take(self, other: Decisions) -> None:
         """Go by what another reader of the same records found."""

@@ -10,12 +10,13 @@ reload   servers that are still the same go on as they are
 from __future__ import annotations
 
 import logging
-from collections.abc import Set
+from collections.abc import Awaitable, Callable, Set
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 import anyio
 from anyio import to_thread
@@ -24,7 +25,7 @@ from anyio.abc import TaskGroup
 from pegboard.board import Pegboard
 from pegboard.config import Configuration
 from pegboard.config.settings import Settings
-from pegboard.core.calls import Caller
+from pegboard.core.calls import LOCAL, Caller
 from pegboard.core.options import Options
 from pegboard.faces.face import Asked, View
 from pegboard.gateway.abouts import missing_notes
@@ -34,6 +35,7 @@ from pegboard.gateway.looking import Announce, Looking
 from pegboard.gateway.observing import Observing
 from pegboard.gateway.offers import Offers, shown_as
 from pegboard.gateway.replicas import Replicas
+from pegboard.gateway.supervision import log_failure, supervised
 from pegboard.gateway.work import Work
 from pegboard.observe.live import Live
 from pegboard.observe.log import EventLog
@@ -49,6 +51,9 @@ from pegboard.upstream.relay import Relay
 from pegboard.upstream.sdk import our_version
 from pegboard.upstream.wires import OpenWire, open_wire
 from pegboard.wiring import Parts
+
+if TYPE_CHECKING:
+    from pegboard.upstream.listing import Listing
 
 logger = logging.getLogger(__name__)
 
@@ -127,6 +132,9 @@ class Gateway:
         self._mounted = anyio.Event()
         self._doubtful: set[str] = set()
         self._answered = anyio.Event()
+        self.failure: BaseException | None = None
+        """What ended the gateway, if nobody stopped it."""
+        self.failed = anyio.Event()
         self._owned = AsyncExitStack()
         self._tasks: TaskGroup | None = None
         self._configure(configuration)
@@ -142,6 +150,22 @@ class Gateway:
         waits = bool(self._awaited()) and anyio.current_time() < self._deadline
         is_open = self._tasks is not None and not self.work.is_closed
         return is_open and not waits and self.decisions.are_known
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the gateway runs; a failure that it could not recover from ends it."""
+        return self._tasks is not None and not self._tasks.cancel_scope.cancel_called
+
+    def fail(self, cause: BaseException) -> None:
+        """Note that the gateway has ended though nobody stopped it; `failed` tells."""
+        self.failure = cause
+        self.failed.set()
+
+    async def check(self) -> None:
+        """Return when a request could be answered. Raises whatever keeps it from that."""
+        if not self.is_alive:
+            raise RuntimeError("The gateway does not run.")
+        await self.board.view(LOCAL)
 
     # Starting and stopping ---------------------------------------------------------------------
 
@@ -161,11 +185,8 @@ class Gateway:
         self._owned.push_async_callback(self._looking.sources.aclose)
         tasks = self._tasks = await self._owned.enter_async_context(anyio.create_task_group())
         self._owned.callback(tasks.cancel_scope.cancel)
-        for work in (self._looking.refresher.run, self._mount_changes, self._refresh):
-            tasks.start_soon(work)
-        tasks.start_soon(self._looking.retry_failures, self.looked)
-        tasks.start_soon(self._follow_decisions)
-        tasks.start_soon(self.replicas.follow, self._looking.changed_elsewhere)
+        for name, work in self._background().items():
+            tasks.start_soon(supervised, name, work)
         self._look_soon(self.pending)
         return self
 
@@ -177,6 +198,19 @@ class Gateway:
     ) -> bool | None:
         self._tasks = None
         return await self._owned.__aexit__(exc_type, exc, traceback)
+
+    def _background(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        """What runs for as long as the gateway does, by what it does."""
+        return {
+            "Looking at servers that changed": self._looking.refresher.run,
+            "Mounting changed tools": self._mount_changes,
+            "Looking at servers again": self._refresh,
+            "Looking at servers that failed": partial(self._looking.retry_failures, self.looked),
+            "Following the lock, switches and rollouts": self._follow_decisions,
+            "Following other replicas": partial(
+                self.replicas.follow, self._looking.changed_elsewhere
+            ),
+        }
 
     def restore(self) -> None:
         """Mount what is kept on disk; the rest is pending. Blocks, for milliseconds."""
@@ -299,7 +333,8 @@ class Gateway:
 
     def _look_soon(self, names: Set[str]) -> None:
         if names and self._tasks is not None:
-            self._tasks.start_soon(self._looking.look, sorted(names))
+            looking = partial(self._looking.look, sorted(names))
+            self._tasks.start_soon(supervised, "Looking at servers", looking)
 
     async def _refresh(self) -> None:
         """Behind the first answer, make what the first search needs, and look at servers again."""
@@ -319,7 +354,11 @@ class Gateway:
             await self._changed.wait()
             self._changed = anyio.Event()
             began = anyio.current_time()
-            self._mount()
+            try:
+                self._mount()
+            except Exception:
+                self._changed.set()  # the tools stay as they are, and it is tried again
+                raise
             await anyio.sleep(min(LONGEST_PAUSE, anyio.current_time() - began))
 
     def _mount(self) -> None:
@@ -338,9 +377,26 @@ class Gateway:
             pending=self.pending,
             source=self.offers.hash,
         )
-        self.passthrough.hold(self.offers.listings())
+        self._hold_listings()
         self._mounted.set()
         self._mounted = anyio.Event()
+
+    def _hold_listings(self) -> None:
+        """Route resources and prompts of all servers whose lists can be used."""
+        listings = self.offers.listings()
+        try:
+            self.passthrough.hold(listings)
+            return
+        except Exception as exc:
+            log_failure("The resources and prompts of some server cannot be used", exc)
+        good: list[Listing] = []
+        for listing in listings:
+            try:
+                self.passthrough.hold([*good, listing])
+                good.append(listing)
+            except Exception as exc:
+                log_failure(f"The resources and prompts of {listing.server} are left out", exc)
+        self.passthrough.hold(good)
 
     # Showing -----------------------------------------------------------------------------------
 

@@ -29,8 +29,14 @@ def policy_of(settings: Settings) -> Policy:
 
 def limits_of(settings: Settings, store: Store) -> tuple[Layer, ...]:
     """The layer that bounds what each principal may do, where there are bounds."""
+    limits = limit_rules_of(settings, store)
+    return () if limits is None else (rate(limits),)
+
+
+def limit_rules_of(settings: Settings, store: Store) -> Limits | None:
+    """Whose calls are bounded how, where any are."""
     if not settings.limits:
-        return ()
+        return None
     rules = [
         LimitRule(
             limit=RateLimit(
@@ -41,7 +47,7 @@ def limits_of(settings: Settings, store: Store) -> tuple[Layer, ...]:
         )
         for entry in settings.limits
     ]
-    return (rate(Limits(store=store, rules=rules)),)
+    return Limits(store=store, rules=rules)
 
 
 def store_of(settings: Settings, observer: Observer | None) -> Store:

@@ -12,12 +12,17 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Route
+from starlette.types import Scope
 
+from pegboard.core.calls import Caller
 from pegboard.core.json import JsonObject
+from pegboard.dispatch.rate import admit_one
 from pegboard.gateway.gateway import Gateway
-from pegboard.gateway.governing import CurrentKeys, auth_of
+from pegboard.gateway.governing import CurrentKeys, auth_of, limit_rules_of
 from pegboard.gateway.page import gateway_panel, known_to
 from pegboard.gateway.server import build_server
+from pegboard.server import sdk
+from pegboard.server.admission import Admit, SessionLimits
 from pegboard.server.auth import Auth, is_loopback, refuse_exposure
 from pegboard.server.guard import Guard
 from pegboard.server.operations import metrics_endpoint, probes
@@ -61,15 +66,22 @@ def gateway_app(
     if auth is not None:
         page = {"identify": known_to(auth, allowed), **page}
     shown = page_routes(gateway_panel(gateway, **page))
-    routes = [*shown, *probes(state)]
+    routes = [*shown, *probes(state, gateway.check)]
     if gateway.observing.metrics is not None:
         routes.append(Route("/metrics", _metrics_endpoint(gateway, auth)))
     stateless = allowed.legacy == "stateless"
     single_user = is_loopback(host) and not allowed.allowed_hosts
     if auth is None and not single_user:
         _warn_of_refusals(gateway)
-    server = build_server(gateway, environ=environ, single_user=single_user)
-    app = asgi_app(server, guard, *routes, auth=auth, stateless=stateless)
+    app = asgi_app(
+        build_server(gateway, environ=environ, single_user=single_user),
+        guard,
+        *routes,
+        auth=auth,
+        stateless=stateless,
+        sessions=SessionLimits(allowed.max_sessions, allowed.max_sessions_per_principal),
+        admit=_admit(gateway),
+    )
     if not stateless:
         noted = Middleware(SessionNotes, store=gateway.store, replica=gateway.replicas.id)
         app.user_middleware.append(noted)
@@ -77,8 +89,12 @@ def gateway_app(
 
     @asynccontextmanager
     async def lifespan(application: Starlette) -> AsyncGenerator[Any]:
-        async with gateway, serving(application) as state:
-            yield state
+        try:
+            async with gateway, serving(application) as state:
+                yield state
+        except BaseException as exc:
+            gateway.fail(exc)
+            raise
 
     app.router.lifespan_context = lifespan
     return app
@@ -94,6 +110,19 @@ def _warn_of_refusals(gateway: Gateway) -> None:
             'that everybody may share with `stateless = true` or `isolation = "shared"`.',
             ", ".join(kept_apart),
         )
+
+
+def _admit(gateway: Gateway) -> Admit:
+    """The rate limit of whoever opens a session: the same as for calls."""
+
+    async def admit(scope: Scope) -> None:
+        limits = limit_rules_of(gateway.configuration.settings, gateway.store)
+        who = sdk.identity_in(scope)
+        caller = Caller(who.principal, scopes=who.scopes, groups=who.groups)
+        if limits is not None:
+            await admit_one(limits, caller)
+
+    return admit
 
 
 def _current_auth(gateway: Gateway) -> Auth | None:

@@ -20,6 +20,7 @@ from pegboard.gateway.abouts import OtherList, about, changed_lists
 from pegboard.gateway.offers import Offers
 from pegboard.gateway.replicas import Replicas
 from pegboard.gateway.sources import Sources, read_api
+from pegboard.gateway.supervision import causes, log_failure
 from pegboard.gateway.trust import Trust
 from pegboard.upstream.discovery import Found, Progress, Refresher, discover
 from pegboard.upstream.kept import About, KeptCatalogue
@@ -129,6 +130,12 @@ class Looking:
             self.refresher.want(server)
 
     async def _read_api(self, name: str) -> None:
+        try:
+            await self._take_api(name)
+        except Exception as exc:  # of one API; the others are read all the same
+            await self._unusable(name, exc)
+
+    async def _take_api(self, name: str) -> None:
         began, is_new = anyio.current_time(), name in self.pending
         read = await read_api(self.sources.api(self._offers.apis[name]))
         if read.error is not None:
@@ -142,6 +149,18 @@ class Looking:
             self._progress(1, 1, Found(name, listing, read.error, anyio.current_time() - began))
 
     async def _found(self, found: Found) -> None:
+        try:
+            await self._take(found)
+        except Exception as exc:  # of one server; the others are looked at all the same
+            await self._unusable(found.server, exc)
+
+    async def _unusable(self, name: str, exc: Exception) -> None:
+        """Note that what a server lists cannot be used; what was known of it before stays."""
+        log_failure(f"What {name} lists cannot be used", exc)
+        reasons = "; ".join(str(one) for one in causes(exc))
+        await self._failed(name, f"{name}: what it lists cannot be used: {reasons}")
+
+    async def _take(self, found: Found) -> None:
         if found.server not in self._offers.specs:  # removed from the configuration meanwhile
             return
         if found.listing is None:
@@ -188,10 +207,16 @@ class Looking:
         for name in [server] if server is not None else list(self._offers.specs):
             if name not in self._offers.specs or name in self.pending:
                 continue
-            kept = await to_thread.run_sync(self._offers.kept_anew, name)
-            if kept is not None and catalogue in (None, kept.hash):
-                await self._trust.see(name, kept)
-                if self._offers.take(name, kept):
-                    self._arrived(name)
-            elif catalogue is not None and name not in self._offers.apis:
-                self.refresher.want(name)
+            try:
+                await self._take_stored(name, catalogue)
+            except Exception as exc:  # of one server; the others are taken all the same
+                log_failure(f"What another replica saw of {name} cannot be used", exc)
+
+    async def _take_stored(self, name: str, catalogue: str | None) -> None:
+        kept = await to_thread.run_sync(self._offers.kept_anew, name)
+        if kept is not None and catalogue in (None, kept.hash):
+            await self._trust.see(name, kept)
+            if self._offers.take(name, kept):
+                self._arrived(name)
+        elif catalogue is not None and name not in self._offers.apis:
+            self.refresher.want(name)

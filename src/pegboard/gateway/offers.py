@@ -8,9 +8,11 @@ and its document is read when one of them is called or when there is time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pegboard.adapters.openapi.spec import OpenApiSpec
@@ -19,6 +21,7 @@ from pegboard.core.cleaning import cleaned
 from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.options import Options, make_options
 from pegboard.core.tools import Tool
+from pegboard.errors import ConfigError
 from pegboard.faces.face import META_PREFIX, RESERVED
 from pegboard.gateway.options import naming_of, options_of
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue, identity
@@ -29,6 +32,9 @@ from pegboard.upstream.wire import CATEGORY_META
 if TYPE_CHECKING:
     from pegboard.upstream.listing import Listing
 
+logger = logging.getLogger(__name__)
+
+_MOST_WARNED = 1_000
 _TAGS = f"{META_PREFIX}tags"
 _DEPRECATED = f"{META_PREFIX}deprecated"
 
@@ -46,6 +52,7 @@ class Offers:
         self._judged = judged
         self._kept: dict[str, KeptCatalogue] = {}
         self._shown: dict[str, list[Tool]] = {}
+        self._left_out: set[tuple[str, str]] = set()
         self.specs: Mapping[str, UpstreamSpec] = {}
         self.apis: Mapping[str, OpenApiSpec] = {}
         self.configure(configuration)
@@ -125,17 +132,54 @@ class Offers:
         """The tools of all servers that are shown, under names that are legal and all different."""
         naming = naming_of(self._configuration.settings)
         known = [name for name in self.specs if name in self._kept]
-        shown = [self._judged(t, self._kept[name]) for name in known for t in self._of(name)]
+        listed = [tool for name in known for tool in self._of(name)]
+        shown = self._usable(
+            self._distinct(listed), lambda tool: self._judged(tool, self._kept[tool.server or ""])
+        )
         prefixes = {s.name: s.prefix for s in self.specs.values() if s.prefix is not None}
-        return settle(shown, naming, prefixes=prefixes, taken=RESERVED)
+        naming_all = partial(settle, naming=naming, prefixes=prefixes, taken=RESERVED)
+        try:
+            return naming_all(shown)
+        except Exception:  # of one tool: which, is found out one by one
+            return naming_all(self._usable(shown, lambda tool: naming_all([tool])[0]))
 
     def _of(self, name: str) -> list[Tool]:
         if name not in self._shown:
             naming = naming_of(self._configuration.settings)
-            found = self._kept[name].tools(self.specs[name], naming)
-            restored = [_restored(t) for t in found] if name in self.apis else found
-            self._shown[name] = [cleaned(tool) for tool in restored]
+            found = self._kept[name].tools(self.specs[name], naming, self._leave_out)
+            restored = self._usable(found, _restored) if name in self.apis else found
+            self._shown[name] = self._usable(restored, cleaned)
         return self._shown[name]
+
+    def _usable(self, tools: Iterable[Tool], change: Callable[[Tool], Tool]) -> list[Tool]:
+        """The tools as changed; one that cannot be costs itself alone."""
+        changed: list[Tool] = []
+        for tool in tools:
+            try:
+                changed.append(change(tool))
+            except Exception as exc:
+                self._leave_out(tool.server or "", tool.own_name, exc)
+        return changed
+
+    def _distinct(self, tools: Sequence[Tool]) -> list[Tool]:
+        """Each id once: server `a.b` with tool `c` keeps it against server `a` with tool `b.c`."""
+        owners: dict[str, str] = {}
+        for tool in tools:
+            owners[tool.id] = max(owners.get(tool.id, ""), tool.server or "", key=len)
+        kept: dict[str, Tool] = {}
+        for tool in tools:
+            if tool.server == owners[tool.id] and tool.id not in kept:
+                kept[tool.id] = tool
+            else:
+                clash = f"{owners[tool.id]} has a tool of the same id"
+                self._leave_out(tool.server or "", tool.own_name, ConfigError(clash))
+        return list(kept.values())
+
+    def _leave_out(self, server: str, tool: str, exc: Exception) -> None:
+        """Warn, once, of a tool that is not shown because something in it cannot be used."""
+        if (server, tool) not in self._left_out and len(self._left_out) < _MOST_WARNED:
+            self._left_out.add((server, tool))
+            logger.warning("%s: %s is left out: %s", server, ascii(tool)[1:-1][:200], exc)
 
     def pins(self, tools: Iterable[Tool]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The ids of the pinned tools, in the configured order; and pins that no tool fits."""

@@ -29,7 +29,8 @@ from pegboard.gateway.observing import observing_of
 from pegboard.gateway.opening import Opening
 from pegboard.gateway.reporting import report, say, say_progress, say_warnings, secrets_of
 from pegboard.gateway.restarts import waiting_for_restart
-from pegboard.observe.log import log_to
+from pegboard.gateway.supervision import log_failure, supervised
+from pegboard.observe.log import limit_lines, log_to
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -42,6 +43,8 @@ PATIENCE = 30.0
 """Seconds that calls under way are given when the gateway is told to stop."""
 KEEP_ALIVE = 75
 """Seconds for an idle connection: longer than load balancers and clients keep one."""
+EXIT_FAILED = 1
+"""The status of a process that could not serve."""
 WRITE_TIME = 0.1
 """Seconds for the last answers to leave, once the last call is over."""
 
@@ -92,13 +95,17 @@ class Serving:
                 await serve_on_stdio(server)
             tasks.cancel_scope.cancel()
 
-    async def on_http(self, host: str, port: int, sock: socket.socket | None = None) -> None:
-        """Serve streamable HTTP, on a socket that listens already where one is given."""
+    async def on_http(self, host: str, port: int, sock: socket.socket | None = None) -> bool:
+        """Serve streamable HTTP, on a socket that listens already where one is given.
+
+        Returns whether it ended because it was told to; else it could not start, or go on.
+        """
         from pegboard.gateway.http import gateway_app
         from pegboard.server.listening import bound
 
         sockets = bound(host, port) if sock is None else [sock]
-        server = _http_server(gateway_app(self.gateway, host, environ=self.opening.environ))
+        app = gateway_app(self.gateway, host, environ=self.opening.environ)
+        server = _http_server(app, self.gateway.configuration)
 
         async def stop() -> None:
             for listening in server.servers:
@@ -106,15 +113,24 @@ class Serving:
             await self.gateway.work.finished(self._patience)
             server.should_exit = True
 
-        async with self._attended(stop):
+        async def end_when_failed() -> None:
+            await self.gateway.failed.wait()
+            server.should_exit = True  # a process that cannot serve must not look as if it could
+
+        async with self._attended(stop), anyio.create_task_group() as tasks:
+            tasks.start_soon(end_when_failed)
             await server.serve(sockets=sockets)
+            tasks.cancel_scope.cancel()
+        if self.gateway.failure is not None:
+            say(f"The gateway ended because of a failure: {self.gateway.failure!r}")
+        return server.started and self.gateway.failure is None
 
     @asynccontextmanager
     async def _attended(self, stop: Stop) -> AsyncGenerator[None]:
         """Listen to signals and watch the files while the block runs."""
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._listen, stop)
-            tasks.start_soon(self._watch)
+            tasks.start_soon(supervised, "Watching the configuration", self._watch)
             yield
             tasks.cancel_scope.cancel()
 
@@ -159,7 +175,11 @@ class Serving:
             return
         self.redactor.learn(secrets_of(configuration))
         report(configuration)
-        await self.gateway.reload(configuration)
+        try:
+            await self.gateway.reload(configuration)
+        except Exception as exc:  # what was taken of it stays, and it can be changed again
+            log_failure("The changed configuration could not be taken whole", exc)
+            return
         say(f"The configuration was read again: {len(configuration.upstreams)} servers.")
         if waiting := waiting_for_restart(self._started_with, configuration.settings):
             say(f"These changes need a restart and do not count yet: {', '.join(waiting)}.")
@@ -179,8 +199,8 @@ def serve(opening: Opening, *, http: str | None = None, workers: int = 1) -> Non
     host, port = host_and_port(http)
     if workers > 1:
         _serve_by_workers(opening, host, port, workers)
-    else:
-        anyio.run(_serving(opening).on_http, host, port)
+    elif not anyio.run(_serving(opening).on_http, host, port):
+        sys.exit(EXIT_FAILED)
 
 
 def _serving(opening: Opening) -> Serving:
@@ -189,6 +209,7 @@ def _serving(opening: Opening) -> Serving:
         log_to(sys.stderr, redactor=serving.redactor)
     else:
         say_warnings(serving.redactor)
+    limit_lines()
     return serving
 
 
@@ -209,7 +230,8 @@ def _serve_by_workers(opening: Opening, host: str, port: int, count: int) -> Non
 
 
 def _work(opening: Opening, host: str, port: int, sock: socket.socket) -> None:
-    anyio.run(_serving(opening).on_http, host, port, sock)
+    if not anyio.run(_serving(opening).on_http, host, port, sock):
+        sys.exit(EXIT_FAILED)
 
 
 def _times(configuration: Configuration) -> tuple[int | None, ...]:
@@ -223,9 +245,10 @@ def _time(path: Path) -> int | None:
         return None
 
 
-def _http_server(app: Starlette) -> HttpServer:
+def _http_server(app: Starlette, configuration: Configuration) -> HttpServer:
     from contextlib import nullcontext
 
+    from pegboard.server.connections import ConnectionLimits
     from pegboard.server.listening import HttpServer
 
     class Server(HttpServer):
@@ -234,4 +257,13 @@ def _http_server(app: Starlette) -> HttpServer:
         def capture_signals(self) -> nullcontext[None]:  # pyright: ignore[reportIncompatibleMethodOverride] no signals, no generator
             return nullcontext()
 
-    return Server(app, keep_alive=KEEP_ALIVE)
+    http = configuration.settings.http
+    limits = ConnectionLimits(
+        header_timeout=http.header_timeout,
+        body_timeout=http.body_timeout,
+        write_timeout=http.write_timeout,
+        connections=http.max_connections,
+    )
+    server = Server(app, keep_alive=KEEP_ALIVE, limits=limits)
+    limit_lines()  # uvicorn has set up its own log now
+    return server

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pegboard.config.documents import located
 from pegboard.install import files
 from pegboard.install.files import digest
 from pegboard.install.plan import Plan
-from pegboard.install.records import Record, read_record
+from pegboard.install.records import Ours, Record, read_record
 
 
 def install(plan: Plan) -> None:
@@ -19,9 +19,15 @@ def install(plan: Plan) -> None:
         ConfigError: The client's file was changed meanwhile, or cannot be written; it is then as
             it was.
     """
-    if not plan.is_change and read_record(plan.ours) is not None:
-        return
-    _still_the_same(plan)
+    with files.locked(plan.ours.folder.parent):
+        if not plan.is_change and read_record(plan.ours) is not None:
+            return
+        files.refuse_changed(plan.content)
+        with _ours_restored_on_failure(plan.ours):
+            _install(plan)
+
+
+def _install(plan: Plan) -> None:
     ours = plan.ours
     if plan.kept is not None:
         files.write(ours.kept, plan.kept)
@@ -35,7 +41,23 @@ def install(plan: Plan) -> None:
     made = (*(earlier.made if earlier else ()), *map(str, _missing_folders(plan.path)))
     files.write(ours.record, _record(plan, tuple(dict.fromkeys(made))).text().encode())
     if plan.after is not None:
-        files.write(plan.path, plan.after)
+        files.replace_expected(plan.content, plan.after)
+
+
+@contextmanager
+def _ours_restored_on_failure(ours: Ours) -> Generator[None]:
+    """Leave our own files as they were where the client's file could not be written."""
+    paths = (ours.kept, ours.settings, ours.backup, ours.record)
+    before = {path: path.read_bytes() if path.exists() else None for path in paths}
+    try:
+        yield
+    except BaseException:
+        for path, data in before.items():
+            if data is None:
+                path.unlink(missing_ok=True)
+            else:
+                files.write(path, data)
+        raise
 
 
 def uninstall(plan: Plan) -> None:
@@ -43,7 +65,12 @@ def uninstall(plan: Plan) -> None:
 
     A `pegboard.toml` that somebody has changed stays.
     """
-    _still_the_same(plan)
+    with files.locked(plan.ours.folder.parent):
+        _uninstall(plan)
+
+
+def _uninstall(plan: Plan) -> None:
+    files.refuse_changed(plan.content)
     record = read_record(plan.ours)
     if plan.after is None:
         plan.path.unlink(missing_ok=True)
@@ -51,7 +78,7 @@ def uninstall(plan: Plan) -> None:
             with suppress(OSError):  # somebody else keeps something there by now
                 Path(folder).rmdir()
     elif plan.is_change:
-        files.write(plan.path, plan.after)
+        files.replace_expected(plan.content, plan.after)
     _remove_ours(plan, record)
 
 
@@ -85,8 +112,3 @@ def _record(plan: Plan, made: tuple[str, ...]) -> Record:
 def _missing_folders(path: Path) -> list[Path]:
     """The folders that must be made for a file, the innermost first."""
     return [folder for folder in path.parents if not folder.exists()]
-
-
-def _still_the_same(plan: Plan) -> None:
-    if files.read(plan.path).data != plan.content.data:
-        raise located(plan.path, "somebody changed it meanwhile: run the command again.")

@@ -6,7 +6,10 @@ import codecs
 import hashlib
 import os
 import stat
+import sys
 import tempfile
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,8 +71,59 @@ def read(path: Path) -> Content:
     return content
 
 
-def write(path: Path, data: bytes, *, mode: int = PRIVATE) -> None:
+@contextmanager
+def locked(folder: Path) -> Generator[None]:
+    """Be the only process that changes the files of clients; the system unlocks if we die."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with open(folder / ".lock", "a+b") as file:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+            try:
+                yield
+            finally:
+                file.seek(0)
+                msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def replace_expected(content: Content, data: bytes) -> None:
+    """Put data in place of a client's file, unless it is no longer as it was read.
+
+    The client does not know of our lock, so the file is compared last of all, when nothing is left
+    to do but the renaming.
+
+    Raises:
+        ConfigError: Somebody changed it meanwhile, or it cannot be written; then it is as it was.
+    """
+    write(content.path, data, check=lambda: refuse_changed(content))
+
+
+def refuse_changed(content: Content) -> None:
+    """Return when a file is still as it was read.
+
+    Raises:
+        ConfigError: Somebody changed it meanwhile.
+    """
+    if read(content.path).data != content.data:
+        raise located(content.path, "somebody changed it meanwhile: run the command again.")
+
+
+def write(
+    path: Path,
+    data: bytes,
+    *,
+    mode: int = PRIVATE,
+    check: Callable[[], None] = lambda: None,
+) -> None:
     """Put data in place of a file at once; the file keeps its mode, a new one gets `mode`.
+
+    `check` is called right before, and may raise.
 
     Raises:
         ConfigError: It cannot be written; then the file is as it was.
@@ -85,10 +139,14 @@ def write(path: Path, data: bytes, *, mode: int = PRIVATE) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, _mode_of(path, mode))
+        check()
         os.replace(temporary, path)
     except OSError as exc:
         Path(temporary).unlink(missing_ok=True)
         raise located(path, f"it cannot be written: {exc.strerror or exc}.") from exc
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 def _mode_of(path: Path, mode: int) -> int:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import json
 import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TextIO
@@ -101,6 +104,58 @@ def log_to(
     logger.addHandler(handler)
     logger.setLevel(level)
     return handler
+
+
+class RateLimit(logging.Filter):
+    """Lets a burst of the same warning through, and then one line that counts the rest.
+
+    What a stranger can cause again and again, such as a request that is not HTTP, would else fill
+    the disk. Lines are the same when logger, level and beginning are; events are never left out.
+    """
+
+    def __init__(
+        self,
+        *,
+        burst: int = 10,
+        interval: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self._burst = burst
+        self._interval = interval
+        self._clock = clock
+        self._counts: OrderedDict[tuple[str, int, str], list[float]] = OrderedDict()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a line is written."""
+        if record.levelno < logging.WARNING or hasattr(record, _FIELDS):
+            return True
+        key, now = (record.name, record.levelno, str(record.msg)[:_COMPARED]), self._clock()
+        began, count = self._counts.pop(key, (now, 0))
+        if now - began >= self._interval:
+            left_out = int(count) - self._burst
+            if left_out > 0:
+                record.msg = f"{record.getMessage()} ({left_out} more lines like this left out)"
+                record.args = ()
+            began, count = now, 0
+        self._counts[key] = [began, count + 1]
+        if len(self._counts) > _MOST_COMPARED:
+            self._counts.popitem(last=False)
+        return count < self._burst
+
+
+_COMPARED = 60
+_MOST_COMPARED = 1_000
+
+
+def limit_lines() -> None:
+    """Limit what is written to standard error of any one warning, by whomever it is logged."""
+    handlers = [*logging.getLogger("pegboard").handlers, *logging.getLogger("uvicorn").handlers]
+    if logging.lastResort is not None:  # of loggers that nobody has set up, as asyncio's
+        handlers.append(logging.lastResort)
+    for handler in handlers:
+        if not any(isinstance(one, RateLimit) for one in handler.filters):
+            handler.addFilter(RateLimit())
 
 
 def _level(event: Event) -> int:

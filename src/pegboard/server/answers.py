@@ -15,7 +15,7 @@ from typing import Protocol, Unpack
 
 from pegboard.core.calls import Caller, CallResult
 from pegboard.core.events import ListAnswered
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json, JsonObject, whole_number
 from pegboard.core.names import resolve
 from pegboard.core.options import Options
 from pegboard.core.registry import Need
@@ -259,11 +259,9 @@ def _lazy_face(lazy: Json) -> Face:
 def _page(
     shown: list[JsonObject], cursor: Json, size: int | None
 ) -> tuple[list[JsonObject], str | None]:
-    start = 0
-    if cursor is not None:
-        if not isinstance(cursor, str) or not cursor.isdigit() or int(cursor) > len(shown):
-            raise Misuse("Unknown cursor: start again without one.", {"cursor": cursor})
-        start = int(cursor)
+    start = 0 if cursor is None else whole_number(cursor)
+    if start is None or start > len(shown):
+        raise Misuse("Unknown cursor: start again without one.", {"cursor": cursor})
     if size is None:
         return shown[start:], None
     end = start + size

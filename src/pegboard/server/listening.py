@@ -16,6 +16,12 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pegboard.errors import ConfigError
+from pegboard.server.connections import (
+    ACCEPTED_AT_ONCE,
+    WAITING_CLIENTS,
+    ConnectionLimits,
+    protocol_of,
+)
 
 GRACE = 1.0
 """Seconds that answers under way are given when the server stops."""
@@ -75,16 +81,27 @@ def _begins_stream(message: Message) -> bool:
 class HttpServer(uvicorn.Server):
     """Ends the streams of its application when it stops."""
 
-    def __init__(self, app: ASGIApp, *, keep_alive: int = 5) -> None:
+    def __init__(
+        self, app: ASGIApp, *, keep_alive: int = 5, limits: ConnectionLimits | None = None
+    ) -> None:
         self._streams = Streams(app)
         super().__init__(
             uvicorn.Config(
                 self._streams,
+                http=protocol_of(limits or ConnectionLimits()),
+                backlog=ACCEPTED_AT_ONCE,
                 log_level="warning",
                 timeout_keep_alive=keep_alive,
                 timeout_graceful_shutdown=_LAST_RESORT,
             )
         )
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and let many clients wait to be accepted."""
+        await super().startup(sockets)
+        for one in sockets or ():
+            with suppress(OSError):
+                one.listen(WAITING_CLIENTS)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more requests, end what does not end by itself, and then the application."""

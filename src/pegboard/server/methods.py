@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.json import Json, JsonObject, compact, whole_number
 from pegboard.core.names import nearest_tools
 from pegboard.core.registry import Need
 from pegboard.core.tools import Tool
@@ -51,9 +51,9 @@ def describe_batch(view: View, params: Mapping[str, Json]) -> JsonObject:
 def manifest(view: View, params: Mapping[str, Json]) -> JsonObject:
     """Name, digest and size of every tool, so that a client can tell what has changed."""
     cursor = params.get("cursor") or "0"
-    if not isinstance(cursor, str) or not cursor.isdigit():
+    start = whole_number(cursor)
+    if start is None:
         raise Misuse("Unknown cursor: start again without one.", {"cursor": cursor})
-    start = int(cursor)
     tools = view.catalog.enabled[start : start + MANIFEST_PAGE]
     result: JsonObject = {"entries": [_manifest_entry(view, t) for t in tools]}
     if start + MANIFEST_PAGE < len(view.catalog.enabled):

@@ -188,4 +188,7 @@ def _asked_face(request: Any) -> str | None:
     face = (
         path.get("face") or request.query_params.get("face") or request.headers.get("pegboard-face")
     )
-    return checked_face(face) if face else None
+    try:
+        return checked_face(face) if face else None
+    except ConfigError as exc:
+        raise sdk.invalid_params(exc.message, exc.details or None) from exc

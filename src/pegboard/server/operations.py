@@ -103,22 +103,33 @@ class Operations:
             known = {"tools": len(board.known_catalog), "in_flight": len(board.parts.in_flight)}
             return board.is_served, known
 
-        routes: list[BaseRoute] = [*probes(state)]
+        async def check() -> None:
+            await self._board.view()
+
+        routes: list[BaseRoute] = [*probes(state, check)]
         if self.metrics is not None:
             routes.append(Route("/metrics", metrics_endpoint(self.metrics)))
         return routes
 
 
-def probes(state: Callable[[], tuple[bool, JsonObject]]) -> list[BaseRoute]:
-    """`/health`, which answers while the process lives, and `/ready`, which says what `state` does.
+def probes(
+    state: Callable[[], tuple[bool, JsonObject]], check: Callable[[], Awaitable[None]]
+) -> list[BaseRoute]:
+    """`/health`, which fails when requests cannot be answered, and `/ready`, which reports `state`.
 
     Args:
-        state: Whether requests are welcome, and what else to say.
+        state: Whether requests are welcome, and what else to report.
+        check: Returns when a request could be answered, and raises what prevents it.
     """
     from starlette.responses import JSONResponse
     from starlette.routing import Route
 
     async def health(request: Any) -> JSONResponse:
+        try:
+            await check()
+        except Exception:
+            logger.exception("Requests cannot be answered")
+            return JSONResponse({"status": "failing"}, status_code=503)
         return JSONResponse({"status": "ok"})
 
     async def ready(request: Any) -> JSONResponse:

@@ -38,7 +38,11 @@ from mcp_types import (
     ServerCapabilities,
     ToolListChangedNotification,
 )
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS, is_version_at_least
+from mcp_types.version import (
+    HANDSHAKE_PROTOCOL_VERSIONS,
+    MODERN_PROTOCOL_VERSIONS,
+    is_version_at_least,
+)
 
 from pegboard.core.blobs import unlinked
 from pegboard.core.calls import LOCAL, Era
@@ -240,6 +244,11 @@ def identity_of(ctx: Context) -> Identity:
     return _identity(getattr(user, "access_token", None))
 
 
+def identity_in(scope: Mapping[str, Any]) -> Identity:
+    """The same, for an HTTP request that has not reached the SDK yet."""
+    return _identity(getattr(scope.get("user"), "access_token", None))
+
+
 def current_identity() -> Identity:
     """The same, where the SDK calls us with a name alone, in the task of an HTTP request."""
     return _identity(get_access_token())
@@ -274,6 +283,23 @@ def stamped(server: Server[Any], ctx: Context, result: JsonObject) -> JsonObject
         "resultType": result.get("resultType", "complete"),
         "_meta": {**meta, _SERVER_INFO: meta.get(_SERVER_INFO) or server.server_info_stamp},
     }
+
+
+LEGACY_VERSIONS = tuple(HANDSHAKE_PROTOCOL_VERSIONS)
+"""The versions of the protocol that begin with a handshake and may have sessions."""
+
+
+def has_session(server: Server[Any], session: str) -> bool:
+    """Whether a session of the older protocol is open on an HTTP server."""
+    return session in server.session_manager._server_instances  # pyright: ignore[reportPrivateUsage]
+
+
+async def end_session(server: Server[Any], session: str) -> None:
+    """End a session as if its client had; its id is answered with 404 from now on."""
+    manager = server.session_manager
+    transport = manager._server_instances.get(session)  # pyright: ignore[reportPrivateUsage]
+    if transport is not None:
+        await manager._discard_session(session, transport)  # pyright: ignore[reportPrivateUsage]
 
 
 async def announce_tools(ctx: Context) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import anyio
@@ -15,11 +16,12 @@ from mcp.server.subscriptions import ListenHandler
 from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
 from pegboard.core.calls import Caller
-from pegboard.core.json import JsonObject
+from pegboard.core.json import JsonObject, whole_number
 from pegboard.core.options import FACES, Options, checked_face
 from pegboard.errors import ConfigError
 from pegboard.ports import Store
 from pegboard.server import sdk
+from pegboard.server.admission import Admission, Admit, SessionLimits, Sessions
 from pegboard.server.answers import EXTENSION_ID, Shown
 from pegboard.server.changes import ListChanges
 from pegboard.server.environment import check_pins, forced_face, pins_from
@@ -155,11 +157,19 @@ def asgi_app(
     *routes: BaseRoute,
     auth: Auth | None = None,
     stateless: bool = False,
+    sessions: SessionLimits | None = None,
+    admit: Admit | None = None,
 ) -> Starlette:
     """An ASGI application with `/mcp`, `/mcp/<face>` and further routes, all behind the guard.
 
-    `auth` protects the endpoints of the protocol; further routes look after themselves. `stateless`
-    gives clients of the older protocol no session, so that any replica can answer them.
+    Args:
+        server: What answers.
+        guard: By which hosts and origins it can be reached.
+        routes: Further routes; they look after themselves.
+        auth: Protects the endpoints of the protocol.
+        stateless: Gives clients of the older protocol no session, so that any replica can answer.
+        sessions: How many of them there may be otherwise.
+        admit: The rate limit of a caller who opens one.
     """
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.middleware import Middleware
@@ -172,6 +182,15 @@ def asgi_app(
     endpoint = next(r for r in app.routes if isinstance(r, Route) and r.path == "/mcp").endpoint
     app.router.routes.append(Route("/mcp/{face}", _FaceEndpoint(endpoint)))
     app.router.routes.extend(routes)
+    admission = Middleware(
+        Admission,
+        sessions=None if stateless else Sessions(sessions or SessionLimits()),
+        exists=partial(sdk.has_session, server),
+        end_session=partial(sdk.end_session, server),
+        legacy=sdk.LEGACY_VERSIONS,
+        admit=admit,
+    )
+    app.user_middleware.append(admission)
     app.user_middleware.insert(0, Middleware(GuardMiddleware, guard=guard))
     return app
 
@@ -197,9 +216,10 @@ class _FaceEndpoint:
 def host_and_port(address: str) -> tuple[str, int]:
     """`127.0.0.1:8000`, `[::1]:8000` or `:8000` (loopback) in two parts."""
     host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit() or not 0 <= int(port) < 65536:
+    number = whole_number(port)
+    if not colon or number is None or number > 65535:
         raise ConfigError(f"{address!r} is not HOST:PORT, such as 127.0.0.1:8000.")
-    return host.strip("[]") or "127.0.0.1", int(port)
+    return host.strip("[]") or "127.0.0.1", number
 
 
 async def answered_before(ctx: Any, params: Any) -> NoReturn:

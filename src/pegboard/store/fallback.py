@@ -44,13 +44,15 @@ class FallbackStore:
         local: MemoryStore | None = None,
         observer: Observer | None = None,
         retry: float = 1.0,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._shared = shared
         self._local = MemoryStore() if local is None else local
         self._observer = observer
         self._retry = retry
-        self._clock = clock
+        self._clock = clock  # not the wall clock: set back, it would keep the store unused
+        self._wall_clock = wall_clock
         self._away_until: float | None = None
 
     @property
@@ -169,7 +171,7 @@ class FallbackStore:
             self._tell(available=True)
 
     def _tell(self, *, available: bool, reason: str | None = None) -> None:
-        at = self._clock()
+        at = self._wall_clock()
         tell(self._observer, StoreStateChanged(at=at, available=available, reason=reason))
 
 

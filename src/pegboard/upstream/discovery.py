@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
@@ -14,7 +15,7 @@ from typing import TypeAlias
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from pegboard.errors import PegboardError
+from pegboard.errors import PegboardError, UpstreamError
 from pegboard.upstream.listing import Listing, read_listing
 from pegboard.upstream.pool import Pool
 from pegboard.upstream.switchboard import UpstreamEvent
@@ -26,6 +27,7 @@ BURST = 3
 REST = 5.0
 """Seconds in which one server is looked at so often; doubles while there is nothing new."""
 LONGEST_REST = 300.0
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,10 @@ async def _look(pool: Pool, name: str, report: Callable[[Found], Awaitable[None]
             await report(Found(name, listing, None, anyio.current_time() - began))
     except PegboardError as exc:
         await report(Found(name, None, exc, anyio.current_time() - began))
+    except Exception as exc:  # whatever a server may do, it must not end the look at others
+        _log.exception("Looking at %s failed", name)
+        error = UpstreamError(f"{name} could not be listed: {exc!r}", server=name)
+        await report(Found(name, None, error, anyio.current_time() - began))
 
 
 class Refresher:

@@ -18,7 +18,7 @@ from typing import Final, Protocol
 import anyio
 import anyio.lowlevel
 
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json, JsonObject, whole_number
 from pegboard.upstream.lines import error_of, written
 from pegboard.upstream.messages import GONE, MessageWriter
 from pegboard.upstream.sdk import (
@@ -150,6 +150,6 @@ def closed(why: str = "Connection closed") -> MCPError:
 def _id(answer: JsonObject) -> int:
     """The number that an answer names; some servers send it back as a text."""
     number: Json = answer.get("id")
-    if isinstance(number, str) and number.isdecimal():
-        return int(number)
+    if isinstance(number, str):
+        return whole_number(number) or 0
     return number if isinstance(number, int) else 0

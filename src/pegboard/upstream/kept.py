@@ -96,6 +96,11 @@ class _Slice:
         return json.loads(self._body[self._start : self._end])
 
 
+def warn_left_out(server: str, tool: str, exc: Exception) -> None:
+    """Log that an entry is not shown."""
+    _log.warning("%s: %s is left out: %s", server, ascii(tool), exc)
+
+
 class KeptCatalogue:
     """What one upstream listed when it was last asked."""
 
@@ -129,14 +134,25 @@ class KeptCatalogue:
             for tool in self._tools
         }
 
-    def tools(self, spec: UpstreamSpec, naming: Naming | None = None) -> list[Tool]:
-        """The tools that the configuration shows; their schemas are parsed on first use."""
+    def tools(
+        self,
+        spec: UpstreamSpec,
+        naming: Naming | None = None,
+        left_out: Callable[[str, str, Exception], None] = warn_left_out,
+    ) -> list[Tool]:
+        """The tools that the configuration shows; their schemas are parsed on first use.
+
+        `left_out` hears of an entry that no tool can be made of: of which server, which, and why.
+        """
         treatment = treatment_of(spec, naming)
-        return [
-            treatment.tool(light, self._slice(start, end))
-            for light, start, end in self._tools
-            if treatment.wants(light["name"])
-        ]
+        made: list[Tool] = []
+        for light, start, end in self._tools:
+            if treatment.wants(light["name"]):
+                try:
+                    made.append(treatment.tool(light, self._slice(start, end)))
+                except Exception as exc:  # a server may list anything: it costs that entry alone
+                    left_out(spec.name, light["name"], exc)
+        return made
 
     def _entry(self, light: JsonObject, start: int, end: int) -> JsonObject:
         return {**light, **self._slice(start, end).entry()}

@@ -79,7 +79,10 @@ def parsed(text: bytes | str) -> Json:
     try:
         return from_json(text)
     except ValueError:
-        return json.loads(text)  # accepts escaped lone surrogates
+        try:
+            return json.loads(text)  # accepts escaped lone surrogates
+        except RecursionError as exc:
+            raise ValueError("nested too deep") from exc
 
 
 def entries(line: bytes) -> list[Json]:

@@ -51,7 +51,9 @@ class Naming:
 
     def distinct(self, name: str, tool_id: str, length: int = _DIGEST_LENGTHS[0]) -> str:
         """The name with a digest of the id, within `max_length`."""
-        digest = hashlib.sha256(tool_id.encode()).hexdigest()[: min(length, self.max_length - 2)]
+        digest = hashlib.sha256(tool_id.encode("utf-8", "surrogatepass")).hexdigest()[
+            : min(length, self.max_length - 2)
+        ]
         return f"{name[: self.max_length - len(digest) - 1]}_{digest}"
 
     def qualified(self, prefix: str, own: str, tool_id: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pegboard.core.json import Json, JsonObject
+from pegboard.core.schemas.keywords import fits
 from pegboard.core.tools import (
     Definition,
     Schemas,
@@ -26,6 +27,8 @@ from pegboard.errors import ConfigError
 from pegboard.upstream.names import DEFAULT_NAMING, Naming
 
 CATEGORY_META = "io.github.pegboard/category"
+MOST_LEVELS = 200
+MOST_PARTS = 200_000
 _SPEC_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _SHAPES: dict[str, type] = {
     "title": str,
@@ -164,6 +167,8 @@ def _unusable(entry: Json, name: str | None) -> str | None:
         return "it has no name"
     if not isinstance(entry.get("inputSchema"), dict):
         return "it has no `inputSchema` object"
+    if not fits(entry, depth=MOST_LEVELS, nodes=MOST_PARTS):
+        return f"it has more than {MOST_LEVELS} levels or {MOST_PARTS:,} parts"
     try:
         root_object(entry["inputSchema"])
     except ConfigError:

@@ -15,7 +15,7 @@ from http import HTTPStatus
 
 from pegboard.core.calls import CallResult
 from pegboard.core.cleaning import clean
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json, JsonObject, whole_number
 from pegboard.core.redaction import Redactor
 from pegboard.errors import UpstreamUnavailable
 
@@ -123,4 +123,4 @@ def _body(shown: str, more: int) -> Json:
 
 
 def _seconds(header: str | None) -> float | None:
-    return float(header) if header and header.isdigit() else None
+    return None if (seconds := whole_number(header)) is None else float(seconds)

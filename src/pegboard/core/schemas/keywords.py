@@ -9,7 +9,7 @@ too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pegboard.core.json import Json, JsonObject
 
@@ -95,6 +95,36 @@ def fits(value: Json, *, depth: int = 100, nodes: int = 50_000) -> bool:
         depth -= 1
         level = [part for node in level for part in _parts(node)]
     return True
+
+
+class Size(NamedTuple):
+    """How large a JSON value is: its values, names of members included, and their characters."""
+
+    values: int
+    characters: int
+
+
+def measured(value: Json, most: int) -> Size | None:
+    """The size of a JSON value; `None` when it has more than so many values."""
+    values = characters = 0
+    level: list[Json] = [value]
+    while level:
+        values += len(level)
+        if values > most:
+            return None
+        below: list[Json] = []
+        for node in level:
+            if isinstance(node, str):
+                characters += len(node)
+            elif isinstance(node, dict):
+                below.extend(node)
+                below.extend(node.values())
+            elif isinstance(node, list):
+                below.extend(node)
+            elif isinstance(node, int):
+                characters += node.bit_length() >> 5
+        level = below
+    return Size(values, characters)
 
 
 def _parts(node: Json) -> list[Json]:

@@ -1,7 +1,14 @@
 """Arguments against schemas: read forgivingly, checked exactly, refused with what is right."""
 
 from pegboard.core.validation.examples import check_examples, with_read_examples
-from pegboard.core.validation.understanding import understood
+from pegboard.core.validation.understanding import as_object, understood
 from pegboard.core.validation.validators import Validator, Validators
 
-__all__ = ["Validator", "Validators", "check_examples", "understood", "with_read_examples"]
+__all__ = [
+    "Validator",
+    "Validators",
+    "as_object",
+    "check_examples",
+    "understood",
+    "with_read_examples",
+]

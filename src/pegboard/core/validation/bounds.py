@@ -2,13 +2,15 @@
 
 A small schema can unfold to an enormous one: a definition that uses the next one twice, which uses
 the next one twice. And a recursive one is as deep as the arguments are, while a validator in native
-code has a stack to overflow. Three bounds follow from the graph of references alone, in time
-that is linear in the size of the schema:
+code has a stack to overflow. These bounds follow from the graph of references alone, in time that
+is linear in the size of the schema:
 
 - `problem`: it unfolds to too much, or refers to itself without end: do not check at all;
 - `deepest`: levels of arguments that a recursive schema may be asked about;
 - `explained`: levels up to which its errors can be listed, since each level multiplies the list by
-  the number of branches that look at the same place.
+  the number of branches that look at the same place;
+- `per_value` and `per_character`: about how much work each value of the arguments, and each
+  character of a text in them, can cause.
 """
 
 from __future__ import annotations
@@ -33,6 +35,9 @@ MOST_EXPLAINED = 1_000
 _INTO_ITEMS = frozenset({"items", "prefixItems", "additionalItems", "contains", "unevaluatedItems"})
 _INTO_VALUES = frozenset({"additionalProperties", "patternProperties", "unevaluatedProperties"})
 _ROOT = "#"
+_REPEATED = 50
+_DIVISION = 50
+"""What these cost, by measurement, compared with a plain keyword or pattern."""
 
 
 class Bounds(NamedTuple):
@@ -41,6 +46,8 @@ class Bounds(NamedTuple):
     problem: str | None = None
     deepest: int | None = None
     explained: int | None = None
+    per_value: int = 1
+    per_character: int = 0
 
 
 def bounds(schema: JsonObject) -> Bounds:
@@ -52,7 +59,7 @@ def bounds(schema: JsonObject) -> Bounds:
     if graph.is_too_large():
         return Bounds("the schema unfolds to too many parts")
     if not graph.endless:
-        return Bounds()
+        return Bounds(per_value=graph.per_value, per_character=graph.per_character)
     if len(graph.endless) > MOST_RECURSIVE:
         return Bounds("the schema is recursive in too many ways")
     if _endless({name: body.in_place for name, body in graph.bodies.items()}):
@@ -70,6 +77,8 @@ class _Body:
 
     parts: int = 0
     levels: int = 0
+    per_value: int = 0
+    per_character: int = 0
     references: Counter[tuple[str, Path]] = field(default_factory=Counter[tuple[str, Path]])
 
     @property
@@ -108,6 +117,25 @@ class _Graph:
                 sizes[name], levels[name] = size, level
         return False
 
+    @property
+    def per_value(self) -> int:
+        """The work that one value can cause, with references followed."""
+        return self._unfolded({name: body.per_value for name, body in self.bodies.items()})
+
+    @property
+    def per_character(self) -> int:
+        """The work that one character of a text can cause, with references followed."""
+        return self._unfolded({name: body.per_character for name, body in self.bodies.items()})
+
+    def _unfolded(self, own: Mapping[str, int]) -> int:
+        """The sum over all parts; a recursive body counts once, since each level is new values."""
+        sums: dict[str, int] = {name: own[name] for name in self.endless}
+        for name in self._ordered():
+            if name not in self.endless:
+                references = self.bodies[name].references.items()
+                sums[name] = own[name] + sum(count * sums[one] for (one, _), count in references)
+        return sum(sums[name] for name in self.endless | {_ROOT})
+
     def _ordered(self) -> Iterator[str]:
         """All bodies, each after those that it refers to and that end."""
         done: set[str] = set()
@@ -137,7 +165,13 @@ class _Graph:
             if times > 1
         )
         deepest = max(1, min(DEEPEST, MOST_FRAMES // max(frames.values())))
-        return Bounds(None, deepest, max(1, min(explained, default=deepest)))
+        return Bounds(
+            None,
+            deepest,
+            max(1, min(explained, default=deepest)),
+            self.per_value,
+            self.per_character,
+        )
 
     def _look(
         self, name: str, looks: dict[str, Counter[Path]], frames: dict[str, int]
@@ -166,8 +200,11 @@ def _read(schema: Json) -> _Body:
         node, way, level = pending.pop()
         body.parts += 1
         body.levels = max(body.levels, level)
+        body.per_value += 1
         if not isinstance(node, dict):
             continue
+        body.per_value += _values_compared(node)
+        body.per_character += _patterns_tried(node)
         reference = node.get("$ref")
         if isinstance(reference, str):
             body.references[reference, way] += 1
@@ -177,6 +214,21 @@ def _read(schema: Json) -> _Body:
             if path[0] not in DEFINITIONS
         ]
     return body
+
+
+def _values_compared(node: JsonObject) -> int:
+    lists = sum(len(node[k]) for k in ("enum", "required") if isinstance(node.get(k), list))
+    return lists + (_DIVISION if "multipleOf" in node else 0)
+
+
+def _patterns_tried(node: JsonObject) -> int:
+    """Patterns by how large they may be once compiled: a number in braces repeats a part."""
+    pattern, by_pattern = node.get("pattern"), node.get("patternProperties")
+    tried = [pattern] if isinstance(pattern, str) else []
+    tried += list(by_pattern) if isinstance(by_pattern, dict) else []
+    return sum(_REPEATED if "{" in one else 1 + len(one) // 100 for one in tried) + (
+        _DIVISION if "multipleOf" in node else 0  # the digits of a number are characters
+    )
 
 
 def _step(path: Path) -> Path:

@@ -11,6 +11,7 @@ and only where there is one way to read it:
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
@@ -30,6 +31,7 @@ _WRAPPERS = ("arguments", "params", "parameters", "args", "input")
 _NAMES = ("name", "tool", "tool_name", "toolName", "type")
 _FENCED = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+_LONGEST_NUMBER = 400
 _NOTHING: Final = object()
 
 
@@ -48,7 +50,7 @@ def understood(
         InvalidArguments: It is no object, nor a text that spells one.
     """
     validator = schema if isinstance(schema, Validator) else Validator(schema)
-    arguments = _as_object(tool, given)
+    arguments = as_object(tool, given)
     if validator.accepts(arguments) and not validator.strangers(arguments):
         return arguments
     arguments = _unwrapped(tool, arguments, validator)
@@ -60,7 +62,8 @@ def understood(
     return arguments
 
 
-def _as_object(tool: str, given: Json) -> JsonObject:
+def as_object(tool: str, given: Json) -> JsonObject:
+    """The arguments as an object, decoded where they are a text that spells one."""
     for _ in range(2):  # some encode twice
         if isinstance(given, str):
             given = _decoded(tool, given)
@@ -117,7 +120,7 @@ def _unwrapped(tool: str, arguments: JsonObject, validator: Validator) -> JsonOb
 def _inner(arguments: JsonObject, key: str) -> JsonObject:
     """What stands under a key, if it is an object, a text that spells one, or nothing."""
     try:
-        return _as_object(key, arguments[key])
+        return as_object(key, arguments[key])
     except InvalidArguments:
         return arguments
 
@@ -192,8 +195,9 @@ def _spelled_by(text: str) -> Json:
     """The JSON value that a text spells; itself when it spells none."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    if _NUMBER.fullmatch(text):
-        return float(text) if any(mark in text for mark in ".eE") else int(text)
+    if _NUMBER.fullmatch(text) and len(text) <= _LONGEST_NUMBER:
+        number = float(text) if any(mark in text for mark in ".eE") else int(text)
+        return number if abs(number) < math.inf else text
     if text[:1] in ("[", "{"):
         try:
             return json.loads(text, parse_constant=_no_constant)

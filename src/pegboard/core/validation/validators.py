@@ -5,9 +5,13 @@ not say in so many words that there may be others. Of a `closed` tool, such as a
 all of them are refused: it would not know what to do with them. Of others one is refused that is a
 slip of the pen: almost the name of a parameter that was not given.
 
-And more lenient in two: `format` is left to the server, which alone knows how strictly it reads
-dates or addresses; and a schema that is itself wrong (`problem` says how) lets everything through,
-since a call that might work is better than none.
+And more lenient in three: `format` is left to the server, which alone knows how strictly it reads
+dates or addresses; so is a `pattern` that cannot be checked in linear time (`unchecked` names
+these); and a schema that is itself wrong (`problem` says how) lets everything through, since a call
+that might work is better than none.
+
+`is_heavy` tells, before anything is checked, whether that could take long. It compares the work
+that the schema can cause for each value and character with how many of them there are.
 """
 
 from __future__ import annotations
@@ -23,14 +27,21 @@ import jsonschema_rs
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.names import is_slip
 from pegboard.core.schemas import repaired, signature
-from pegboard.core.schemas.keywords import fits
+from pegboard.core.schemas.keywords import fits, measured
 from pegboard.core.schemas.reading import View, branches_of
 from pegboard.core.validation.bounds import DEEPEST, Bounds, bounds
+from pegboard.core.validation.patterns import compiled, without_unchecked
 from pegboard.core.validation.problems import Problem, explain, problems_of, unknown
 from pegboard.errors import InvalidArguments
 
-MOST_BACKTRACKING = 100_000
 MOST_ERRORS = 40
+MOST_STRANGERS = 40
+MOST_WORK = 250_000
+"""Units of work, of about 50 ns, that checking may take where others wait for it."""
+MOST_VALUES = 2_000
+"""Values in the arguments, for the same reason: each error that is listed copies its part."""
+COSTLY_SCHEMA = 5_000
+"""Work for each value from which on a schema is expensive even to compile."""
 _DEEPEST_BRANCH = 8
 _MISSING = jsonschema_rs.ValidationErrorKind.Required
 
@@ -45,8 +56,37 @@ class Validator:
         self.closed = closed
         self.schema: JsonObject = schema if isinstance(schema, dict) else {}
         self._bounds = bounds(schema) if isinstance(schema, dict) else Bounds("it is not an object")
-        self.problem = self._bounds.problem
-        self._compiled = None if self.problem else self._compile()
+        self._problem = self._bounds.problem
+
+    @property
+    def problem(self) -> str | None:
+        """Why the schema cannot be used, if it cannot; compiles it."""
+        _ = self._compiled
+        return self._problem
+
+    @property
+    def unchecked(self) -> list[str]:
+        """The patterns that are left to the server."""
+        return self._checked[1]
+
+    @cached_property
+    def _checked(self) -> tuple[JsonObject, list[str]]:
+        return without_unchecked(self.schema)
+
+    def is_heavy(self, arguments: Json) -> bool:
+        """Whether checking these may take so long that others would notice; compiles nothing."""
+        per_value, per_character = self._bounds.per_value, self._bounds.per_character
+        if self._bounds.problem:
+            return False
+        if per_value + per_character > COSTLY_SCHEMA:
+            return True
+        explained = self._bounds.explained
+        if explained is not None and not _is_flat(arguments, explained):
+            return True
+        size = measured(arguments, MOST_VALUES)
+        if size is None:
+            return True
+        return size.values * per_value + size.characters * (per_character + 0.01) > MOST_WORK
 
     def check(self, arguments: JsonObject, tool: str) -> JsonObject:
         """The arguments themselves, fit for the tool.
@@ -90,6 +130,7 @@ class Validator:
         errors = self.errors(arguments)
         is_short = any(isinstance(error.kind, _MISSING) for error in errors)
         strangers = (self.strangers if self.closed or is_short else self._slips)(arguments)
+        strangers = strangers[:MOST_STRANGERS]
         found = [unknown(name, self._known or ()) for name in strangers]
         if not errors and not found:
             return [Problem("", _unlisted(arguments))]
@@ -116,7 +157,8 @@ class Validator:
     def _slips(self, arguments: JsonObject) -> list[str]:
         """The strangers that are almost the name of a parameter that was not given."""
         absent = [name for name in self._known or () if name not in arguments]
-        return [name for name in self.strangers(arguments) if is_slip(name, absent)]
+        strangers = self.strangers(arguments)[:MOST_STRANGERS]
+        return [name for name in strangers if is_slip(name, absent)]
 
     @cached_property
     def parameters(self) -> frozenset[str]:
@@ -132,23 +174,27 @@ class Validator:
         spoken = names or isinstance(view.schema.get("properties"), dict)
         return frozenset(names) if spoken and not is_open else None
 
-    def _compile(self) -> jsonschema_rs.Validator | None:
+    @cached_property
+    def _compiled(self) -> jsonschema_rs.Validator | None:
+        if self._problem:
+            return None
         types = View.of(self.schema).types
         if types and "object" not in types:
-            self.problem = f"it describes a value of type {'|'.join(types)}, not an object"
+            self._problem = f"it describes a value of type {'|'.join(types)}, not an object"
             return None
+        schema = self._checked[0]
         try:
-            return _compiled(self.schema)
+            return compiled(schema)
         except (ValueError, TypeError, jsonschema_rs.ReferencingError) as exc:
-            self.problem = str(exc).split("\n", 1)[0]
-        mended = repaired(self.schema)
+            self._problem = str(exc).split("\n", 1)[0]
+        fixed = repaired(schema)
         try:
             # Definitions that were pasted below the root are found once they are moved there.
-            compiled = None if mended is self.schema else _compiled(mended)
+            made = None if fixed is schema else compiled(fixed)
         except (ValueError, TypeError, jsonschema_rs.ReferencingError):
             return None
-        self.problem = None if compiled else self.problem
-        return compiled
+        self._problem = None if made else self._problem
+        return made
 
 
 class Validators:
@@ -172,15 +218,6 @@ class Validators:
         if len(self._kept) > self._capacity:
             self._kept.popitem(last=False)
         return made
-
-
-def _compiled(schema: JsonObject) -> jsonschema_rs.Validator:
-    return jsonschema_rs.validator_for(
-        schema,
-        offline=True,
-        validate_formats=False,
-        pattern_options=jsonschema_rs.FancyRegexOptions(backtrack_limit=MOST_BACKTRACKING),
-    )
 
 
 def _is_flat(arguments: JsonObject, levels: int) -> bool:
