@@ -227,12 +227,12 @@ def test_trust_is_given_and_taken_back_by_a_click(
 ) -> None:
     locks, url = trusted
     page.goto(f"{url}/ui/trust")
-    page.get_by_text("mail: 1 tool let through").click()
+    page.get_by_text("mail: 2 tools let through").click()
     page.get_by_role("button", name="Revoke mail.find_mail").click()
     expect(page.get_by_role("heading", name="mail.find_mail")).to_be_visible()
     assert set(locks.read()["mail"].waiting) == {"find_mail", "send_mail"}
     page.get_by_role("button", name="Approve mail.find_mail").click()
-    expect(page.get_by_text("mail: 1 tool let through")).to_be_visible()
+    expect(page.get_by_text("mail: 2 tools let through")).to_be_visible()
     assert set(locks.read()["mail"].waiting) == {"send_mail"}
 
 
