@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from mcp.server import MCPServer
 from mcp.server.mcpserver.context import Context
+from mcp.shared.exceptions import MCPError
 from tests.conformance.clients import served
 
 from pegboard.config import Configuration
 from pegboard.config.settings import Settings
 from pegboard.core.calls import Caller
-from pegboard.errors import NotPermitted
+from pegboard.errors import NotPermitted, UpstreamError
 from pegboard.gateway.gateway import Gateway
 from pegboard.secrets import Credentials, is_template
 from pegboard.upstream.spec import UpstreamSpec
@@ -82,3 +83,28 @@ async def test_an_upstream_sees_the_credential_of_each_caller(
                 assert f"key of {name}" in str(result.output)
             with pytest.raises(NotPermitted, match="credential of your own"):
                 await gateway.board.call("crm_whoami", caller=Caller("eve"))
+
+
+@pytest.mark.anyio
+async def test_an_error_that_repeats_a_caller_s_credential_does_not_show_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CRM_ann", "key-of-ann-1")
+    server = MCPServer("crm")
+
+    @server.tool()
+    def whoami(ctx: Context) -> str:
+        """Refuse, and say whom."""
+        request = ctx.request_context.request
+        assert request is not None
+        raise MCPError(-32000, f"refused {request.headers.get('x-key')}", {"key": "key-of-ann-1"})
+
+    with served(server.streamable_http_app()) as url:
+        headers = {"X-Key": "{{env:CRM_{principal}}}"}
+        spec = UpstreamSpec("crm", transport="http", url=f"{url}/mcp", headers=headers)
+        async with Gateway(Configuration(Settings(), (spec,)), folder=tmp_path) as gateway:
+            await gateway.looked()
+            with pytest.raises(UpstreamError) as failed:
+                await gateway.board.call("crm_whoami", caller=Caller("ann"))
+    assert failed.value.message == "refused [redacted]"
+    assert failed.value.details["data"] == {"key": "[redacted]"}
