@@ -17,7 +17,7 @@ from pegboard.core.search.dense import Floats, Place, Vectors
 
 WORDS = np.float32(0.35)  # beside an exact cosine
 WORDS_BESIDE_ROUGH = np.float32(0.6)
-ROUGH_LIFT = np.float32(1.25)  # rough cosines are smaller than exact ones, by 14 to 29 %
+ROUGH_LIFT = np.float32(1.2)  # rough cosines are smaller than exact ones, by 14 to 29 %
 FULL_NAME = np.float32(0.3)  # every word of the query is in the tool's name
 CANDIDATES = 2_000
 
