@@ -128,7 +128,9 @@ class Answers:
         if lazy == "bare":
             shown = entries.every_stub(view, bare=True)
         elif lazy is False:
-            shown = entries.every_full(view, with_fields=True)
+            # The whole list of a server of stubs says what its callers may send; that of any other
+            # server is what clients would get without us.
+            shown = entries.every_full(view, with_fields=self._face(view).name == "stub")
         else:
             shown = await face.entries(view)
         _tell_listed(view, face.name, len(shown), time.perf_counter() - began)
