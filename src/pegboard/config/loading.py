@@ -211,6 +211,7 @@ class _Loader:
             category=entry.category,
             prefix=entry.prefix,
             timeout=entry.timeout or settings.calls.timeout,
+            max_bytes=settings.upstreams.max_message_bytes,
         )
 
 

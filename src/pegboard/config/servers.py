@@ -235,6 +235,7 @@ def spec_of(
         idle_stop=defaults.idle_stop,
         isolation=defaults.isolation,
         log_bytes=defaults.log_bytes,
+        max_message_bytes=defaults.max_message_bytes,
         origin=str(document.path),
     )
     cwd = str(around.find(entry.cwd, variables.workspace)) if entry.cwd else None

@@ -49,6 +49,7 @@ from pegboard.upstream.sdk import (
     negotiate,
     open_session,
 )
+from pegboard.upstream.size_limit import mentions_limit
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.stderr import BoundedLog
 from pegboard.upstream.switchboard import Carrier, Listener, Switchboard, UpstreamEvent
@@ -396,6 +397,8 @@ class Connection:
                 f"{self.spec.name} answered {method} with HTTP status {status}.",
                 server=self.spec.name,
             )
+        if (reason := mentions_limit(exc.message)) is not None:
+            return UpstreamError(f"{self.spec.name} {reason}", server=self.spec.name)
         if not is_lost(exc):
             return server_error(exc, self.spec.name, self._redactor(front))
         with anyio.move_on_after(CAUSE_TIME):

@@ -23,6 +23,7 @@ from mcp.client.stdio import get_default_environment
 
 from pegboard.upstream.exchanges import LineExchange
 from pegboard.upstream.messages import MessageReader, MessageWriter
+from pegboard.upstream.size_limit import error_instead
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.stderr import BoundedLog, ProcessLog
 from pegboard.upstream.watchdog import unwatch, watch
@@ -148,7 +149,11 @@ async def run_process(
                 raise CannotStart("has no stdin or stdout")
             writer = MessageWriter(process.stdin)
             exchange = LineExchange(writer)
-            yield MessageReader(process.stdout, child, exchange), writer, exchange, child
+            limit = spec.max_message_bytes
+            reader = MessageReader(
+                process.stdout, child, exchange, limit=limit, replacement=error_instead(limit)
+            )
+            yield reader, writer, exchange, child
         finally:
             # A cancelled caller must not leave a process behind; every wait inside is bounded.
             with anyio.CancelScope(shield=True):

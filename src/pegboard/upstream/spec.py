@@ -44,6 +44,8 @@ class UpstreamSpec:
     start_timeout: float = 60.0
     log_bytes: int = 1_000_000
     """Size of the file that keeps what it prints beside the protocol."""
+    max_message_bytes: int = 64_000_000
+    """The largest message that is accepted from it."""
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     category: str | None = None
