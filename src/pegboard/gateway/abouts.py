@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from pegboard.core.json import JsonObject
@@ -12,9 +13,11 @@ from pegboard.upstream.listing import Listing
 OtherList: TypeAlias = Literal["prompts", "resources"]
 
 
-def about(listing: Listing) -> About:
-    """What a server said of itself, as it is kept."""
-    return About(
+def about(listing: Listing, before: About | None = None) -> About:
+    """What a server said of itself, as it is stored; a list that failed stays as it was before."""
+    known = before or About()
+    unread = {name: getattr(known, name) for name in listing.failures}
+    said = About(
         server_info=listing.server_info,
         capabilities=listing.capabilities,
         instructions=listing.instructions,
@@ -24,6 +27,7 @@ def about(listing: Listing) -> About:
         resource_templates=list(listing.resource_templates),
         prompts=list(listing.prompts),
     )
+    return replace(said, **unread)
 
 
 def changed_lists(before: About, after: About) -> list[OtherList]:

@@ -15,6 +15,7 @@ from pegboard.gateway.abouts import about
 from pegboard.gateway.offers import Offers
 from pegboard.gateway.sources import read_api
 from pegboard.tokens import count_tokens
+from pegboard.upstream.causes import named
 from pegboard.upstream.discovery import Found, Progress, discover
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue
 from pegboard.upstream.pool import Pool
@@ -77,7 +78,8 @@ def _checked(found: Found, latency: float | None, offers: Offers) -> Checkup:
             seconds=found.seconds,
             problems=(reason,),
         )
-    kept = offers.save(spec, about(listing), listing.tools)
+    before = offers.kept_anew(spec.name)
+    kept = offers.save(spec, about(listing, before and before.about), listing.tools)
     entries = _shown(kept, offers, spec.name)
     return Checkup(
         server=spec.name,
@@ -90,7 +92,11 @@ def _checked(found: Found, latency: float | None, offers: Offers) -> Checkup:
         tokens=_tokens(entries),
         latency=latency,
         seconds=found.seconds,
-        problems=(*(str(problem) for problem in kept.problems), *_unchecked(spec.name, entries)),
+        problems=(
+            *listing.failures.values(),
+            *(str(problem) for problem in kept.problems),
+            *_unchecked(spec.name, entries),
+        ),
     )
 
 
@@ -111,7 +117,8 @@ async def _checked_api(api: OpenApiSpec, offers: Offers) -> Checkup:
         entries = _shown(
             offers.save(offers.specs[api.name], About(), read.entries), offers, api.name
         )
-    problems = (read.error.message,) if read.error else tuple(read.problems)
+    failed = (named(api.name, read.error.message),) if read.error else ()
+    problems = failed or tuple(read.problems)
     return Checkup(
         server=api.name,
         transport="openapi",

@@ -22,6 +22,7 @@ from pegboard.gateway.replicas import Replicas
 from pegboard.gateway.sources import Sources, read_api
 from pegboard.gateway.supervision import causes, log_failure
 from pegboard.gateway.trust import Trust
+from pegboard.upstream.causes import named
 from pegboard.upstream.discovery import Found, Progress, Refresher, discover
 from pegboard.upstream.kept import About, KeptCatalogue
 from pegboard.upstream.listing import Listing
@@ -139,7 +140,7 @@ class Looking:
         began, is_new = anyio.current_time(), name in self.pending
         read = await read_api(self.sources.api(self._offers.apis[name]))
         if read.error is not None:
-            await self._failed(name, read.error.message)
+            await self._failed(name, named(name, read.error.message))
         elif name in self._offers.apis:
             await self._keep(name, About(), read.entries)
         for problem in read.problems:
@@ -166,7 +167,10 @@ class Looking:
         if found.listing is None:
             await self._failed(found.server, found.error.message if found.error else "no answer")
             return
-        await self._keep(found.server, about(found.listing), found.listing.tools)
+        for reason in found.listing.failures.values():
+            logger.warning("%s (its tools are not affected)", reason)
+        before = self._offers[found.server].about if found.server in self._offers else None
+        await self._keep(found.server, about(found.listing, before), found.listing.tools)
 
     async def _failed(self, name: str, reason: str) -> None:
         if name not in self.pending and self.failures.get(name) != reason:
