@@ -15,7 +15,7 @@ from pegboard.gateway.abouts import about
 from pegboard.gateway.offers import Offers
 from pegboard.gateway.sources import read_api
 from pegboard.tokens import count_tokens
-from pegboard.upstream.causes import named
+from pegboard.upstream.causes import with_server_name
 from pegboard.upstream.discovery import Found, Progress, discover
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue
 from pegboard.upstream.pool import Pool
@@ -69,7 +69,7 @@ def _checked(found: Found, latency: float | None, offers: Offers) -> Checkup:
     listing = found.listing
     if listing is None:
         reason = found.error.message if found.error else "no answer"
-        offers.remember_failure(spec.name)
+        offers.remember_failure(spec.name, reason)
         return Checkup(
             server=spec.name,
             transport=spec.transport,
@@ -117,7 +117,7 @@ async def _checked_api(api: OpenApiSpec, offers: Offers) -> Checkup:
         entries = _shown(
             offers.save(offers.specs[api.name], About(), read.entries), offers, api.name
         )
-    failed = (named(api.name, read.error.message),) if read.error else ()
+    failed = (with_server_name(api.name, read.error.message),) if read.error else ()
     problems = failed or tuple(read.problems)
     return Checkup(
         server=api.name,

@@ -80,6 +80,7 @@ class Gateway:
         first_look: float = FIRST_LOOK,
         observing: Observing | None = None,
         store: Store | None = None,
+        retry: bool = True,
     ) -> None:
         self.configuration = configuration
         self.board = board or Pegboard(
@@ -126,6 +127,8 @@ class Gateway:
         self.work = Work()
         self._can_count = False
         self._first_look = first_look
+        self._retry = retry
+        """Whether servers that failed a moment ago are tried again at once."""
         self._deadline = 0.0
         self._arrived: set[str] = set()
         self._changed = anyio.Event()
@@ -218,8 +221,7 @@ class Gateway:
         self._mount()
 
     def _restore_offers(self) -> None:
-        self._looking.pending = self.offers.restore()
-        self._doubtful = {name for name in self.pending if self.offers.failed_before(name)}
+        self._doubtful = self._looking.recall(self.offers.restore(), retry=self._retry)
         self._learn()
 
     async def looked(self) -> None:
@@ -327,6 +329,15 @@ class Gateway:
         """Servers that could not be listed, with the reason."""
         return self._looking.failures
 
+    @property
+    def remembered(self) -> set[str]:
+        """Those of `failures` whose reason is that of an earlier attempt."""
+        return self._looking.remembered
+
+    def give_up(self) -> None:
+        """Wait no longer for servers that did not answer in time."""
+        self._looking.give_up()
+
     def when_lists_change(self, announce: Announce) -> None:
         """Have clients told of changed prompts and resources; the board tells of tools."""
         self._looking.when_lists_change(announce)
@@ -413,7 +424,8 @@ class Gateway:
             return view
         may_know = self.board.policy.grant(caller).allows_group
         starting = [name for name in sorted(self.pending) if may_know(name)]
-        gone = [(n, why) for n, why in sorted(self.failures.items()) if n not in self.offers]
+        known = self.pending | {name for name in self.failures if name in self.offers}
+        gone = [(n, why) for n, why in sorted(self.failures.items()) if n not in known]
         notes = missing_notes(starting, [why for name, why in gone if may_know(name)])
         return replace(view, notes=(*view.notes, *notes), is_complete=not self.pending)
 

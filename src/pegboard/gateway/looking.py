@@ -22,17 +22,13 @@ from pegboard.gateway.replicas import Replicas
 from pegboard.gateway.sources import Sources, read_api
 from pegboard.gateway.supervision import causes, log_failure
 from pegboard.gateway.trust import Trust
-from pegboard.upstream.causes import named
+from pegboard.upstream.causes import with_server_name
 from pegboard.upstream.discovery import Found, Progress, Refresher, discover
-from pegboard.upstream.kept import About, KeptCatalogue
+from pegboard.upstream.kept import FIRST_RETRY, LONGEST_RETRY, About, KeptCatalogue
 from pegboard.upstream.listing import Listing
 from pegboard.upstream.relay import Relay
 
 logger = logging.getLogger(__name__)
-
-FIRST_RETRY = 30.0
-"""Seconds until servers that could not be listed are tried again; doubles each time."""
-LONGEST_RETRY = 600.0
 
 Announce: TypeAlias = Callable[[OtherList], Awaitable[None]]
 """Told which list beside that of the tools has changed."""
@@ -73,6 +69,8 @@ class Looking:
         self._announcers: list[Announce] = []
         self.failures: dict[str, str] = {}
         """Servers that could not be listed, with the reason."""
+        self.remembered: set[str] = set()
+        """Those of them that were not tried now, or did not answer in time: an earlier reason."""
         self.pending: set[str] = set()
         """Servers that nothing is known of yet and that are being looked at."""
         self.sources = Sources(relay, self._noticed_use)
@@ -87,6 +85,32 @@ class Looking:
         self.failures = {n: why for n, why in self.failures.items() if n in unknown - new}
         self._used &= set(self._offers.specs)
         return new
+
+    def recall(self, unknown: set[str], *, retry: bool) -> set[str]:
+        """Take these as all that nothing is known of; gives those that failed the last time.
+
+        Without `retry`, one that failed is left alone until its pause is over: whoever reads the
+        catalog again and again must not start it each time.
+        """
+        failed = {n: f for n in unknown if (f := self._offers.last_failure(n)) is not None}
+        self.failures |= {name: failure.reason for name, failure in failed.items()}
+        self.remembered = set(failed)
+        resting = {n: self._offers.pause(n) for n in failed} if not retry else {}
+        for name, pause in resting.items():
+            if pause > 0:
+                self.failures[name] += (
+                    f" (Tried again in {pause:.0f} s; `pegboard doctor` tries now.)"
+                )
+        self.pending = {name for name in unknown if not resting.get(name)}
+        return self.pending & failed.keys()
+
+    def give_up(self) -> None:
+        """Wait no longer for servers that did not answer in time; what is known of them stays."""
+        for name in self.pending:
+            reason = self.failures.setdefault(name, f"{name} did not answer in time.")
+            self.remembered.add(name)
+            self._offers.remember_failure(name, reason)
+        self.pending = set()
 
     async def look(self, names: list[str]) -> None:
         """List servers and read APIs; each is mounted as soon as it is in."""
@@ -140,7 +164,7 @@ class Looking:
         began, is_new = anyio.current_time(), name in self.pending
         read = await read_api(self.sources.api(self._offers.apis[name]))
         if read.error is not None:
-            await self._failed(name, named(name, read.error.message))
+            await self._failed(name, with_server_name(name, read.error.message))
         elif name in self._offers.apis:
             await self._keep(name, About(), read.entries)
         for problem in read.problems:
@@ -176,8 +200,9 @@ class Looking:
         if name not in self.pending and self.failures.get(name) != reason:
             logger.warning("%s", reason)  # on the first look, `progress` tells
         self.failures[name] = reason
+        self.remembered.discard(name)
         if name not in self._offers:
-            await to_thread.run_sync(self._offers.remember_failure, name)
+            await to_thread.run_sync(self._offers.remember_failure, name, reason)
             self._arrived(name)
 
     async def _keep(self, name: str, said: About, entries: Iterable[Json]) -> None:

@@ -9,6 +9,7 @@ and its document is read when one of them is called or when there is time.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
@@ -24,7 +25,7 @@ from pegboard.core.tools import Tool
 from pegboard.errors import ConfigError
 from pegboard.faces.face import META_PREFIX, RESERVED
 from pegboard.gateway.options import naming_of, options_of
-from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue, identity
+from pegboard.upstream.kept import About, CatalogueFolder, Failure, KeptCatalogue, identity
 from pegboard.upstream.names import settle
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.wire import CATEGORY_META
@@ -47,8 +48,11 @@ class Offers:
         configuration: Configuration,
         folder: CatalogueFolder,
         judged: Callable[[Tool, KeptCatalogue], Tool] = lambda tool, catalogue: tool,
+        *,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._folder = folder
+        self._clock = clock
         self._judged = judged
         self._kept: dict[str, KeptCatalogue] = {}
         self._shown: dict[str, list[Tool]] = {}
@@ -91,14 +95,19 @@ class Offers:
         """Write what a server lists; `take` makes it count."""
         return self._folder.save(spec, about, entries)
 
-    def remember_failure(self, name: str) -> None:
-        """Note that a server could not be listed, so that the next start does not wait for it."""
+    def remember_failure(self, name: str, reason: str) -> None:
+        """Note why a server could not be listed, for this and for later processes."""
         if name in self.specs:
-            self._folder.mark_failed(self.specs[name])
+            self._folder.mark_failed(self.specs[name], reason, now=self._clock())
 
-    def failed_before(self, name: str) -> bool:
-        """Whether it could not be listed when it was last tried."""
-        return self._folder.has_failed(self.specs[name])
+    def last_failure(self, name: str) -> Failure | None:
+        """Why it could not be listed when it was last tried; `None` when it could."""
+        return self._folder.last_failure(self.specs[name])
+
+    def pause(self, name: str) -> float:
+        """Seconds for which a server that failed is left alone by those who only read."""
+        failure = self.last_failure(name)
+        return failure.wait(self._clock()) if failure else 0.0
 
     def take(self, name: str, kept: KeptCatalogue) -> bool:
         """Replace what is known of a server; whether that is something new."""

@@ -81,7 +81,7 @@ def timed_out(server: str, method: str, limit: float, *, asked: bool) -> Upstrea
     )
 
 
-def named(server: str, message: str) -> str:
+def with_server_name(server: str, message: str) -> str:
     """A message about a server that names it, also where the words are the server's own."""
     known = message.startswith(server) and not message[len(server) : len(server) + 1].isalnum()
     return message if known else f"{server}: {message}"

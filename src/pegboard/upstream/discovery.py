@@ -16,7 +16,7 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from pegboard.errors import PegboardError, UpstreamError
-from pegboard.upstream.causes import named
+from pegboard.upstream.causes import with_server_name
 from pegboard.upstream.listing import Listing, read_listing
 from pegboard.upstream.pool import Pool
 from pegboard.upstream.switchboard import UpstreamEvent
@@ -92,7 +92,7 @@ async def _look(pool: Pool, name: str, report: Callable[[Found], Awaitable[None]
             listing = await read_listing(connection)
             await report(Found(name, listing, None, anyio.current_time() - began))
     except PegboardError as exc:
-        exc.message = named(name, exc.message)
+        exc.message = with_server_name(name, exc.message)
         await report(Found(name, None, exc, anyio.current_time() - began))
     except Exception as exc:  # whatever a server may do, it must not end the look at others
         _log.exception("Looking at %s failed", name)
