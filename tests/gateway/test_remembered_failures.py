@@ -13,7 +13,7 @@ from tests.gateway.support import write
 
 from pegboard import Pegboard
 from pegboard.core.json import JsonObject
-from pegboard.upstream.kept import CatalogueFolder, Failure
+from pegboard.upstream.kept import About, CatalogueFolder, Failure
 from pegboard.upstream.spec import UpstreamSpec
 
 SLOW_TO_FAIL = """
@@ -80,8 +80,6 @@ def test_a_server_that_works_again_is_forgotten_as_a_failure(tmp_path: Path) -> 
     folder = CatalogueFolder(tmp_path)
     spec = UpstreamSpec("shop", command="x")
     folder.mark_failed(spec, "no licence", now=1000.0)
-    from pegboard.upstream.kept import About
-
     folder.save(spec, About(), [])
     assert folder.last_failure(spec) is None
 
@@ -93,8 +91,8 @@ def test_the_pause_doubles_up_to_ten_minutes_and_survives_a_clock_that_goes_back
     spec = UpstreamSpec("shop", command="x")
     pauses = [folder.mark_failed(spec, "no", now=0.0).retry_at for _ in range(7)]
     assert pauses == [30, 60, 120, 240, 480, 600, 600]
-    failure = folder.last_failure(spec)
-    assert failure == Failure("no", 7, 600.0)
+    failure = Failure("no", 7, 600.0)
+    assert folder.last_failure(spec) == failure
     assert (failure.wait(0.0), failure.wait(599.0), failure.wait(600.0)) == (600.0, 1.0, 0.0)
     assert failure.wait(-86_400.0) == 0.0
 

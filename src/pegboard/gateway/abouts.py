@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from pegboard.config import Configuration
 from pegboard.core.json import JsonObject
 from pegboard.upstream.kept import About
-from pegboard.upstream.listing import Listing
+
+if TYPE_CHECKING:
+    from pegboard.upstream.listing import Listing
 
 OtherList: TypeAlias = Literal["prompts", "resources"]
 
@@ -42,6 +45,11 @@ def changed_lists(before: About, after: About) -> list[OtherList]:
 
 def _resources(said: About) -> list[JsonObject]:
     return [*said.resources, *said.resource_templates]
+
+
+def unusable(configuration: Configuration) -> dict[str, str]:
+    """What to say of the servers that a configuration names and cannot use."""
+    return {name: f"{name} is left out: {why}" for name, why in configuration.unusable.items()}
 
 
 _REASON_LENGTH = 200

@@ -102,9 +102,9 @@ class GatewayBoard(Pegboard):
 
     @property
     def failures(self) -> Mapping[str, str]:
-        """Servers that could not be listed, with the reason."""
+        """Servers whose tools are missing, with the reason."""
         slow = {name: f"{name} has not answered yet." for name in sorted(self.gateway.pending)}
-        return {**slow, **self.gateway.failures}
+        return {**slow, **self.gateway.unavailable}
 
     @property
     def untried(self) -> Mapping[str, str]:

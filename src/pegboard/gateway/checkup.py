@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from pegboard.adapters.openapi.spec import OpenApiSpec
 from pegboard.config import Configuration
 from pegboard.core.calls import Era
 from pegboard.core.json import JsonObject
 from pegboard.core.validation.patterns import named, without_unchecked
-from pegboard.gateway.abouts import about
+from pegboard.gateway.abouts import about, unusable
 from pegboard.gateway.offers import Offers
 from pegboard.gateway.sources import read_api
 from pegboard.tokens import count_tokens
@@ -20,6 +21,7 @@ from pegboard.upstream.discovery import Found, Progress, discover
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue
 from pegboard.upstream.pool import Pool
 
+State: TypeAlias = Literal["reachable", "failed", "left out", "disabled"]
 _READ_BY_MODELS = ("name", "description", "inputSchema")
 
 
@@ -41,6 +43,7 @@ class Checkup:
     seconds: float = 0.0
     """Until everything it offers was listed."""
     problems: tuple[str, ...] = ()
+    state: State = "reachable"
 
 
 async def check(
@@ -61,7 +64,27 @@ async def check(
             found[one.server] = _checked(one, latency, offers)
     for api in configuration.sources:
         found[api.name] = await _checked_api(api, offers)
-    return [found[name] for name in offers.specs]
+    return [found[name] for name in offers.specs] + _not_tried(configuration)
+
+
+def _not_tried(configuration: Configuration) -> list[Checkup]:
+    """The servers that a configuration names and does not use."""
+    left_out = [
+        Checkup(
+            server=n, transport="-", label="", reachable=False, problems=(why,), state="left out"
+        )
+        for n, why in unusable(configuration).items()
+    ]
+    return left_out + [
+        Checkup(
+            server=spec.name,
+            transport=spec.transport,
+            label=spec.label,
+            reachable=False,
+            state="disabled",
+        )
+        for spec in configuration.disabled
+    ]
 
 
 def _checked(found: Found, latency: float | None, offers: Offers) -> Checkup:
@@ -77,9 +100,11 @@ def _checked(found: Found, latency: float | None, offers: Offers) -> Checkup:
             reachable=False,
             seconds=found.seconds,
             problems=(reason,),
+            state="failed",
         )
     before = offers.kept_anew(spec.name)
-    kept = offers.save(spec, about(listing, before and before.about), listing.tools)
+    known = before.about if before is not None else None
+    kept = offers.save(spec, about(listing, known), listing.tools)
     entries = _shown(kept, offers, spec.name)
     return Checkup(
         server=spec.name,
@@ -128,6 +153,7 @@ async def _checked_api(api: OpenApiSpec, offers: Offers) -> Checkup:
         tokens=_tokens(entries),
         seconds=anyio.current_time() - began,
         problems=problems,
+        state="failed" if read.error else "reachable",
     )
 
 

@@ -10,7 +10,7 @@ reload   servers that are still the same go on as they are
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Set
+from collections.abc import Awaitable, Callable, Iterable, Set
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -27,13 +27,14 @@ from pegboard.config import Configuration
 from pegboard.config.settings import Settings
 from pegboard.core.calls import LOCAL, Caller
 from pegboard.core.options import Options
+from pegboard.core.registry import Need
 from pegboard.faces.face import Asked, View
-from pegboard.gateway.abouts import missing_notes
+from pegboard.gateway.abouts import missing_notes, unusable
 from pegboard.gateway.decisions import Decisions
 from pegboard.gateway.governing import close_store, limits_of, policy_of, store_of
 from pegboard.gateway.looking import Announce, Looking
 from pegboard.gateway.observing import Observing
-from pegboard.gateway.offers import Offers, shown_as
+from pegboard.gateway.offers import Offers, may_have, shown_as
 from pegboard.gateway.replicas import Replicas
 from pegboard.gateway.supervision import log_failure, supervised
 from pegboard.gateway.work import Work
@@ -330,6 +331,11 @@ class Gateway:
         return self._looking.failures
 
     @property
+    def unavailable(self) -> dict[str, str]:
+        """Every server whose tools are missing, with the reason: unusable as written, or failed."""
+        return {**unusable(self.configuration), **self.failures}
+
+    @property
     def remembered(self) -> set[str]:
         """Those of `failures` whose reason is that of an earlier attempt."""
         return self._looking.remembered
@@ -416,18 +422,40 @@ class Gateway:
         while self._awaited() and anyio.current_time() < self._deadline:
             with anyio.CancelScope(deadline=self._deadline):
                 await self._mounted.wait()
+        if self.pending:
+            await self._wait_for(asked.get("needs") or (), caller)
         self._answered.set()
         view = await self.board.view(caller, **asked)
         if (face := self.decisions.rollouts.face_for(caller)) is not None:
             view = replace(view, options=replace(view.options, face=face))
-        if not self.pending and not self.failures:
+        if not self.pending and not self.unavailable:
             return view
         may_know = self.board.policy.grant(caller).allows_group
         starting = [name for name in sorted(self.pending) if may_know(name)]
         known = self.pending | {name for name in self.failures if name in self.offers}
-        gone = [(n, why) for n, why in sorted(self.failures.items()) if n not in known]
+        gone = [(n, why) for n, why in sorted(self.unavailable.items()) if n not in known]
         notes = missing_notes(starting, [why for name, why in gone if may_know(name)])
         return replace(view, notes=(*view.notes, *notes), is_complete=not self.pending)
+
+    async def _wait_for(self, needs: Iterable[Need], caller: Caller) -> None:
+        """Wait until the servers of these tools are listed, for as long as a call may take."""
+        may_know = self.board.policy.grant(caller).allows_group
+        names = [f"{n.category}.{n.name}" if n.category else n.name for n in needs if n.name]
+        owners = {s for name in names for s in self._pending_owners(name) if may_know(s)}
+        seconds = max((self.offers.specs[name].timeout for name in owners), default=0.0)
+        with anyio.move_on_after(seconds):
+            while owners & self.pending:
+                await self._mounted.wait()
+
+    def _pending_owners(self, tool: str) -> list[str]:
+        """The servers being listed for the first time that may have a tool of this name."""
+        if self.board.known_catalog.matching(tool):
+            return []
+        settings, specs = self.configuration.settings, self.offers.specs
+        pending = [specs[name] for name in self.pending if name in specs]
+        if settings.names.style == "bare":
+            return [spec.name for spec in pending]
+        return [spec.name for spec in pending if may_have(spec, tool)]
 
     def _awaited(self) -> set[str]:
         """The servers that an answer is worth waiting for: not those that failed the last time."""

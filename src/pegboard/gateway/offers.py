@@ -9,6 +9,7 @@ and its document is read when one of them is called or when there is time.
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -271,6 +272,16 @@ def _restored(tool: Tool) -> Tool:
         tags=tuple(tool.meta.get(_TAGS) or ()),
         deprecated=tool.meta.get(_DEPRECATED),
     )
+
+
+def may_have(spec: UpstreamSpec, tool: str) -> bool:
+    """Whether a tool's name, as clients write it, starts as those of this server do."""
+    starts = [spec.name] if spec.prefix is None else [spec.name, spec.prefix]
+    return any(not start or _plain(tool).startswith(f"{_plain(start)}_") for start in starts)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "_", name)
 
 
 def _same(one: UpstreamSpec, other: UpstreamSpec) -> bool:
