@@ -18,6 +18,7 @@ from contextlib import asynccontextmanager, suppress
 from subprocess import PIPE
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import Process
 from mcp.client.stdio import get_default_environment
 
@@ -139,12 +140,15 @@ async def run_process(
     Raises:
         CannotStart: it cannot be started.
     """
-    process = await _start(spec)
+    # Cancelled between the fork and its result, a start would leave a process that nobody ends.
+    with anyio.CancelScope(shield=True):
+        process = await _start(spec)
     child = ChildProcess(process, ProcessLog(log))
     watch(child.pid)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(child.copy_stderr)
         try:
+            await anyio.lowlevel.checkpoint_if_cancelled()
             if process.stdout is None or process.stdin is None:
                 raise CannotStart("has no stdin or stdout")
             writer = MessageWriter(process.stdin)
