@@ -311,7 +311,7 @@ class Settings:
     structured: bool = False
     """Whether meta-tools answer in structured content too."""
     instructions: str | None = None
-    """What the client is told about this server, instead of the usual."""
+    """What clients are told about this server; nothing where it is not given."""
     imports: tuple[str, ...] = ()
     """Files of other clients whose servers are taken over, such as `~/.cursor/mcp.json`."""
     clients: Mapping[str, FaceName] = field(default_factory=dict[str, FaceName])
