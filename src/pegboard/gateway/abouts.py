@@ -29,6 +29,7 @@ def about(listing: Listing, before: About | None = None) -> About:
         resources=list(listing.resources),
         resource_templates=list(listing.resource_templates),
         prompts=list(listing.prompts),
+        variants=dict(listing.variants),
     )
     return replace(said, **unread)
 

@@ -45,11 +45,13 @@ from pegboard.ports import Store
 from pegboard.store.fallback import FallbackStore
 from pegboard.tokens import count_tokens
 from pegboard.upstream.discovery import Progress
+from pegboard.upstream.fronts import front_of
 from pegboard.upstream.kept import CatalogueFolder
 from pegboard.upstream.passthrough import Passthrough
 from pegboard.upstream.pool import Pool, PoolLimits
 from pegboard.upstream.relay import Relay
 from pegboard.upstream.sdk import our_version
+from pegboard.upstream.variants import PLAIN, Kind, kind_of
 from pegboard.upstream.wires import OpenWire, open_wire
 from pegboard.wiring import Parts
 
@@ -135,6 +137,11 @@ class Gateway:
         self._changed = anyio.Event()
         self._mounted = anyio.Event()
         self._doubtful: set[str] = set()
+        self._known_kinds: set[Kind] = set()
+        """Kinds of clients for which all servers on the board have been listed, or tried."""
+        self._tried: set[tuple[str, Kind]] = set()
+        self._under_way: dict[Kind, anyio.Event] = {}
+        self._varies = False
         self._answered = anyio.Event()
         self.failure: BaseException | None = None
         """What ended the gateway, if nobody stopped it."""
@@ -244,6 +251,7 @@ class Gateway:
         await self.decisions.see(self.offers)
         new = self._looking.renew(unknown)
         self.pool.limits = _pool_limits(configuration.settings)
+        self._tried.clear()
         leaving = self.pool.exchange(configuration.upstreams)
         self._learn()
         self._mount()
@@ -382,6 +390,8 @@ class Gateway:
         """Put the tools of all servers on the board."""
         self._looking.pending -= self._arrived
         self._arrived.clear()
+        self._known_kinds.clear()
+        self._varies = self.offers.varies
         tools = self.offers.tools()
         pins, unfit = self.offers.pins(tools)
         if unfit and not self.pending and not self.failures:
@@ -424,8 +434,16 @@ class Gateway:
                 await self._mounted.wait()
         if self.pending:
             await self._wait_for(asked.get("needs") or (), caller)
+        kind = kind_of(
+            front_of(caller, asked.get("request"), asked.get("params") or {}).capabilities
+        )
+        if kind:
+            await self._look_for(kind)
         self._answered.set()
         view = await self.board.view(caller, **asked)
+        if asked.get("request") is not None and self._varies:
+            seen, plain = (self.offers.seen_by(k, view.catalog) for k in (kind, PLAIN))
+            view = replace(view, catalog=seen, plain=plain)
         if (face := self.decisions.rollouts.face_for(caller)) is not None:
             view = replace(view, options=replace(view.options, face=face))
         if not self.pending and not self.unavailable:
@@ -436,6 +454,33 @@ class Gateway:
         gone = [(n, why) for n, why in sorted(self.unavailable.items()) if n not in known]
         notes = missing_notes(starting, [why for name, why in gone if may_know(name)])
         return replace(view, notes=(*view.notes, *notes), is_complete=not self.pending)
+
+    async def _look_for(self, kind: Kind) -> None:
+        """Find out what servers list to clients of a kind; answers wait a little for it, once."""
+        if kind in self._known_kinds:
+            return
+        todo = [n for n in self.offers.unread(kind) if (n, kind) not in self._tried]
+        if todo and self._tasks is not None:
+            self._tried |= {(name, kind) for name in todo}
+            done = self._under_way[kind] = anyio.Event()
+            self._tasks.start_soon(self._list_for, kind, todo, done)
+        if kind not in self._under_way:
+            self._known_kinds.add(kind)
+            return
+        with anyio.move_on_after(self._first_look):
+            await self._under_way[kind].wait()
+
+    async def _list_for(self, kind: Kind, servers: list[str], done: anyio.Event) -> None:
+        try:
+            await self._looking.look_for(kind, servers)
+            if self._arrived:
+                self._mount()
+        except Exception:  # the outermost frame of this task: what is known is shown
+            logger.exception("Servers could not be listed for clients with %s", kind)
+        finally:
+            if self._under_way.get(kind) is done:
+                del self._under_way[kind]
+            done.set()
 
     async def _wait_for(self, needs: Iterable[Need], caller: Caller) -> None:
         """Wait until the servers of these tools are listed, for as long as a call may take."""

@@ -80,6 +80,8 @@ class Connection:
         open_wire: Opens the way to the server.
         log: Where to write what the server prints.
         listener: Notified of what the server announces.
+        declared: What a legacy server is told that its client can do; that of `front`, unless
+            given.
         hint: The server's era, where it is known.
         on_ready: Called once the server has answered.
 
@@ -96,6 +98,7 @@ class Connection:
         open_wire: OpenWire,
         log: BoundedLog,
         listener: Listener,
+        declared: JsonObject | None = None,
         hint: Era | None = None,
         on_ready: Callable[[Connection], None] = lambda _: None,
     ) -> None:
@@ -118,6 +121,9 @@ class Connection:
         self._log = log
         self._listener = listener
         self._patron = front if front is not None and lane == front.owner else None
+        if declared is None and self._patron is not None:
+            declared = eras.legacy_capabilities(self._patron.capabilities, self._patron.era)
+        self.declared = declared or {}
         self._hint: Era | None = hint
         self._on_ready = on_ready
         owner = lane if self.caller is not None else None
@@ -211,14 +217,12 @@ class Connection:
     async def _attempt(self, hint: Era | None) -> str | None:
         """Serve over one wire; what it died of if it never came up, else `None`."""
         began = anyio.current_time()
-        patron = self._patron
-        declared = eras.legacy_capabilities(patron.capabilities, patron.era) if patron else {}
         async with self._open_wire(self._reached, self._log) as wire:
             self._wire = wire
             dispatcher = RelayDispatcher(
                 wire.dispatcher(),
                 self._switchboard,
-                declared,
+                self.declared,
                 silence=None if wire.endpoint is not None else SILENCE,
             )
             async with open_session(dispatcher) as session:

@@ -22,7 +22,7 @@ import logging
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -36,6 +36,7 @@ from pegboard.core.tools import Schemas, Tool
 from pegboard.private_files import private_folder
 from pegboard.upstream.names import DEFAULT_NAMING, Naming
 from pegboard.upstream.spec import UpstreamSpec
+from pegboard.upstream.variants import Kind, Variants
 from pegboard.upstream.wire import ToolProblem, Treatment, checked_entries, schemas_of
 
 SUFFIX = ".catalogue"
@@ -61,6 +62,8 @@ class About:
     resources: list[JsonObject] = field(default_factory=list[JsonObject])
     resource_templates: list[JsonObject] = field(default_factory=list[JsonObject])
     prompts: list[JsonObject] = field(default_factory=list[JsonObject])
+    variants: Variants = field(default_factory=dict[Kind, Sequence[str] | None])
+    """Which of its tools clients of each kind are listed."""
 
 
 @dataclass(frozen=True, slots=True)

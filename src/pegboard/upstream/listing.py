@@ -15,12 +15,25 @@ from pegboard.errors import UpstreamError
 from pegboard.upstream.connection import Connection
 from pegboard.upstream.fronts import Front
 from pegboard.upstream.sdk import METHOD_NOT_FOUND
+from pegboard.upstream.variants import PLAIN, Kind, Variants, capabilities_of
 
 MOST_PAGES = 1_000
 MOST_ENTRIES = 100_000
 
-_READER = Front(Caller(), None, {})
-"""Listing is done for the gateway itself, not for a client."""
+
+class Reader(Front):
+    """Lists for the gateway itself, in the name of a client of a kind."""
+
+    def __init__(self, kind: Kind = PLAIN) -> None:
+        super().__init__(Caller(), None, {})
+        self._capabilities = capabilities_of(kind)
+
+    @property
+    def can_be_asked(self) -> bool:
+        return bool(self._capabilities)
+
+
+_PLAIN_READER = Reader()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +50,8 @@ class Listing:
     resources: Sequence[JsonObject] = ()
     resource_templates: Sequence[JsonObject] = ()
     prompts: Sequence[JsonObject] = ()
+    variants: Variants = field(default_factory=dict[Kind, Sequence[str] | None])
+    """Which of the tools clients of each kind are listed."""
     failures: Mapping[str, str] = field(default_factory=dict[str, str])
     """Why lists beside that of the tools could not be read, by the name of the field."""
 
@@ -61,7 +76,9 @@ async def read_listing(connection: Connection) -> Listing:
         era=connection.era,
         protocol_version=connection.version,
         tools=tools,
-        **others,
+        resources=others["resources"],
+        resource_templates=others["resource_templates"],
+        prompts=others["prompts"],
         failures=failures,
     )
 
@@ -74,7 +91,9 @@ _OTHERS = {
 """The lists beside that of the tools: method, key of the result, capability."""
 
 
-async def read_pages(connection: Connection, method: str, key: str) -> tuple[JsonObject, ...]:
+async def read_pages(
+    connection: Connection, method: str, key: str, front: Front = _PLAIN_READER
+) -> tuple[JsonObject, ...]:
     """All entries of a list, over as many pages as it has.
 
     Raises:
@@ -85,7 +104,7 @@ async def read_pages(connection: Connection, method: str, key: str) -> tuple[Jso
     params: JsonObject = {}
     size = 0
     while True:
-        page = await connection.request(method, params, _READER)
+        page = await connection.request(method, params, front)
         found: Json = page.get(key)
         if isinstance(found, list):
             entries.extend(entry for entry in found if isinstance(entry, dict))

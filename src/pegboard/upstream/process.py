@@ -141,8 +141,11 @@ async def run_process(
         CannotStart: it cannot be started.
     """
     # Cancelled between the fork and its result, a start would leave a process that nobody ends.
+    process: Process | None = None
     with anyio.CancelScope(shield=True):
         process = await _start(spec)
+    if process is None:
+        raise CannotStart("cannot be started")
     child = ChildProcess(process, ProcessLog(log))
     watch(child.pid)
     async with anyio.create_task_group() as tasks:

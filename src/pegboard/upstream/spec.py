@@ -95,6 +95,11 @@ class UpstreamSpec:
         plain = {n: v for n, v in self.headers.items() if not is_template(v)}
         return secret_values(env=self.env, headers=plain, args=self.args, urls=(self.url,))
 
+    @property
+    def may_ask(self) -> bool:
+        """Whether it may ask clients something: one that several of them share asks nobody."""
+        return self.sharing in (None, "session")
+
     def shows(self, tool: str) -> bool:
         """Whether a tool, by the server's own name for it, passes `include` and `exclude`."""
         if self.include and not any(fnmatchcase(tool, glob) for glob in self.include):
