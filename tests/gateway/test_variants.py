@@ -43,7 +43,7 @@ async def elicit(context: Any, params: Any) -> Any:
     return t.ElicitResult(action="decline")
 
 
-EVERYTHING = {
+EVERYTHING: dict[str, Any] = {
     "list_roots_callback": roots,
     "sampling_callback": sample,
     "elicitation_callback": elicit,

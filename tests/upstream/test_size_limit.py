@@ -12,13 +12,20 @@ from typing import Any
 
 import anyio
 import httpx2
+import mcp_types as t
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
 from mcp.client.stdio import stdio_client
+from mcp.shared.message import SessionMessage
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 from tests.gateway.support import command, said, write
 from tests.upstream.support import NOBODY, SERVERS, Gateway, gateway, script
+from tests.upstream.test_http import serving
 
 from pegboard.config import Surroundings, load
 from pegboard.errors import ConfigError, UpstreamError
@@ -26,6 +33,7 @@ from pegboard.upstream.lines import LineSplitter
 from pegboard.upstream.relay import Outgoing
 from pegboard.upstream.size_limit import error_instead, limited
 from pegboard.upstream.spec import UpstreamSpec
+from pegboard.upstream.sse import SseWriter
 
 pytestmark = pytest.mark.anyio
 
@@ -197,3 +205,16 @@ def test_an_event_stream_may_end_its_lines_with_cr() -> None:
         return b"".join([chunk async for chunk in response.aiter_bytes()])
 
     assert anyio.run(read) == b"event: message\ndata: 1\n\ndata: 2\n\ndata: 3"
+
+
+async def test_a_flood_in_answer_to_a_posted_message_breaks_that_message_alone() -> None:
+    async def flood(request: Request) -> Response:
+        return Response("x" * FLOOD, media_type="text/plain")
+
+    message = SessionMessage(t.JSONRPCNotification(jsonrpc="2.0", method="notifications/x"))
+    async with (
+        serving(Starlette(routes=[Route("/", flood, methods=["POST"])])) as url,
+        httpx2.AsyncClient(event_hooks={"response": [limited(LIMIT)]}) as client,
+    ):
+        with pytest.raises(anyio.BrokenResourceError):
+            await SseWriter(client, url).send(message)

@@ -67,7 +67,7 @@ class SseWriter(Closable):
                 self._client, "POST", self._url, json=content, headers=dict(headers or {})
             )
             response.raise_for_status()
-        except httpx2.HTTPError as exc:
+        except (httpx2.HTTPError, httpx2.StreamError) as exc:
             raise anyio.BrokenResourceError from exc
 
 
