@@ -51,7 +51,7 @@ class Pegboard:
         risk: `split` gives one call tool per risk, `single` one for all, `auto` splits when any
             tool is annotated.
         instructions: What the server tells a model about itself.
-        version: The version that the server reports.
+        version: The version that the server reports; Pegboard's own where it is not given.
         policy: Who may see and call what; everybody everything where it is not given.
         embedder: What search understands tools and queries with; the model of the package unless
             another one is given.
@@ -416,7 +416,7 @@ class Pegboard:
 
     @classmethod
     def from_config(cls, path: str | Path, **settings: Any) -> Pegboard:
-        """A board of the servers and APIs that a configuration names; nothing is started for it.
+        """A board of the servers and APIs that a configuration names; opening it starts nothing.
 
         Tools are known from the last time the servers were listed; those never listed are started
         and listed on first use. A call starts its server, and ends it unless the board is running:

@@ -240,7 +240,7 @@ async def test_unknown_keys_and_repeated_names_are_told_and_the_rest_is_served(
 async def test_a_server_that_never_answers_does_not_hold_up_the_first_answers(
     tmp_path: Path,
 ) -> None:
-    servers = specs(tmp_path, {"bad": {**faulty("mute")}, "good": polite()})
+    servers = specs(tmp_path, {"bad": faulty("mute", timeout=0.5), "good": polite()})
     configuration = Configuration(PROXY, upstreams=servers)
     with anyio.fail_after(20):
         async with (

@@ -103,3 +103,13 @@ class _Tags(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
+
+
+async def test_servers_are_counted_the_same_wherever_they_are(measured: Measurement) -> None:
+    servers = tuple(ServerCost(f"s{n}", 1, 10) for n in range(20))
+    text = report(replace(measured, servers=servers, failures={"gone": "gone failed"}))
+    assert re.findall(r"(\d+) servers? \((\d+) more could not be listed\)", text) == [
+        ("20", "1"),
+        ("20", "1"),
+    ]
+    assert re.findall(r"All \d+ servers", text) == []

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from pegboard.core.redaction import Redactor
 from pegboard.upstream.stderr import BoundedLog
 
@@ -103,3 +105,60 @@ def test_logs_are_their_owner_s_alone_and_older_ones_become_so(tmp_path: Path) -
 
 def _mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
+
+
+NODE = """node:internal/modules/cjs/loader:1215
+  throw err;
+  ^
+
+Error: Cannot find module '/srv/index.js'
+    at Module._resolveFilename (node:internal/modules/cjs/loader:1212:15)
+    at node:internal/main/run_main_module:28:49 {
+  code: 'MODULE_NOT_FOUND',
+  requireStack: []
+}
+
+Node.js v20.11.0
+"""
+GROUP = """  + Exception Group Traceback (most recent call last):
+  |   File "/srv/main.py", line 9, in <module>
+  | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    |   File "/srv/main.py", line 4, in main
+    |     raise ValueError("the port is taken")
+    | ValueError: the port is taken
+    +------------------------------------
+"""
+PYDANTIC = """Traceback (most recent call last):
+  File "/srv/main.py", line 3, in <module>
+    Settings()
+pydantic_core._pydantic_core.ValidationError: 1 validation error for Settings
+api_key
+  Field required [type=missing, input_value={}, input_type=dict]
+    For further information visit https://errors.pydantic.dev/2.11/v/missing
+"""
+RUST = """thread 'main' panicked at src/main.rs:2:5: no token
+note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (NODE, "Error: Cannot find module '/srv/index.js'"),
+        (GROUP, "ValueError: the port is taken"),
+        (
+            PYDANTIC,
+            "pydantic_core._pydantic_core.ValidationError: 1 validation error for Settings",
+        ),
+        (RUST, "thread 'main' panicked at src/main.rs:2:5: no token"),
+        ("reading config\n}\n", "reading config"),
+        ("}\n+---\n", "+---"),
+        ("ValueError: an old one\nThe port 80 is taken\n", "The port 80 is taken"),
+    ],
+)
+def test_the_line_that_says_what_went_wrong_is_the_one_shown(text: str, line: str) -> None:
+    log = BoundedLog()
+    log.write(text.encode())
+    assert log.last_line == line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -90,9 +91,8 @@ def _settings(face: str | None) -> dict[str, Any]:
     return {} if face is None else {"face": face}
 
 
-def tell_slow(board: Pegboard) -> None:
-    """Say which servers have not answered yet; those that failed were told of as they did."""
-    gateway = getattr(board, "gateway", None)
-    for name in sorted(gateway.pending) if gateway is not None else ():
-        reason = f"{name} has not answered yet, so its tools are not among these."
-        warn("missing", reason)
+def tell_missing(board: Pegboard) -> None:
+    """Say which servers are missing; those that failed just now were told of as they did."""
+    missing: Mapping[str, str] = getattr(board, "untried", {})
+    for name, reason in missing.items():
+        warn("missing", f"{name}: {reason}")

@@ -40,10 +40,13 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
         print_json(result)
     else:
         _show(result)
-    if any(not one.reachable for one in found):
+    if any(one.state == "failed" for one in found):
         raise typer.Exit(EXIT_FAILED)
     if configuration.problems:
         raise typer.Exit(EXIT_CONFIGURATION)
+
+
+_COLORS = {"reachable": "green", "failed": "bold red", "left out": "bold red", "disabled": "dim"}
 
 
 def _show(result: JsonObject) -> None:
@@ -53,7 +56,7 @@ def _show(result: JsonObject) -> None:
     for number, column in enumerate(table.columns):
         column.justify = "left" if number in (0, 1, 4) else "right"
     for one in result["servers"]:
-        state = ("reachable", "green") if one["reachable"] else ("failed", "bold red")
+        state = (one["state"], _COLORS[one["state"]])
         latency = f"{one['latency'] * 1000:.0f} ms" if one["latency"] is not None else "-"
         row = [
             one["server"],
@@ -62,11 +65,13 @@ def _show(result: JsonObject) -> None:
             f"{one['tokens']:,}" if one["reachable"] else "-",
             one["era"] or "-",
             latency,
-            f"{one['seconds']:.1f} s",
+            f"{one['seconds']:.1f} s" if one["state"] in ("reachable", "failed") else "-",
         ]
         table.add_row(*row[: len(heads)])
     out.print(table if result["servers"] else "There are no servers here.")
     for one in result["servers"]:
+        if one["state"] == "left out":
+            continue  # the problems of the configuration, below, say where
         for problem in one["problems"]:
             out.print(line(("•", "yellow"), f" {problem}"), soft_wrap=True)
     for problem in result["problems"]:

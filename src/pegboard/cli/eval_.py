@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from pegboard.board import Pegboard
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board, tell_slow
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board, tell_missing
 from pegboard.cli.output import out, print_json, warn
 from pegboard.cli.preparing import bar, make_vectors
 from pegboard.core.json import JsonObject
@@ -51,7 +51,7 @@ def evaluate(
     board = open_board(catalog, config)
     judged = settled(judged, board.catalog)
     _check(judged, board, queries)
-    tell_slow(board)
+    tell_missing(board)
     make_vectors(board)
     known = rankers(board.index)
     with bar("Asking") as tell:

@@ -6,7 +6,7 @@ import time
 
 import typer
 
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board, tell_slow
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board, tell_missing
 from pegboard.cli.output import EXIT_FAILED, out, print_json
 from pegboard.cli.preparing import make_vectors
 from pegboard.errors import PegboardError
@@ -23,7 +23,7 @@ def index(
     began = time.perf_counter()
     made = make_vectors(board)
     seconds = time.perf_counter() - began
-    tell_slow(board)
+    tell_missing(board)
     if not board.is_index_kept:
         raise PegboardError(
             f"The index of {tools:,} tools was made but cannot be kept in {board.kept_in}: make "

@@ -15,7 +15,7 @@ from pegboard.cli.boards import (
     FaceOption,
     JsonOption,
     read_board,
-    tell_slow,
+    tell_missing,
 )
 from pegboard.cli.output import out, print_json
 from pegboard.core.calls import Caller
@@ -38,7 +38,7 @@ def list_tools(
         raise typer.BadParameter("--era is modern or legacy")
     board = read_board(catalog, config, face=face)
     result = anyio.run(_listed, board, Caller(era=era, face=face or forced_face(os.environ)))
-    tell_slow(board)
+    tell_missing(board)
     if as_json:
         print_json(result)
         return

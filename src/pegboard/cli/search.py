@@ -8,7 +8,7 @@ import typer
 from rich.padding import Padding
 from rich.table import Table
 
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, read_board, tell_slow
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, read_board, tell_missing
 from pegboard.cli.output import EXIT_FAILED, NARROW, line, out, print_json
 from pegboard.core.json import JsonObject
 from pegboard.core.tools import RISKS
@@ -44,7 +44,7 @@ def search(
         server=None if is_category else group,
         risk=risk,
     )
-    tell_slow(board)
+    tell_missing(board)
     if as_json:
         print_json({"matches": [_as_json(match) for match in matches], "total": len(matches)})
     elif matches:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -41,6 +42,8 @@ class Target:
         named = [bool(self.words), self.config is not None, self.catalog is not None, self.clients]
         if sum(named) != 1:
             raise typer.BadParameter(_WHICH)
+        if len(self.words) == 1 and _names_missing_file(self.words[0]):
+            raise ConfigError(f"{self.words[0]}: there is no such file.", file=self.words[0])
         if len(self.words) != 1 or not Path(self.words[0]).is_file() or _is_program(self.words[0]):
             return self
         path = Path(self.words[0])
@@ -139,8 +142,19 @@ def _board(configuration: Configuration, progress: Progress) -> Pegboard:
     return GatewayBoard(opening, configuration, progress)
 
 
+def _names_missing_file(word: str) -> bool:
+    """Whether a word can only be a file that is not there: no command and no address reads so."""
+    if "://" in word or Path(word).exists():
+        return False
+    is_path = "/" in word or os.sep in word
+    return is_path or (word.endswith(_FILES) and shutil.which(word) is None)
+
+
+_FILES = (".json", ".jsonc", ".jsonl", ".toml", ".yaml", ".yml")
+
+
 def _is_program(word: str) -> bool:
-    return os.access(word, os.X_OK) and not word.endswith((".json", ".jsonl", ".toml", ".yaml"))
+    return os.access(word, os.X_OK) and not word.endswith(_FILES)
 
 
 def _holds_tools(path: Path) -> bool:

@@ -11,7 +11,7 @@ import typer
 from rich.padding import Padding
 
 from pegboard.board import Pegboard
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, read_board, tell_slow
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, read_board, tell_missing
 from pegboard.cli.output import err, line, out, print_json
 from pegboard.core.json import JsonObject
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
@@ -35,7 +35,7 @@ def try_tasks(
     board = read_board(catalog, config)
     tools = board.tools()
     tasks = iter([task]) if task is not None else _typed(len(tools), quiet=as_json)
-    tell_slow(board)
+    tell_missing(board)
     tried = (_tried(board, words, limit) for words in tasks)
     if as_json:
         print_json({"tokenizer": DEFAULT_TOKENIZER, "tasks": [_as_json(one) for one in tried]})

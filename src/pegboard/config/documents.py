@@ -90,6 +90,13 @@ def located(
     return ConfigError(text, file=str(path), line=line, key=dotted or None, **details)
 
 
+def without_place(error: ConfigError) -> str:
+    """The message of an error that `located` made, without file, line and key."""
+    file, line, key = (error.details.get(name) for name in ("file", "line", "key"))
+    place = f"{file}:{line}: " if line else f"{file}: "
+    return error.message.removeprefix(place).removeprefix(f"{key}: ")
+
+
 def read(path: Path) -> Document:
     """The file as a document; by its suffix TOML, YAML or else JSON with comments."""
     try:

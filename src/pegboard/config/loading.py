@@ -9,12 +9,13 @@ goes on.
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pegboard.adapters.openapi.spec import OpenApiSpec
 from pegboard.config.checking import checked, nearest, raise_all
-from pegboard.config.documents import Document, KeyPath, read
+from pegboard.config.documents import Document, KeyPath, read, without_place
 from pegboard.config.servers import (
     ServersRead,
     Surroundings,
@@ -43,6 +44,8 @@ class Configuration:
     upstreams: tuple[UpstreamSpec, ...] = ()
     sources: tuple[OpenApiSpec, ...] = ()
     disabled: tuple[UpstreamSpec, ...] = ()
+    unusable: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Servers and sources that were left out because their entry is wrong, with the reason."""
     problems: tuple[ConfigError, ...] = ()
     """What was left out because it is wrong; each names file, key and line."""
     notes: tuple[str, ...] = ()
@@ -65,6 +68,7 @@ def load(path: Path, around: Surroundings) -> Configuration:
         settings=_with_environment(Settings(), around),
         upstreams=tuple(s for s in found.specs if not s.disabled),
         disabled=tuple(s for s in found.specs if s.disabled),
+        unusable=found.unusable,
         problems=found.problems,
         notes=found.notes,
         files=(path,),
@@ -85,7 +89,8 @@ class _Loader:
     around: Surroundings
     problems: list[ConfigError] = field(default_factory=list[ConfigError])
     notes: list[str] = field(default_factory=list[str])
-    unusable: set[KeyPath] = field(default_factory=set[KeyPath])
+    unusable: dict[str, str] = field(default_factory=dict[str, str])
+    unresolved: set[KeyPath] = field(default_factory=set[KeyPath])
     specs: dict[str, UpstreamSpec] = field(default_factory=dict[str, UpstreamSpec])
     names: set[str] = field(default_factory=set[str])
     files: list[Path] = field(default_factory=list[Path])
@@ -96,11 +101,14 @@ class _Loader:
             self._import(name, settings)
         for name in settings.servers:
             self._own_server(name, settings)
+        sources = tuple(self._sources(settings))
+        used = {*self.specs, *(source.name for source in sources)}
         return Configuration(
             settings=_with_environment(settings, self.around),
             upstreams=tuple(s for s in self.specs.values() if not s.disabled),
             disabled=tuple(s for s in self.specs.values() if s.disabled),
-            sources=tuple(self._sources(settings)),
+            sources=sources,
+            unusable={name: why for name, why in self.unusable.items() if name not in used},
             problems=tuple(self.problems),
             notes=tuple(self.notes),
             files=(self.document.path, *self.files),
@@ -112,8 +120,8 @@ class _Loader:
         def report(key: KeyPath, unresolved: Unresolved) -> None:
             error = self.document.error(str(unresolved), key, variable=unresolved.variable)
             if len(key) > 1 and key[0] in _ONE_BY_ONE:
-                self.unusable.add(key[:2])
-                self.problems.append(error)
+                self.unresolved.add(key[:2])
+                self._leave_out(str(key[1]), error)
             else:
                 fatal.append(error)
 
@@ -122,6 +130,12 @@ class _Loader:
         settings, wrong = checked(Settings, value, self.document)
         raise_all([*fatal, *wrong])
         return settings or Settings()
+
+    def _leave_out(self, name: str, error: ConfigError) -> None:
+        """Go on without a server or a source, and say why."""
+        self.problems.append(error)
+        before = [self.unusable[name]] if name in self.unusable else []
+        self.unusable[name] = " ".join([*before, without_place(error)])
 
     def _import(self, name: str, settings: Settings) -> None:
         path = self.around.find(name, self.document.path.parent)
@@ -137,6 +151,7 @@ class _Loader:
         self.problems.extend(found.problems)
         self.notes.extend(found.notes)
         self.names.update(found.names)
+        self.unusable.update(found.unusable)
         for spec in found.specs:
             known = self.specs.setdefault(spec.name, spec)
             if _same_server(known, spec):
@@ -150,7 +165,7 @@ class _Loader:
     def _own_server(self, name: str, settings: Settings) -> None:
         at: KeyPath = ("servers", name)
         entry = settings.servers[name]
-        if at in self.unusable:
+        if at in self.unresolved:
             self.specs.pop(name, None)
             return
         try:
@@ -161,7 +176,7 @@ class _Loader:
             elif name not in self.names:
                 raise self._unknown_server(name, at)
         except ConfigError as exc:
-            self.problems.append(exc)
+            self._leave_out(name, exc)
 
     def _unknown_server(self, name: str, at: KeyPath) -> ConfigError:
         near = nearest(name, self.names)
@@ -177,19 +192,19 @@ class _Loader:
         found: list[OpenApiSpec] = []
         for name, entry in settings.sources.items():
             at: KeyPath = ("sources", name)
-            if at in self.unusable:
+            if at in self.unresolved:
                 continue
             if entry.disabled:
                 self.notes.append(f"{self.document.path}: {name} is left out: it is switched off.")
             elif name in self.specs:
                 message = "a server has this name already; names are shared by servers and sources."
-                self.problems.append(self.document.error(message, at))
+                self._leave_out(name, self.document.error(message, at))
             elif _ways(entry.auth) > 1:
                 message = "one of `bearer`, `basic` and `api_key` is enough."
-                self.problems.append(self.document.error(message, (*at, "auth")))
+                self._leave_out(name, self.document.error(message, (*at, "auth")))
             elif header := next((n for n, v in entry.headers.items() if is_template(v)), None):
                 message = "headers with a credential for each caller are for MCP servers only."
-                self.problems.append(self.document.error(message, (*at, "headers", header)))
+                self._leave_out(name, self.document.error(message, (*at, "headers", header)))
             else:
                 found.append(self._source(name, entry, settings))
         return found
@@ -211,6 +226,7 @@ class _Loader:
             category=entry.category,
             prefix=entry.prefix,
             timeout=entry.timeout or settings.calls.timeout,
+            max_bytes=settings.upstreams.max_message_bytes,
         )
 
 

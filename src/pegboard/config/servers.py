@@ -7,13 +7,13 @@ seventy servers starts with the sixty-nine that can be understood.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
 from pegboard.config.checking import checked, nearest
 from pegboard.config.clients import KNOWN_TABLES, Adapted, Dialect, switched_off, tables
-from pegboard.config.documents import Document, KeyPath, read
+from pegboard.config.documents import Document, KeyPath, read, without_place
 from pegboard.config.settings import ServerEntry, Settings
 from pegboard.config.variables import Unresolved, Variables, expanded
 from pegboard.core.json import JsonObject
@@ -56,6 +56,8 @@ class ServersRead:
     notes: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
     """All names that the file has, also of those that could not be read."""
+    unusable: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Servers that cannot be used as they are written, with the reason."""
 
 
 def read_servers(path: Path, around: Surroundings, settings: Settings | None = None) -> ServersRead:
@@ -78,7 +80,13 @@ def servers_of(document: Document, around: Surroundings, settings: Settings) -> 
     for dialect, table in found:
         reader.read_table(dialect, table)
     specs = tuple(reader.specs.values())
-    return ServersRead(specs, tuple(reader.problems), tuple(reader.notes), frozenset(reader.names))
+    return ServersRead(
+        specs,
+        tuple(reader.problems),
+        tuple(reader.notes),
+        frozenset(reader.names),
+        reader.unusable,
+    )
 
 
 class _Reader:
@@ -95,6 +103,7 @@ class _Reader:
         self.problems: list[ConfigError] = []
         self.notes: list[str] = []
         self.names: set[str] = set()
+        self.unusable: dict[str, str] = {}
 
     def read_table(self, dialect: Dialect, table: KeyPath) -> None:
         servers: Any = self.document.value
@@ -130,9 +139,10 @@ class _Reader:
     ) -> None:
         self.names.add(name)
         self.specs.pop(name, None)
+        self.unusable.pop(name, None)
         if not isinstance(entry, dict):
             message = f"a table is expected for a server, not {type(entry).__name__}."
-            self.problems.append(self.document.error(message, at, server=name))
+            self._report(name, [self.document.error(message, at, server=name)])
             return
         adapted, problems = self._adapted(dialect, at, entry, variables)
         if name in self.off:
@@ -148,7 +158,11 @@ class _Reader:
         elif adapted.value.get("disabled") is True:
             self._leave_out(name, "it is switched off")
         else:
-            self.problems.extend(problems)
+            self._report(name, problems)
+
+    def _report(self, name: str, problems: Sequence[ConfigError]) -> None:
+        self.problems.extend(problems)
+        self.unusable[name] = " ".join(without_place(problem) for problem in problems)
 
     def _adapted(
         self, dialect: Dialect, at: KeyPath, entry: JsonObject, variables: Variables
@@ -235,6 +249,7 @@ def spec_of(
         idle_stop=defaults.idle_stop,
         isolation=defaults.isolation,
         log_bytes=defaults.log_bytes,
+        max_message_bytes=defaults.max_message_bytes,
         origin=str(document.path),
     )
     cwd = str(around.find(entry.cwd, variables.workspace)) if entry.cwd else None

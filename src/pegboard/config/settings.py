@@ -275,6 +275,9 @@ class UpstreamSettings:
     """Where catalogues and logs are kept; the user's cache folder where it is not given."""
     log_bytes: Annotated[int, Ge(4096)] = 1_000_000
     """Size of the log of one server's stderr."""
+    max_message_bytes: Annotated[int, Ge(4096)] = 64_000_000
+    """The largest message that is accepted from a server or an API, on every transport. A larger
+    one is discarded and the call fails; the connection goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,7 +311,7 @@ class Settings:
     structured: bool = False
     """Whether meta-tools answer in structured content too."""
     instructions: str | None = None
-    """What the client is told about this server, instead of the usual."""
+    """What clients are told about this server; nothing where it is not given."""
     imports: tuple[str, ...] = ()
     """Files of other clients whose servers are taken over, such as `~/.cursor/mcp.json`."""
     clients: Mapping[str, FaceName] = field(default_factory=dict[str, FaceName])

@@ -93,6 +93,8 @@ class View:
     observer: Observer | None = None
     count: Callable[[str], int] | None = None
     """Counts the tokens of what is answered, where somebody wants to know them."""
+    plain: Catalog | None = None
+    """The catalog as clients see it that declare no capabilities, where others see another one."""
     notes: tuple[str, ...] = ()
     """What the model should know about this catalogue, such as a category that cannot be loaded."""
     structured: bool = False
@@ -101,7 +103,9 @@ class View:
 
     @property
     def listed(self) -> Catalog:
-        """What a list may tell of: it must not vary by which loaders have run."""
+        """What a constant list may tell of: not of loaders that have run, nor of what few see."""
+        if self.plain is not None:
+            return self.plain
         return self.catalog if self.constant is None else self.constant
 
     @property

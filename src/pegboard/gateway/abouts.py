@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from pegboard.config import Configuration
 from pegboard.core.json import JsonObject
 from pegboard.upstream.kept import About
-from pegboard.upstream.listing import Listing
+
+if TYPE_CHECKING:
+    from pegboard.upstream.listing import Listing
 
 OtherList: TypeAlias = Literal["prompts", "resources"]
 
 
-def about(listing: Listing) -> About:
-    """What a server said of itself, as it is kept."""
-    return About(
+def about(listing: Listing, before: About | None = None) -> About:
+    """What a server said of itself, as it is stored; a list that failed stays as it was before."""
+    known = before or About()
+    unread = {name: getattr(known, name) for name in listing.failures}
+    said = About(
         server_info=listing.server_info,
         capabilities=listing.capabilities,
         instructions=listing.instructions,
@@ -23,7 +29,9 @@ def about(listing: Listing) -> About:
         resources=list(listing.resources),
         resource_templates=list(listing.resource_templates),
         prompts=list(listing.prompts),
+        variants=dict(listing.variants),
     )
+    return replace(said, **unread)
 
 
 def changed_lists(before: About, after: About) -> list[OtherList]:
@@ -38,6 +46,11 @@ def changed_lists(before: About, after: About) -> list[OtherList]:
 
 def _resources(said: About) -> list[JsonObject]:
     return [*said.resources, *said.resource_templates]
+
+
+def unusable(configuration: Configuration) -> dict[str, str]:
+    """What to say of the servers that a configuration names and cannot use."""
+    return {name: f"{name} is left out: {why}" for name, why in configuration.unusable.items()}
 
 
 _REASON_LENGTH = 200

@@ -42,7 +42,7 @@ class GatewayBoard(Pegboard):
         self._opening = opening
         self._progress = progress
         self._is_running = False
-        self.gateway = self._make_gateway()
+        self.gateway = self._make_gateway(retry=False)
         self._read_decisions()
         self.gateway.restore()
 
@@ -58,9 +58,11 @@ class GatewayBoard(Pegboard):
         opening = Opening.of(path, **settings)
         return cls(opening, opening.read(), progress)
 
-    def _make_gateway(self) -> Gateway:
+    def _make_gateway(self, *, retry: bool = True) -> Gateway:
         folder = self._opening.folder(self.configuration)
-        return Gateway(self.configuration, folder=folder, board=self, progress=self._progress)
+        return Gateway(
+            self.configuration, folder=folder, board=self, progress=self._progress, retry=retry
+        )
 
     # Running -----------------------------------------------------------------------------------
 
@@ -100,9 +102,15 @@ class GatewayBoard(Pegboard):
 
     @property
     def failures(self) -> Mapping[str, str]:
-        """Servers that could not be listed, with the reason."""
+        """Servers whose tools are missing, with the reason."""
         slow = {name: f"{name} has not answered yet." for name in sorted(self.gateway.pending)}
-        return {**slow, **self.gateway.failures}
+        return {**slow, **self.gateway.unavailable}
+
+    @property
+    def untried(self) -> Mapping[str, str]:
+        """Those of `failures` that nobody was told of when they failed: it was not now."""
+        names = self.gateway.pending | self.gateway.remembered
+        return {name: why for name, why in self.failures.items() if name in names}
 
     @property
     def catalog(self) -> Catalog:
@@ -123,9 +131,14 @@ class GatewayBoard(Pegboard):
 
     def _list_missing(self) -> None:
         """List servers that were never listed; blocks until they are in."""
-        if self._is_running or not self.gateway.pending:
-            return
-        _in_thread(self._list_now)
+        if not self._is_running and (self.gateway.pending or self._is_retry_due()):
+            _in_thread(self._list_now)
+
+    def _is_retry_due(self) -> bool:
+        """Whether a server that could not be listed has been left alone for long enough."""
+        offers = self.gateway.offers
+        lost = [n for n in self.gateway.failures if n in offers.specs and n not in offers]
+        return any(offers.pause(name) == 0 for name in lost)
 
     def _read_decisions(self) -> None:
         """Read the lock and the switches, which judge what is in the shared cache; blocks."""
@@ -145,8 +158,9 @@ class GatewayBoard(Pegboard):
             await close_store(store)
 
     async def _list_now(self) -> None:
-        async with self._make_gateway() as gateway:
+        async with self._make_gateway(retry=False) as gateway:
             await gateway.looked()
+            gateway.give_up()
             self.gateway = gateway
 
     # Serving -----------------------------------------------------------------------------------

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 from pegboard.adapters.openapi.spec import OpenApiSpec
 from pegboard.config import Configuration
 from pegboard.core.calls import Era
 from pegboard.core.json import JsonObject
 from pegboard.core.validation.patterns import named, without_unchecked
-from pegboard.gateway.abouts import about
+from pegboard.gateway.abouts import about, unusable
 from pegboard.gateway.offers import Offers
 from pegboard.gateway.sources import read_api
 from pegboard.tokens import count_tokens
+from pegboard.upstream.causes import with_server_name
 from pegboard.upstream.discovery import Found, Progress, discover
 from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue
 from pegboard.upstream.pool import Pool
 
+State: TypeAlias = Literal["reachable", "failed", "left out", "disabled"]
 _READ_BY_MODELS = ("name", "description", "inputSchema")
 
 
@@ -40,6 +43,7 @@ class Checkup:
     seconds: float = 0.0
     """Until everything it offers was listed."""
     problems: tuple[str, ...] = ()
+    state: State = "reachable"
 
 
 async def check(
@@ -60,7 +64,27 @@ async def check(
             found[one.server] = _checked(one, latency, offers)
     for api in configuration.sources:
         found[api.name] = await _checked_api(api, offers)
-    return [found[name] for name in offers.specs]
+    return [found[name] for name in offers.specs] + _not_tried(configuration)
+
+
+def _not_tried(configuration: Configuration) -> list[Checkup]:
+    """The servers that a configuration names and does not use."""
+    left_out = [
+        Checkup(
+            server=n, transport="-", label="", reachable=False, problems=(why,), state="left out"
+        )
+        for n, why in unusable(configuration).items()
+    ]
+    return left_out + [
+        Checkup(
+            server=spec.name,
+            transport=spec.transport,
+            label=spec.label,
+            reachable=False,
+            state="disabled",
+        )
+        for spec in configuration.disabled
+    ]
 
 
 def _checked(found: Found, latency: float | None, offers: Offers) -> Checkup:
@@ -68,7 +92,7 @@ def _checked(found: Found, latency: float | None, offers: Offers) -> Checkup:
     listing = found.listing
     if listing is None:
         reason = found.error.message if found.error else "no answer"
-        offers.remember_failure(spec.name)
+        offers.remember_failure(spec.name, reason)
         return Checkup(
             server=spec.name,
             transport=spec.transport,
@@ -76,8 +100,11 @@ def _checked(found: Found, latency: float | None, offers: Offers) -> Checkup:
             reachable=False,
             seconds=found.seconds,
             problems=(reason,),
+            state="failed",
         )
-    kept = offers.save(spec, about(listing), listing.tools)
+    before = offers.kept_anew(spec.name)
+    known = before.about if before is not None else None
+    kept = offers.save(spec, about(listing, known), listing.tools)
     entries = _shown(kept, offers, spec.name)
     return Checkup(
         server=spec.name,
@@ -90,7 +117,11 @@ def _checked(found: Found, latency: float | None, offers: Offers) -> Checkup:
         tokens=_tokens(entries),
         latency=latency,
         seconds=found.seconds,
-        problems=(*(str(problem) for problem in kept.problems), *_unchecked(spec.name, entries)),
+        problems=(
+            *listing.failures.values(),
+            *(str(problem) for problem in kept.problems),
+            *_unchecked(spec.name, entries),
+        ),
     )
 
 
@@ -111,7 +142,8 @@ async def _checked_api(api: OpenApiSpec, offers: Offers) -> Checkup:
         entries = _shown(
             offers.save(offers.specs[api.name], About(), read.entries), offers, api.name
         )
-    problems = (read.error.message,) if read.error else tuple(read.problems)
+    failed = (with_server_name(api.name, read.error.message),) if read.error else ()
+    problems = failed or tuple(read.problems)
     return Checkup(
         server=api.name,
         transport="openapi",
@@ -121,6 +153,7 @@ async def _checked_api(api: OpenApiSpec, offers: Offers) -> Checkup:
         tokens=_tokens(entries),
         seconds=anyio.current_time() - began,
         problems=problems,
+        state="failed" if read.error else "reachable",
     )
 
 

@@ -10,7 +10,7 @@ reload   servers that are still the same go on as they are
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Set
+from collections.abc import Awaitable, Callable, Iterable, Set
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -27,13 +27,14 @@ from pegboard.config import Configuration
 from pegboard.config.settings import Settings
 from pegboard.core.calls import LOCAL, Caller
 from pegboard.core.options import Options
+from pegboard.core.registry import Need
 from pegboard.faces.face import Asked, View
-from pegboard.gateway.abouts import missing_notes
+from pegboard.gateway.abouts import missing_notes, unusable
 from pegboard.gateway.decisions import Decisions
 from pegboard.gateway.governing import close_store, limits_of, policy_of, store_of
 from pegboard.gateway.looking import Announce, Looking
 from pegboard.gateway.observing import Observing
-from pegboard.gateway.offers import Offers, shown_as
+from pegboard.gateway.offers import Offers, may_have, shown_as
 from pegboard.gateway.replicas import Replicas
 from pegboard.gateway.supervision import log_failure, supervised
 from pegboard.gateway.work import Work
@@ -44,11 +45,13 @@ from pegboard.ports import Store
 from pegboard.store.fallback import FallbackStore
 from pegboard.tokens import count_tokens
 from pegboard.upstream.discovery import Progress
+from pegboard.upstream.fronts import front_of
 from pegboard.upstream.kept import CatalogueFolder
 from pegboard.upstream.passthrough import Passthrough
 from pegboard.upstream.pool import Pool, PoolLimits
 from pegboard.upstream.relay import Relay
 from pegboard.upstream.sdk import our_version
+from pegboard.upstream.variants import PLAIN, Kind, kind_of
 from pegboard.upstream.wires import OpenWire, open_wire
 from pegboard.wiring import Parts
 
@@ -80,6 +83,7 @@ class Gateway:
         first_look: float = FIRST_LOOK,
         observing: Observing | None = None,
         store: Store | None = None,
+        retry: bool = True,
     ) -> None:
         self.configuration = configuration
         self.board = board or Pegboard(
@@ -126,11 +130,18 @@ class Gateway:
         self.work = Work()
         self._can_count = False
         self._first_look = first_look
+        self._retry = retry
+        """Whether servers that failed a moment ago are tried again at once."""
         self._deadline = 0.0
         self._arrived: set[str] = set()
         self._changed = anyio.Event()
         self._mounted = anyio.Event()
         self._doubtful: set[str] = set()
+        self._known_kinds: set[Kind] = set()
+        """Kinds of clients for which all servers on the board have been listed, or tried."""
+        self._tried: set[tuple[str, Kind]] = set()
+        self._under_way: dict[Kind, anyio.Event] = {}
+        self._varies = False
         self._answered = anyio.Event()
         self.failure: BaseException | None = None
         """What ended the gateway, if nobody stopped it."""
@@ -218,8 +229,7 @@ class Gateway:
         self._mount()
 
     def _restore_offers(self) -> None:
-        self._looking.pending = self.offers.restore()
-        self._doubtful = {name for name in self.pending if self.offers.failed_before(name)}
+        self._doubtful = self._looking.recall(self.offers.restore(), retry=self._retry)
         self._learn()
 
     async def looked(self) -> None:
@@ -241,6 +251,7 @@ class Gateway:
         await self.decisions.see(self.offers)
         new = self._looking.renew(unknown)
         self.pool.limits = _pool_limits(configuration.settings)
+        self._tried.clear()
         leaving = self.pool.exchange(configuration.upstreams)
         self._learn()
         self._mount()
@@ -327,6 +338,20 @@ class Gateway:
         """Servers that could not be listed, with the reason."""
         return self._looking.failures
 
+    @property
+    def unavailable(self) -> dict[str, str]:
+        """Every server whose tools are missing, with the reason: unusable as written, or failed."""
+        return {**unusable(self.configuration), **self.failures}
+
+    @property
+    def remembered(self) -> set[str]:
+        """Those of `failures` whose reason is that of an earlier attempt."""
+        return self._looking.remembered
+
+    def give_up(self) -> None:
+        """Wait no longer for servers that did not answer in time."""
+        self._looking.give_up()
+
     def when_lists_change(self, announce: Announce) -> None:
         """Have clients told of changed prompts and resources; the board tells of tools."""
         self._looking.when_lists_change(announce)
@@ -365,6 +390,8 @@ class Gateway:
         """Put the tools of all servers on the board."""
         self._looking.pending -= self._arrived
         self._arrived.clear()
+        self._known_kinds.clear()
+        self._varies = self.offers.varies
         tools = self.offers.tools()
         pins, unfit = self.offers.pins(tools)
         if unfit and not self.pending and not self.failures:
@@ -405,17 +432,75 @@ class Gateway:
         while self._awaited() and anyio.current_time() < self._deadline:
             with anyio.CancelScope(deadline=self._deadline):
                 await self._mounted.wait()
+        if self.pending:
+            await self._wait_for(asked.get("needs") or (), caller)
+        kind = kind_of(
+            front_of(caller, asked.get("request"), asked.get("params") or {}).capabilities
+        )
+        if kind:
+            await self._look_for(kind)
         self._answered.set()
         view = await self.board.view(caller, **asked)
+        if asked.get("request") is not None and self._varies:
+            seen, plain = (self.offers.seen_by(k, view.catalog) for k in (kind, PLAIN))
+            view = replace(view, catalog=seen, plain=plain)
         if (face := self.decisions.rollouts.face_for(caller)) is not None:
             view = replace(view, options=replace(view.options, face=face))
-        if not self.pending and not self.failures:
+        if not self.pending and not self.unavailable:
             return view
         may_know = self.board.policy.grant(caller).allows_group
         starting = [name for name in sorted(self.pending) if may_know(name)]
-        gone = [(n, why) for n, why in sorted(self.failures.items()) if n not in self.offers]
+        known = self.pending | {name for name in self.failures if name in self.offers}
+        gone = [(n, why) for n, why in sorted(self.unavailable.items()) if n not in known]
         notes = missing_notes(starting, [why for name, why in gone if may_know(name)])
         return replace(view, notes=(*view.notes, *notes), is_complete=not self.pending)
+
+    async def _look_for(self, kind: Kind) -> None:
+        """Find out what servers list to clients of a kind; answers wait a little for it, once."""
+        if kind in self._known_kinds:
+            return
+        todo = [n for n in self.offers.unread(kind) if (n, kind) not in self._tried]
+        if todo and self._tasks is not None:
+            self._tried |= {(name, kind) for name in todo}
+            done = self._under_way[kind] = anyio.Event()
+            self._tasks.start_soon(self._list_for, kind, todo, done)
+        if kind not in self._under_way:
+            self._known_kinds.add(kind)
+            return
+        with anyio.move_on_after(self._first_look):
+            await self._under_way[kind].wait()
+
+    async def _list_for(self, kind: Kind, servers: list[str], done: anyio.Event) -> None:
+        try:
+            await self._looking.look_for(kind, servers)
+            if self._arrived:
+                self._mount()
+        except Exception:  # the outermost frame of this task: what is known is shown
+            logger.exception("Servers could not be listed for clients with %s", kind)
+        finally:
+            if self._under_way.get(kind) is done:
+                del self._under_way[kind]
+            done.set()
+
+    async def _wait_for(self, needs: Iterable[Need], caller: Caller) -> None:
+        """Wait until the servers of these tools are listed, for as long as a call may take."""
+        may_know = self.board.policy.grant(caller).allows_group
+        names = [f"{n.category}.{n.name}" if n.category else n.name for n in needs if n.name]
+        owners = {s for name in names for s in self._pending_owners(name) if may_know(s)}
+        seconds = max((self.offers.specs[name].timeout for name in owners), default=0.0)
+        with anyio.move_on_after(seconds):
+            while owners & self.pending:
+                await self._mounted.wait()
+
+    def _pending_owners(self, tool: str) -> list[str]:
+        """The servers being listed for the first time that may have a tool of this name."""
+        if self.board.known_catalog.matching(tool):
+            return []
+        settings, specs = self.configuration.settings, self.offers.specs
+        pending = [specs[name] for name in self.pending if name in specs]
+        if settings.names.style == "bare":
+            return [spec.name for spec in pending]
+        return [spec.name for spec in pending if may_have(spec, tool)]
 
     def _awaited(self) -> set[str]:
         """The servers that an answer is worth waiting for: not those that failed the last time."""

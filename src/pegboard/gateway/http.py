@@ -59,7 +59,8 @@ def gateway_app(
         if auth is None:  # else nobody has been asked who they are: servers are not named
             found["tools"] = len(gateway.board.known_catalog)
             found["pending"] = sorted(gateway.pending)
-            found["unavailable"] = sorted(gateway.failures)
+            found["unavailable"] = sorted(gateway.unavailable)
+            found["disabled"] = sorted(spec.name for spec in gateway.configuration.disabled)
             found["in_flight"] = len(gateway.work)
         return gateway.is_ready, found
 

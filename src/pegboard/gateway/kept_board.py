@@ -6,14 +6,22 @@ runs servers, nor the time that it takes to import, unless one of them was never
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pegboard.board import Pegboard
 from pegboard.config import Configuration
+from pegboard.gateway.abouts import unusable
 from pegboard.gateway.governing import policy_of
 from pegboard.gateway.offers import Offers, shown_as
 from pegboard.gateway.opening import Opening
 from pegboard.upstream.kept import CatalogueFolder
+
+
+class KeptBoard(Pegboard):
+    """A board of what is cached; `failures` are the servers that the configuration cannot use."""
+
+    failures: Mapping[str, str] = {}
 
 
 def kept_board(opening: Opening, configuration: Configuration) -> Pegboard | None:
@@ -28,7 +36,8 @@ def kept_board(opening: Opening, configuration: Configuration) -> Pegboard | Non
     offers = Offers(configuration, CatalogueFolder(folder / "catalogues"))
     if offers.restore():
         return None
-    board = Pegboard(instructions=configuration.settings.instructions)
+    board = KeptBoard(instructions=configuration.settings.instructions)
+    board.failures = unusable(configuration)
     board.folder = folder
     board.policy = policy_of(configuration.settings)
     tools = offers.tools()

@@ -9,29 +9,30 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from typing import TypeAlias
 
 import anyio
 from anyio import to_thread
 
 from pegboard.config.settings import UpstreamSettings
-from pegboard.core.json import Json
+from pegboard.core.json import Json, JsonObject
+from pegboard.errors import PegboardError
 from pegboard.gateway.abouts import OtherList, about, changed_lists
 from pegboard.gateway.offers import Offers
 from pegboard.gateway.replicas import Replicas
 from pegboard.gateway.sources import Sources, read_api
 from pegboard.gateway.supervision import causes, log_failure
 from pegboard.gateway.trust import Trust
-from pegboard.upstream.discovery import Found, Progress, Refresher, discover
-from pegboard.upstream.kept import About, KeptCatalogue
+from pegboard.upstream.causes import with_server_name
+from pegboard.upstream.discovery import Found, Progress, Refresher, discover, read_variant
+from pegboard.upstream.kept import FIRST_RETRY, LONGEST_RETRY, About, KeptCatalogue
 from pegboard.upstream.listing import Listing
 from pegboard.upstream.relay import Relay
+from pegboard.upstream.variants import PLAIN, Kind, Variants, alike, is_known, merged, varying
+from pegboard.upstream.wire import checked_entries
 
 logger = logging.getLogger(__name__)
-
-FIRST_RETRY = 30.0
-"""Seconds until servers that could not be listed are tried again; doubles each time."""
-LONGEST_RETRY = 600.0
 
 Announce: TypeAlias = Callable[[OtherList], Awaitable[None]]
 """Told which list beside that of the tools has changed."""
@@ -72,11 +73,13 @@ class Looking:
         self._announcers: list[Announce] = []
         self.failures: dict[str, str] = {}
         """Servers that could not be listed, with the reason."""
+        self.remembered: set[str] = set()
+        """Those of them that were not tried now, or did not answer in time: an earlier reason."""
         self.pending: set[str] = set()
         """Servers that nothing is known of yet and that are being looked at."""
         self.sources = Sources(relay, self._noticed_use)
         """What runs calls; a server that runs can be looked at without starting it."""
-        self.refresher = Refresher(self._pool, self._found)
+        self.refresher = Refresher(self._pool, self._found, kinds=self._alike)
         """Looks again at servers that announce a change; runs as long as the gateway does."""
 
     def renew(self, unknown: set[str]) -> set[str]:
@@ -86,6 +89,32 @@ class Looking:
         self.failures = {n: why for n, why in self.failures.items() if n in unknown - new}
         self._used &= set(self._offers.specs)
         return new
+
+    def recall(self, unknown: set[str], *, retry: bool) -> set[str]:
+        """Take these as all that nothing is known of; gives those that failed the last time.
+
+        Without `retry`, one that failed is left alone until its pause is over: whoever reads the
+        catalog again and again must not start it each time.
+        """
+        failed = {n: f for n in unknown if (f := self._offers.last_failure(n)) is not None}
+        self.failures |= {name: failure.reason for name, failure in failed.items()}
+        self.remembered = set(failed)
+        resting = {n: self._offers.pause(n) for n in failed} if not retry else {}
+        for name, pause in resting.items():
+            if pause > 0:
+                self.failures[name] += (
+                    f" (Tried again in {pause:.0f} s; `pegboard doctor` tries now.)"
+                )
+        self.pending = {name for name in unknown if not resting.get(name)}
+        return self.pending & failed.keys()
+
+    def give_up(self) -> None:
+        """Wait no longer for servers that did not answer in time; what is known of them stays."""
+        for name in self.pending:
+            reason = self.failures.setdefault(name, f"{name} did not answer in time.")
+            self.remembered.add(name)
+            self._offers.remember_failure(name, reason)
+        self.pending = set()
 
     async def look(self, names: list[str]) -> None:
         """List servers and read APIs; each is mounted as soon as it is in."""
@@ -139,7 +168,7 @@ class Looking:
         began, is_new = anyio.current_time(), name in self.pending
         read = await read_api(self.sources.api(self._offers.apis[name]))
         if read.error is not None:
-            await self._failed(name, read.error.message)
+            await self._failed(name, with_server_name(name, read.error.message))
         elif name in self._offers.apis:
             await self._keep(name, About(), read.entries)
         for problem in read.problems:
@@ -166,14 +195,77 @@ class Looking:
         if found.listing is None:
             await self._failed(found.server, found.error.message if found.error else "no answer")
             return
-        await self._keep(found.server, about(found.listing), found.listing.tools)
+        for reason in found.listing.failures.values():
+            logger.warning("%s (its tools are not affected)", reason)
+        before = self._offers[found.server].about if found.server in self._offers else None
+        listing = await self._with_variants(found.listing)
+        await self._keep(found.server, about(listing, before), listing.tools)
+
+    # Tools that depend on what a client can be asked ---------------------------------------------
+
+    async def look_for(self, kind: Kind, servers: Iterable[str]) -> None:
+        """Find out what these servers list to clients of a kind."""
+        places = anyio.CapacityLimiter(self._settings().start_concurrency)
+
+        async def look(name: str) -> None:
+            async with places:
+                await self._read_variant(name, kind)
+
+        async with anyio.create_task_group() as tasks:
+            for name in servers:
+                tasks.start_soon(look, name)
+
+    async def _read_variant(self, name: str, kind: Kind) -> None:
+        try:
+            listed = await read_variant(self._pool, name, kind)
+        except PegboardError as exc:
+            logger.debug("%s is not listed for clients with %s: %s", name, kind, exc.message)
+            return
+        if name not in self._offers or is_known(self._offers[name].about.variants, kind):
+            return
+        known = self._offers[name]
+        entries = await to_thread.run_sync(known.entries)
+        good, _ = checked_entries(listed, name)
+        union, variants = merged(entries, known.about.variants, kind, good)
+        await self._keep(name, replace(known.about, variants=variants), union)
+
+    async def _with_variants(self, listing: Listing) -> Listing:
+        """A listing with the tools that other kinds of clients are listed besides.
+
+        They are read again only when the server lists something new, so that a look at a server
+        that has not changed costs one request, and never takes away what a client sees.
+        """
+        name = listing.server
+        if name not in self._offers:
+            return listing
+        variants = self._offers[name].about.variants
+        plain, others = await to_thread.run_sync(self._offers.plain_entries, name)
+        good, _ = checked_entries(listing.tools, name)
+        if good == plain:
+            return replace(listing, tools=[*listing.tools, *others], variants=variants)
+        entries: list[JsonObject] = list(listing.tools)
+        found: Variants = {}
+        for kind in varying(variants):
+            try:
+                listed, _ = checked_entries(await read_variant(self._pool, name, kind), name)
+            except PegboardError:
+                continue  # it is looked for again when a client of this kind comes
+            entries, found = merged(entries, found, kind, listed)
+        return replace(listing, tools=entries, variants=found)
+
+    def _alike(self, server: str) -> tuple[Kind, ...]:
+        """The kinds of clients whose connections will do for a look at a server."""
+        return alike(self._offers[server].about.variants) if server in self._offers else (PLAIN,)
+
+    # What was found -------------------------------------------------------------------------------
 
     async def _failed(self, name: str, reason: str) -> None:
         if name not in self.pending and self.failures.get(name) != reason:
             logger.warning("%s", reason)  # on the first look, `progress` tells
         self.failures[name] = reason
+        self.remembered.discard(name)
         if name not in self._offers:
-            await to_thread.run_sync(self._offers.remember_failure, name)
+            await to_thread.run_sync(self._offers.remember_failure, name, reason)
             self._arrived(name)
 
     async def _keep(self, name: str, said: About, entries: Iterable[Json]) -> None:

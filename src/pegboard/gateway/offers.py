@@ -9,6 +9,8 @@ and its document is read when one of them is called or when there is time.
 from __future__ import annotations
 
 import logging
+import re
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
@@ -20,13 +22,14 @@ from pegboard.config import Configuration
 from pegboard.core.cleaning import cleaned
 from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.options import Options, make_options
-from pegboard.core.tools import Tool
+from pegboard.core.tools import Catalog, Tool
 from pegboard.errors import ConfigError
 from pegboard.faces.face import META_PREFIX, RESERVED
 from pegboard.gateway.options import naming_of, options_of
-from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue, identity
+from pegboard.upstream.kept import About, CatalogueFolder, Failure, KeptCatalogue, identity
 from pegboard.upstream.names import settle
 from pegboard.upstream.spec import UpstreamSpec
+from pegboard.upstream.variants import PLAIN, Kind, is_known, listed_to, varying
 from pegboard.upstream.wire import CATEGORY_META
 
 if TYPE_CHECKING:
@@ -37,6 +40,7 @@ logger = logging.getLogger(__name__)
 _MOST_WARNED = 1_000
 _TAGS = f"{META_PREFIX}tags"
 _DEPRECATED = f"{META_PREFIX}deprecated"
+_BY_KIND = "by kind of client"
 
 
 class Offers:
@@ -47,8 +51,11 @@ class Offers:
         configuration: Configuration,
         folder: CatalogueFolder,
         judged: Callable[[Tool, KeptCatalogue], Tool] = lambda tool, catalogue: tool,
+        *,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._folder = folder
+        self._clock = clock
         self._judged = judged
         self._kept: dict[str, KeptCatalogue] = {}
         self._shown: dict[str, list[Tool]] = {}
@@ -91,21 +98,66 @@ class Offers:
         """Write what a server lists; `take` makes it count."""
         return self._folder.save(spec, about, entries)
 
-    def remember_failure(self, name: str) -> None:
-        """Note that a server could not be listed, so that the next start does not wait for it."""
+    def remember_failure(self, name: str, reason: str) -> None:
+        """Note why a server could not be listed, for this and for later processes."""
         if name in self.specs:
-            self._folder.mark_failed(self.specs[name])
+            self._folder.mark_failed(self.specs[name], reason, now=self._clock())
 
-    def failed_before(self, name: str) -> bool:
-        """Whether it could not be listed when it was last tried."""
-        return self._folder.has_failed(self.specs[name])
+    def last_failure(self, name: str) -> Failure | None:
+        """Why it could not be listed when it was last tried; `None` when it could."""
+        return self._folder.last_failure(self.specs[name])
+
+    def pause(self, name: str) -> float:
+        """Seconds for which a server that failed is left alone by those who only read."""
+        failure = self.last_failure(name)
+        return failure.wait(self._clock()) if failure else 0.0
 
     def take(self, name: str, kept: KeptCatalogue) -> bool:
         """Replace what is known of a server; whether that is something new."""
         before = self._kept.get(name)
         self._kept[name] = kept
         self._shown.pop(name, None)
-        return before is None or (before.hash, before.about) != (kept.hash, kept.about)
+        return before is None or (before.hash, _told(before)) != (kept.hash, _told(kept))
+
+    @property
+    def varies(self) -> bool:
+        """Whether some server lists other tools to clients that can be asked."""
+        return any(varying(kept.about.variants) for kept in self._kept.values())
+
+    def unread(self, kind: Kind) -> list[str]:
+        """The servers of which it is not known what they list to clients of a kind."""
+        return [
+            name
+            for name, kept in self._kept.items()
+            if name not in self.apis
+            and self.specs[name].may_ask
+            and not is_known(kept.about.variants, kind)
+        ]
+
+    def seen_by(self, kind: Kind, catalog: Catalog) -> Catalog:
+        """The catalog as clients of a kind see it."""
+        memo: dict[Kind, Catalog] = catalog.memo.setdefault(_BY_KIND, {})
+        if kind not in memo:
+            shown = {
+                name: frozenset(listed)
+                for name, kept in self._kept.items()
+                if (listed := listed_to(kept.about.variants, kind)) is not None
+            }
+            tools = [t for t in catalog if t.server not in shown or t.own_name in shown[t.server]]
+            is_whole = len(tools) == len(catalog)
+            memo[kind] = catalog if is_whole else Catalog(tools, catalog.categories)
+        return memo[kind]
+
+    def plain_entries(self, name: str) -> tuple[list[JsonObject], list[JsonObject]]:
+        """What a server lists to clients that declare nothing, and what to others besides."""
+        kept = self._kept[name]
+        entries = kept.entries()
+        plain = listed_to(kept.about.variants, PLAIN)
+        names = {str(entry["name"]) for entry in entries} if plain is None else set(plain)
+        return (
+            [entry for entry in entries if entry["name"] in names],
+            [entry for entry in entries if entry["name"] not in names],
+        )
 
     def __contains__(self, name: str) -> bool:
         return name in self._kept
@@ -262,6 +314,22 @@ def _restored(tool: Tool) -> Tool:
         tags=tuple(tool.meta.get(_TAGS) or ()),
         deprecated=tool.meta.get(_DEPRECATED),
     )
+
+
+def may_have(spec: UpstreamSpec, tool: str) -> bool:
+    """Whether a tool's name, as clients write it, starts as those of this server do."""
+    starts = [spec.name] if spec.prefix is None else [spec.name, spec.prefix]
+    return any(not start or _plain(tool).startswith(f"{_plain(start)}_") for start in starts)
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "_", name)
+
+
+def _told(kept: KeptCatalogue) -> About:
+    """What a server said of itself, without the kinds of clients that are listed nothing else."""
+    variants = {kind: listed for kind, listed in kept.about.variants.items() if listed is not None}
+    return replace(kept.about, variants=variants)
 
 
 def _same(one: UpstreamSpec, other: UpstreamSpec) -> bool:

@@ -23,7 +23,13 @@ def gateway_panel(gateway: Gateway, **further: Any) -> Panel:
 
     def servers() -> list[ServerLine]:
         lines = [server_line(status, gateway) for status in gateway.pool.status()]
-        return lines + [_api_line(name, gateway) for name in gateway.offers.apis]
+        lines += [_api_line(name, gateway) for name in gateway.offers.apis]
+        configuration = gateway.configuration
+        lines += [
+            ServerLine(name=name, state="left out", problem=why)
+            for name, why in configuration.unusable.items()
+        ]
+        return lines + [ServerLine(name=s.name, state="disabled") for s in configuration.disabled]
 
     sections = [rollout_section(gateway.decisions.store)]
     if gateway.decisions.trust.locks is not None:

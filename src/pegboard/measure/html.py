@@ -64,7 +64,7 @@ def _figure(chart: Chart) -> str:
 def _summary(measured: Measurement) -> str:
     proxy, saved = measured.faces["proxy"].list, difference(measured.saved("proxy"))
     return (
-        f"{len(measured.tools):,} tools of {len(measured.servers):,} servers cost "
+        f"{len(measured.tools):,} tools of {_counted(measured)} cost "
         f"<strong>{measured.everything:,}</strong> tokens before anything is asked. Through "
         f"Pegboard the list costs <strong>{proxy:,}</strong>, {saved}."
     )
@@ -87,6 +87,13 @@ def _faces(measured: Measurement) -> str:
     return _section("Faces", head, rows, kind="faces")
 
 
+def _counted(measured: Measurement) -> str:
+    """How many servers there are, of which some may be missing: the same wherever it is said."""
+    present, missing = len(measured.servers), len(measured.failures)
+    said = f"{present:,} server{'' if present == 1 else 's'}"
+    return f"{said} ({missing:,} more could not be listed)" if missing else said
+
+
 def _servers(measured: Measurement) -> str:
     rows = [[s.name, f"{s.tools:,}", f"{s.tokens:,}"] for s in measured.servers]
     rows += [[name, "-", reason] for name, reason in measured.failures.items()]
@@ -94,7 +101,7 @@ def _servers(measured: Measurement) -> str:
     if len(rows) <= MOST_SERVERS:
         return listed
     title, _, table = listed.partition("</h2>")  # the chart above has the dearest already
-    return f"{title}</h2><details><summary>All {len(rows)} servers</summary>{table}</details>"
+    return f"{title}</h2><details><summary>{_counted(measured)}</summary>{table}</details>"
 
 
 def _dearest(measured: Measurement) -> str:

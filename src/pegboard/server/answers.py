@@ -135,12 +135,20 @@ class Answers:
             shown = await face.entries(view)
         _tell_listed(view, face.name, len(shown), time.perf_counter() - began)
         lasting = lazy is None and (view.constant is not None or view.is_complete)
-        result = self._listed(request, shown, face.name, is_lasting=lasting)
+        result = self._listed(
+            request, shown, face.name, is_lasting=lasting, is_private=view.plain is not None
+        )
         tell_list_sent(view, face.name, result["tools"])
         return result
 
     def _listed(
-        self, request: Request, shown: list[JsonObject], face: str, *, is_lasting: bool
+        self,
+        request: Request,
+        shown: list[JsonObject],
+        face: str,
+        *,
+        is_lasting: bool,
+        is_private: bool,
     ) -> JsonObject:
         page, following = _page(shown, request.params.get("cursor"), self.board.options.page_size)
         result: JsonObject = {"tools": page}
@@ -152,7 +160,8 @@ class Answers:
             # Clients cache by method alone: an answer that is not the default, or not whole while
             # servers are still starting, must not be kept.
             result["ttlMs"] = int(self.board.options.list_ttl * 1000) if is_lasting else 0
-            result["cacheScope"] = "public" if request.caller.principal == "local" else "private"
+            is_for_all = request.caller.principal == "local" and not is_private
+            result["cacheScope"] = "public" if is_for_all else "private"
         return result
 
     # resources/read ----------------------------------------------------------------------------

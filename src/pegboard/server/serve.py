@@ -29,6 +29,7 @@ from pegboard.server.guard import Guard, GuardMiddleware
 from pegboard.server.middleware import OURS, PegboardMiddleware
 from pegboard.server.operations import Operations
 from pegboard.server.stdio import serve_on_stdio
+from pegboard.upstream.sdk import our_version
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -82,7 +83,7 @@ def make_server(
 
     return Server(
         board.name,
-        version=board.version,
+        version=board.version or our_version(),
         instructions=board.instructions,
         on_list_tools=answered_before,
         on_call_tool=answered_before,

@@ -81,6 +81,12 @@ def timed_out(server: str, method: str, limit: float, *, asked: bool) -> Upstrea
     )
 
 
+def with_server_name(server: str, message: str) -> str:
+    """A message about a server that names it, also where the words are the server's own."""
+    known = message.startswith(server) and not message[len(server) : len(server) + 1].isalnum()
+    return message if known else f"{server}: {message}"
+
+
 def _with_last_words(what: str, wire: Wire | None) -> str:
     """The cause, with what the server itself said last."""
     child = wire.child if wire else None

@@ -49,6 +49,7 @@ from pegboard.upstream.sdk import (
     negotiate,
     open_session,
 )
+from pegboard.upstream.size_limit import mentions_limit
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.stderr import BoundedLog
 from pegboard.upstream.switchboard import Carrier, Listener, Switchboard, UpstreamEvent
@@ -79,6 +80,8 @@ class Connection:
         open_wire: Opens the way to the server.
         log: Where to write what the server prints.
         listener: Notified of what the server announces.
+        declared: What a legacy server is told that its client can do; that of `front`, unless
+            given.
         hint: The server's era, where it is known.
         on_ready: Called once the server has answered.
 
@@ -95,6 +98,7 @@ class Connection:
         open_wire: OpenWire,
         log: BoundedLog,
         listener: Listener,
+        declared: JsonObject | None = None,
         hint: Era | None = None,
         on_ready: Callable[[Connection], None] = lambda _: None,
     ) -> None:
@@ -117,6 +121,9 @@ class Connection:
         self._log = log
         self._listener = listener
         self._patron = front if front is not None and lane == front.owner else None
+        if declared is None and self._patron is not None:
+            declared = eras.legacy_capabilities(self._patron.capabilities, self._patron.era)
+        self.declared = declared or {}
         self._hint: Era | None = hint
         self._on_ready = on_ready
         owner = lane if self.caller is not None else None
@@ -210,14 +217,12 @@ class Connection:
     async def _attempt(self, hint: Era | None) -> str | None:
         """Serve over one wire; what it died of if it never came up, else `None`."""
         began = anyio.current_time()
-        patron = self._patron
-        declared = eras.legacy_capabilities(patron.capabilities, patron.era) if patron else {}
         async with self._open_wire(self._reached, self._log) as wire:
             self._wire = wire
             dispatcher = RelayDispatcher(
                 wire.dispatcher(),
                 self._switchboard,
-                declared,
+                self.declared,
                 silence=None if wire.endpoint is not None else SILENCE,
             )
             async with open_session(dispatcher) as session:
@@ -396,6 +401,8 @@ class Connection:
                 f"{self.spec.name} answered {method} with HTTP status {status}.",
                 server=self.spec.name,
             )
+        if (reason := mentions_limit(exc.message)) is not None:
+            return UpstreamError(f"{self.spec.name} {reason}", server=self.spec.name)
         if not is_lost(exc):
             return server_error(exc, self.spec.name, self._redactor(front))
         with anyio.move_on_after(CAUSE_TIME):

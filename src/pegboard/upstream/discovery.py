@@ -7,7 +7,7 @@ import json
 import logging
 import math
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from typing import TypeAlias
@@ -15,10 +15,13 @@ from typing import TypeAlias
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+from pegboard.core.json import JsonObject
 from pegboard.errors import PegboardError, UpstreamError
-from pegboard.upstream.listing import Listing, read_listing
+from pegboard.upstream.causes import with_server_name
+from pegboard.upstream.listing import Listing, Reader, read_listing, read_pages
 from pegboard.upstream.pool import Pool
 from pegboard.upstream.switchboard import UpstreamEvent
+from pegboard.upstream.variants import PLAIN, Kind
 
 QUIET = 0.2
 """Seconds from an announcement to the look: they come in swarms, and some while a server starts."""
@@ -83,14 +86,30 @@ async def discover(
         tasks.cancel_scope.cancel()
 
 
-async def _look(pool: Pool, name: str, report: Callable[[Found], Awaitable[None]]) -> None:
+async def read_variant(pool: Pool, name: str, kind: Kind) -> tuple[JsonObject, ...]:
+    """The tools that a server lists to clients of a kind.
+
+    Raises:
+        PegboardError: it cannot be reached, or cannot list them.
+    """
+    async with pool.visit(name, (kind,)) as connection:
+        return await read_pages(connection, "tools/list", "tools", Reader(kind))
+
+
+async def _look(
+    pool: Pool,
+    name: str,
+    report: Callable[[Found], Awaitable[None]],
+    kinds: Sequence[Kind] = (PLAIN,),
+) -> None:
     """Report what one server offers, before the connection that was opened for it is ended."""
     began = anyio.current_time()
     try:
-        async with pool.visit(name) as connection:
+        async with pool.visit(name, kinds) as connection:
             listing = await read_listing(connection)
             await report(Found(name, listing, None, anyio.current_time() - began))
     except PegboardError as exc:
+        exc.message = with_server_name(name, exc.message)
         await report(Found(name, None, exc, anyio.current_time() - began))
     except Exception as exc:  # whatever a server may do, it must not end the look at others
         _log.exception("Looking at %s failed", name)
@@ -113,8 +132,10 @@ class Refresher:
         *,
         quiet: float = QUIET,
         rest: float = REST,
+        kinds: Callable[[str], Sequence[Kind]] = lambda server: (PLAIN,),
     ) -> None:
         self._pool = pool
+        self._kinds = kinds
         self._on_found = on_found
         self._quiet = quiet
         self._rest = rest
@@ -159,7 +180,7 @@ class Refresher:
 
     async def _refresh(self, server: str) -> None:
         try:
-            await _look(self._pool, server, self._compare)
+            await _look(self._pool, server, self._compare, self._kinds(server))
         finally:
             self._busy.discard(server)
             self._wake.set()

@@ -22,7 +22,7 @@ import logging
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -33,9 +33,10 @@ from pegboard.core.digests import definition_digest
 from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.core.lock import Listed
 from pegboard.core.tools import Schemas, Tool
-from pegboard.private_files import FILE_MODE, private_folder
+from pegboard.private_files import private_folder
 from pegboard.upstream.names import DEFAULT_NAMING, Naming
 from pegboard.upstream.spec import UpstreamSpec
+from pegboard.upstream.variants import Kind, Variants
 from pegboard.upstream.wire import ToolProblem, Treatment, checked_entries, schemas_of
 
 SUFFIX = ".catalogue"
@@ -43,6 +44,9 @@ FAILED = ".failed"
 _MAGIC = b"pegboard-catalogue 1"
 _SECRET = re.compile(r"key|token|secret|passw|auth|credential|session|cookie", re.IGNORECASE)
 _STALE_TEMPORARY = 3600.0
+FIRST_RETRY = 30.0
+"""Seconds until a server that could not be listed is tried again; doubles each time."""
+LONGEST_RETRY = 600.0
 _log = logging.getLogger(__name__)
 
 
@@ -58,6 +62,29 @@ class About:
     resources: list[JsonObject] = field(default_factory=list[JsonObject])
     resource_templates: list[JsonObject] = field(default_factory=list[JsonObject])
     prompts: list[JsonObject] = field(default_factory=list[JsonObject])
+    variants: Variants = field(default_factory=dict[Kind, Sequence[str] | None])
+    """Which of its tools clients of each kind are listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """That an upstream could not be listed: why, how often in a row, and when to try again."""
+
+    reason: str
+    count: int = 1
+    retry_at: float = 0.0
+    """In seconds since the epoch."""
+
+    @classmethod
+    def after(cls, before: Failure | None, reason: str, now: float) -> Failure:
+        """The next failure; the pause doubles with each one in a row."""
+        count = before.count + 1 if before else 1
+        return cls(reason, count, now + min(FIRST_RETRY * 2.0 ** min(count - 1, 10), LONGEST_RETRY))
+
+    def wait(self, now: float) -> float:
+        """Seconds until it is tried again; 0 when that is now, or when the clock was set back."""
+        wait = self.retry_at - now
+        return wait if 0 < wait <= LONGEST_RETRY else 0.0
 
 
 def identity(spec: UpstreamSpec) -> str:
@@ -219,17 +246,27 @@ class CatalogueFolder:
         except OSError as exc:
             self._say_once(exc)
 
-    def mark_failed(self, spec: UpstreamSpec) -> None:
+    def mark_failed(self, spec: UpstreamSpec, reason: str, *, now: float) -> Failure:
         """Remember that an upstream could not be listed; `save` forgets it."""
+        failure = Failure.after(self.last_failure(spec), reason, now)
         try:
             private_folder(self.folder)
-            self._path(spec).with_suffix(FAILED).touch(mode=FILE_MODE)
+            text = compact(asdict(failure)).encode("utf-8", "surrogatepass")
+            _write(self._path(spec).with_suffix(FAILED), text)
         except OSError as exc:
             self._say_once(exc)
+        return failure
 
-    def has_failed(self, spec: UpstreamSpec) -> bool:
-        """Whether it could not be listed when it was last tried."""
-        return self._path(spec).with_suffix(FAILED).exists()
+    def last_failure(self, spec: UpstreamSpec) -> Failure | None:
+        """Why it could not be listed when it was last tried; `None` when it could."""
+        try:
+            text = self._path(spec).with_suffix(FAILED).read_bytes()
+        except OSError:
+            return None
+        try:
+            return Failure(**json.loads(text.decode("utf-8", "surrogatepass")))
+        except (ValueError, TypeError):  # of an earlier version, which kept no reason
+            return Failure(f"{spec.name} could not be listed the last time.")
 
     def sweep(self, *, now: float, unused_for: float = 90 * 86_400.0) -> int:
         """Remove what a killed writer left behind and what nobody has refreshed for long."""

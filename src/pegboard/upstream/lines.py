@@ -7,7 +7,8 @@ every chunk, so its work grows with the square of a long result; here each byte 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from mcp_types import (
     INTERNAL_ERROR,
@@ -24,7 +25,12 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from pegboard.core.json import Json, JsonObject
 
 LINE_LIMIT = 1 << 28
-"""The longest line we keep in memory while its end has not come: 256 MiB."""
+"""The longest line that is read into memory where no other limit is given: 256 MiB."""
+_EDGE = 512
+"""How many bytes of either end of a skipped line are given to what replaces it."""
+
+Replacement: TypeAlias = Callable[[bytes, bytes], bytes]
+"""Makes a line in place of one over the limit, out of that line's first and last bytes."""
 
 
 class LineTooLong(Exception):
@@ -32,29 +38,72 @@ class LineTooLong(Exception):
 
 
 class LineSplitter:
-    """Chunks in, whole lines out; each byte is copied once however long the line."""
+    """Chunks in, whole lines out; each byte is copied once however long the line.
 
-    def __init__(self, limit: int = LINE_LIMIT) -> None:
+    A line over the limit is skipped to its end and `replacement` gives one in its place; without a
+    replacement, `feed` raises.
+    """
+
+    def __init__(self, limit: int = LINE_LIMIT, replacement: Replacement | None = None) -> None:
         self._limit = limit
+        self._replacement = replacement
         self._parts: list[bytes] = []
         self._size = 0
+        self._skipped_head: bytes | None = None
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The lines that this chunk completes. Raises `LineTooLong`."""
         head, *rest = chunk.split(b"\n")
-        self._keep(head)
+        self._add(head)
         for part in rest:
-            yield b"".join(self._parts)
-            self._parts.clear()
-            self._size = 0
-            self._keep(part)
+            # The parts are let go before the line is used: it may be as large as the limit.
+            line = self.rest()
+            yield line
+            self._add(part)
 
-    def _keep(self, part: bytes) -> None:
+    def rest(self) -> bytes:
+        """What has come since the last line ended."""
+        line = b"".join(self._parts)
+        self._parts.clear()
+        self._size = 0
+        head, self._skipped_head = self._skipped_head, None
+        if head is not None and self._replacement is not None:
+            return self._replacement(head, line)
+        return line
+
+    def _add(self, part: bytes) -> None:
         self._size += len(part)
         if self._size > self._limit:
-            raise LineTooLong(f"a message of more than {self._limit} bytes")
-        if part:
+            self._skip(part)
+        elif part:
             self._parts.append(part)
+
+    def _skip(self, part: bytes) -> None:
+        """Keep the two ends of a line over the limit, and nothing else of it."""
+        if self._replacement is None:
+            raise LineTooLong(f"a message of more than {self._limit} bytes")
+        self._parts.append(part)
+        if self._skipped_head is None:
+            self._skipped_head = _first_bytes(self._parts)
+        self._parts = [_last_bytes(self._parts)]
+
+
+def _first_bytes(parts: list[bytes]) -> bytes:
+    found = b""
+    for part in parts:
+        found = (found + part[:_EDGE])[:_EDGE]
+        if len(found) == _EDGE:
+            break
+    return found
+
+
+def _last_bytes(parts: list[bytes]) -> bytes:
+    found = b""
+    for part in reversed(parts):
+        found = (part[-_EDGE:] + found)[-_EDGE:]
+        if len(found) == _EDGE:
+            break
+    return found
 
 
 def encode(message: JSONRPCMessage) -> bytes:

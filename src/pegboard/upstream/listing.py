@@ -5,22 +5,35 @@ Entries are kept raw: whoever builds tools of them decides what is a valid one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from pegboard.core.calls import Caller, Era
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json, JsonObject, compact
 from pegboard.errors import UpstreamError
 from pegboard.upstream.connection import Connection
 from pegboard.upstream.fronts import Front
 from pegboard.upstream.sdk import METHOD_NOT_FOUND
+from pegboard.upstream.variants import PLAIN, Kind, Variants, capabilities_of
 
 MOST_PAGES = 1_000
 MOST_ENTRIES = 100_000
 
-_READER = Front(Caller(), None, {})
-"""Listing is done for the gateway itself, not for a client."""
+
+class Reader(Front):
+    """Lists for the gateway itself, in the name of a client of a kind."""
+
+    def __init__(self, kind: Kind = PLAIN) -> None:
+        super().__init__(Caller(), None, {})
+        self._capabilities = capabilities_of(kind)
+
+    @property
+    def can_be_asked(self) -> bool:
+        return bool(self._capabilities)
+
+
+_PLAIN_READER = Reader()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +50,24 @@ class Listing:
     resources: Sequence[JsonObject] = ()
     resource_templates: Sequence[JsonObject] = ()
     prompts: Sequence[JsonObject] = ()
+    variants: Variants = field(default_factory=dict[Kind, Sequence[str] | None])
+    """Which of the tools clients of each kind are listed."""
+    failures: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Why lists beside that of the tools could not be read, by the name of the field."""
 
 
 async def read_listing(connection: Connection) -> Listing:
-    """Ask a server for all it offers.
+    """Ask a server for all it offers; a list beside that of the tools may fail.
 
     Raises:
-        UpstreamError: it cannot be listed: it fails, or its pages never end.
+        UpstreamError: its tools cannot be listed: it fails, or its pages never end.
     """
     greeting = connection.greeting
+    tools = await read_pages(connection, "tools/list", "tools")
+    failures: dict[str, str] = {}
+    others = {
+        name: await _optional(connection, name, *how, failures) for name, how in _OTHERS.items()
+    }
     return Listing(
         server=connection.spec.name,
         server_info=_info(greeting),
@@ -53,16 +75,25 @@ async def read_listing(connection: Connection) -> Listing:
         instructions=greeting.get("instructions"),
         era=connection.era,
         protocol_version=connection.version,
-        tools=await read_pages(connection, "tools/list", "tools"),
-        resources=await _optional(connection, "resources/list", "resources"),
-        resource_templates=await _optional(
-            connection, "resources/templates/list", "resourceTemplates", capability="resources"
-        ),
-        prompts=await _optional(connection, "prompts/list", "prompts"),
+        tools=tools,
+        resources=others["resources"],
+        resource_templates=others["resource_templates"],
+        prompts=others["prompts"],
+        failures=failures,
     )
 
 
-async def read_pages(connection: Connection, method: str, key: str) -> tuple[JsonObject, ...]:
+_OTHERS = {
+    "resources": ("resources/list", "resources", "resources"),
+    "resource_templates": ("resources/templates/list", "resourceTemplates", "resources"),
+    "prompts": ("prompts/list", "prompts", "prompts"),
+}
+"""The lists beside that of the tools: method, key of the result, capability."""
+
+
+async def read_pages(
+    connection: Connection, method: str, key: str, front: Front = _PLAIN_READER
+) -> tuple[JsonObject, ...]:
     """All entries of a list, over as many pages as it has.
 
     Raises:
@@ -71,11 +102,16 @@ async def read_pages(connection: Connection, method: str, key: str) -> tuple[Jso
     entries: list[JsonObject] = []
     cursors: set[str] = set()
     params: JsonObject = {}
+    size = 0
     while True:
-        page = await connection.request(method, params, _READER)
+        page = await connection.request(method, params, front)
         found: Json = page.get(key)
         if isinstance(found, list):
             entries.extend(entry for entry in found if isinstance(entry, dict))
+        if cursors or page.get("nextCursor"):  # one page alone is within the limit of a message
+            size += len(compact(found))
+            if size > connection.spec.max_message_bytes:
+                raise _endless(connection, method, f"they have {size:,} bytes by now")
         cursor: Json = page.get("nextCursor")
         if not isinstance(cursor, str) or not cursor:
             return tuple(entries)
@@ -88,22 +124,27 @@ async def read_pages(connection: Connection, method: str, key: str) -> tuple[Jso
 
 
 async def _optional(
-    connection: Connection, method: str, key: str, capability: str | None = None
+    connection: Connection,
+    name: str,
+    method: str,
+    key: str,
+    capability: str,
+    failures: dict[str, str],
 ) -> tuple[JsonObject, ...]:
-    """A list that a server may lack although it says otherwise."""
-    if connection.capabilities.get(capability or key) is None:
+    """A list that a server may lack although it says otherwise, or fail to give."""
+    if connection.capabilities.get(capability) is None:
         return ()
     try:
         return await read_pages(connection, method, key)
     except UpstreamError as exc:
-        if exc.details.get("code") == METHOD_NOT_FOUND:
-            return ()
-        raise
+        if exc.details.get("code") != METHOD_NOT_FOUND:
+            failures[name] = f"{connection.spec.name}: {method} failed: {exc.message}"
+        return ()
 
 
 def _endless(connection: Connection, method: str, what: str) -> UpstreamError:
     name = connection.spec.name
-    return UpstreamError(f"The pages of {method} of {name} never end: {what}.", server=name)
+    return UpstreamError(f"{name}: the pages of {method} never end: {what}.", server=name)
 
 
 def _info(greeting: JsonObject) -> JsonObject:

@@ -17,8 +17,10 @@ from mcp.shared.message import SessionMessage
 
 from pegboard.core.json import Json, JsonObject
 from pegboard.upstream.lines import (
+    LINE_LIMIT,
     LineSplitter,
     LineTooLong,
+    Replacement,
     encode,
     entries,
     message_of,
@@ -57,7 +59,7 @@ class Lane(Protocol):
         ...
 
 
-class _Closable:
+class Closable:
     """A stream whose pipe belongs to somebody else."""
 
     async def aclose(self) -> None:
@@ -75,14 +77,25 @@ class _Closable:
         await self.aclose()
 
 
-class MessageReader(_Closable):
-    """The messages that come out of a pipe; a lane gets its own, in their turn."""
+class MessageReader(Closable):
+    """The messages that come out of a pipe; a lane gets its own, in their turn.
 
-    def __init__(self, pipe: ByteReceiveStream, talker: Talker, lane: Lane | None = None) -> None:
+    A message over `limit` bytes ends the stream, unless there is a `replacement` for it.
+    """
+
+    def __init__(
+        self,
+        pipe: ByteReceiveStream,
+        talker: Talker,
+        lane: Lane | None = None,
+        *,
+        limit: int = LINE_LIMIT,
+        replacement: Replacement | None = None,
+    ) -> None:
         self._pipe = pipe
         self._talker = talker
         self._lane = lane
-        self._splitter = LineSplitter()
+        self._splitter = LineSplitter(limit, replacement)
         self._ready: deque[Json] = deque()
 
     async def receive(self) -> SessionMessage:
@@ -138,7 +151,7 @@ class MessageReader(_Closable):
             raise StopAsyncIteration from None
 
 
-class MessageWriter(_Closable):
+class MessageWriter(Closable):
     """Where messages go into a pipe; `told` hears of those that the dispatcher sends."""
 
     def __init__(

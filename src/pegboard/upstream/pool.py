@@ -10,7 +10,7 @@ import logging
 import random
 import re
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from pegboard.core.calls import Caller, Era
+from pegboard.core.json import JsonObject
 from pegboard.core.redaction import Redactor
 from pegboard.errors import Busy, ConfigError, UpstreamUnavailable
 from pegboard.upstream.connection import Connection
@@ -29,6 +30,7 @@ from pegboard.upstream.servers import Server, UpstreamStatus
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.stderr import BoundedLog
 from pegboard.upstream.switchboard import Listener, UpstreamEvent
+from pegboard.upstream.variants import PLAIN, Kind, capabilities_of, kind_of
 from pegboard.upstream.wires import OpenWire, open_wire
 
 SWEEP_EVERY = 5.0
@@ -152,24 +154,30 @@ class Pool:
         self._listeners.append(listener)
 
     @asynccontextmanager
-    async def visit(self, name: str) -> AsyncGenerator[Connection]:
+    async def visit(
+        self, name: str, kinds: Sequence[Kind] = (PLAIN,)
+    ) -> AsyncGenerator[Connection]:
         """A connection for a look at a server: a live one, else one that ends with the block.
 
         A connection of one of several people is not used: its process lists what that person made
         of it, and a catalog is for everybody.
+        A legacy server may list by what its client declares: only a connection of one of these
+        kinds will do, and a new one is of the first.
 
         Raises:
             UpstreamUnavailable: it cannot be reached.
         """
         server = self._server(name)
-        live = next((c for c in self.live(name) if not c.is_personal), None)
-        if live is not None:
-            with self.hold(live):
-                yield live
-            return
+        for live in self.live(name):
+            fits = live.era == "modern" or kind_of(live.declared) in kinds
+            if fits and not live.is_personal:
+                with self.hold(live):
+                    yield live
+                return
         self._visits += 1
         lane = (_VISIT, str(self._visits))
-        connection = self._launch(server, lane, None, None)
+        hint = server.era if kinds[0] else None  # a look for everybody asks for the era again
+        connection = self._launch(server, lane, None, hint, capabilities_of(kinds[0]))
         try:
             await connection.settled.wait()
             if connection.cause is not None:
@@ -280,7 +288,12 @@ class Pool:
                 )
 
     def _launch(
-        self, server: Server, lane: Owner, front: Front | None, hint: Era | None
+        self,
+        server: Server,
+        lane: Owner,
+        front: Front | None,
+        hint: Era | None,
+        declared: JsonObject | None = None,
     ) -> Connection:
         if self._tasks is None:
             raise UpstreamUnavailable("The gateway is shutting down.", server=server.spec.name)
@@ -291,6 +304,7 @@ class Pool:
             open_wire=self._open_wire,
             log=server.log,
             listener=self._tell,
+            declared=declared,
             hint=hint,
             on_ready=lambda ready: self._note_ready(server, ready, front),
         )

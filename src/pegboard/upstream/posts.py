@@ -18,7 +18,7 @@ import httpx2
 
 from pegboard.core.json import Json, JsonObject
 from pegboard.upstream.exchanges import FIRST_ID, Exchange, closed, request, result_of
-from pegboard.upstream.lines import LINE_LIMIT, parsed, written
+from pegboard.upstream.lines import parsed, written
 from pegboard.upstream.sdk import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -28,6 +28,7 @@ from pegboard.upstream.sdk import (
     http_fault,
     traced,
 )
+from pegboard.upstream.size_limit import MessageTooLarge
 
 _HEADERS: Final = {
     "accept": "application/json, text/event-stream",
@@ -42,6 +43,7 @@ class Endpoint:
 
     url: str
     client: httpx2.AsyncClient
+    max_event_size: int | None = None
 
     def refuse_cookies(self) -> None:
         """Keep no cookies from now on: one person's would be sent with the next one's request."""
@@ -55,6 +57,7 @@ class PostExchange:
     def __init__(self, endpoint: Endpoint, inbox: Inbox, otherwise: Exchange) -> None:
         self._url = httpx2.URL(endpoint.url)
         self._client = endpoint.client
+        self._max_event_size = endpoint.max_event_size
         self._inbox = inbox
         self._otherwise = otherwise
         self._number = FIRST_ID
@@ -102,6 +105,8 @@ class PostExchange:
         response = await self._client.send(made, stream=True, follow_redirects=False)
         try:
             return None if response.has_redirect_location else await self._answer(response)
+        except MessageTooLarge as exc:
+            raise MCPError(PARSE_ERROR, str(exc)) from exc
         finally:
             await response.aclose()
 
@@ -120,7 +125,7 @@ class PostExchange:
 
     async def _last_event(self, response: httpx2.Response) -> JsonObject:
         try:
-            async for event in httpx2.EventSource(response, max_event_size=LINE_LIMIT):
+            async for event in httpx2.EventSource(response, max_event_size=self._max_event_size):
                 if event.event == "message" and event.data:
                     value = _object(event.data)
                     if "method" not in value:

@@ -18,11 +18,13 @@ from contextlib import asynccontextmanager, suppress
 from subprocess import PIPE
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import Process
 from mcp.client.stdio import get_default_environment
 
 from pegboard.upstream.exchanges import LineExchange
 from pegboard.upstream.messages import MessageReader, MessageWriter
+from pegboard.upstream.size_limit import error_instead
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.stderr import BoundedLog, ProcessLog
 from pegboard.upstream.watchdog import unwatch, watch
@@ -138,17 +140,27 @@ async def run_process(
     Raises:
         CannotStart: it cannot be started.
     """
-    process = await _start(spec)
+    # Cancelled between the fork and its result, a start would leave a process that nobody ends.
+    process: Process | None = None
+    with anyio.CancelScope(shield=True):
+        process = await _start(spec)
+    if process is None:
+        raise CannotStart("cannot be started")
     child = ChildProcess(process, ProcessLog(log))
     watch(child.pid)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(child.copy_stderr)
         try:
+            await anyio.lowlevel.checkpoint_if_cancelled()
             if process.stdout is None or process.stdin is None:
                 raise CannotStart("has no stdin or stdout")
             writer = MessageWriter(process.stdin)
             exchange = LineExchange(writer)
-            yield MessageReader(process.stdout, child, exchange), writer, exchange, child
+            limit = spec.max_message_bytes
+            reader = MessageReader(
+                process.stdout, child, exchange, limit=limit, replacement=error_instead(limit)
+            )
+            yield reader, writer, exchange, child
         finally:
             # A cancelled caller must not leave a process behind; every wait inside is bounded.
             with anyio.CancelScope(shield=True):

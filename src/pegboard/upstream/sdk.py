@@ -23,6 +23,7 @@ from mcp.client._transport import ReadStream, WriteStream
 from mcp.client.session import ClientSession
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.server.context import ServerRequestContext
+from mcp.shared._httpx_utils import request_within_origin, sse_within_origin
 from mcp.shared._otel import inject_trace_context, otel_span
 from mcp.shared.dispatcher import (
     CallOptions,
@@ -97,6 +98,8 @@ __all__ = [
     "negotiate",
     "open_session",
     "our_version",
+    "request_within_origin",
+    "sse_within_origin",
     "traced",
 ]
 

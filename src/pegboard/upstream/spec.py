@@ -44,6 +44,8 @@ class UpstreamSpec:
     start_timeout: float = 60.0
     log_bytes: int = 1_000_000
     """Size of the file that keeps what it prints beside the protocol."""
+    max_message_bytes: int = 64_000_000
+    """The largest message that is accepted from it."""
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     category: str | None = None
@@ -92,6 +94,11 @@ class UpstreamSpec:
         """The values in it that no log, no error and no page may show."""
         plain = {n: v for n, v in self.headers.items() if not is_template(v)}
         return secret_values(env=self.env, headers=plain, args=self.args, urls=(self.url,))
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether it may ask clients something: one that several of them share asks nobody."""
+        return self.sharing in (None, "session")
 
     def shows(self, tool: str) -> bool:
         """Whether a tool, by the server's own name for it, passes `include` and `exclude`."""

@@ -9,7 +9,9 @@ on, and `fault` says what happened.
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -21,6 +23,19 @@ TAIL_LINES = 20
 LINE_LIMIT = 500
 LONGEST_UNFINISHED = 65_536
 """Bytes of a line that are held until its end comes: a secret may arrive in two parts."""
+
+_TRACEBACK = "Traceback (most recent call last)"
+_FRAME = " |+"
+"""What Python draws around the tracebacks of an exception group."""
+_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt)\b")
+_DETAIL = re.compile(
+    r"""(?!.*[^\W\d_]{2})      # no word at all: a brace, a caret, a rule
+    |at\s|File\s"             # where it happened
+    |note:\s                  # what Rust adds
+    |Node\.js\sv\d            # what Node.js prints last
+    |[\w$]+:\s.*[,{\[\]}]\Z  # a property of an error object""",
+    re.VERBOSE,
+)
 
 
 class BoundedLog:
@@ -81,7 +96,8 @@ class BoundedLog:
     @property
     def last_line(self) -> str | None:
         """The last line that says something, cut to a readable length."""
-        return _readable(self._redacted(self._unfinished)) or next(reversed(self._tail), None)
+        unfinished = _readable(self._redacted(self._unfinished))
+        return telling_line([*self._tail, unfinished] if unfinished else self._tail)
 
     @property
     def tail(self) -> tuple[str, ...]:
@@ -131,3 +147,15 @@ class ProcessLog(BoundedLog):
 
 def _readable(line: bytes) -> str:
     return line[-LINE_LIMIT:].decode(errors="replace").strip()
+
+
+def telling_line(lines: Sequence[str] | deque[str]) -> str | None:
+    """The line that says what went wrong: the exception of a traceback, else the last in words."""
+    found = [line.strip(_FRAME) for line in lines]
+    starts = [number for number, line in enumerate(found) if _TRACEBACK in line]
+    if starts:
+        raised = [line for line in found[starts[-1] :] if _EXCEPTION.match(line)]
+        if raised:
+            return raised[-1]
+    told = [line for line in found if line and not _DETAIL.match(line)]
+    return told[-1] if told else next(reversed(lines), None)

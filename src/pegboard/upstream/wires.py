@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import httpx2
-from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.message import SessionMessage
@@ -17,12 +16,13 @@ from mcp.shared.transport_context import TransportContext
 from pegboard.core.calls import Era
 from pegboard.secrets import Credentials
 from pegboard.upstream.exchanges import DispatchedExchange, Exchange, LineExchange
-from pegboard.upstream.lines import LINE_LIMIT
 from pegboard.upstream.mending import mend
 from pegboard.upstream.posts import Endpoint, PostExchange
 from pegboard.upstream.process import ChildProcess, run_process
 from pegboard.upstream.sdk import Inbox, ReadStream, RelayDispatcher, WriteStream
+from pegboard.upstream.size_limit import limited
 from pegboard.upstream.spec import UpstreamSpec
+from pegboard.upstream.sse import open_sse
 from pegboard.upstream.stderr import BoundedLog
 
 CONNECT_TIME = 30.0
@@ -84,28 +84,8 @@ async def open_wire(spec: UpstreamSpec, log: BoundedLog) -> AsyncGenerator[Wire]
         async with _http(spec) as wire:
             yield wire
     else:
-        url = spec.url or ""
-        async with sse_client(
-            url,
-            headers=_headers(spec),
-            timeout=CONNECT_TIME,
-            sse_read_timeout=_FOR_EVER,
-            httpx_client_factory=_mending_client,
-        ) as (read, write):
-            yield Wire(read, write)
-
-
-_FOR_EVER = 10.0 * 365 * 86400
-"""A stream may be silent for as long as it likes; every request has its own bound."""
-
-
-def _mending_client(
-    headers: dict[str, str] | None = None,
-    timeout: httpx2.Timeout | None = None,
-    auth: httpx2.Auth | None = None,
-) -> httpx2.AsyncClient:
-    hooks = {"response": [mend]}
-    return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks=hooks)
+        async with _sse(spec) as wire:
+            yield wire
 
 
 def _headers(spec: UpstreamSpec) -> dict[str, str]:
@@ -118,19 +98,32 @@ async def _http(spec: UpstreamSpec) -> AsyncGenerator[Wire]:
     from pegboard.upstream.keep_alive import KeepAlive, is_for
 
     faults = HttpFaults()
-    url = spec.url or ""
+    url, limit = spec.url or "", spec.max_message_bytes
     client = httpx2.AsyncClient(
         transport=KeepAlive() if is_for(url) else None,
         headers=_headers(spec),
         timeout=httpx2.Timeout(CONNECT_TIME, read=None),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=32),
-        event_hooks={"response": [faults.note, mend]},
+        event_hooks={"response": [faults.note, mend, limited(limit)]},
     )
+    # An event may take several lines: `limited` bounds each of them, the SDK bounds the event.
     async with (
         client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=LINE_LIMIT) as (
+        streamable_http_client(url, http_client=client, max_sse_event_size=2 * limit) as (
             read,
             write,
         ),
     ):
-        yield Wire(read, write, endpoint=Endpoint(url, client), faults=faults)
+        yield Wire(read, write, endpoint=Endpoint(url, client, 2 * limit), faults=faults)
+
+
+@asynccontextmanager
+async def _sse(spec: UpstreamSpec) -> AsyncGenerator[Wire]:
+    limit = spec.max_message_bytes
+    client = httpx2.AsyncClient(
+        headers=_headers(spec),
+        timeout=httpx2.Timeout(CONNECT_TIME, read=None),
+        event_hooks={"response": [mend, limited(limit)]},
+    )
+    async with client, open_sse(client, spec.url or "", max_event_size=2 * limit) as (read, write):
+        yield Wire(read, write)

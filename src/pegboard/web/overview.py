@@ -12,7 +12,9 @@ from pegboard.web.markup import Child, Html, join, tag
 from pegboard.web.panel import ServerLine
 from pegboard.web.words import badge, milliseconds, number, several
 
-_STATES = {"ready": "good", "failed": "bad", "starting": "busy", "stopping": "busy"}
+_STATES = {
+    "ready": "good", "failed": "bad", "left out": "bad", "starting": "busy", "stopping": "busy",
+}  # fmt: skip
 
 
 def figures(view: View, snapshot: JsonObject, cost: Cost | None) -> Html:
@@ -49,7 +51,7 @@ def servers(lines: Sequence[ServerLine], view: View, snapshot: JsonObject) -> Ht
     rows = [
         _server(line, tools[line.name], snapshot)
         for line in lines
-        if tools[line.name] or line.problem or line.state == "starting"
+        if tools[line.name] or line.problem or line.state in ("starting", "disabled")
     ]
     numbers = ("Tools", "Calls", "Running", "95th percentile")
     head = tag(

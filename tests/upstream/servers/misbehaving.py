@@ -98,6 +98,36 @@ def bad_tool() -> None:
     raw.serve(lambda message: raw.tools(raw.TOOL, bad, "not even an object"))
 
 
+def broken_lists() -> None:
+    """Lists tools, fails to list resources, and dies of being asked for prompts."""
+
+    def answer(message: raw.Message) -> raw.Message | None:
+        if message["method"] == "prompts/list":
+            sys.exit(3)
+        if message["method"].startswith("resources/"):
+            return {"error": {"code": -32603, "message": "Fetch failed"}}
+        return raw.tools() if message["method"] == "tools/list" else raw.said("here")
+
+    raw.serve(answer, {"tools": {}, "resources": {}, "prompts": {}})
+
+
+def cannot_list() -> None:
+    """Fails to list its tools, in words that do not say who it is."""
+    raw.serve(lambda message: {"error": {"code": -32603, "message": "Fetch failed"}})
+
+
+def large_pages() -> None:
+    """Lists 300 kB on every page."""
+    pages = itertools.count()
+
+    def answer(message: raw.Message) -> raw.Message | None:
+        number = next(pages)
+        tool = {**raw.TOOL, "name": f"tool_{number}", "description": "x" * 300_000}
+        return raw.tools(tool, nextCursor=f"page-{number}")
+
+    raw.serve(answer)
+
+
 def same_cursor() -> None:
     raw.serve(lambda message: raw.tools(nextCursor="again"))
 

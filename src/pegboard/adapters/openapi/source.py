@@ -143,7 +143,9 @@ class OpenApiSource:
                 size += len(part)
                 if size > self.spec.max_bytes:
                     raise UpstreamError(
-                        f"{self.spec.name} answered with more than {self.spec.max_bytes} bytes.",
+                        f"{self.spec.name} answered with more than {self.spec.max_bytes:,} bytes, "
+                        f"the limit that `upstreams.max_message_bytes` sets. Ask for less, or "
+                        f"raise it.",
                         server=self.spec.name,
                     )
                 parts.append(part)

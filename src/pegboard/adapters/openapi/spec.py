@@ -52,7 +52,7 @@ class OpenApiSpec:
     category: str | None = None
     prefix: str | None = None
     timeout: float = 60.0
-    max_bytes: int = 50_000_000
+    max_bytes: int = 64_000_000
     """The largest answer that is read."""
 
     @property

@@ -128,8 +128,9 @@ def _remarks(view: View) -> str:
     """What people wrote about a value, its items and its alternatives."""
     notes = [view.description] if view.description else []
     inside = objects(view)
+    values = [one for one in view.alternatives if set(kinds(one)) != {"null"}]
     notes += [
-        f"{spelled(one, _GLANCE)}: {one.description}"
+        one.description if len(values) == 1 else f"{spelled(one, _GLANCE)}: {one.description}"
         for one in view.alternatives
         if one.description and one.description != view.description and one not in inside[1:]
     ]
