@@ -71,6 +71,12 @@ READ_ELSEWHERE = {
     "http.unauthenticated": "test_other_machines_are_let_in_unasked_only_where_it_is_said_twice",
     "http.operators": "tests/web/test_gateway_page.py",
     "http.operator_groups": "tests/web/test_gateway_page.py",
+    "http.max_sessions": "tests/robustness/test_sessions_and_connections.py",
+    "http.max_sessions_per_principal": "tests/robustness/test_sessions_and_connections.py",
+    "http.max_connections": "tests/robustness/test_sessions_and_connections.py",
+    "http.header_timeout": "tests/robustness/test_sessions_and_connections.py",
+    "http.body_timeout": "tests/robustness/test_sessions_and_connections.py",
+    "http.write_timeout": "tests/robustness/test_sessions_and_connections.py",
     "observe.log": "test_the_log_is_json_where_it_is_asked_for",
 }
 
