@@ -71,6 +71,7 @@ READ_ELSEWHERE = {
     "http.unauthenticated": "test_other_machines_are_let_in_unasked_only_where_it_is_said_twice",
     "http.operators": "tests/web/test_gateway_page.py",
     "http.operator_groups": "tests/web/test_gateway_page.py",
+    "observe.metrics_readers": "tests/gate/test_dashboard.py",
     "observe.log": "test_the_log_is_json_where_it_is_asked_for",
 }
 

@@ -121,7 +121,9 @@ class ObserveSettings:
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     metrics: Literal["off", "protected", "open"] = "off"
-    """Prometheus figures at `/metrics`: for those who pass `auth`, or for everybody."""
+    """Prometheus figures at `/metrics`: for operators and `metrics_readers`, or for everybody."""
+    metrics_readers: tuple[str, ...] = ()
+    """Principals who may read protected metrics although they are not operators: a scraper's."""
     opentelemetry: bool = False
     """Whether to send spans and metrics by OpenTelemetry, as the usual `OTEL_` variables say."""
     audit: str | None = None

@@ -62,6 +62,8 @@ class Asked(TypedDict, total=False):
     request: object | None
     whole: bool
     """Whether pending loaders are to run first; they are unless told otherwise."""
+    everything: bool
+    """Whether the view is an operator's, who sees the whole catalog; never set for a client."""
 
 
 FanOut = Callable[[Sequence[Call]], Awaitable[list[Outcome]]]

@@ -25,6 +25,7 @@ from pegboard.board import Pegboard
 from pegboard.config import Configuration
 from pegboard.config.settings import Settings
 from pegboard.core.calls import Caller
+from pegboard.core.gate import Gate
 from pegboard.core.options import Options
 from pegboard.faces.face import Asked, View
 from pegboard.gateway.abouts import missing_notes
@@ -102,9 +103,9 @@ class Gateway:
             open_wire=open_wire,
             limits=_pool_limits(settings),
         )
-        self.relay = Relay(self.pool)
+        self.relay = Relay(self.pool, self.store)
         self.passthrough = Passthrough(self.relay)
-        self.passthrough.permits = self._permits
+        self.passthrough.gate = lambda: self.gate
         catalogues = CatalogueFolder(folder / "catalogues")
         self.offers = Offers(configuration, catalogues, self.decisions.judged)
         self._looking = Looking(
@@ -260,9 +261,10 @@ class Gateway:
             if spec.name in self.offers:
                 self.pool.learn(spec.name, self.offers[spec.name].about.era)
 
-    def _permits(self, caller: Caller, server: str, whole: bool) -> bool:
-        grant = self.board.policy.grant(caller)
-        return grant.allows_server(server) if whole else grant.allows_group(server)
+    @property
+    def gate(self) -> Gate:
+        """Who may know of what, by the rules and tools as they are now."""
+        return Gate(self.board.policy, self.board.known_catalog)
 
     async def _judge(self) -> None:
         """Hold what is known against the lock as it is now."""
@@ -344,7 +346,11 @@ class Gateway:
             view = replace(view, options=replace(view.options, face=face))
         if not self.pending and not self.failures:
             return view
-        may_know = self.board.policy.grant(caller).allows_group
+        everything, gate = asked.get("everything", False), self.gate
+
+        def may_know(name: str) -> bool:
+            return everything or gate.server(caller, name)
+
         starting = [name for name in sorted(self.pending) if may_know(name)]
         gone = [(n, why) for n, why in sorted(self.failures.items()) if n not in self.offers]
         notes = missing_notes(starting, [why for name, why in gone if may_know(name)])

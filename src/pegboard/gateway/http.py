@@ -11,9 +11,11 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from pegboard.config.settings import Settings
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.governing import CurrentKeys, auth_of
 from pegboard.gateway.page import gateway_panel, known_to
@@ -22,7 +24,8 @@ from pegboard.server.auth import Auth, is_loopback, refuse_exposure
 from pegboard.server.guard import Guard
 from pegboard.server.serve import asgi_app
 from pegboard.server.sessions import SessionNotes
-from pegboard.web import page_routes
+from pegboard.web import Panel, page_routes
+from pegboard.web.security import viewer_of
 
 logger = logging.getLogger(__name__)
 
@@ -62,10 +65,11 @@ def gateway_app(
 
     if auth is not None:
         page = {"identify": known_to(auth, allowed), **page}
-    shown = page_routes(gateway_panel(gateway, **page))
-    routes = [*shown, Route("/health", health), Route("/ready", ready)]
+    panel = gateway_panel(gateway, **page)
+    routes = [*page_routes(panel), Route("/health", health), Route("/ready", ready)]
     if gateway.observing.metrics is not None:
-        routes.append(Route("/metrics", _metrics_endpoint(gateway, auth)))
+        expose = gateway.observing.metrics
+        routes.append(Route("/metrics", _metrics(expose, panel, gateway.configuration.settings)))
     stateless = allowed.legacy == "stateless"
     single_user = is_loopback(host) and not allowed.allowed_hosts
     if auth is None and not single_user:
@@ -107,23 +111,22 @@ def _current_auth(gateway: Gateway) -> Auth | None:
     return auth
 
 
-def _metrics_endpoint(gateway: Gateway, auth: Auth | None) -> Any:
-    expose = gateway.observing.metrics
-    assert expose is not None
+def _metrics(
+    expose: Callable[[], bytes], panel: Panel, settings: Settings
+) -> Callable[[Request], Awaitable[Response]]:
+    """Figures of everybody's calls, with the names of servers and of tools that keep failing.
 
-    async def metrics(scope: Any, receive: Any, send: Any) -> None:
-        await Response(expose(), media_type=METRICS_TYPE)(scope, receive, send)
+    So they are for operators, as on the dashboard, and for the principals that are named for them.
+    """
+    observe = settings.observe
 
-    # An instance, because Starlette takes a plain function for one of a request.
-    endpoint = _Asgi(metrics)
-    if auth is None or gateway.configuration.settings.observe.metrics == "open":
-        return endpoint
-    return auth.required(endpoint)
+    async def metrics(request: Request) -> Response:
+        if observe.metrics != "open":
+            viewer = await viewer_of(request, panel)
+            if viewer is None:
+                return Response("A key is needed.", 401, {"WWW-Authenticate": "Bearer"})
+            if not viewer.is_operator and viewer.caller.principal not in observe.metrics_readers:
+                return Response("Metrics are for operators and `metrics_readers`.", 403)
+        return Response(expose(), media_type=METRICS_TYPE)
 
-
-class _Asgi:
-    def __init__(self, app: Callable[[Any, Any, Any], Awaitable[None]]) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await self._app(scope, receive, send)
+    return metrics

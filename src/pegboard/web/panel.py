@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from pegboard.core.calls import LOCAL, Caller
+from pegboard.core.gate import Gate
+from pegboard.core.policy import Policy
+from pegboard.core.tools import Catalog
 from pegboard.faces.face import View
 from pegboard.observe.in_flight import InFlight
 from pegboard.observe.live import Live
@@ -65,9 +68,9 @@ class Section:
 
 
 class ViewOf(Protocol):
-    """The board as one caller sees it."""
+    """The board as one caller sees it, or as an operator does: `everything`."""
 
-    def __call__(self, caller: Caller, /) -> Awaitable[View]: ...
+    def __call__(self, caller: Caller, /, *, everything: bool = False) -> Awaitable[View]: ...
 
 
 def no_servers() -> Sequence[ServerLine]:
@@ -85,6 +88,8 @@ class Panel:
     """Turns a tool on or off, by its id."""
     live: Live
     in_flight: InFlight
+    gate: Callable[[], Gate] = Gate
+    """The permissions in force now."""
     servers: Callable[[], Sequence[ServerLine]] = no_servers
     identify: Identify = anybody
     sections: tuple[Section, ...] = ()
@@ -106,8 +111,13 @@ class Board(Protocol):
 
     name: str
 
+    policy: Policy
+
     @property
     def view(self) -> ViewOf: ...
+
+    @property
+    def known_catalog(self) -> Catalog: ...
 
     def enable(self, name: str) -> None: ...
 
@@ -124,6 +134,7 @@ def panel_of(board: Board, parts: Observed, **further: Any) -> Panel:
         "name": board.name,
         "view": board.view,
         "switch": switch,
+        "gate": lambda: Gate(board.policy, board.known_catalog),
         "live": parts.live,
         "in_flight": parts.in_flight,
     }

@@ -23,6 +23,7 @@ from pegboard.web.markup import Child, Html, join, tag
 from pegboard.web.panel import Panel, Section, Viewer
 from pegboard.web.parts import NAMES, Parts
 from pegboard.web.security import Proofs, forget, form_of, guarded, remember, viewer_of
+from pegboard.web.visibility import visibility
 
 Answer: TypeAlias = Callable[[Request, Viewer], Awaitable[Response]]
 
@@ -106,7 +107,7 @@ class Page:
 
     async def tools(self, request: Request, viewer: Viewer) -> Response:
         asked = catalogue.Asked.of(request.query_params)
-        view = await self._panel.view(viewer.caller)
+        view = (await visibility(self._panel, viewer)).view
         found = await to_thread.run_sync(catalogue.results, asked, view, self._panel.costs)
         return self._page(
             viewer,
@@ -120,18 +121,19 @@ class Page:
     async def listing(self, request: Request, viewer: Viewer) -> Response:
         """The results alone, for the script that searches while one types."""
         asked = catalogue.Asked.of(request.query_params)
-        view = await self._panel.view(viewer.caller)
+        view = (await visibility(self._panel, viewer)).view
         found = await to_thread.run_sync(catalogue.results, asked, view, self._panel.costs)
         return HTMLResponse(found)
 
     async def tool(self, request: Request, viewer: Viewer) -> Response:
-        view = await self._panel.view(viewer.caller)
-        chosen = find(view, request.query_params.get("id", ""))
+        visible = await visibility(self._panel, viewer)
+        chosen = find(visible.view, request.query_params.get("id", ""))
         proofs = Proofs(request, viewer)
-        figures = self._panel.live.snapshot()["tools"].get(chosen.id)
+        figures = visible.figures()["tools"].get(chosen.id)
         may_switch = viewer.is_operator and held_because(chosen) is None
         switch = tool.switch_form(chosen, proofs.field) if may_switch else None
-        body = tool.page(chosen, self._panel.costs.tool(chosen), figures, switch)
+        related = visible.view.related(chosen)
+        body = tool.page(chosen, self._panel.costs.tool(chosen), figures, related, switch)
         response = self._page(viewer, "/ui/tools", chosen.name, body)
         proofs.keep(response)
         return response
@@ -139,14 +141,14 @@ class Page:
     async def live(self, request: Request, viewer: Viewer) -> Response:
         asked = request.query_params.get("parts", "").split()
         names = tuple(name for name in NAMES if name in asked)
-        events = Parts(self._panel, viewer).stream(names)
+        events = Parts(self._panel, viewer).stream(names, lambda: viewer_of(request, self._panel))
         return _Events(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     # Changing ----------------------------------------------------------------------------------
 
     async def switch(self, request: Request, viewer: Viewer) -> Response:
         form = await self._checked(request, viewer)
-        view = await self._panel.view(viewer.caller)
+        view = (await visibility(self._panel, viewer)).view
         chosen = find(view, form.get("id", ""))
         if held_because(chosen) is not None:
             raise NotPermitted(f"{chosen.name} is held back. It has to be approved first.")
