@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 import anyio
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
-from mcp.server.subscriptions import ListenHandler, ResourceUpdated
+from mcp.server.subscriptions import (
+    ListenHandler,
+    ResourceUpdated,
+    ServerEvent,
+    SubscriptionBus,
+)
 from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
 from pegboard.core.calls import LOCAL, Caller
@@ -22,8 +27,11 @@ from pegboard.server import sdk
 from pegboard.server.changes import ListChanges
 from pegboard.server.middleware import PegboardMiddleware
 from pegboard.server.serve import install, kept_results, make_server
-from pegboard.upstream.switchboard import UpstreamEvent
+from pegboard.upstream.fronts import front_of
+from pegboard.upstream.passthrough import MOST_SUBSCRIPTIONS, Subscriber
 
+MOST_STREAMS = 1024
+MOST_STREAMS_OF_ONE = 64
 _GOODBYE = 2.0
 """Seconds for telling a server that nobody watches a resource any more."""
 _REMOVED = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
@@ -58,7 +66,6 @@ def build_server(
     listen.middleware = middleware
     sdk.offer(server, lambda: kept_results(gateway.options) | gateway.passthrough.capabilities())
     gateway.when_lists_change(changes.announce)
-    gateway.pool.listen(listen.on_event)
     return server
 
 
@@ -120,51 +127,83 @@ class GatewayMiddleware(PegboardMiddleware):
 
 
 class _Listen:
-    """Serves streams of changes, and has servers announce the resources that these are about."""
+    """Serves streams of changes: of lists to everybody, of resources to who subscribed to them."""
 
     middleware: GatewayMiddleware
 
     def __init__(self, gateway: Gateway, changes: ListChanges) -> None:
         self._gateway = gateway
         self._changes = changes
-        self._handler = ListenHandler(changes.bus)
-        self._watched: Counter[str] = Counter()
+        self._streams: Counter[str] = Counter()
 
     async def __call__(
         self, ctx: sdk.Context, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
-        uris = params.notifications.resource_subscriptions or []
-        async with self._watching(ctx, [str(uri) for uri in uris]):
-            return await self._handler(ctx, params)
+        caller = self.middleware.caller(ctx)
+        uris = [str(uri) for uri in params.notifications.resource_subscriptions or ()]
+        stream = _Stream(self._changes.bus)
+        with self._counted(caller.principal, uris):
+            front = front_of(caller, ctx, ctx.params or {})
+            async with self._subscribed(Subscriber(front, stream, stream.updated), uris):
+                return await ListenHandler(stream)(ctx, params)
 
-    async def on_event(self, event: UpstreamEvent) -> None:
-        """Tell the streams about a resource; for `Pool.listen`."""
-        if event.change == "resource" and event.uri is not None:
-            uri = self._gateway.passthrough.addresses.visible(event.server, event.uri)
-            await self._changes.bus.publish(ResourceUpdated(uri=uri))
-
-    @asynccontextmanager
-    async def _watching(self, ctx: sdk.Context, uris: list[str]) -> AsyncGenerator[None]:
-        for uri in uris:
-            self._watched[uri] += 1
-            if self._watched[uri] == 1:
-                await self._ask(ctx, "resources/subscribe", uri)
+    @contextmanager
+    def _counted(self, principal: str, uris: list[str]) -> Generator[None]:
+        """Bound the streams of each principal and of all, so that nobody takes everybody's."""
+        total = self._streams.total()
+        if self._streams[principal] >= MOST_STREAMS_OF_ONE or total >= MOST_STREAMS:
+            raise sdk.failed(Busy("You have too many streams of changes open: end some first."))
+        if len(uris) > MOST_SUBSCRIPTIONS:
+            raise sdk.invalid_params(f"At most {MOST_SUBSCRIPTIONS} resources on one stream.")
+        self._streams[principal] += 1
         try:
             yield
         finally:
-            for uri in uris:
-                self._watched[uri] -= 1
-                if not self._watched[uri]:
-                    del self._watched[uri]
-                    # The client has left, which cancels this task; the server must still hear it.
-                    with anyio.move_on_after(_GOODBYE, shield=True):
-                        await self._ask(ctx, "resources/unsubscribe", uri)
+            self._streams[principal] -= 1
+            if not self._streams[principal]:
+                del self._streams[principal]
 
-    async def _ask(self, ctx: sdk.Context, method: str, uri: str) -> None:
-        caller = self.middleware.caller(ctx)
+    @asynccontextmanager
+    async def _subscribed(self, subscriber: Subscriber, uris: list[str]) -> AsyncGenerator[None]:
+        through = self._gateway.passthrough
+        wanted: list[str] = []
         try:
-            await self._gateway.passthrough.request(
-                method, {"uri": uri}, caller=caller, request=ctx
-            )
-        except PegboardError:
-            return  # as with a resource that is not there: honoured, and never announced
+            for uri in uris:
+                wanted.append(uri)
+                # As with a resource that is not there: acknowledged, and never announced.
+                with suppress(PegboardError):
+                    await through.subscribe(uri, subscriber)
+            yield
+        finally:
+            # The client has left, which cancels this task; the servers must still hear it.
+            with anyio.move_on_after(_GOODBYE, shield=True):
+                for uri in wanted:
+                    with suppress(PegboardError):
+                        await through.unsubscribe(uri, subscriber)
+            through.forget(subscriber.key)
+
+
+class _Stream:
+    """The bus of one stream: everybody's changes of lists, and updates meant for it alone."""
+
+    def __init__(self, lists: SubscriptionBus) -> None:
+        self._lists = lists
+        self._listeners: list[Callable[[ServerEvent], None]] = []
+
+    async def publish(self, event: ServerEvent) -> None:
+        for listener in self._listeners:
+            listener(event)
+
+    async def updated(self, uri: str) -> None:
+        """Tell the client of this stream that a resource has changed."""
+        await self.publish(ResourceUpdated(uri=uri))
+
+    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        self._listeners.append(listener)
+        stop = self._lists.subscribe(listener)
+
+        def unsubscribe() -> None:
+            stop()
+            self._listeners.clear()
+
+        return unsubscribe

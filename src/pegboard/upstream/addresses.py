@@ -8,7 +8,7 @@ Every form is understood at all times. A new set of listings makes a new `Addres
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -64,24 +64,31 @@ class Addresses:
         ]
         return named[0] if len(named) == 1 else None
 
-    def resource(self, uri: str, seen_at: str | None = None) -> Place | None:
-        """The server that has a resource; `seen_at` is where a link to it came from, if one did."""
-        if (place := self.explicit(uri)) is not None:
-            return place
-        holders = self._holders.get(uri, [])
-        if seen_at is not None and (seen_at in holders or not holders):
-            return Place(seen_at, uri)
-        candidates = holders or self._matching(uri) or self._only_one()
-        return Place(candidates[0], uri) if candidates else None
+    def resource(self, uri: str, linked: Collection[str] = ()) -> list[Place]:
+        """The servers that may have a resource: none, one, or several where it is ambiguous.
 
-    def template(self, text: str) -> Place | None:
-        """The server that has a template, by its text."""
+        Who lists it comes first, then who has a template that it fits. `linked` are servers that
+        gave a link to it. These decide among those, and count only where nobody declares it: no
+        server's link leads away from another server's resource.
+        """
+        if (place := self.explicit(uri)) is not None:
+            return [place]
+        listed = [Place(server, uri) for server in self._holders.get(uri, ())]
+        if declared := listed or self._matching(uri):
+            return [place for place in declared if place.server in linked] or declared
+        given = [server for server in self.listings if server in linked]
+        return [Place(server, uri) for server in given or self._only_one()]
+
+    def template(self, text: str) -> list[Place]:
+        """The servers that have a template, by its text."""
         if (place := self.explicit(text)) is not None:
-            return place
-        for server, entries in self.listings.items():
-            if any(entry.get("uriTemplate") == text for entry in entries.resource_templates):
-                return Place(server, text)
-        return self.resource(text)
+            return [place]
+        found = [
+            Place(server, text)
+            for server, entries in self.listings.items()
+            if any(entry.get("uriTemplate") == text for entry in entries.resource_templates)
+        ]
+        return found or self.resource(text)
 
     def explicit(self, uri: str) -> Place | None:
         """The place that a `pegboard://` address names."""
@@ -116,7 +123,8 @@ class Addresses:
         holders: dict[str, list[str]] = {}
         for server, listing in self.listings.items():
             for entry in listing.resources:
-                holders.setdefault(str(entry.get("uri")), []).append(server)
+                found = holders.setdefault(str(entry.get("uri")), [])
+                found += [] if server in found else [server]
         return holders
 
     @cached_property
@@ -134,8 +142,10 @@ class Addresses:
             for entry in getattr(listing, kind)
         )
 
-    def _matching(self, uri: str) -> list[str]:
-        return [server for server, parsed in self._parsed if parsed.match(uri) is not None]
+    def _matching(self, uri: str) -> list[Place]:
+        """The servers with a template that a URI fits, each once."""
+        fitting = (Place(s, uri) for s, parsed in self._parsed if parsed.match(uri) is not None)
+        return list(dict.fromkeys(fitting))
 
     @cached_property
     def _parsed(self) -> list[tuple[str, UriTemplate]]:
