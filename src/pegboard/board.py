@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pegboard.embed.finder import Finder
     from pegboard.faces.face import Asked, View
     from pegboard.ports import Embedder, Handler, Layer, Source
+    from pegboard.server.auth import Auth
     from pegboard.wiring import Parts
 
 
@@ -351,17 +352,19 @@ class Pegboard:
 
         await serve_stdio(self)
 
-    def asgi(self, host: str = "127.0.0.1", **page: Any) -> Starlette:
+    def asgi(self, host: str = "127.0.0.1", *, auth: Auth | None = None, **page: Any) -> Starlette:
         """An ASGI application with `/mcp`, `/mcp/<face>` and the page at `/`.
 
         Args:
             host: The address that it will listen on; requests that name another are refused.
+            auth: How callers of `/mcp` are asked who they are; the page has `identify`.
             page: Fields of `pegboard.web.Panel` that differ from the usual, such as `identify`.
         """
         from pegboard.server.serve import http_app
         from pegboard.web import page_routes, panel_of
 
-        return http_app(self, *page_routes(panel_of(self, self.parts, **page)), host=host)
+        routes = page_routes(panel_of(self, self.parts, **page))
+        return http_app(self, *routes, host=host, auth=auth)
 
     @classmethod
     def from_catalog(cls, path: str | Path, **options: Any) -> Pegboard:

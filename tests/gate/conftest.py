@@ -9,7 +9,7 @@ from tests.gate.world import World, keys
 
 SETTINGS = (
     'face = "proxy"\n'
-    + keys("ann", "bob", "carol", "scraper")
+    + keys("ann", "bob", "carol", "dave", "scraper")
     + """
 [http]
 operators = ["ann"]

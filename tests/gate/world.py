@@ -26,11 +26,14 @@ WAIT = 15.0
 def keys(*principals: str) -> str:
     """Keys of these principals: `ann` has `key-of-ann`."""
     entries = [
-        f'[[auth.keys]]\nprincipal = "{who}"\n'
-        f'sha256 = "{hashlib.sha256(f"key-of-{who}".encode()).hexdigest()}"\n'
+        f'[[auth.keys]]\nprincipal = "{who}"\nsha256 = "{hashed(f"key-of-{who}")}"\n'
         for who in principals
     ]
     return '[auth]\nkind = "keys"\n' + "".join(entries)
+
+
+def hashed(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
 
 
 def eventually(holds: Callable[[], object]) -> None:
@@ -113,15 +116,21 @@ class Stream:
 
     def until(self, wanted: str) -> str:
         """Read on to the line that has these words."""
+        deadline = time.monotonic() + WAIT
         for line in self._source:
             self.lines.append(line)
             if wanted in line:
                 return line
+            assert time.monotonic() < deadline, f"no {wanted} yet: {self.lines}"
         raise AssertionError(f"the stream ended without {wanted}: {self.lines}")
 
     def rest(self) -> list[str]:
         """Read on to the end."""
-        rest = list(self._source)
+        rest: list[str] = []
+        deadline = time.monotonic() + WAIT
+        for line in self._source:
+            rest.append(line)
+            assert time.monotonic() < deadline, f"it does not end: {rest}"
         self.lines += rest
         return rest
 

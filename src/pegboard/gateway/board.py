@@ -32,6 +32,8 @@ from pegboard.upstream.discovery import Progress
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from pegboard.server.auth import Auth
+
 logger = logging.getLogger(__name__)
 
 
@@ -152,10 +154,12 @@ class GatewayBoard(Pegboard):
 
         await Serving(self._opening).on_stdio()
 
-    def asgi(self, host: str = "127.0.0.1", **page: Any) -> Starlette:
+    def asgi(self, host: str = "127.0.0.1", *, auth: Auth | None = None, **page: Any) -> Starlette:
         from pegboard.gateway.http import gateway_app
 
-        return gateway_app(self._make_gateway(), host, **page)
+        # The application's own gateway lists servers: another one would have figures of its own.
+        self.gateway, self._is_running = self._make_gateway(), True
+        return gateway_app(self.gateway, host, auth=auth, **page)
 
 
 def _in_thread(work: Callable[[], Awaitable[None]]) -> None:

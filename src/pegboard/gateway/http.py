@@ -33,7 +33,12 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def gateway_app(
-    gateway: Gateway, host: str, *, environ: Mapping[str, str] = os.environ, **page: Any
+    gateway: Gateway,
+    host: str,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    auth: Auth | None = None,
+    **page: Any,
 ) -> Starlette:
     """The application of a gateway that runs for as long as the application does.
 
@@ -41,13 +46,14 @@ def gateway_app(
         gateway: Not running yet.
         host: The address that the application will listen on.
         environ: Where `PEGBOARD_UNAUTHENTICATED` may be.
+        auth: How callers are asked who they are, in place of what is configured.
         page: Fields of `pegboard.web.Panel` that differ from the usual.
 
     Raises:
         ConfigError: Other machines could reach it and nobody would be asked who they are.
     """
     allowed = gateway.configuration.settings.http
-    auth = _current_auth(gateway)
+    auth = auth or _current_auth(gateway)
     refuse_exposure(host, auth, environ, allowed=allowed.unauthenticated)
     guard = Guard.bound_to(host, hosts=allowed.allowed_hosts, origins=allowed.allowed_origins)
 

@@ -138,9 +138,11 @@ async def serve_stdio(board: Pegboard) -> None:
     await serve_on_stdio(build_server(board))
 
 
-def http_app(board: Pegboard, *routes: BaseRoute, host: str = "127.0.0.1") -> Starlette:
+def http_app(
+    board: Pegboard, *routes: BaseRoute, host: str = "127.0.0.1", auth: Auth | None = None
+) -> Starlette:
     """An ASGI application with `/mcp`, `/mcp/<face>` and further routes."""
-    return asgi_app(build_server(board), Guard.bound_to(host), *routes)
+    return asgi_app(build_server(board), Guard.bound_to(host), *routes, auth=auth)
 
 
 def asgi_app(

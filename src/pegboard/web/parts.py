@@ -85,7 +85,8 @@ class Parts:
             if viewer is None:
                 return
             self._viewer = viewer
-            state = (viewer, self._panel.live.changes, tuple(self._panel.servers()))
+            panel = self._panel
+            state = (viewer, panel.gate(), panel.live.changes, tuple(panel.servers()))
             if state != seen:
                 seen = state
                 parts = await self.render(names)
