@@ -363,6 +363,7 @@ class Pegboard:
         from pegboard.server.serve import http_app
         from pegboard.web import page_routes, panel_of
 
+        page = {"observer": self.parts.observer, **page}
         routes = page_routes(panel_of(self, self.parts, **page))
         return http_app(self, *routes, host=host, auth=auth)
 

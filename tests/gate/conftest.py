@@ -9,7 +9,7 @@ from tests.gate.world import World, keys
 
 SETTINGS = (
     'face = "proxy"\n'
-    + keys("ann", "bob", "carol", "dave", "scraper")
+    + keys("ann", "bob", "carol", "dave", "eve", "hasty", "talkative", "scraper")
     + """
 [http]
 operators = ["ann"]
@@ -17,6 +17,17 @@ operators = ["ann"]
 audit = "audit.jsonl"
 metrics = "protected"
 metrics_readers = ["scraper"]
+[trust]
+lock = "pegboard.lock"
+[[limits]]
+principals = ["hasty"]
+calls = 3
+per = 3600
+[[limits]]
+principals = ["talkative"]
+calls = 100
+requests = 4
+per = 3600
 [calls]
 breaker_failures = 2
 breaker_cooldown = 600.0
@@ -28,7 +39,7 @@ principals = ["ann"]
 principals = ["bob"]
 tools = ["wiki.look", "wiki_look", "jobs.look", "jobs.start"]
 [[permissions.rules]]
-principals = ["carol"]
+principals = ["carol", "eve", "hasty", "talkative"]
 servers = ["jobs", "vault", "forger"]
 """
 )

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx2
 import pytest
 from tests.gate.world import Person, World
 
+AUDITED = '[observe]\naudit = "audit.jsonl"\n'
+
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """What `pegboard ui` printed, of a configuration with one server."""
-    world = World(tmp_path_factory.mktemp("ui"), "", {"wiki": {"tools": ["look"]}})
+    world = World(tmp_path_factory.mktemp("ui"), AUDITED, {"wiki": {"tools": ["look"]}})
     world.write()
     command = [sys.executable, "-m", "pegboard", "ui", "--config", str(world.config)]
     started = subprocess.Popen(
@@ -24,7 +29,8 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     )  # fmt: skip
     try:
         assert started.stdout is not None
-        yield json.loads("".join(iter(started.stdout.readline, "}\n")) + "}")
+        printed = json.loads("".join(iter(started.stdout.readline, "}\n")) + "}")
+        yield {**printed, "audit": str(world.folder / "audit.jsonl")}
     finally:
         started.terminate()
         started.communicate(timeout=10)
@@ -50,6 +56,17 @@ def test_the_owner_calls_tools_with_the_token(said: dict[str, str]) -> None:
     with owner.client:
         assert owner.text("wiki_look") == "wiki did look"
         assert "wiki.look" in owner.get("/ui/calls").text
+
+
+def test_what_the_owner_decides_names_the_user_of_the_system(said: dict[str, str]) -> None:
+    owner = Person(address(said), said["token"])
+    with owner.client:
+        owner.switch("wiki.look", on=False)
+        owner.switch("wiki.look", on=True)
+    lines = [json.loads(line) for line in Path(said["audit"]).read_text().splitlines()]
+    decided = [line for line in lines if line["operation"] == "tool.disable"]
+    user = pwd.getpwuid(os.getuid()).pw_name
+    assert [(line["principal"], line["outcome"]) for line in decided] == [(user, "ok")]
 
 
 @pytest.mark.parametrize("path", ["/", "/ui/tools", "/ui/live?parts=calls", "/metrics", "/ready"])

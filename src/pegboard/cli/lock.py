@@ -12,6 +12,7 @@ import typer
 
 from pegboard.cli.boards import JsonOption
 from pegboard.cli.output import EXIT_FAILED, out, plain, print_json
+from pegboard.cli.recording import recorded
 from pegboard.core.cleaning import flags_of
 from pegboard.core.json import JsonObject
 from pegboard.core.lock import Locked, ServerLock
@@ -56,7 +57,9 @@ def approve(config: ConfigArgument, names: Names = None, as_json: JsonOption = F
     def change(lock: ServerLock, tools: Sequence[str]) -> ServerLock:
         return lock.approve(tools, now)
 
-    _report("approved", anyio.run(_decide, config, names or [], change), as_json)
+    with recorded(config, "lock.approve") as tools:
+        tools += anyio.run(_decide, config, names or [], change)
+    _report("approved", tools, as_json)
 
 
 @app.command()
@@ -66,7 +69,9 @@ def revoke(
     as_json: JsonOption = False,
 ) -> None:
     """Hold tools back from now on, whatever their servers list."""
-    _report("revoked", anyio.run(_decide, config, names, ServerLock.revoke), as_json)
+    with recorded(config, "lock.revoke") as tools:
+        tools += anyio.run(_decide, config, names, ServerLock.revoke)
+    _report("revoked", tools, as_json)
 
 
 class _Opened:

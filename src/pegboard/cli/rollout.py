@@ -13,6 +13,7 @@ from rich.table import Table
 
 from pegboard.cli.boards import JsonOption
 from pegboard.cli.output import out, print_json
+from pegboard.cli.recording import recorded
 from pegboard.core.json import JsonObject
 from pegboard.core.rollout import ARMS, Comparison, Rollout
 from pegboard.errors import ConfigError
@@ -42,7 +43,8 @@ def start(
     if by not in ("principal", "client"):
         raise typer.BadParameter("--by is principal or client")
     rollout = Rollout(face=face, percent=percent, by=by, name=secrets.token_hex(4))
-    begun = _with_store(config, lambda store: rollouts.start(store, rollout))
+    with recorded(config, "rollout.start", face=face, percent=percent, by=by):
+        begun = _with_store(config, lambda store: rollouts.start(store, rollout))
     if as_json:
         print_json(begun.to_json())
     else:
@@ -52,7 +54,8 @@ def start(
 @app.command()
 def stop(config: ConfigArgument, as_json: JsonOption = False) -> None:
     """Give everybody the configured face again, at once."""
-    _with_store(config, rollouts.stop)
+    with recorded(config, "rollout.stop"):
+        _with_store(config, rollouts.stop)
     if as_json:
         print_json({"stopped": True})
     else:

@@ -16,6 +16,7 @@ import typer
 
 from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board
 from pegboard.cli.output import out, print_json
+from pegboard.cli.recording import os_user
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +83,9 @@ def holder_of(owner: Auth) -> Identify:
     """Whoever has the token operates the page; nobody else sees it."""
     from pegboard.web.panel import Viewer
 
+    user = os_user()
+
     async def identify(given: str | None) -> Viewer | None:
-        return Viewer(is_operator=True) if await owner.identify(given) else None
+        return Viewer(is_operator=True, name=user) if await owner.identify(given) else None
 
     return identify

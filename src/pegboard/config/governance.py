@@ -105,7 +105,9 @@ class LimitEntry:
     groups: tuple[str, ...] = ()
     """Globs over groups."""
     calls: Annotated[float, Gt(0)] | None = None
-    """Calls in `per` seconds, over all replicas."""
+    """Tool calls, reads, prompts, completions and tasks in `per` seconds, over all replicas."""
+    requests: Annotated[float, Gt(0)] | None = None
+    """Requests of any kind in `per` seconds, lists and searches too; unset: ten times `calls`."""
     per: Seconds = 60.0
     """The seconds in which `calls` may be made."""
     burst: Count | None = None

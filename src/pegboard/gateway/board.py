@@ -24,6 +24,7 @@ from pegboard.errors import StoreError, ToolNotFound
 from pegboard.faces.face import Asked, View
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.governing import close_store, store_of
+from pegboard.gateway.observing import Observing, audit_of
 from pegboard.gateway.opening import Opening
 from pegboard.gateway.sources import call_alone
 from pegboard.gateway.trust import trust_of
@@ -63,9 +64,15 @@ class GatewayBoard(Pegboard):
         opening = Opening.of(path, **settings)
         return cls(opening, opening.read(), progress)
 
-    def _make_gateway(self) -> Gateway:
+    def _make_gateway(self, observing: Observing | None = None) -> Gateway:
         folder = self._opening.folder(self.configuration)
-        return Gateway(self.configuration, folder=folder, board=self, progress=self._progress)
+        return Gateway(
+            self.configuration,
+            folder=folder,
+            board=self,
+            progress=self._progress,
+            observing=observing,
+        )
 
     # Running -----------------------------------------------------------------------------------
 
@@ -158,7 +165,9 @@ class GatewayBoard(Pegboard):
         from pegboard.gateway.http import gateway_app
 
         # The application's own gateway lists servers: another one would have figures of its own.
-        self.gateway, self._is_running = self._make_gateway(), True
+        # What is done through it is recorded, as by `pegboard serve`.
+        audit = audit_of(self.configuration.settings, self._opening.path.parent)
+        self.gateway, self._is_running = self._make_gateway(audit), True
         return gateway_app(self.gateway, host, auth=auth, **page)
 
 

@@ -27,6 +27,7 @@ from pegboard.config.settings import Settings
 from pegboard.core.calls import Caller
 from pegboard.core.gate import Gate
 from pegboard.core.options import Options
+from pegboard.dispatch.rate import Limits, rate
 from pegboard.faces.face import Asked, View
 from pegboard.gateway.abouts import missing_notes
 from pegboard.gateway.decisions import Decisions
@@ -118,6 +119,7 @@ class Gateway:
             arrived=self._arrive,
         )
         self.work = Work()
+        self.limits: Limits | None = None
         self._can_count = False
         self._first_look = first_look
         self._deadline = 0.0
@@ -212,8 +214,9 @@ class Gateway:
 
     def _compose(self) -> None:
         """Put the layers together; tokens are counted where figures of them are kept."""
-        limits = limits_of(self.configuration.settings, self.store)
-        layers = (*self.observing.layers, self.board.guard, *limits)
+        self.limits = limits_of(self.configuration.settings, self.store)
+        limited = () if self.limits is None else (rate(self.limits),)
+        layers = (*self.observing.layers, self.board.guard, *limited)
         count = count_tokens if self._wants_tokens and self._can_count else None
         self.board.parts = replace(self.board.parts, layers=layers, count=count)
 

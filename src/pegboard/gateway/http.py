@@ -16,10 +16,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pegboard.config.settings import Settings
+from pegboard.core.events import SignInFailed
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.governing import CurrentKeys, auth_of
 from pegboard.gateway.page import gateway_panel, known_to
 from pegboard.gateway.server import build_server
+from pegboard.ports import tell
 from pegboard.server.auth import Auth, is_loopback, refuse_exposure
 from pegboard.server.guard import Guard
 from pegboard.server.serve import asgi_app
@@ -69,7 +71,11 @@ def gateway_app(
             state["in_flight"] = len(gateway.work)
         return JSONResponse(state, status_code=200 if gateway.is_ready else 503)
 
+    def refused(event: SignInFailed) -> None:
+        tell(gateway.board.parts.observer, event)
+
     if auth is not None:
+        auth = replace(auth, refused=refused)
         page = {"identify": known_to(auth, allowed), **page}
     panel = gateway_panel(gateway, **page)
     routes = [*page_routes(panel), Route("/health", health), Route("/ready", ready)]

@@ -31,6 +31,7 @@ def gateway_panel(gateway: Gateway, **further: Any) -> Panel:
         "view": gateway.view,
         "switch": gateway.switch,
         "servers": servers,
+        "observer": gateway.board.parts.observer,
         "sections": tuple(sections),
     }
     return panel_of(gateway.board, gateway.board.parts, **{**own, **further})

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,12 +21,18 @@ from mcp.server.subscriptions import (
 )
 from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
+from pegboard.core.blobs import URIS, handle_in
 from pegboard.core.calls import LOCAL, Caller
-from pegboard.errors import Busy, PegboardError
+from pegboard.core.events import RequestAnswered
+from pegboard.core.json import Json
+from pegboard.errors import Busy, ConfigError, PegboardError
+from pegboard.faces.face import RESERVED
 from pegboard.gateway.gateway import Gateway
+from pegboard.ports import tell
 from pegboard.server import sdk
 from pegboard.server.changes import ListChanges
 from pegboard.server.middleware import PegboardMiddleware
+from pegboard.server.replies import failure
 from pegboard.server.serve import install, kept_results, make_server
 from pegboard.upstream.fronts import front_of
 from pegboard.upstream.passthrough import MOST_SUBSCRIPTIONS, Subscriber
@@ -36,6 +43,9 @@ _GOODBYE = 2.0
 """Seconds for telling a server that nobody watches a resource any more."""
 _REMOVED = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
 """Methods that 2026-07-28 no longer has."""
+_ACCOUNTED_ELSEWHERE = frozenset({"ping", "tools/call", "subscriptions/listen"})
+"""What is counted and recorded by dispatch, when a stream begins, or not at all."""
+_LONGEST_TARGET = 500
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 
 
@@ -84,19 +94,71 @@ class GatewayMiddleware(PegboardMiddleware):
         return caller if alone else replace(caller, anonymous=True)
 
     async def __call__(self, ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
-        through = self.gateway.passthrough
-        if not sdk.is_open(ctx):
+        if ctx.request_id is None or not sdk.is_open(ctx):
+            if ctx.method == _ROOTS_CHANGED and sdk.is_open(ctx):
+                through, params = self.gateway.passthrough, ctx.params or {}
+                await through.notify(ctx.method, params, caller=self.caller(ctx), request=ctx)
             return await super().__call__(ctx, call_next)
-        if ctx.request_id is None and ctx.method == _ROOTS_CHANGED:
-            params = ctx.params or {}
-            await through.notify(ctx.method, params, caller=self.caller(ctx), request=ctx)
-        elif ctx.request_id is not None and not self.is_ours(ctx) and through.handles(ctx.method):
-            if ctx.method in _REMOVED and sdk.era_of(ctx) == "modern":
-                return await call_next(ctx)  # which has no such method
-            return await self._passed(ctx)
-        return await super().__call__(ctx, call_next)
+        if ctx.method in _ACCOUNTED_ELSEWHERE:
+            return await super().__call__(ctx, call_next)
+        async with self.accounted(ctx):
+            return await self._answer(ctx, call_next)
+
+    async def _answer(self, ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
+        if self.is_ours(ctx) or not self.gateway.passthrough.handles(ctx.method):
+            return await super().__call__(ctx, call_next)
+        if ctx.method in _REMOVED and sdk.era_of(ctx) == "modern":
+            return await call_next(ctx)  # which has no such method
+        return await self._passed(ctx)
+
+    @asynccontextmanager
+    async def accounted(self, ctx: sdk.Context) -> AsyncGenerator[None]:
+        """Count a request against its caller's limit, and tell of how it ended."""
+        at, began = time.time(), time.perf_counter()
+        outcome, error = "cancelled", None
+        try:
+            caller = self.caller(ctx)
+        except ConfigError as exc:  # a face that does not exist was asked for
+            raise sdk.invalid_params(exc.message, exc.details or None) from exc
+        try:
+            await self._admit(caller)
+            yield
+            outcome = "ok"
+        except Exception as exc:
+            outcome, error = "failed", sdk.error_name(exc)
+            raise
+        finally:
+            event = RequestAnswered(
+                at=at,
+                method=ctx.method,
+                duration=time.perf_counter() - began,
+                outcome=outcome,
+                target=_target(ctx.params or {}),
+                principal=caller.principal,
+                client=caller.client,
+                session=caller.session,
+                error=error,
+            )
+            tell(self.gateway.board.parts.observer, event)
+
+    async def _admit(self, caller: Caller) -> None:
+        if self.gateway.limits is None:
+            return
+        try:
+            await self.gateway.limits.request(caller)
+        except PegboardError as exc:
+            raise sdk.failed(exc) from exc
 
     async def answered(self, ctx: sdk.Context) -> HandlerResult:
+        limits, name = self.gateway.limits, str((ctx.params or {}).get("name"))
+        if limits is not None and ctx.method == "tools/call" and name in RESERVED:
+            # Direct calls are counted by dispatch; what a meta-tool does may not get there.
+            try:
+                await limits.request(self.caller(ctx))
+            except Busy as exc:
+                return sdk.stamped(self.server, ctx, failure(exc).wire)
+            except ConfigError as exc:
+                raise sdk.invalid_params(exc.message, exc.details or None) from exc
         self._begin()
         try:
             return await super().answered(ctx)
@@ -114,16 +176,33 @@ class GatewayMiddleware(PegboardMiddleware):
         if caller.era == "legacy":
             self.changes.listen(sdk.connection_of(ctx))
         self._begin()
+        limits = self.gateway.limits
+        is_call = limits is not None and not ctx.method.endswith("/list")
         try:
-            with sdk.relayed_errors():
-                result = await self.gateway.passthrough.request(
-                    ctx.method, ctx.params or {}, caller=caller, request=ctx
-                )
+            async with limits.call(caller) if limits and is_call else nullcontext():
+                with sdk.relayed_errors():
+                    result = await self.gateway.passthrough.request(
+                        ctx.method, ctx.params or {}, caller=caller, request=ctx
+                    )
         except PegboardError as exc:
             raise sdk.failed(exc) from exc
         finally:
             self.gateway.work.end()
         return sdk.stamped(self.server, ctx, result)
+
+
+def _target(params: Mapping[str, Json]) -> str | None:
+    """What a request is about, for the record; the handle of a kept result is a secret."""
+    if handle_in(params.get("uri")) is not None:
+        return URIS
+    ref = params.get("ref")
+    about: Mapping[str, Json] = ref if isinstance(ref, dict) else params
+    for key in ("uri", "name", "taskId", "names", "level"):
+        if about.get(key):
+            return str(about[key])[:_LONGEST_TARGET]
+    wanted = params.get("notifications")
+    uris = wanted.get("resourceSubscriptions") if isinstance(wanted, dict) else None
+    return str(uris)[:_LONGEST_TARGET] if uris else None
 
 
 class _Listen:
@@ -139,13 +218,25 @@ class _Listen:
     async def __call__(
         self, ctx: sdk.Context, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
-        caller = self.middleware.caller(ctx)
+        async with self.middleware.accounted(ctx):  # when it begins: it may last for days
+            caller = self.middleware.caller(ctx)
+            await self._count_call(caller)
         uris = [str(uri) for uri in params.notifications.resource_subscriptions or ()]
         stream = _Stream(self._changes.bus)
         with self._counted(caller.principal, uris):
             front = front_of(caller, ctx, ctx.params or {})
             async with self._subscribed(Subscriber(front, stream, stream.updated), uris):
                 return await ListenHandler(stream)(ctx, params)
+
+    async def _count_call(self, caller: Caller) -> None:
+        """Count the stream as one call, which is over at once."""
+        if self._gateway.limits is None:
+            return
+        try:
+            async with self._gateway.limits.call(caller):
+                return
+        except Busy as exc:
+            raise sdk.failed(exc) from exc
 
     @contextmanager
     def _counted(self, principal: str, uris: list[str]) -> Generator[None]:

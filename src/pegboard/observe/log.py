@@ -20,6 +20,7 @@ from pegboard.core.events import (
     DescribeAnswered,
     Event,
     ListAnswered,
+    RequestAnswered,
     SearchAnswered,
     StoreStateChanged,
     UpstreamStateChanged,
@@ -110,6 +111,8 @@ def _level(event: Event) -> int:
         case UpstreamStateChanged(state="failed") | StoreStateChanged(available=False):
             return logging.WARNING
         case CallFinished(outcome="ok") | ListAnswered() | SearchAnswered() | DescribeAnswered():
+            return _WELL
+        case RequestAnswered():
             return _WELL
         case _:
             return logging.INFO

@@ -30,6 +30,7 @@ from mcp.server.auth.routes import build_resource_metadata_url, create_protected
 from pydantic import AnyHttpUrl
 
 from pegboard.core.calls import LOCAL
+from pegboard.core.events import SignInFailed
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import ConfigError
 
@@ -222,6 +223,8 @@ class Auth:
     """The public address of the endpoint, where tokens come from an authorization server."""
     scopes: tuple[str, ...] = field(default=())
     """What clients are told to ask for."""
+    refused: Callable[[SignInFailed], None] = lambda event: None
+    """Told when somebody comes with a token that is not good enough."""
 
     def protect(self, app: Starlette, path: str = "/mcp") -> None:
         """Have an application of the SDK let through authenticated requests only."""
@@ -259,7 +262,32 @@ class Auth:
     def required(self, endpoint: Any) -> Any:
         """An ASGI endpoint that only authenticated requests reach."""
         metadata = build_resource_metadata_url(AnyHttpUrl(self.resource)) if self.resource else None
-        return RequireAuthMiddleware(endpoint, list(self.required_scopes), metadata)
+        guarded = RequireAuthMiddleware(endpoint, list(self.required_scopes), metadata)
+        return _Refusals(guarded, self)
+
+
+class _Refusals:
+    """An endpoint that tells of tokens which are refused; one without any is no attempt."""
+
+    def __init__(self, app: ASGIApp, auth: Auth) -> None:
+        self._app = app
+        self._auth = auth
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if error := self._error(scope):
+            client = scope.get("client")
+            address = client[0] if client else None
+            event = SignInFailed(at=time.time(), path=scope["path"], error=error, address=address)
+            self._auth.refused(event)
+        await self._app(scope, receive, send)
+
+    def _error(self, scope: Scope) -> str | None:
+        known = getattr(scope.get("user"), "access_token", None)
+        if known is None:
+            names = [name.lower() for name, _ in scope["headers"]]
+            return "unknown_token" if b"authorization" in names else None
+        has_all = set(self._auth.required_scopes) <= set(known.scopes)
+        return None if has_all else "insufficient_scope"
 
 
 class OwnerToken:

@@ -13,6 +13,7 @@ from pegboard.core.tools import Catalog
 from pegboard.faces.face import View
 from pegboard.observe.in_flight import InFlight
 from pegboard.observe.live import Live
+from pegboard.ports import Observer
 from pegboard.web.costs import Costs
 from pegboard.web.markup import Html
 
@@ -23,6 +24,13 @@ class Viewer:
 
     caller: Caller = LOCAL
     is_operator: bool = False
+    name: str | None = None
+    """Who it is, where the principal does not say: the user of this machine."""
+
+    @property
+    def actor(self) -> str:
+        """Whom the record names for what they do."""
+        return self.name or self.caller.principal
 
 
 Identify: TypeAlias = Callable[[str | None], Awaitable[Viewer | None]]
@@ -92,6 +100,8 @@ class Panel:
     """The permissions in force now."""
     servers: Callable[[], Sequence[ServerLine]] = no_servers
     identify: Identify = anybody
+    observer: Observer | None = None
+    """Told of what operators do, and of sign-ins that failed."""
     sections: tuple[Section, ...] = ()
     costs: Costs = field(default_factory=Costs)
 
