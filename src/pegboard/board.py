@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pegboard.embed.finder import Finder
     from pegboard.faces.face import Asked, View
     from pegboard.ports import Embedder, Handler, Layer, Source
+    from pegboard.server.auth import Auth
     from pegboard.server.operations import Operations
     from pegboard.wiring import Parts
 
@@ -376,7 +377,12 @@ class Pegboard:
         await serve_stdio(self)
 
     def asgi(
-        self, host: str = "127.0.0.1", *, environ: Mapping[str, str] | None = None, **page: Any
+        self,
+        host: str = "127.0.0.1",
+        *,
+        environ: Mapping[str, str] | None = None,
+        auth: Auth | None = None,
+        **page: Any,
     ) -> Starlette:
         """An ASGI application with `/mcp`, `/mcp/<face>`, the page at `/`, and what operators need.
 
@@ -386,6 +392,7 @@ class Pegboard:
             host: The address that it will listen on; requests that name another are refused.
             environ: Where `PEGBOARD_FACE` and `ALWAYS_AVAILABLE_TOOLS` are, if not in that of the
                 process.
+            auth: How callers of `/mcp` sign in; the page has `identify`.
             page: Fields of `pegboard.web.Panel` that differ from the usual, such as `identify`.
         """
         from pegboard.server.operations import Operations
@@ -395,10 +402,11 @@ class Pegboard:
         from pegboard.web.rollout import rollout_section
 
         operations = Operations.of(self)
-        page = {"sections": (rollout_section(decision_store(self.parts.store)),), **page}
+        sections = (rollout_section(decision_store(self.parts.store)),)
+        page = {"sections": sections, "observer": self.parts.observer, **page}
         routes = [*page_routes(panel_of(self, self.parts, **page)), *operations.routes()]
         around = os.environ if environ is None else environ
-        return http_app(self, *routes, host=host, environ=around)
+        return http_app(self, *routes, host=host, environ=around, auth=auth)
 
     @classmethod
     def from_catalog(cls, path: str | Path, **options: Any) -> Pegboard:

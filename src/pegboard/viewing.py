@@ -9,7 +9,7 @@ from anyio import to_thread
 
 from pegboard.core.calls import Caller
 from pegboard.core.options import Options
-from pegboard.core.policy import Policy
+from pegboard.core.policy import EVERYTHING, Policy
 from pegboard.core.registry import Registry
 from pegboard.core.tools import Catalog
 from pegboard.faces.face import Asked, View
@@ -35,9 +35,10 @@ async def view_of(
     board: Viewed, registry: Registry, finding: Finding, caller: Caller, asked: Asked
 ) -> View:
     """What the caller may see and do on one request."""
-    notes = await _load(registry, board.policy, caller, asked)
+    policy = EVERYTHING if asked.get("everything") else board.policy
+    notes = await _load(registry, policy, caller, asked)
     options, parts, dispatch = board.options, board.parts, board.dispatch
-    seen = board.policy.visible(registry.snapshot(), caller)
+    seen = policy.visible(registry.snapshot(), caller)
     constant = registry.without_loaded()
     return View(
         catalog=seen,
@@ -49,7 +50,7 @@ async def view_of(
         read_resource=resource_reader(options, parts),
         session=asked.get("session"),
         caller=caller,
-        constant=None if constant is None else board.policy.visible(constant, caller),
+        constant=None if constant is None else policy.visible(constant, caller),
         is_complete=not registry.unloaded,
         observer=parts.observer,
         count=parts.count,

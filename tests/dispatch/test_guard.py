@@ -81,8 +81,8 @@ async def test_the_first_rule_that_applies_decides() -> None:
     ]
     limits = Limits(store=MemoryStore(), rules=rules)
     staff = frozenset({"staff"})
-    assert limits.of(Caller("bot-7", groups=staff)) == RateLimit(calls=1)
-    assert limits.of(Caller("ann", groups=staff)) == RateLimit(calls=2)
+    assert limits.of(Caller("bot-7", groups=staff)) is rules[0]
+    assert limits.of(Caller("ann", groups=staff)) is rules[1]
     assert limits.of(Caller("bob")) is None
 
 

@@ -96,7 +96,8 @@ async def test_health_and_readiness_are_told(tmp_path: Path) -> None:
         ({"Host": "evil.example"}, 421),
         ({"Origin": "https://evil.example"}, 403),
         ({"Origin": "null"}, 403),
-        ({"Origin": "http://localhost:3000"}, 200),
+        ({"Origin": "http://localhost:3000"}, 403),
+        ({"Origin": "http://127.0.0.1:1"}, 403),
     ],
 )
 async def test_a_page_of_a_stranger_is_not_answered(

@@ -77,6 +77,7 @@ READ_ELSEWHERE = {
     "http.header_timeout": "tests/robustness/test_sessions_and_connections.py",
     "http.body_timeout": "tests/robustness/test_sessions_and_connections.py",
     "http.write_timeout": "tests/robustness/test_sessions_and_connections.py",
+    "observe.metrics_readers": "tests/gate/test_dashboard.py",
     "observe.log": "test_the_log_is_json_where_it_is_asked_for",
 }
 

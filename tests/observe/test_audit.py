@@ -48,9 +48,9 @@ async def test_each_call_is_one_line_with_who_what_when_and_how_it_ended(tmp_pat
     assert written[0]["arguments"] == written[1]["arguments"] != written[2]["arguments"]
     assert written[3]["error"] == "not_permitted"
     assert written[0] | {"arguments": ""} == {
-        "time": "1970-01-01T00:00:00.000+00:00", "call": "1", "principal": "ann",
-        "client": "cursor", "tool": "pay", "risk": "destructive", "arguments": "",
-        "outcome": "ok", "ms": 0.0,
+        "time": "1970-01-01T00:00:00.000+00:00", "operation": "tools/call", "call": "1",
+        "principal": "ann", "client": "cursor", "tool": "pay", "risk": "destructive",
+        "arguments": "", "outcome": "ok", "ms": 0.0,
     }  # fmt: skip
     assert "bob" not in (tmp_path / "audit.jsonl").read_text()
 

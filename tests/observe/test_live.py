@@ -131,3 +131,18 @@ def test_percentiles_rise_and_never_exceed_the_longest(durations: list[float]) -
         histogram.add(seconds)
     p50, p95, p99 = (histogram.percentile(p) for p in (50, 95, 99))
     assert 0 <= p50 <= p95 <= p99 <= max(durations)
+
+
+def test_each_principal_has_figures_of_their_own_in_bounded_memory() -> None:
+    live = Live()
+    for number in range(300):
+        live.record(finished(tool=f"t{number}", principal="bob"))
+        live.record(finished(tool="other", principal=f"p{number}"))
+    bob = live.snapshot_of("bob")
+    assert bob["calls"]["calls"] == 300
+    assert "other" not in bob["tools"]
+    assert bob["tools"][OTHERS]["calls"] == 250
+    assert live.snapshot()["calls"]["calls"] == 600
+    assert live.snapshot_of("p0")["calls"]["calls"] == 0, "who was silent longest made room"
+    assert [c.principal for c in live.recent_of("p299")] == ["p299"]
+    assert live.recent_of("nobody") == live.recent_of("local") == []

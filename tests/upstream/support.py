@@ -21,6 +21,7 @@ from tests.upstream.servers.everything import Everything, make_server, serve
 from pegboard.core.calls import Call, Caller
 from pegboard.core.tools import Tool, constant
 from pegboard.errors import PegboardError
+from pegboard.store.memory import MemoryStore
 from pegboard.upstream.eras import era_of
 from pegboard.upstream.fronts import Front
 from pegboard.upstream.passthrough import Passthrough
@@ -75,7 +76,7 @@ class Gateway:
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
-        self.relay = Relay(pool)
+        self.relay = Relay(pool, MemoryStore())
         self.passthrough = Passthrough(self.relay)
         pool.listen(self.passthrough.on_event)
         self.server: Server[Any] = Server("gateway", version="1", on_list_tools=_no_tools)

@@ -123,19 +123,24 @@ def test_a_resource_keeps_its_uri_unless_two_servers_list_it() -> None:
     found = Addresses([listing("a", "mem://1", "mem://2"), listing("b", "mem://2")])
     uris = [resource["uri"] for resource in found.resources]
     assert uris == ["mem://1", "pegboard://a/mem://2", "pegboard://b/mem://2"]
-    assert found.resource("pegboard://b/mem://2") == Place("b", "mem://2")
-    assert found.resource("mem://2") == Place("a", "mem://2")
-    assert found.resource("mem://2", seen_at="b") == Place("b", "mem://2")
+    both = [Place("a", "mem://2"), Place("b", "mem://2")]
+    assert found.resource("pegboard://b/mem://2") == both[1:]
+    assert found.resource("mem://2") == both, "ambiguous"
+    assert found.resource("mem://2", linked={"b"}) == both[1:]
+    assert found.resource("mem://2", linked={"a", "b"}) == both
+    assert found.resource("mem://1", linked={"b"}) == [Place("a", "mem://1")]
 
 
 def test_a_uri_that_is_not_listed_is_found_by_template_then_by_where_it_was_seen() -> None:
     templates = [{"uriTemplate": "db://{table}/{row}"}, {"uriTemplate": "{broken"}, {}]
     found = Addresses([listing("a", resource_templates=templates), listing("b")])
-    assert found.resource("db://users/5") == Place("a", "db://users/5")
-    assert found.resource("x://y", seen_at="b") == Place("b", "x://y")
-    assert found.resource("x://y") is None
-    assert found.template("db://{table}/{row}") == Place("a", "db://{table}/{row}")
+    assert found.resource("db://users/5") == [Place("a", "db://users/5")]
+    assert found.resource("db://users/5", linked={"b"}) == [Place("a", "db://users/5")]
+    assert found.resource("x://y", linked={"b"}) == [Place("b", "x://y")]
+    assert found.resource("x://y", linked={"a", "b"}) == [Place("a", "x://y"), Place("b", "x://y")]
+    assert found.resource("x://y") == []
+    assert found.template("db://{table}/{row}") == [Place("a", "db://{table}/{row}")]
 
 
 def test_the_only_server_with_resources_is_asked_for_what_nobody_lists() -> None:
-    assert Addresses([listing("a")]).resource("x://y") == Place("a", "x://y")
+    assert Addresses([listing("a")]).resource("x://y") == [Place("a", "x://y")]

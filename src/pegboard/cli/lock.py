@@ -7,7 +7,6 @@ whose definition has not been shown or has changed since.
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
 import re
@@ -23,6 +22,7 @@ import typer
 
 from pegboard.cli.boards import JsonOption
 from pegboard.cli.output import EXIT_FAILED, fail, line, out, print_json
+from pegboard.cli.recording import os_user, recorded
 from pegboard.core.cleaning import flags_of, spelled_name
 from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.lock import Action, Decision, Locked, Seen, ServerLock
@@ -162,6 +162,7 @@ class _Opened:
     def __init__(self, config: Path) -> None:
         opening = Opening.of(config)
         configuration = opening.read()
+        self.config = config
         self._settings = configuration.settings
         self._beside = config.parent
         where = digest([str(config.resolve()), self._settings.trust.lock])
@@ -271,28 +272,17 @@ def _carry_out(
     refused: Mapping[str, str],
     as_json: bool,
 ) -> None:
-    by, now = _user(), time.time()
+    by, now = os_user(), time.time()
     decisions = [Decision(action, t.server, t.tool, by, now, t.digest) for t in tools]
-    refusals = {**refused, **anyio.run(lock.decide, decisions)}
-    done = [tool.name for tool in tools if tool.name not in refusals]
+    with recorded(lock.config, f"lock.{action}") as done:
+        refusals = {**refused, **anyio.run(lock.decide, decisions)}
+        done += [tool.name for tool in tools if tool.name not in refusals]
     _report(_DONE[action], done, refusals, as_json)
     if refusals:
         raise typer.Exit(EXIT_FAILED)
 
 
 _DONE: dict[Action, str] = {"approve": "approved", "reject": "rejected", "revoke": "revoked"}
-
-
-def _user() -> str:
-    """The user of this machine who decides; by the system where that can be asked."""
-    try:
-        import pwd
-    except ImportError:
-        return getpass.getuser()
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"uid {os.getuid()}"
 
 
 def _shape(item: _Undecided) -> JsonObject:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from pegboard.cli.boards import JsonOption
 from pegboard.cli.output import line, out, print_json
+from pegboard.cli.recording import recorded
 from pegboard.config.settings import Settings, StoreSettings
 from pegboard.core.json import JsonObject
 from pegboard.core.rollout import ARMS, Comparison, Rollout
@@ -50,7 +51,8 @@ def start(
     if by not in ("principal", "client"):
         raise typer.BadParameter("--by is principal or client")
     rollout = Rollout(face=face, percent=percent, by=by, name=secrets.token_hex(4))
-    begun = _with_store(config, store, lambda shared: rollouts.start(shared, rollout))
+    with recorded(config, "rollout.start", face=face, percent=percent, by=by):
+        begun = _with_store(config, store, lambda shared: rollouts.start(shared, rollout))
     if as_json:
         print_json(begun.to_json())
     else:
@@ -62,7 +64,8 @@ def stop(
     config: ConfigArgument = None, store: StoreArgument = None, as_json: JsonOption = False
 ) -> None:
     """Give everybody the configured face again, at once."""
-    _with_store(config, store, rollouts.stop)
+    with recorded(config, "rollout.stop"):
+        _with_store(config, store, rollouts.stop)
     if as_json:
         print_json({"stopped": True})
     else:

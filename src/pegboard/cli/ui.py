@@ -1,12 +1,12 @@
 """`pegboard ui`: the page of a catalogue or configuration, on this machine, for whoever started it.
 
 A machine may have other users, and they can reach its ports. So the address that is printed holds a
-token made for this run, and without it the page is not shown.
+token made for this run, and without it nothing is answered: neither the page nor `/mcp`, to which
+clients send it as a bearer token.
 """
 
 from __future__ import annotations
 
-import hmac
 import secrets
 import sys
 import webbrowser
@@ -16,6 +16,7 @@ import typer
 
 from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board
 from pegboard.cli.output import out, print_json
+from pegboard.cli.recording import os_user
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from pegboard.board import Pegboard
+    from pegboard.server.auth import Auth
     from pegboard.web.panel import Identify
 
 _HOST = "127.0.0.1"
@@ -38,6 +40,7 @@ def ui(
     as_json: JsonOption = False,
 ) -> None:
     """Look at tools in a browser: search them, see what they cost, watch calls."""
+    from pegboard.server.auth import Auth, OwnerToken
     from pegboard.server.listening import HttpServer, bound
 
     board = open_board(catalog, config)
@@ -46,22 +49,24 @@ def ui(
         listening.listen()  # before the address is known to a browser
         address = f"http://{_HOST}:{listening.getsockname()[1]}"
         opened = f"{address}/ui/enter?token={token}"
-        _say(opened, f"{address}/mcp", as_json=as_json)
+        _say(opened, f"{address}/mcp", token, as_json=as_json)
         if browser:
             webbrowser.open(opened)
-        app = board.asgi(identify=holder_of(token))
+        owner = Auth(verifier=OwnerToken(token))
+        app = board.asgi(auth=owner, identify=holder_of(owner))
         if config is not None:
             _follow_others(app, board, config)
         HttpServer(app).run(sockets=[listening])
 
 
-def _say(page: str, mcp: str, *, as_json: bool) -> None:
+def _say(page: str, mcp: str, token: str, *, as_json: bool) -> None:
     """Both addresses, at once: whoever reads them from a pipe is waiting."""
     if as_json:
-        print_json({"page": page, "mcp": mcp})
+        print_json({"page": page, "mcp": mcp, "token": token})
     else:
         out.print(f"The page:    {page}", soft_wrap=True)
         out.print(f"For clients: {mcp}", soft_wrap=True)
+        out.print(f"with header: Authorization: Bearer {token}", soft_wrap=True)
     sys.stdout.flush()
 
 
@@ -74,12 +79,13 @@ def _follow_others(app: Starlette, board: Pegboard, config: Path) -> None:
     follow(app, board.parts.live, opening.folder(opening.read()), config)
 
 
-def holder_of(token: str) -> Identify:
+def holder_of(owner: Auth) -> Identify:
     """Whoever has the token operates the page; nobody else sees it."""
     from pegboard.web.panel import Viewer
 
+    user = os_user()
+
     async def identify(given: str | None) -> Viewer | None:
-        is_known = given is not None and hmac.compare_digest(given.encode(), token.encode())
-        return Viewer(is_operator=True) if is_known else None
+        return Viewer(is_operator=True, name=user) if await owner.identify(given) else None
 
     return identify

@@ -105,7 +105,9 @@ class LimitEntry:
     groups: tuple[str, ...] = ()
     """Globs over groups."""
     calls: Annotated[float, Gt(0)] | None = None
-    """Calls in `per` seconds, over all replicas."""
+    """Tool calls, reads, prompts, completions and tasks in `per` seconds, over all replicas."""
+    requests: Annotated[float, Gt(0)] | None = None
+    """Requests of any kind in `per` seconds, lists and searches too; unset: ten times `calls`."""
     per: Seconds = 60.0
     """The seconds in which `calls` may be made."""
     burst: Count | None = None
@@ -121,7 +123,9 @@ class ObserveSettings:
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     metrics: Literal["off", "protected", "open"] = "off"
-    """Prometheus figures at `/metrics`: for those who pass `auth`, or for everybody."""
+    """Prometheus figures at `/metrics`: for operators and `metrics_readers`, or for everybody."""
+    metrics_readers: tuple[str, ...] = ()
+    """Principals who may read protected metrics although they are not operators: a scraper's."""
     opentelemetry: bool = False
     """Whether to send spans and metrics by OpenTelemetry, as the usual `OTEL_` variables say."""
     audit: str | None = None

@@ -94,6 +94,59 @@ class CallUnmade:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RequestAnswered:
+    """A request that is not a tool call was answered: a list, a read, a prompt, a task.
+
+    `target` is what it was about, such as a URI or the name of a prompt.
+    """
+
+    kind: ClassVar[str] = "request.answered"
+
+    at: float
+    method: str
+    duration: float
+    outcome: Ending
+    target: str | None = None
+    principal: str = "local"
+    client: str | None = None
+    session: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorActed:
+    """Somebody decided something over the gateway, or tried to: an approval, a switch, a rollout.
+
+    `principal` is who did, or on the command line the user of the operating system.
+    """
+
+    kind: ClassVar[str] = "operator.acted"
+
+    at: float
+    action: str
+    outcome: Ending
+    source: Literal["dashboard", "cli"]
+    principal: str
+    targets: tuple[str, ...] = ()
+    details: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    address: str | None = None
+    """The IP address that the request came from."""
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInFailed:
+    """Somebody came with a key or token that was refused. What they came with is not in here."""
+
+    kind: ClassVar[str] = "sign_in.failed"
+
+    at: float
+    path: str
+    error: str
+    address: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallRetried:
     """An attempt failed and another will be made after `delay`."""
 
@@ -224,6 +277,9 @@ Event: TypeAlias = (
     CallStarted
     | CallFinished
     | CallUnmade
+    | RequestAnswered
+    | OperatorActed
+    | SignInFailed
     | CallRetried
     | ListAnswered
     | SearchAnswered

@@ -151,7 +151,7 @@ class Grant:
         """Whether they may know of a category or server whose tools are not there yet."""
         if any(target.is_about(name) and not target.is_partial for target in self._deny):
             return False
-        return self._default or any(target.is_about(name) for target in self._allow)
+        return self._default or any(target.reveals(name) for target in self._allow)
 
     def _decide(self, what: _What) -> bool:
         if any(target.fits(what) for target in self._deny):
@@ -186,6 +186,13 @@ class _Target:
     def is_about(self, group: str) -> bool:
         """Whether tools of this category or server could be meant."""
         return not self._groups or any(fits(group) for fits in self._groups)
+
+    def reveals(self, group: str) -> bool:
+        """Whether who is given this may know that a category or server exists.
+
+        A rule that names only tools or risks may fit nothing there: it reveals no name.
+        """
+        return self.is_about(group) and (bool(self._groups) or not self.is_partial)
 
 
 class _Names:

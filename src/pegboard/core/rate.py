@@ -25,6 +25,7 @@ class RateLimit:
     burst: int | None = None
     concurrent: int | None = None
     lease: float = 600.0
+    unit: str = "calls"
 
     def __post_init__(self) -> None:
         if self.calls is not None and (self.calls <= 0 or self.per <= 0):
@@ -68,7 +69,8 @@ class Allowance:
             return here, Refusal(f"{len(running)} of your calls are under way", 1.0)
         if limit.calls is not None and tokens < 1:
             wait = (1 - tokens) * limit.per / limit.calls
-            return here, Refusal(f"more than {limit.calls:g} calls in {limit.per:g} s", wait)
+            reason = f"more than {limit.calls:g} {limit.unit} in {limit.per:g} s"
+            return here, Refusal(reason, wait)
         if limit.concurrent is not None:
             running[call_id] = now + limit.lease
         return Allowance(tokens - 1, now, running), None

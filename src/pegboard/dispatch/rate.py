@@ -1,10 +1,15 @@
-"""Bounds how much each principal may do, over all replicas."""
+"""Bounds how much each principal may do, over all replicas.
+
+Two allowances each: *calls*, which are what servers are asked to do (tools, reads, prompts, tasks),
+and *requests*, which are all requests of the protocol, lists and searches included.
+"""
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -28,6 +33,8 @@ class LimitRule:
     """
 
     limit: RateLimit
+    requests: RateLimit | None = None
+    """The bound on requests of any kind."""
     principals: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
 
@@ -48,8 +55,37 @@ class Limits:
     clock: Callable[[], float] = time.time
     new_id: Callable[[], str] = field(default=lambda: secrets.token_hex(8))
 
-    def of(self, caller: Caller) -> RateLimit | None:
-        return next((rule.limit for rule in self.rules if rule.applies_to(caller)), None)
+    def of(self, caller: Caller) -> LimitRule | None:
+        return next((rule for rule in self.rules if rule.applies_to(caller)), None)
+
+    @asynccontextmanager
+    async def call(self, caller: Caller) -> AsyncGenerator[None]:
+        """One call by this caller, for as long as the block runs.
+
+        Raises:
+            Busy: It is beyond their limit.
+        """
+        rule = self.of(caller)
+        if rule is None:
+            yield
+            return
+        limit, key, call_id = rule.limit, f"rate/{caller.principal}", self.new_id()
+        await _admitted(self, limit, key, call_id)
+        try:
+            yield
+        finally:
+            if limit.concurrent is not None:
+                await _given_back(self, limit, key, call_id)
+
+    async def request(self, caller: Caller) -> None:
+        """Count one request of any kind by this caller.
+
+        Raises:
+            Busy: It is beyond their limit.
+        """
+        rule = self.of(caller)
+        if rule is not None and rule.requests is not None:
+            await _admitted(self, rule.requests, f"rate/{caller.principal}/requests", "")
 
 
 def rate(limits: Limits) -> Layer:
@@ -57,37 +93,12 @@ def rate(limits: Limits) -> Layer:
 
     def layer(inner: Handler) -> Handler:
         async def limited(call: Call) -> CallResult:
-            limit = limits.of(call.caller)
-            if limit is None:
+            async with limits.call(call.caller):
                 return await inner(call)
-            key = f"rate/{call.caller.principal}"
-            call_id = limits.new_id()
-            await _admitted(limits, limit, key, call_id)
-            if limit.concurrent is None:
-                return await inner(call)
-            try:
-                return await inner(call)
-            finally:
-                await _given_back(limits, limit, key, call_id)
 
         return limited
 
     return layer
-
-
-async def admit_one(limits: Limits, caller: Caller) -> None:
-    """Count something else than a call that a caller does, by the same limit.
-
-    Raises:
-        Busy: It is beyond the limit.
-    """
-    limit = limits.of(caller)
-    if limit is None:
-        return
-    key, number = f"rate/{caller.principal}", limits.new_id()
-    await _admitted(limits, limit, key, number)
-    if limit.concurrent is not None:
-        await _given_back(limits, limit, key, number)
 
 
 async def _admitted(limits: Limits, limit: RateLimit, key: str, call_id: str) -> None:
@@ -102,7 +113,7 @@ async def _admitted(limits: Limits, limit: RateLimit, key: str, call_id: str) ->
     await limits.store.update(key, change, ttl=limit.ttl)
     if refusal is not None:
         raise Busy(
-            f"Too many calls: {refusal.reason}. Try again in {refusal.retry_after:.1f} s.",
+            f"Too many {limit.unit}: {refusal.reason}. Try again in {refusal.retry_after:.1f} s.",
             retry_after=round(refusal.retry_after, 3),
         )
 

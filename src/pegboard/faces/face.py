@@ -65,6 +65,8 @@ class Asked(TypedDict, total=False):
     """Whether pending loaders are to run first; they are unless told otherwise."""
     needs: Sequence[Need] | None
     """What the request is about, where that is known: then only the loaders run that it needs."""
+    everything: bool
+    """Whether the view is an operator's, who sees the whole catalog; never set for a client."""
 
 
 FanOut = Callable[[Sequence[Call]], Awaitable[list[Outcome]]]

@@ -25,12 +25,15 @@ from pegboard.faces.face import Asked, View
 from pegboard.gateway.decisions import Decisions
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.governing import close_store, store_of
+from pegboard.gateway.observing import Observing, audit_of
 from pegboard.gateway.opening import Opening
 from pegboard.gateway.sources import call_alone
 from pegboard.upstream.discovery import Progress
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+
+    from pegboard.server.auth import Auth
 
 
 class GatewayBoard(Pegboard):
@@ -58,10 +61,15 @@ class GatewayBoard(Pegboard):
         opening = Opening.of(path, **settings)
         return cls(opening, opening.read(), progress)
 
-    def _make_gateway(self, *, retry: bool = True) -> Gateway:
+    def _make_gateway(self, observing: Observing | None = None, *, retry: bool = True) -> Gateway:
         folder = self._opening.folder(self.configuration)
         return Gateway(
-            self.configuration, folder=folder, board=self, progress=self._progress, retry=retry
+            self.configuration,
+            folder=folder,
+            board=self,
+            progress=self._progress,
+            retry=retry,
+            observing=observing,
         )
 
     # Running -----------------------------------------------------------------------------------
@@ -176,12 +184,21 @@ class GatewayBoard(Pegboard):
         await Serving(self._opening).on_stdio()
 
     def asgi(
-        self, host: str = "127.0.0.1", *, environ: Mapping[str, str] | None = None, **page: Any
+        self,
+        host: str = "127.0.0.1",
+        *,
+        environ: Mapping[str, str] | None = None,
+        auth: Auth | None = None,
+        **page: Any,
     ) -> Starlette:
         from pegboard.gateway.http import gateway_app
 
+        # The application's own gateway lists servers: another one would have figures of its own.
+        # What is done through it is recorded, as by `pegboard serve`.
+        audit = audit_of(self.configuration.settings, self._opening.path.parent)
+        self.gateway, self._is_running = self._make_gateway(audit), True
         around = self._opening.environ if environ is None else environ
-        return gateway_app(self._make_gateway(), host, environ=around, **page)
+        return gateway_app(self.gateway, host, environ=around, auth=auth, **page)
 
 
 def _in_thread(work: Callable[[], Awaitable[None]]) -> None:

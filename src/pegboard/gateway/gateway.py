@@ -26,8 +26,10 @@ from pegboard.board import Pegboard
 from pegboard.config import Configuration
 from pegboard.config.settings import Settings
 from pegboard.core.calls import LOCAL, Caller
+from pegboard.core.gate import Gate
 from pegboard.core.options import Options
 from pegboard.core.registry import Need
+from pegboard.dispatch.rate import Limits, rate
 from pegboard.faces.face import Asked, View
 from pegboard.gateway.abouts import missing_notes, unusable
 from pegboard.gateway.decisions import Decisions
@@ -113,9 +115,9 @@ class Gateway:
             open_wire=open_wire,
             limits=_pool_limits(settings),
         )
-        self.relay = Relay(self.pool)
+        self.relay = Relay(self.pool, self.store)
         self.passthrough = Passthrough(self.relay)
-        self.passthrough.permits = self._permits
+        self.passthrough.gate = lambda: self.gate
         catalogues = CatalogueFolder(folder / "catalogues")
         self.offers = Offers(configuration, catalogues, self.decisions.judged)
         self._looking = Looking(
@@ -128,6 +130,7 @@ class Gateway:
             arrived=self._arrive,
         )
         self.work = Work()
+        self.limits: Limits | None = None
         self._can_count = False
         self._first_look = first_look
         self._retry = retry
@@ -268,8 +271,9 @@ class Gateway:
 
     def _compose(self) -> None:
         """Put the layers together; tokens are counted where figures of them are kept."""
-        limits = limits_of(self.configuration.settings, self.store)
-        layers = (*self.observing.layers, self.board.guard, *limits)
+        self.limits = limits_of(self.configuration.settings, self.store)
+        limited = () if self.limits is None else (rate(self.limits),)
+        layers = (*self.observing.layers, self.board.guard, *limited)
         count = count_tokens if self._wants_tokens and self._can_count else None
         self.board.parts = replace(self.board.parts, layers=layers, count=count)
 
@@ -317,9 +321,10 @@ class Gateway:
             if spec.name in self.offers:
                 self.pool.learn(spec.name, self.offers[spec.name].about.era)
 
-    def _permits(self, caller: Caller, server: str, whole: bool) -> bool:
-        grant = self.board.policy.grant(caller)
-        return grant.allows_server(server) if whole else grant.allows_group(server)
+    @property
+    def gate(self) -> Gate:
+        """Who may know of what, by the rules and tools as they are now."""
+        return Gate(self.board.policy, self.board.known_catalog)
 
     async def _judge(self) -> None:
         """Compare what is known with the lock as it is now."""
@@ -448,7 +453,11 @@ class Gateway:
             view = replace(view, options=replace(view.options, face=face))
         if not self.pending and not self.unavailable:
             return view
-        may_know = self.board.policy.grant(caller).allows_group
+        everything, gate = asked.get("everything", False), self.gate
+
+        def may_know(name: str) -> bool:
+            return everything or gate.server(caller, name)
+
         starting = [name for name in sorted(self.pending) if may_know(name)]
         known = self.pending | {name for name in self.failures if name in self.offers}
         gone = [(n, why) for n, why in sorted(self.unavailable.items()) if n not in known]

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from pegboard.config.governance import LimitEntry
 from pegboard.config.settings import Settings
 from pegboard.core.policy import Policy, Rule
 from pegboard.core.rate import RateLimit
-from pegboard.dispatch.rate import LimitRule, Limits, rate
+from pegboard.dispatch.rate import LimitRule, Limits
 from pegboard.errors import ConfigError
-from pegboard.ports import Layer, Observer, Store
+from pegboard.ports import Observer, Store
 from pegboard.store.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -27,27 +28,29 @@ def policy_of(settings: Settings) -> Policy:
     return Policy(rules, default=permissions.default)
 
 
-def limits_of(settings: Settings, store: Store) -> tuple[Layer, ...]:
-    """The layer that bounds what each principal may do, where there are bounds."""
-    limits = limit_rules_of(settings, store)
-    return () if limits is None else (rate(limits),)
+REQUESTS_PER_CALL = 10
+"""Requests of any kind that each call of an allowance stands for, unless configured."""
 
 
-def limit_rules_of(settings: Settings, store: Store) -> Limits | None:
-    """Whose calls are bounded how, where any are."""
+def limits_of(settings: Settings, store: Store) -> Limits | None:
+    """What bounds how much each principal may do, where there are bounds."""
     if not settings.limits:
         return None
-    rules = [
-        LimitRule(
-            limit=RateLimit(
-                calls=entry.calls, per=entry.per, burst=entry.burst, concurrent=entry.concurrent
-            ),
-            principals=entry.principals,
-            groups=entry.groups,
-        )
-        for entry in settings.limits
-    ]
-    return Limits(store=store, rules=rules)
+    return Limits(store=store, rules=[_limit_rule(entry) for entry in settings.limits])
+
+
+def _limit_rule(entry: LimitEntry) -> LimitRule:
+    calls, burst = entry.calls, entry.burst
+    requests = entry.requests or (None if calls is None else calls * REQUESTS_PER_CALL)
+    at_once = None if entry.requests or burst is None else burst * REQUESTS_PER_CALL
+    return LimitRule(
+        limit=RateLimit(calls=calls, per=entry.per, burst=burst, concurrent=entry.concurrent),
+        requests=None
+        if requests is None
+        else RateLimit(calls=requests, per=entry.per, burst=at_once, unit="requests"),
+        principals=entry.principals,
+        groups=entry.groups,
+    )
 
 
 def store_of(settings: Settings, observer: Observer | None) -> Store:

@@ -4,37 +4,47 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Scope
 
+from pegboard.config.settings import Settings
 from pegboard.core.calls import Caller
+from pegboard.core.events import SignInFailed
 from pegboard.core.json import JsonObject
-from pegboard.dispatch.rate import admit_one
 from pegboard.gateway.gateway import Gateway
-from pegboard.gateway.governing import CurrentKeys, auth_of, limit_rules_of
+from pegboard.gateway.governing import CurrentKeys, auth_of
 from pegboard.gateway.page import gateway_panel, known_to
 from pegboard.gateway.server import build_server
+from pegboard.ports import tell
 from pegboard.server import sdk
 from pegboard.server.admission import Admit, SessionLimits
 from pegboard.server.auth import Auth, is_loopback, refuse_exposure
 from pegboard.server.guard import Guard
-from pegboard.server.operations import metrics_endpoint, probes
+from pegboard.server.operations import METRICS_TYPE, probes
 from pegboard.server.serve import asgi_app
 from pegboard.server.sessions import SessionNotes
-from pegboard.web import page_routes
+from pegboard.web import Panel, page_routes
+from pegboard.web.security import viewer_of
 
 logger = logging.getLogger(__name__)
 
 
 def gateway_app(
-    gateway: Gateway, host: str, *, environ: Mapping[str, str] = os.environ, **page: Any
+    gateway: Gateway,
+    host: str,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    auth: Auth | None = None,
+    **page: Any,
 ) -> Starlette:
     """The application of a gateway that runs for as long as the application does.
 
@@ -42,13 +52,14 @@ def gateway_app(
         gateway: Not running yet.
         host: The address that the application will listen on.
         environ: Where `PEGBOARD_FACE` and `PEGBOARD_UNAUTHENTICATED` may be.
+        auth: How callers sign in, in place of what is configured.
         page: Fields of `pegboard.web.Panel` that differ from the usual.
 
     Raises:
         ConfigError: Other machines could reach it and nobody would be asked who they are.
     """
     allowed = gateway.configuration.settings.http
-    auth = _current_auth(gateway)
+    auth = auth or _current_auth(gateway)
     refuse_exposure(host, auth, environ, allowed=allowed.unauthenticated)
     guard = Guard.bound_to(host, hosts=allowed.allowed_hosts, origins=allowed.allowed_origins)
 
@@ -64,12 +75,17 @@ def gateway_app(
             found["in_flight"] = len(gateway.work)
         return gateway.is_ready, found
 
+    def refused(event: SignInFailed) -> None:
+        tell(gateway.board.parts.observer, event)
+
     if auth is not None:
+        auth = replace(auth, refused=refused)
         page = {"identify": known_to(auth, allowed), **page}
-    shown = page_routes(gateway_panel(gateway, **page))
-    routes = [*shown, *probes(state, gateway.check)]
+    panel = gateway_panel(gateway, **page)
+    routes = [*page_routes(panel), *probes(state, gateway.check)]
     if gateway.observing.metrics is not None:
-        routes.append(Route("/metrics", _metrics_endpoint(gateway, auth)))
+        expose = gateway.observing.metrics
+        routes.append(Route("/metrics", _metrics(expose, panel, gateway.configuration.settings)))
     stateless = allowed.legacy == "stateless"
     single_user = is_loopback(host) and not allowed.allowed_hosts
     if auth is None and not single_user:
@@ -117,11 +133,12 @@ def _admit(gateway: Gateway) -> Admit:
     """The rate limit of whoever opens a session: the same as for calls."""
 
     async def admit(scope: Scope) -> None:
-        limits = limit_rules_of(gateway.configuration.settings, gateway.store)
         who = sdk.identity_in(scope)
-        caller = Caller(who.principal, scopes=who.scopes, groups=who.groups)
-        if limits is not None:
-            await admit_one(limits, caller)
+        if gateway.limits is not None:
+            async with gateway.limits.call(
+                Caller(who.principal, scopes=who.scopes, groups=who.groups)
+            ):
+                pass
 
     return admit
 
@@ -135,9 +152,22 @@ def _current_auth(gateway: Gateway) -> Auth | None:
     return auth
 
 
-def _metrics_endpoint(gateway: Gateway, auth: Auth | None) -> Any:
-    assert gateway.observing.metrics is not None
-    endpoint = metrics_endpoint(gateway.observing.metrics)
-    if auth is None or gateway.configuration.settings.observe.metrics == "open":
-        return endpoint
-    return auth.required(endpoint)
+def _metrics(
+    expose: Callable[[], bytes], panel: Panel, settings: Settings
+) -> Callable[[Request], Awaitable[Response]]:
+    """Figures of everybody's calls, with the names of servers and of tools that keep failing.
+
+    So they are for operators, as on the dashboard, and for the principals that are named for them.
+    """
+    observe = settings.observe
+
+    async def metrics(request: Request) -> Response:
+        if observe.metrics != "open":
+            viewer = await viewer_of(request, panel)
+            if viewer is None:
+                return Response("A key is needed.", 401, {"WWW-Authenticate": "Bearer"})
+            if not viewer.is_operator and viewer.caller.principal not in observe.metrics_readers:
+                return Response("Metrics are for operators and `metrics_readers`.", 403)
+        return Response(expose(), media_type=METRICS_TYPE)
+
+    return metrics

@@ -40,9 +40,8 @@ def observing_of(settings: Settings, beside: Path) -> Observing:
     """
     from pegboard.observe.otel_metrics import ArmMeters
 
-    observe = settings.observe
-    observers: list[Observer] = []
-    layers: list[Layer] = []
+    observe, audit = settings.observe, audit_of(settings, beside)
+    observers: list[Observer] = list(audit.observers)
     arms: list[Told] = [ArmMeters()]
     metrics: Callable[[], bytes] | None = None
     if observe.opentelemetry:
@@ -54,19 +53,28 @@ def observing_of(settings: Settings, beside: Path) -> Observing:
         observers.append(prometheus)
         arms.append(prometheus.arms)
         metrics = prometheus.exposition
-    if observe.audit:
-        from pegboard.observe.audit import UnmadeCalls, audit
-
-        log = _audit_log(observe, beside / Path(observe.audit).expanduser())
-        layers.append(audit(log))
-        observers.append(UnmadeCalls(log))
     return Observing(
         observers=tuple(observers),
-        layers=tuple(layers),
+        layers=audit.layers,
         metrics=metrics,
         arms=tuple(arms),
         wants_tokens=metrics is not None or observe.opentelemetry,
     )
+
+
+def audit_of(settings: Settings, beside: Path) -> Observing:
+    """The audit log alone, where the configuration asks for one.
+
+    Raises:
+        ConfigError: It cannot be written.
+    """
+    observe = settings.observe
+    if not observe.audit:
+        return Observing()
+    from pegboard.observe.audit import AuditEvents, audit
+
+    log = _audit_log(observe, beside / Path(observe.audit).expanduser())
+    return Observing(observers=(AuditEvents(log),), layers=(audit(log),))
 
 
 def _audit_log(observe: ObserveSettings, path: Path) -> AuditLog:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from pegboard.core.calls import Caller
@@ -38,6 +37,7 @@ def gateway_panel(gateway: Gateway, **further: Any) -> Panel:
         "view": gateway.view,
         "switch": gateway.switch,
         "servers": servers,
+        "observer": gateway.board.parts.observer,
         "sections": tuple(sections),
     }
     return panel_of(gateway.board, gateway.board.parts, **{**own, **further})
@@ -47,10 +47,8 @@ def known_to(auth: Auth, settings: HttpSettings) -> Identify:
     """Whoever has a token that clients could use; the operators among them as configured."""
 
     async def identify(token: str | None) -> Viewer | None:
-        known = await auth.verifier.verify_token(token) if token else None
-        if known is None or not set(auth.required_scopes) <= set(known.scopes):
-            return None
-        if known.expires_at is not None and known.expires_at <= time.time():
+        known = await auth.identify(token)
+        if known is None:
             return None
         groups = frozenset[str]((known.claims or {}).get("groups") or ())
         caller = Caller(

@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
 import anyio
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
-from mcp.server.subscriptions import ListenHandler, ResourceUpdated
+from mcp.server.subscriptions import (
+    ListenHandler,
+    ResourceUpdated,
+    ServerEvent,
+    SubscriptionBus,
+)
 from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
+from pegboard.core.blobs import URIS, handle_in
 from pegboard.core.calls import LOCAL, Caller
-from pegboard.errors import Busy, PegboardError
+from pegboard.core.events import RequestAnswered
+from pegboard.core.json import Json
+from pegboard.errors import Busy, ConfigError, PegboardError
+from pegboard.faces.face import RESERVED
 from pegboard.gateway.gateway import Gateway
+from pegboard.ports import tell
 from pegboard.server import sdk
 from pegboard.server.changes import ListChanges
 from pegboard.server.middleware import PegboardMiddleware
+from pegboard.server.replies import failure
 from pegboard.server.serve import install, kept_results, make_server
-from pegboard.upstream.switchboard import UpstreamEvent
+from pegboard.upstream.fronts import front_of
+from pegboard.upstream.passthrough import MOST_SUBSCRIPTIONS, Subscriber
 
+MOST_STREAMS = 1024
+MOST_STREAMS_OF_ONE = 64
 _GOODBYE = 2.0
 """Seconds for telling a server that nobody watches a resource any more."""
 _REMOVED = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
 """Methods that 2026-07-28 no longer has."""
+_ACCOUNTED_ELSEWHERE = frozenset({"ping", "tools/call", "subscriptions/listen"})
+"""What is counted and recorded by dispatch, when a stream begins, or not at all."""
+_LONGEST_TARGET = 500
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 
 
@@ -58,7 +76,6 @@ def build_server(
     listen.middleware = middleware
     sdk.offer(server, lambda: kept_results(gateway.options) | gateway.passthrough.capabilities())
     gateway.when_lists_change(changes.announce)
-    gateway.pool.listen(listen.on_event)
     return server
 
 
@@ -77,19 +94,71 @@ class GatewayMiddleware(PegboardMiddleware):
         return caller if alone else replace(caller, anonymous=True)
 
     async def __call__(self, ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
-        through = self.gateway.passthrough
-        if not sdk.is_open(ctx):
+        if ctx.request_id is None or not sdk.is_open(ctx):
+            if ctx.method == _ROOTS_CHANGED and sdk.is_open(ctx):
+                through, params = self.gateway.passthrough, ctx.params or {}
+                await through.notify(ctx.method, params, caller=self.caller(ctx), request=ctx)
             return await super().__call__(ctx, call_next)
-        if ctx.request_id is None and ctx.method == _ROOTS_CHANGED:
-            params = ctx.params or {}
-            await through.notify(ctx.method, params, caller=self.caller(ctx), request=ctx)
-        elif ctx.request_id is not None and not self.is_ours(ctx) and through.handles(ctx.method):
-            if ctx.method in _REMOVED and sdk.era_of(ctx) == "modern":
-                return await call_next(ctx)  # which has no such method
-            return await self._passed(ctx)
-        return await super().__call__(ctx, call_next)
+        if ctx.method in _ACCOUNTED_ELSEWHERE:
+            return await super().__call__(ctx, call_next)
+        async with self.accounted(ctx):
+            return await self._answer(ctx, call_next)
+
+    async def _answer(self, ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
+        if self.is_ours(ctx) or not self.gateway.passthrough.handles(ctx.method):
+            return await super().__call__(ctx, call_next)
+        if ctx.method in _REMOVED and sdk.era_of(ctx) == "modern":
+            return await call_next(ctx)  # which has no such method
+        return await self._passed(ctx)
+
+    @asynccontextmanager
+    async def accounted(self, ctx: sdk.Context) -> AsyncGenerator[None]:
+        """Count a request against its caller's limit, and tell of how it ended."""
+        at, began = time.time(), time.perf_counter()
+        outcome, error = "cancelled", None
+        try:
+            caller = self.caller(ctx)
+        except ConfigError as exc:  # a face that does not exist was asked for
+            raise sdk.invalid_params(exc.message, exc.details or None) from exc
+        try:
+            await self._admit(caller)
+            yield
+            outcome = "ok"
+        except Exception as exc:
+            outcome, error = "failed", sdk.error_name(exc)
+            raise
+        finally:
+            event = RequestAnswered(
+                at=at,
+                method=ctx.method,
+                duration=time.perf_counter() - began,
+                outcome=outcome,
+                target=_target(ctx.params or {}),
+                principal=caller.principal,
+                client=caller.client,
+                session=caller.session,
+                error=error,
+            )
+            tell(self.gateway.board.parts.observer, event)
+
+    async def _admit(self, caller: Caller) -> None:
+        if self.gateway.limits is None:
+            return
+        try:
+            await self.gateway.limits.request(caller)
+        except PegboardError as exc:
+            raise sdk.failed(exc) from exc
 
     async def answered(self, ctx: sdk.Context) -> HandlerResult:
+        limits, name = self.gateway.limits, str((ctx.params or {}).get("name"))
+        if limits is not None and ctx.method == "tools/call" and name in RESERVED:
+            # Direct calls are counted by dispatch; what a meta-tool does may not get there.
+            try:
+                await limits.request(self.caller(ctx))
+            except Busy as exc:
+                return sdk.stamped(self.server, ctx, failure(exc).wire)
+            except ConfigError as exc:
+                raise sdk.invalid_params(exc.message, exc.details or None) from exc
         self._begin()
         try:
             return await super().answered(ctx)
@@ -107,11 +176,14 @@ class GatewayMiddleware(PegboardMiddleware):
         if caller.era == "legacy":
             self.changes.listen(sdk.connection_of(ctx))
         self._begin()
+        limits = self.gateway.limits
+        is_call = limits is not None and not ctx.method.endswith("/list")
         try:
-            with sdk.relayed_errors():
-                result = await self.gateway.passthrough.request(
-                    ctx.method, ctx.params or {}, caller=caller, request=ctx
-                )
+            async with limits.call(caller) if limits and is_call else nullcontext():
+                with sdk.relayed_errors():
+                    result = await self.gateway.passthrough.request(
+                        ctx.method, ctx.params or {}, caller=caller, request=ctx
+                    )
         except PegboardError as exc:
             raise sdk.failed(exc) from exc
         finally:
@@ -119,52 +191,110 @@ class GatewayMiddleware(PegboardMiddleware):
         return sdk.stamped(self.server, ctx, result)
 
 
+def _target(params: Mapping[str, Json]) -> str | None:
+    """What a request is about, for the record; the handle of a kept result is a secret."""
+    if handle_in(params.get("uri")) is not None:
+        return URIS
+    ref = params.get("ref")
+    about: Mapping[str, Json] = ref if isinstance(ref, dict) else params
+    for key in ("uri", "name", "taskId", "names", "level"):
+        if about.get(key):
+            return str(about[key])[:_LONGEST_TARGET]
+    wanted = params.get("notifications")
+    uris = wanted.get("resourceSubscriptions") if isinstance(wanted, dict) else None
+    return str(uris)[:_LONGEST_TARGET] if uris else None
+
+
 class _Listen:
-    """Serves streams of changes, and has servers announce the resources that these are about."""
+    """Serves streams of changes: of lists to everybody, of resources to who subscribed to them."""
 
     middleware: GatewayMiddleware
 
     def __init__(self, gateway: Gateway, changes: ListChanges) -> None:
         self._gateway = gateway
         self._changes = changes
-        self._handler = ListenHandler(changes.bus)
-        self._watched: Counter[str] = Counter()
+        self._streams: Counter[str] = Counter()
 
     async def __call__(
         self, ctx: sdk.Context, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
-        uris = params.notifications.resource_subscriptions or []
-        async with self._watching(ctx, [str(uri) for uri in uris]):
-            return await self._handler(ctx, params)
+        async with self.middleware.accounted(ctx):  # when it begins: it may last for days
+            caller = self.middleware.caller(ctx)
+            await self._count_call(caller)
+        uris = [str(uri) for uri in params.notifications.resource_subscriptions or ()]
+        stream = _Stream(self._changes.bus)
+        with self._counted(caller.principal, uris):
+            front = front_of(caller, ctx, ctx.params or {})
+            async with self._subscribed(Subscriber(front, stream, stream.updated), uris):
+                return await ListenHandler(stream)(ctx, params)
 
-    async def on_event(self, event: UpstreamEvent) -> None:
-        """Tell the streams about a resource; for `Pool.listen`."""
-        if event.change == "resource" and event.uri is not None:
-            uri = self._gateway.passthrough.addresses.visible(event.server, event.uri)
-            await self._changes.bus.publish(ResourceUpdated(uri=uri))
+    async def _count_call(self, caller: Caller) -> None:
+        """Count the stream as one call, which is over at once."""
+        if self._gateway.limits is None:
+            return
+        try:
+            async with self._gateway.limits.call(caller):
+                return
+        except Busy as exc:
+            raise sdk.failed(exc) from exc
 
-    @asynccontextmanager
-    async def _watching(self, ctx: sdk.Context, uris: list[str]) -> AsyncGenerator[None]:
-        for uri in uris:
-            self._watched[uri] += 1
-            if self._watched[uri] == 1:
-                await self._ask(ctx, "resources/subscribe", uri)
+    @contextmanager
+    def _counted(self, principal: str, uris: list[str]) -> Generator[None]:
+        """Bound the streams of each principal and of all, so that nobody takes everybody's."""
+        total = self._streams.total()
+        if self._streams[principal] >= MOST_STREAMS_OF_ONE or total >= MOST_STREAMS:
+            raise sdk.failed(Busy("You have too many streams of changes open: end some first."))
+        if len(uris) > MOST_SUBSCRIPTIONS:
+            raise sdk.invalid_params(f"At most {MOST_SUBSCRIPTIONS} resources on one stream.")
+        self._streams[principal] += 1
         try:
             yield
         finally:
-            for uri in uris:
-                self._watched[uri] -= 1
-                if not self._watched[uri]:
-                    del self._watched[uri]
-                    # The client has left, which cancels this task; the server must still hear it.
-                    with anyio.move_on_after(_GOODBYE, shield=True):
-                        await self._ask(ctx, "resources/unsubscribe", uri)
+            self._streams[principal] -= 1
+            if not self._streams[principal]:
+                del self._streams[principal]
 
-    async def _ask(self, ctx: sdk.Context, method: str, uri: str) -> None:
-        caller = self.middleware.caller(ctx)
+    @asynccontextmanager
+    async def _subscribed(self, subscriber: Subscriber, uris: list[str]) -> AsyncGenerator[None]:
+        through = self._gateway.passthrough
+        wanted: list[str] = []
         try:
-            await self._gateway.passthrough.request(
-                method, {"uri": uri}, caller=caller, request=ctx
-            )
-        except PegboardError:
-            return  # as with a resource that is not there: honoured, and never announced
+            for uri in uris:
+                wanted.append(uri)
+                # As with a resource that is not there: acknowledged, and never announced.
+                with suppress(PegboardError):
+                    await through.subscribe(uri, subscriber)
+            yield
+        finally:
+            # The client has left, which cancels this task; the servers must still hear it.
+            with anyio.move_on_after(_GOODBYE, shield=True):
+                for uri in wanted:
+                    with suppress(PegboardError):
+                        await through.unsubscribe(uri, subscriber)
+            through.forget(subscriber.key)
+
+
+class _Stream:
+    """The bus of one stream: everybody's changes of lists, and updates meant for it alone."""
+
+    def __init__(self, lists: SubscriptionBus) -> None:
+        self._lists = lists
+        self._listeners: list[Callable[[ServerEvent], None]] = []
+
+    async def publish(self, event: ServerEvent) -> None:
+        for listener in self._listeners:
+            listener(event)
+
+    async def updated(self, uri: str) -> None:
+        """Tell the client of this stream that a resource has changed."""
+        await self.publish(ResourceUpdated(uri=uri))
+
+    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        self._listeners.append(listener)
+        stop = self._lists.subscribe(listener)
+
+        def unsubscribe() -> None:
+            stop()
+            self._listeners.clear()
+
+        return unsubscribe

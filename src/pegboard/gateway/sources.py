@@ -14,6 +14,7 @@ from pegboard.core.tools import Tool
 from pegboard.errors import PegboardError
 from pegboard.gateway.offers import Offers, entry_of, whole
 from pegboard.ports import Source
+from pegboard.store.memory import MemoryStore
 from pegboard.upstream.pool import Pool
 from pegboard.upstream.relay import Relay
 from pegboard.upstream.source import UpstreamSource
@@ -119,4 +120,4 @@ async def call_alone(call: Call, offers: Offers, logs: Path) -> CallResult:
     spec = offers.specs[name]
     async with Pool([spec], logs=logs) as pool:
         pool.learn(name, offers[name].about.era)
-        return await UpstreamSource(spec, Relay(pool)).call(call)
+        return await UpstreamSource(spec, Relay(pool, MemoryStore())).call(call)

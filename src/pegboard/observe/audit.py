@@ -1,4 +1,6 @@
-"""The audit log: who called what, when, and with what outcome; one JSON line for each call.
+"""The audit log: who did what, when, and with what outcome; one JSON line for each act.
+
+Tool calls, every other request of the protocol, searches, what operators decide, failed sign-ins.
 
 Lines are only ever added, each by one write, so that several processes can share a file. A full
 file is renamed by its date and a new one is begun. Arguments are there as a digest: two calls can
@@ -16,13 +18,24 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pegboard.core.calls import Call, CallResult
-from pegboard.core.events import CallUnmade, Event
+from pegboard.core.events import (
+    CallUnmade,
+    DescribeAnswered,
+    Event,
+    OperatorActed,
+    RequestAnswered,
+    SearchAnswered,
+    SignInFailed,
+)
 from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.errors import PegboardError
 from pegboard.ports import Handler, Layer
 from pegboard.private_files import open_private, private_parents
 
 logger = logging.getLogger(__name__)
+
+_LONGEST = 1_000
+"""Characters of one text in a line."""
 
 
 class AuditLog:
@@ -45,7 +58,9 @@ class AuditLog:
 
     def write(self, record: JsonObject) -> None:
         """Add one line; where that fails the log of the program says so and the call goes on."""
-        line = compact(record).encode("utf-8", "backslashreplace") + b"\n"
+        # Clients choose their names and the methods that they try: a line stays a line.
+        short = {k: v[:_LONGEST] if isinstance(v, str) else v for k, v in record.items()}
+        line = compact(short).encode("utf-8", "backslashreplace") + b"\n"
         try:
             self._file = self._current(len(line))
             os.write(self._file, line)
@@ -110,21 +125,121 @@ def audit(log: AuditLog, *, clock: Callable[[], float] = time.time) -> Layer:
     return layer
 
 
-class UnmadeCalls:
-    """An observer that records calls which never reached dispatch: of names that nobody has."""
+class AuditEvents:
+    """An observer that records what is not a call that reached dispatch."""
 
     def __init__(self, log: AuditLog) -> None:
         self._log = log
+        self._sign_ins = _Flood()
 
     def record(self, event: Event) -> None:
-        """Write a line for a call that was not made."""
-        if isinstance(event, CallUnmade):
-            self._log.write(_unmade_record(event))
+        """Write a line for what somebody did."""
+        match event:
+            case CallUnmade():
+                self._write(_unmade_record(event))
+            case RequestAnswered():
+                self._write(_request_record(event))
+            case SearchAnswered():
+                self._write(_reading_record(event, "search", event.query))
+            case DescribeAnswered():
+                self._write(_reading_record(event, "describe", list(event.tools)))
+            case OperatorActed():
+                self._write(_operator_record(event))
+            case SignInFailed():
+                if (left_out := self._sign_ins.admit(event.at)) is not None:
+                    self._write(_sign_in_record(event, left_out))
+            case _:
+                pass
+
+    def _write(self, record: dict[str, Json]) -> None:
+        kept = {key: value for key, value in record.items() if value not in (None, "", [], {})}
+        self._log.write(kept)
 
 
-def _unmade_record(event: CallUnmade) -> JsonObject:
-    record: dict[str, Json] = {
+class _Flood:
+    """Lets so many through in a second, so that strangers cannot fill a disk."""
+
+    def __init__(self, most: int = 10) -> None:
+        self._most = most
+        self._second = 0.0
+        self._count = 0
+        self._left_out = 0
+
+    def admit(self, at: float) -> int | None:
+        """How many were left out before this one; `None` when it is left out itself."""
+        if abs(at - self._second) >= 1.0:
+            self._second, self._count = at, 0
+        self._count += 1
+        if self._count > self._most:
+            self._left_out += 1
+            return None
+        left_out, self._left_out = self._left_out, 0
+        return left_out
+
+
+def _request_record(event: RequestAnswered) -> dict[str, Json]:
+    return {
         "time": _at(event.at),
+        "operation": event.method,
+        "target": event.target,
+        "principal": event.principal,
+        "client": event.client,
+        "session": event.session,
+        "outcome": _outcome(event.outcome),
+        "error": event.error,
+        "ms": round(event.duration * 1000, 3),
+    }
+
+
+def _reading_record(
+    event: SearchAnswered | DescribeAnswered, operation: str, asked: Json
+) -> dict[str, Json]:
+    return {
+        "time": _at(event.at),
+        "operation": operation,
+        "principal": event.principal,
+        "client": event.client,
+        "face": event.face,
+        "arguments": f"sha256:{digest(asked)}",
+        "outcome": "ok",
+        "ms": round(event.duration * 1000, 3),
+    }
+
+
+def _operator_record(event: OperatorActed) -> dict[str, Json]:
+    return {
+        "time": _at(event.at),
+        "operation": event.action,
+        "targets": list(event.targets),
+        "details": dict(event.details),
+        "principal": event.principal,
+        "source": event.source,
+        "address": event.address,
+        "outcome": _outcome(event.outcome),
+        "error": event.error,
+    }
+
+
+def _sign_in_record(event: SignInFailed, left_out: int) -> dict[str, Json]:
+    return {
+        "time": _at(event.at),
+        "operation": "sign-in",
+        "target": event.path,
+        "address": event.address,
+        "outcome": "error",
+        "error": event.error,
+        "left_out": left_out or None,
+    }
+
+
+def _outcome(ending: str) -> str:
+    return ending if ending in ("ok", "cancelled") else "error"
+
+
+def _unmade_record(event: CallUnmade) -> dict[str, Json]:
+    return {
+        "time": _at(event.at),
+        "operation": "tools/call",
         "principal": event.principal,
         "client": event.client,
         "session": event.session,
@@ -135,7 +250,6 @@ def _unmade_record(event: CallUnmade) -> JsonObject:
         "outcome": "error",
         "error": event.error,
     }
-    return {key: value for key, value in record.items() if value is not None}
 
 
 def _at(seconds: float) -> str:
@@ -148,6 +262,7 @@ def _record(
     caller = call.caller
     record: dict[str, Json] = {
         "time": _at(began),
+        "operation": "tools/call",
         "call": call.id,
         "principal": caller.principal,
         "client": caller.client,

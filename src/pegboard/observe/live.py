@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from pegboard.core.breaker import State
+from pegboard.core.calls import LOCAL
 from pegboard.core.events import (
     BreakerChanged,
     CallFinished,
-    CallRetried,
     CallStarted,
     DescribeAnswered,
     Event,
@@ -24,6 +25,12 @@ from pegboard.core.json import JsonObject
 
 OTHERS = "(others)"
 """Where calls are counted for which there is no more room of their own."""
+
+_MOST_PEOPLE = 128
+"""Principals with figures of their own; who has been silent longest makes room."""
+_MOST_OF_ONE = 50
+_RECENT_OF_ONE = 50
+_Counted: TypeAlias = CallFinished | ListAnswered | SearchAnswered | DescribeAnswered
 
 _SMALLEST = 1e-5
 _GROWTH = math.log(1.1)
@@ -113,6 +120,7 @@ class Live:
     """An observer that adds up what it hears; `snapshot` may be asked from any thread.
 
     At most `most` tools, upstreams and faces each have figures of their own; the rest share one.
+    Each principal has the same figures of their own calls, as long as there is room for them.
     """
 
     def __init__(self, *, most: int = 2_000, recent: int = 100) -> None:
@@ -121,14 +129,11 @@ class Live:
         self.changes = 0
         """How many events there were: whoever shows the figures can tell whether they are new."""
         self._in_flight = 0
-        self._lists: Counter[str] = Counter()
-        self._all = Tally()
-        self._by: dict[str, dict[str, Tally]] = {"tools": {}, "upstreams": {}, "faces": {}}
-        self._asked: dict[str, _Asked] = {k: _Asked() for k in ("list", "search", "describe")}
+        self._everybody = _Figures(most, recent)
+        self._people: OrderedDict[str, _Figures] = OrderedDict()
         self._upstream_states: dict[str, str] = {}
         self._breakers: dict[str, State] = {}
         self._store_available = True
-        self._recent: deque[CallFinished] = deque(maxlen=recent)
 
     def record(self, event: Event) -> None:
         """Add one event up."""
@@ -141,27 +146,96 @@ class Live:
         with self._lock:
             return {
                 "in_flight": self._in_flight,
-                "calls": self._all.as_json(),
-                **{
-                    group: {name: tally.as_json() for name, tally in tallies.items()}
-                    for group, tallies in self._by.items()
-                },
-                **{kind: asked.as_json() for kind, asked in self._asked.items()},
-                "lists_by_face": dict(self._lists),
+                **self._everybody.as_json(),
                 "upstream_states": dict(self._upstream_states),
                 "breakers": dict(self._breakers),
                 "store_available": self._store_available,
             }
 
+    def snapshot_of(self, principal: str) -> JsonObject:
+        """The figures of one principal's own calls, lists and searches."""
+        with self._lock:
+            return self._figures_of(principal).as_json()
+
+    @property
+    def breakers(self) -> dict[str, State]:
+        """The breakers that are not closed, by `scope:name`."""
+        with self._lock:
+            return dict(self._breakers)
+
     def recent(self) -> list[CallFinished]:
         """The last calls, newest first."""
         with self._lock:
-            return list(reversed(self._recent))
+            return list(reversed(self._everybody.recent))
+
+    def recent_of(self, principal: str) -> list[CallFinished]:
+        """The last calls of one principal, newest first, however many others have made since."""
+        with self._lock:
+            return list(reversed(self._figures_of(principal).recent))
+
+    def _figures_of(self, principal: str) -> _Figures:
+        # Where nobody is asked who they are, all calls are `local`: there is no second copy.
+        if principal == LOCAL.principal and not self._people:
+            return self._everybody
+        return self._people.get(principal) or _Figures(0, 0)
 
     def _add(self, event: Event) -> None:
         match event:
             case CallStarted():
                 self._in_flight += 1
+            case CallFinished():
+                self._in_flight = max(0, self._in_flight - 1)
+                self._count(event)
+            case ListAnswered() | SearchAnswered() | DescribeAnswered():
+                self._count(event)
+            case BreakerChanged():
+                self._note_breaker(event)
+            case UpstreamStateChanged():
+                if event.upstream in self._upstream_states or self._has_room(self._upstream_states):
+                    self._upstream_states[event.upstream] = event.state
+            case StoreStateChanged():
+                self._store_available = event.available
+            case _:
+                pass
+
+    def _count(self, event: _Counted) -> None:
+        self._everybody.add(event)
+        if event.principal == LOCAL.principal:
+            return
+        own = self._people.get(event.principal)
+        if own is None:
+            own = self._people[event.principal] = _Figures(_MOST_OF_ONE, _RECENT_OF_ONE)
+            if len(self._people) > _MOST_PEOPLE:
+                self._people.popitem(last=False)
+        self._people.move_to_end(event.principal)
+        own.add(event)
+
+    def _note_breaker(self, event: BreakerChanged) -> None:
+        name = f"{event.scope}:{event.name}"
+        if event.state == "closed":
+            self._breakers.pop(name, None)
+        elif name in self._breakers or self._has_room(self._breakers):
+            self._breakers[name] = event.state
+
+    def _has_room(self, group: dict[str, str] | dict[str, State]) -> bool:
+        return len(group) < self._most
+
+
+class _Figures:
+    """Figures of everybody's calls, or of one principal's."""
+
+    __slots__ = ("_all", "_asked", "_by", "_lists", "_most", "recent")
+
+    def __init__(self, most: int, recent: int) -> None:
+        self._most = most
+        self._lists: Counter[str] = Counter()
+        self._all = Tally()
+        self._by: dict[str, dict[str, Tally]] = {"tools": {}, "upstreams": {}, "faces": {}}
+        self._asked: dict[str, _Asked] = {k: _Asked() for k in ("list", "search", "describe")}
+        self.recent: deque[CallFinished] = deque(maxlen=recent)
+
+    def add(self, event: _Counted) -> None:
+        match event:
             case CallFinished():
                 self._add_call(event)
             case ListAnswered():
@@ -171,23 +245,22 @@ class Live:
                 self._asked["search"].add(event.duration, event.tokens)
             case DescribeAnswered():
                 self._asked["describe"].add(event.duration, event.tokens)
-            case BreakerChanged():
-                self._note_breaker(event)
-            case UpstreamStateChanged():
-                if event.upstream in self._upstream_states or self._has_room(self._upstream_states):
-                    self._upstream_states[event.upstream] = event.state
-            case StoreStateChanged():
-                self._store_available = event.available
-            case CallRetried():
-                pass  # `CallFinished.attempts` says the same
-            case _:
-                pass
+
+    def as_json(self) -> JsonObject:
+        return {
+            "calls": self._all.as_json(),
+            **{
+                group: {name: tally.as_json() for name, tally in tallies.items()}
+                for group, tallies in self._by.items()
+            },
+            **{kind: asked.as_json() for kind, asked in self._asked.items()},
+            "lists_by_face": dict(self._lists),
+        }
 
     def _add_call(self, call: CallFinished) -> None:
-        self._in_flight = max(0, self._in_flight - 1)
         bucket = bucket_of(call.duration)
         self._all.add(call, bucket)
-        self._recent.append(call)
+        self.recent.append(call)
         self._tally("tools", call.tool).add(call, bucket)
         if call.upstream is not None:
             self._tally("upstreams", call.upstream).add(call, bucket)
@@ -197,19 +270,9 @@ class Live:
     def _tally(self, group: str, name: str) -> Tally:
         tallies = self._by[group]
         if name not in tallies:
-            name = name if self._has_room(tallies) else OTHERS
+            name = name if len(tallies) < self._most else OTHERS
             tallies.setdefault(name, Tally())
         return tallies[name]
-
-    def _note_breaker(self, event: BreakerChanged) -> None:
-        name = f"{event.scope}:{event.name}"
-        if event.state == "closed":
-            self._breakers.pop(name, None)
-        elif name in self._breakers or self._has_room(self._breakers):
-            self._breakers[name] = event.state
-
-    def _has_room(self, group: dict[str, Tally] | dict[str, str] | dict[str, State]) -> bool:
-        return len(group) < self._most
 
 
 @dataclass(slots=True)

@@ -24,6 +24,7 @@ from pegboard.core.events import (
     DescribeAnswered,
     Event,
     ListAnswered,
+    RequestAnswered,
     SearchAnswered,
     StoreStateChanged,
     UpstreamStateChanged,
@@ -167,6 +168,8 @@ def _level(event: Event) -> int:
         case UpstreamStateChanged(state="failed") | StoreStateChanged(available=False):
             return logging.WARNING
         case CallFinished(outcome="ok") | ListAnswered() | SearchAnswered() | DescribeAnswered():
+            return _WELL
+        case RequestAnswered():
             return _WELL
         case _:
             return logging.INFO

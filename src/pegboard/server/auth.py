@@ -11,10 +11,12 @@ The principal of a request is the token's subject. Rules may also name its scope
 from __future__ import annotations
 
 import hashlib
+import hmac
 import ipaddress
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -28,11 +30,13 @@ from mcp.server.auth.routes import build_resource_metadata_url, create_protected
 from pydantic import AnyHttpUrl
 
 from pegboard.core.calls import LOCAL
+from pegboard.core.events import SignInFailed
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import ConfigError
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +50,9 @@ _KEYS_PAUSE = 10.0
 """Seconds between two fetches that unknown key ids cause, so that forged ones cost nothing."""
 _FETCH_TIME = 10.0
 _LONGEST_TOKEN = 16_384
+RECHECK = 1.0
+"""Seconds between two checks of the tokens of open streams."""
+_LISTEN = "subscriptions/listen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +223,8 @@ class Auth:
     """The public address of the endpoint, where tokens come from an authorization server."""
     scopes: tuple[str, ...] = field(default=())
     """What clients are told to ask for."""
+    refused: Callable[[SignInFailed], None] = lambda event: None
+    """Told when somebody comes with a token that is not good enough."""
 
     def protect(self, app: Starlette, path: str = "/mcp") -> None:
         """Have an application of the SDK let through authenticated requests only."""
@@ -223,10 +232,12 @@ class Auth:
         from starlette.middleware.authentication import AuthenticationMiddleware
         from starlette.routing import Route
 
-        routes = app.router.routes
+        routes, streams = app.router.routes, LastingStreams(self)
         for position, route in enumerate(routes):
             if isinstance(route, Route) and route.path == path:
-                routes[position] = Route(path, endpoint=self.required(route.endpoint))
+                endpoint = self.required(streams.endpoint(route.endpoint))
+                routes[position] = Route(path, endpoint=endpoint)
+        app.router.lifespan_context = streams.watched_during(app.router.lifespan_context)
         if self.issuer and self.resource:
             routes.extend(
                 create_protected_resource_routes(
@@ -239,10 +250,109 @@ class Auth:
         app.user_middleware.append(Middleware(AuthenticationMiddleware, backend=backend))
         app.user_middleware.append(Middleware(AuthContextMiddleware))
 
+    async def identify(self, token: str | None) -> AccessToken | None:
+        """Whom a token stands for now, if it is good and has the scopes that everybody needs."""
+        known = await self.verifier.verify_token(token) if token else None
+        if known is None or not set(self.required_scopes) <= set(known.scopes):
+            return None
+        if known.expires_at is not None and known.expires_at <= time.time():
+            return None
+        return known
+
     def required(self, endpoint: Any) -> Any:
         """An ASGI endpoint that only authenticated requests reach."""
         metadata = build_resource_metadata_url(AnyHttpUrl(self.resource)) if self.resource else None
-        return RequireAuthMiddleware(endpoint, list(self.required_scopes), metadata)
+        guarded = RequireAuthMiddleware(endpoint, list(self.required_scopes), metadata)
+        return _Refusals(guarded, self)
+
+
+class _Refusals:
+    """An endpoint that tells of tokens which are refused; one without any is no attempt."""
+
+    def __init__(self, app: ASGIApp, auth: Auth) -> None:
+        self._app = app
+        self._auth = auth
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if error := self._error(scope):
+            client = scope.get("client")
+            address = client[0] if client else None
+            event = SignInFailed(at=time.time(), path=scope["path"], error=error, address=address)
+            self._auth.refused(event)
+        await self._app(scope, receive, send)
+
+    def _error(self, scope: Scope) -> str | None:
+        known = getattr(scope.get("user"), "access_token", None)
+        if known is None:
+            names = [name.lower() for name, _ in scope["headers"]]
+            return "unknown_token" if b"authorization" in names else None
+        has_all = set(self._auth.required_scopes) <= set(known.scopes)
+        return None if has_all else "insufficient_scope"
+
+
+class OwnerToken:
+    """Verifies one token that was made for this run; it stands for the local user."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token.encode()
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """The local user, for this one token."""
+        if not hmac.compare_digest(token.encode("utf-8", "replace"), self._token):
+            return None
+        who = LOCAL.principal
+        return AccessToken(token="", client_id=who, subject=who, scopes=[])
+
+
+class LastingStreams:
+    """Ends streams of changes when the token that they were opened with is no longer good.
+
+    A call under way is answered to its end: its token was good when it was made.
+    """
+
+    def __init__(self, auth: Auth) -> None:
+        self._auth = auth
+        self._open: dict[anyio.CancelScope, str] = {}
+
+    def endpoint(self, app: ASGIApp) -> ASGIApp:
+        """An endpoint whose streams are watched."""
+        from starlette.datastructures import Headers
+
+        async def watched(scope: Scope, receive: Receive, send: Send) -> None:
+            headers = Headers(scope=scope)
+            if scope["method"] != "GET" and headers.get("mcp-method") != _LISTEN:
+                await app(scope, receive, send)
+                return
+            with anyio.CancelScope() as stream:
+                self._open[stream] = headers.get("authorization", "").partition(" ")[2]
+                try:
+                    await app(scope, receive, send)
+                finally:
+                    del self._open[stream]
+            if stream.cancel_called:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+        return watched
+
+    def watched_during(self, lifespan: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """A lifespan during which tokens of open streams are checked again and again."""
+
+        @asynccontextmanager
+        async def during(app: Any) -> AsyncGenerator[Any]:
+            async with lifespan(app) as state, anyio.create_task_group() as tasks:
+                tasks.start_soon(self._watch)
+                yield state
+                tasks.cancel_scope.cancel()
+
+        return during
+
+    async def _watch(self) -> None:
+        while True:
+            await anyio.sleep(RECHECK)
+            for token in set(self._open.values()):
+                if await self._auth.identify(token) is None:
+                    for stream in [s for s, used in self._open.items() if used == token]:
+                        stream.cancel()
 
 
 def refuse_exposure(

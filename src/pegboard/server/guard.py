@@ -3,7 +3,8 @@
 A page that a browser shows can have its own name point at this machine (DNS rebinding) and then
 speak to whatever listens here. Such a request names the page's host. So a request is answered when
 its host is a name that no stranger can own: an address in figures, this machine, or one that the
-operator has listed. An origin, where a browser sends one, must be of the same host or listed.
+operator has listed. An origin, where a browser sends one, must be of the same host and port, or
+listed: another port of this machine may be another user's, and browsers share cookies among ports.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 MISDIRECTED = 421
 FORBIDDEN = 403
 
@@ -67,13 +69,10 @@ class Guard:
         without_port = f"{origin.rpartition(':')[0]}:*"
         if origin in self.origins or without_port in self.origins:
             return True
-        name = _name(origin)
-        if name is None:
-            return False
-        return name == _name(f"//{host}") or (name in _LOOPBACK and self._is_local(host))
-
-    def _is_local(self, host: str) -> bool:
-        return _name(f"//{host}") in _LOOPBACK
+        scheme = origin.partition("://")[0]
+        default = _DEFAULT_PORTS.get(scheme)
+        here = _host_and_port(f"{scheme}://{host}", default)
+        return here is not None and here == _host_and_port(origin, default)
 
 
 class GuardMiddleware:
@@ -109,6 +108,16 @@ def _name(url: str) -> str | None:
         return urlsplit(url).hostname
     except ValueError:
         return None
+
+
+def _host_and_port(url: str, default: int | None) -> tuple[str, int] | None:
+    """Both parts of an origin; `None` where it is not one that a browser would send."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or default
+    except ValueError:
+        return None
+    return (parts.hostname, port) if parts.hostname and port else None
 
 
 def _is_ip(name: str) -> bool:

@@ -322,6 +322,14 @@ def failed(exc: PegboardError) -> MCPError:
     return MCPError(INTERNAL_ERROR, exc.message, {"kind": exc.kind, **exc.details})
 
 
+def error_name(exc: Exception) -> str:
+    """What kind of error a request ended with: ours by name, others by their JSON-RPC code."""
+    if not isinstance(exc, MCPError):
+        return type(exc).__name__
+    data = exc.data
+    return str(data["kind"]) if isinstance(data, dict) and "kind" in data else str(exc.code)
+
+
 def internal_error() -> MCPError:
     """JSON-RPC -32603, without a word about what went wrong inside."""
     return MCPError(INTERNAL_ERROR, "Internal error: the server's log has the details.")

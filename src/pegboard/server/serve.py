@@ -147,9 +147,11 @@ def http_app(
     *routes: BaseRoute,
     host: str = "127.0.0.1",
     environ: Mapping[str, str] = os.environ,
+    auth: Auth | None = None,
 ) -> Starlette:
     """An ASGI application with `/mcp`, `/mcp/<face>` and further routes."""
-    return asgi_app(build_server(board, environ=environ), Guard.bound_to(host), *routes)
+    server = build_server(board, environ=environ)
+    return asgi_app(server, Guard.bound_to(host), *routes, auth=auth)
 
 
 def asgi_app(

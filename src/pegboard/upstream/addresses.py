@@ -11,7 +11,7 @@ server gets its own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -73,28 +73,33 @@ class Addresses:
         """The arguments of a prompt that are shown in another spelling than the server's."""
         return self._argument_names.get(prompt, {})
 
-    def resource(self, uri: str, seen_at: str | None = None) -> Place | None:
-        """The server that has a resource; `seen_at` is where a link to it came from, if one did."""
-        if (place := self.explicit(uri)) is not None:
-            return place
-        uri = self._spelled_uris.get(uri, uri)
-        holders = self._holders.get(uri, [])
-        if seen_at is not None and (seen_at in holders or not holders):
-            return Place(seen_at, uri)
-        if not holders and (matching := self._matching(uri)):
-            return matching
-        candidates = holders or self._only_one()
-        return Place(candidates[0], uri) if candidates else None
+    def resource(self, uri: str, linked: Collection[str] = ()) -> list[Place]:
+        """The servers that may have a resource: none, one, or several where it is ambiguous.
 
-    def template(self, text: str) -> Place | None:
-        """The server that has a template, by its text."""
+        Who lists it comes first, then who has a template that it fits. `linked` are servers that
+        gave a link to it. These decide among those, and count only where nobody declares it: no
+        server's link leads away from another server's resource.
+        """
+        if (place := self.explicit(uri)) is not None:
+            return [place]
+        uri = self._spelled_uris.get(uri, uri)
+        listed = [Place(server, uri) for server in self._holders.get(uri, ())]
+        if declared := listed or self._matching(uri):
+            return [place for place in declared if place.server in linked] or declared
+        given = [server for server in self.listings if server in linked]
+        return [Place(server, uri) for server in given or self._only_one()]
+
+    def template(self, text: str) -> list[Place]:
+        """The servers that have a template, by its text."""
         if (place := self.explicit(text)) is not None:
-            return place
+            return [place]
         text = self._spelled_uris.get(text, text)
-        for server, entries in self.listings.items():
-            if any(entry.get("uriTemplate") == text for entry in entries.resource_templates):
-                return Place(server, text)
-        return self.resource(text)
+        found = [
+            Place(server, text)
+            for server, entries in self.listings.items()
+            if any(entry.get("uriTemplate") == text for entry in entries.resource_templates)
+        ]
+        return found or self.resource(text)
 
     def explicit(self, uri: str) -> Place | None:
         """The place that a `pegboard://` address names."""
@@ -154,7 +159,8 @@ class Addresses:
         holders: dict[str, list[str]] = {}
         for server, listing in self.listings.items():
             for entry in listing.resources:
-                holders.setdefault(str(entry.get("uri")), []).append(server)
+                found = holders.setdefault(str(entry.get("uri")), [])
+                found += [] if server in found else [server]
         return holders
 
     @cached_property
@@ -172,14 +178,15 @@ class Addresses:
             for entry in getattr(listing, kind)
         )
 
-    def _matching(self, uri: str) -> Place | None:
-        """The first server with a template that a URI fits, as it is or as it is shown."""
+    def _matching(self, uri: str) -> list[Place]:
+        """The servers with a template that a URI fits, as it is or as it is shown, each once."""
+        found: list[Place] = []
         for server, own, shown in self._parsed:
             if own.match(uri) is not None:
-                return Place(server, uri)
-            if shown is not None and (values := shown.match(uri)) is not None:
-                return Place(server, own.expand(values))
-        return None
+                found.append(Place(server, uri))
+            elif shown is not None and (values := shown.match(uri)) is not None:
+                found.append(Place(server, own.expand(values)))
+        return list(dict.fromkeys(found))
 
     @cached_property
     def _parsed(self) -> list[tuple[str, UriTemplate, UriTemplate | None]]:

@@ -6,16 +6,21 @@ Lists are answered from what is known of the servers; nothing is started for the
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
+
+import anyio
 
 from pegboard.core.calls import Caller
 from pegboard.core.cleaning import clean_value
+from pegboard.core.gate import Gate
 from pegboard.core.json import Json, JsonObject
-from pegboard.errors import UpstreamError
+from pegboard.errors import Busy, PegboardError, UpstreamError
 from pegboard.upstream import eras, tasks
-from pegboard.upstream.addresses import Addresses, Place
-from pegboard.upstream.fronts import Front, Owner, front_of
+from pegboard.upstream.addresses import SCHEME, Addresses, Place
+from pegboard.upstream.fronts import Front, front_of
 from pegboard.upstream.listing import Listing
 from pegboard.upstream.relay import Outgoing, Relay
 from pegboard.upstream.sdk import INVALID_PARAMS
@@ -24,9 +29,20 @@ from pegboard.upstream.switchboard import UpstreamEvent
 _Handler: TypeAlias = Callable[[JsonObject, Front], Awaitable[JsonObject]]
 _UPDATED = "notifications/resources/updated"
 _MOST_SIGHTS = 256
+MOST_SUBSCRIPTIONS = 200
+"""Resources that one session, or one stream of a modern client, may subscribe to."""
 
-Permits: TypeAlias = Callable[[Caller, str, bool], bool]
-"""Whether a caller may use a server: all that it offers, or at least some of its tools."""
+
+@dataclass(frozen=True, slots=True)
+class Subscriber:
+    """Who wants to hear of a resource: a legacy session, or one stream of a modern client.
+
+    `tell` is given the URI that they named; `key` tells subscribers apart.
+    """
+
+    front: Front
+    key: object
+    tell: Callable[[str], Awaitable[None]]
 
 
 class Passthrough:
@@ -36,13 +52,13 @@ class Passthrough:
         self._relay = relay
         self._bare = bare_prompts
         self.addresses = Addresses(())
-        self.permits: Permits = lambda caller, server, whole: True
+        self.gate: Callable[[], Gate] = Gate
         """Who may use what a server offers; everything else is as if it were not there."""
         self.clean_results = False
         """Whether prompts and resources are relayed without invisible characters."""
         self._seen: OrderedDict[frozenset[str], Addresses] = OrderedDict()
-        self._subscribers: dict[tuple[Place, Owner], Front] = {}
-        relay.when_session_ends(self._forget)
+        self._subscriptions: dict[tuple[Place, object], tuple[Subscriber, str]] = {}
+        relay.when_session_ends(self.forget)
         self._handlers: dict[str, _Handler] = {
             "resources/list": self._list_resources,
             "resources/templates/list": self._list_templates,
@@ -63,8 +79,8 @@ class Passthrough:
 
     def _addresses(self, front: Front) -> Addresses:
         """What this client may know of."""
-        listings = self.addresses.listings
-        allowed = frozenset(name for name in listings if self.permits(front.caller, name, True))
+        listings, gate = self.addresses.listings, self.gate()
+        allowed = frozenset(name for name in listings if gate.resources(front.caller, name))
         if len(allowed) == len(listings):
             return self.addresses
         seen = self._seen.get(allowed)
@@ -110,19 +126,73 @@ class Passthrough:
         """Pass on what a legacy client announces (`notifications/roots/list_changed`)."""
         await self._relay.notify(method, dict(params), front_of(caller, request, params))
 
-    def _forget(self, owner: Owner) -> None:
-        for key in [key for key in self._subscribers if key[1] == owner]:
-            del self._subscribers[key]
+    # Subscriptions.
+
+    def forget(self, subscriber: object) -> None:
+        """Drop what is left of a subscriber that has gone, by its key."""
+        for key in [key for key in self._subscriptions if key[1] == subscriber]:
+            del self._subscriptions[key]
 
     async def on_event(self, event: UpstreamEvent) -> None:
-        """Tell legacy clients that a resource they subscribed to has changed; for `Pool.listen`."""
+        """Tell those who subscribed to a resource that it has changed; for `Pool.listen`."""
         if event.change != "resource" or event.uri is None:
             return
-        told = {"uri": self.addresses.visible(event.server, event.uri)}
-        place = Place(event.server, event.uri)
-        for (subscribed, _), front in list(self._subscribers.items()):
-            if subscribed == place and front.belongs_to(event.owner):
-                await front.announce(_UPDATED, told)
+        place, gate = Place(event.server, event.uri), self.gate()
+        for (subscribed, _), (subscriber, uri) in list(self._subscriptions.items()):
+            front = subscriber.front
+            if (
+                subscribed == place
+                and gate.resources(front.caller, place.server)
+                and front.belongs_to(event.owner)
+            ):
+                with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                    await subscriber.tell(uri)
+
+    async def subscribe(self, uri: str, subscriber: Subscriber) -> JsonObject:
+        """Have a subscriber told of changes of a resource, by their own connection to its server.
+
+        Raises:
+            UpstreamError: there is no such resource for this caller, or its server refused.
+        """
+        place = self._resource(uri, subscriber.front)
+        if sum(key == subscriber.key for _, key in self._subscriptions) >= MOST_SUBSCRIPTIONS:
+            raise Busy(f"You have subscribed to {MOST_SUBSCRIPTIONS} resources already.")
+        self._subscriptions[place, subscriber.key] = subscriber, uri
+        try:
+            return await self._watch(place, "resources/subscribe", subscriber.front)
+        except PegboardError:
+            self._subscriptions.pop((place, subscriber.key), None)
+            raise
+
+    async def unsubscribe(self, uri: str, subscriber: Subscriber) -> JsonObject:
+        """Have a subscriber told no longer; the server is told if nobody else on it listens.
+
+        Raises:
+            UpstreamError: there is no such resource for this caller, or its server failed.
+        """
+        held = [
+            place
+            for (place, key), (_, named) in self._subscriptions.items()
+            if (key, named) == (subscriber.key, uri)
+        ]
+        place = held[0] if held else self._resource(uri, subscriber.front)
+        self._subscriptions.pop((place, subscriber.key), None)
+        return await self._watch(place, "resources/unsubscribe", subscriber.front)
+
+    async def _watch(self, place: Place, method: str, front: Front) -> JsonObject:
+        """Have the server announce what is subscribed to on this connection now."""
+        async with self._relay.pool.use(place.server, front) as connection:
+            watched = frozenset(
+                subscribed.name
+                for (subscribed, _), (subscriber, _) in self._subscriptions.items()
+                if subscribed.server == place.server
+                and subscriber.front.belongs_to(connection.lane)
+            )
+            connection.watch(watched)
+            is_wanted = method == "resources/subscribe"
+            if connection.era == "legacy" and is_wanted == (place.name in watched):
+                return await connection.request(method, {"uri": place.name}, front)
+        return {}
 
     # Lists.
 
@@ -138,33 +208,16 @@ class Passthrough:
     # What one server answers.
 
     async def _read(self, params: JsonObject, front: Front) -> JsonObject:
-        place = self._resource(params, front)
+        place = self._resource(str(params.get("uri")), front)
         sent = {**params, "uri": place.name}
         result = await self._send(place, "resources/read", sent, front)
         return _renamed(result, place.name, str(params["uri"]))
 
     async def _subscribe(self, params: JsonObject, front: Front) -> JsonObject:
-        place = self._resource(params, front)
-        self._subscribers[(place, front.owner)] = front
-        return await self._watch(place, "resources/subscribe", front)
+        return await self.subscribe(str(params.get("uri")), _session_subscriber(front))
 
     async def _unsubscribe(self, params: JsonObject, front: Front) -> JsonObject:
-        place = self._resource(params, front)
-        self._subscribers.pop((place, front.owner), None)
-        return await self._watch(place, "resources/unsubscribe", front)
-
-    async def _watch(self, place: Place, method: str, front: Front) -> JsonObject:
-        """Have the server announce what its clients watch now: asked once, or listened to."""
-        async with self._relay.pool.use(place.server, front) as connection:
-            mine = {
-                p.name
-                for (p, _), subscriber in self._subscribers.items()
-                if p.server == place.server and subscriber.belongs_to(connection.lane)
-            }
-            connection.watch(frozenset(mine))
-            if connection.era == "legacy":
-                return await connection.request(method, {"uri": place.name}, front)
-        return {}
+        return await self.unsubscribe(str(params.get("uri")), _session_subscriber(front))
 
     async def _get_prompt(self, params: JsonObject, front: Front) -> JsonObject:
         place = self._prompt(params.get("name"), front)
@@ -180,8 +233,8 @@ class Passthrough:
             if spelled := self._addresses(front).argument_names(place):
                 params = _completed_with_names(params, spelled)
         else:
-            found = self._addresses(front).template(str(ref.get("uri")))
-            place, key = found or _unknown("resource template", ref.get("uri")), "uri"
+            uri = str(ref.get("uri"))
+            place, key = _one("resource template", uri, self._addresses(front).template(uri)), "uri"
         sent = {**params, "ref": {**ref, key: place.name}}
         return await self._send(place, "completion/complete", sent, front)
 
@@ -191,18 +244,19 @@ class Passthrough:
 
     def _task(self, verb: str) -> _Handler:
         async def handle(params: JsonObject, front: Front) -> JsonObject:
-            parsed = tasks.parse(params.get("taskId"))
-            known = {s.name for s in self._relay.pool.servers}
-            if (
-                parsed is None
-                or parsed[0] not in known
-                or not self.permits(front.caller, parsed[0], False)
-            ):
-                _unknown("task", params.get("taskId"))
-            place = Place(*parsed)
+            place = await self._task_place(params.get("taskId"), front)
             return await self._send(place, f"tasks/{verb}", {**params, "taskId": place.name}, front)
 
         return handle
+
+    async def _task_place(self, address: Json, front: Front) -> Place:
+        """Where a task is, for whoever began it and still has the tool that they began it with."""
+        caller, parsed = front.caller, tasks.parse(address)
+        if parsed is not None and parsed[0] in {s.name for s in self._relay.pool.servers}:
+            tool_id = await self._relay.task_owners.tool_of(caller.principal, *parsed)
+            if tool_id is not None and self.gate().tool(caller, tool_id):
+                return Place(*parsed)
+        _unknown("task", address)
 
     async def _send(
         self, place: Place, method: str, params: JsonObject, front: Front
@@ -210,15 +264,31 @@ class Passthrough:
         result = await self._relay.request(Outgoing(place.server, method, params), front)
         return clean_value(result) if self.clean_results else result
 
-    def _resource(self, params: JsonObject, front: Front) -> Place:
-        uri = str(params.get("uri"))
-        seen_at = self._relay.links.get(uri)
-        if seen_at is not None and not self.permits(front.caller, seen_at, True):
-            seen_at = None
-        return self._addresses(front).resource(uri, seen_at) or _unknown("resource", uri)
+    def _resource(self, uri: str, front: Front) -> Place:
+        linked = self._relay.links.servers(front.caller.principal, uri)
+        return _one("resource", uri, self._addresses(front).resource(uri, linked))
 
     def _prompt(self, name: Json, front: Front) -> Place:
         return self._addresses(front).prompt(str(name)) or _unknown("prompt", name)
+
+
+def _session_subscriber(front: Front) -> Subscriber:
+    """A legacy client: one session, however often it subscribes."""
+    return Subscriber(front, front.owner, lambda uri: front.announce(_UPDATED, {"uri": uri}))
+
+
+def _one(what: str, uri: str, places: Sequence[Place]) -> Place:
+    """The only place there is: a request is never sent to a server that was perhaps not meant."""
+    if len(places) == 1:
+        return places[0]
+    if not places:
+        _unknown(what, uri)
+    addresses = [f"{SCHEME}{place.server}/{place.name}" for place in places]
+    raise UpstreamError(
+        f"Several servers have the {what} {uri!r}. Say which one: {', '.join(addresses)}.",
+        code=INVALID_PARAMS,
+        data={what: uri, "addresses": addresses},
+    )
 
 
 def _unknown(what: str, name: Json) -> NoReturn:

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -21,9 +20,11 @@ import anyio
 from pegboard.core.cleaning import clean_prose
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import UpstreamError, UpstreamTimeout
+from pegboard.ports import Store
 from pegboard.upstream import eras, tasks
 from pegboard.upstream.connection import Connection, ConnectionGone
 from pegboard.upstream.fronts import Front, Owner
+from pegboard.upstream.links import Links
 from pegboard.upstream.pool import Pool
 from pegboard.upstream.sdk import URL_ELICITATION_REQUIRED, HeaderMap, MCPError
 from pegboard.upstream.suspended import Suspensions
@@ -31,7 +32,6 @@ from pegboard.upstream.switchboard import ANSWER_TIME
 
 MOST_ROUNDS: Final = 10
 """How often a modern server may ask a legacy client within one call; the SDK's own bound."""
-MOST_LINKS: Final = 10_000
 _END_SESSION: Final = "io.github.pegboard/upstreams"
 
 
@@ -44,6 +44,8 @@ class Outgoing:
     params: JsonObject
     timeout: float | None = None
     mirrored: HeaderMap | None = None
+    tool: str | None = None
+    """The id of the tool that is called, where one is."""
 
     @property
     def subject(self) -> str:
@@ -55,12 +57,13 @@ class Outgoing:
 class Relay:
     """Carries requests of fronts to servers."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, store: Store) -> None:
         self.pool = pool
+        self.task_owners = tasks.TaskOwners(store)
+        self.links = Links()
         self._suspensions = Suspensions()
         self._levels: dict[Owner, str] = {}
         self._forgetful: list[Callable[[Owner], None]] = []
-        self.links: OrderedDict[str, str] = OrderedDict()
 
     async def request(self, outgoing: Outgoing, front: Front) -> JsonObject:
         """The server's result, as the front's era spells it.
@@ -75,7 +78,10 @@ class Relay:
             result = await self._once(outgoing, front)
         except ConnectionGone:  # a server that forgot our session has not seen the request
             result = await self._once(outgoing, front)
-        self._note_links(outgoing.server, result.get("content"))
+        principal = front.caller.principal
+        self.links.note(principal, outgoing.server, result.get("content"))
+        if outgoing.tool is not None:
+            await self.task_owners.record(principal, outgoing.server, outgoing.tool, result)
         if (questions := result.get("inputRequests")) is not None:
             result = {**result, "inputRequests": clean_prose(questions)}
         return eras.result_for(front.era, tasks.outward(outgoing.server, result))
@@ -105,16 +111,6 @@ class Relay:
     def when_session_ends(self, forget: Callable[[Owner], None]) -> None:
         """Have somebody told whenever a front session has ended."""
         self._forgetful.append(forget)
-
-    def _note_links(self, server: str, content: Json) -> None:
-        """Remember which server handed out a link: it may be listed nowhere."""
-        for block in content if isinstance(content, list) else ():
-            if isinstance(block, dict) and block.get("type") == "resource_link":
-                uri = str(block.get("uri"))
-                self.links[uri] = server
-                self.links.move_to_end(uri)
-        while len(self.links) > MOST_LINKS:
-            self.links.popitem(last=False)
 
     def _end_with(self, front: Front) -> None:
         session = front.caller.session

@@ -51,6 +51,7 @@ class UpstreamSource:
             },
             timeout=tool.timeout,
             mirrored=self._headers(tool) if self._spec.transport == "http" else None,
+            tool=tool.id,
         )
         front = front_of(call.caller, call.request, call.params)
         try:

@@ -38,6 +38,7 @@ _CHANGES: dict[str, Change] = {
     "notifications/resources/updated": "resource",
 }
 _LEGACY_ONLY = frozenset({"notifications/elicitation/complete", "notifications/tasks/status"})
+"""Of the older protocol; about a question or task whose request may have ended long ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +224,8 @@ class Switchboard:
             await self._patron.announce("notifications/message", params)
 
     async def _forward(self, method: str, params: Mapping[str, Json] | None) -> None:
+        if not self.owner and method in _LEGACY_ONLY:
+            return  # of a connection that several share: whoever is in flight may be a stranger
         flight = self._only_owner(self.flights.values())
         if flight is None:
             if self._patron is not None and not self.flights:

@@ -8,22 +8,12 @@ from urllib.parse import quote
 from pegboard.core.events import CallFinished, CallStarted
 from pegboard.web.kept import address, may_open
 from pegboard.web.markup import Html, tag
-from pegboard.web.panel import Panel, Viewer
+from pegboard.web.panel import Viewer
 from pegboard.web.words import badge, clock, milliseconds, number
 
 _ENDINGS = {"ok": "good", "tool_error": "bad", "failed": "bad", "refused": "warn"}
 _COLUMNS = ("Time", "Tool", "Outcome", "Took", "Tokens", "By")
 _NUMBERS = ("Took", "Tokens", "Sent")
-
-
-def seen_by(viewer: Viewer, panel: Panel) -> tuple[list[CallStarted], list[CallFinished]]:
-    """The calls under way and the last ones that this viewer may know of."""
-
-    def may_know(call: CallStarted | CallFinished) -> bool:
-        return viewer.is_operator or call.principal == viewer.caller.principal
-
-    running = [call for call in panel.in_flight.calls if may_know(call)]
-    return running, [call for call in panel.live.recent() if may_know(call)]
 
 
 def calls(running: Iterable[CallStarted], done: Sequence[CallFinished], *, most: int) -> Html:

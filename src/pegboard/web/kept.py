@@ -40,7 +40,8 @@ async def page(viewer: Viewer, panel: Panel, query: Mapping[str, str]) -> tuple[
         InvalidField: The path leads nowhere, or the expression cannot be run.
     """
     asked = query.get("call", "")
-    call = next((c for c in panel.live.recent() if c.id == asked and may_open(viewer, c)), None)
+    own = panel.live.recent_of(viewer.caller.principal)
+    call = next((c for c in own if c.id == asked and may_open(viewer, c)), None)
     view = await panel.view(viewer.caller)
     if call is None or call.handle is None or view.read_result is None:
         raise InvalidArguments(

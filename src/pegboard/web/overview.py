@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from pegboard.core.breaker import State
 from pegboard.core.json import JsonObject
 from pegboard.faces.face import View
 from pegboard.web.costs import Cost
@@ -46,7 +47,7 @@ def saved(snapshot: JsonObject, cost: Cost | None) -> int | None:
 
 
 def servers(lines: Sequence[ServerLine], view: View, snapshot: JsonObject) -> Html:
-    """The servers that this viewer has tools of, with their state."""
+    """The servers that this viewer may know of, with their state."""
     tools = Counter(t.server for t in view.catalog.enabled)
     rows = [
         _server(line, tools[line.name], snapshot)
@@ -69,9 +70,8 @@ def servers(lines: Sequence[ServerLine], view: View, snapshot: JsonObject) -> Ht
     )
 
 
-def breakers(snapshot: JsonObject) -> Html:
+def breakers(open_now: Mapping[str, State]) -> Html:
     """What is not asked at present because it kept failing."""
-    open_now: dict[str, str] = snapshot["breakers"]
     if not open_now:
         return tag("p", "All breakers are closed.", class_="quiet")
     items = [

@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from pegboard.core.calls import LOCAL, Caller
+from pegboard.core.gate import Gate
+from pegboard.core.policy import Policy
+from pegboard.core.tools import Catalog
 from pegboard.faces.face import View
 from pegboard.observe.in_flight import InFlight
 from pegboard.observe.live import Live
+from pegboard.ports import Observer
 from pegboard.web.costs import Costs
 from pegboard.web.markup import Html
 
@@ -20,6 +24,13 @@ class Viewer:
 
     caller: Caller = LOCAL
     is_operator: bool = False
+    name: str | None = None
+    """Who it is, where the principal does not say: the user of this machine."""
+
+    @property
+    def actor(self) -> str:
+        """Whom the record names for what they do."""
+        return self.name or self.caller.principal
 
 
 Identify: TypeAlias = Callable[[str | None], Awaitable[Viewer | None]]
@@ -65,9 +76,9 @@ class Section:
 
 
 class ViewOf(Protocol):
-    """The board as one caller sees it."""
+    """The board as one caller sees it, or as an operator does: `everything`."""
 
-    def __call__(self, caller: Caller, /) -> Awaitable[View]: ...
+    def __call__(self, caller: Caller, /, *, everything: bool = False) -> Awaitable[View]: ...
 
 
 def no_servers() -> Sequence[ServerLine]:
@@ -85,8 +96,12 @@ class Panel:
     """Turns a tool on or off, by its id."""
     live: Live
     in_flight: InFlight
+    gate: Callable[[], Gate] = Gate
+    """The permissions in force now."""
     servers: Callable[[], Sequence[ServerLine]] = no_servers
     identify: Identify = anybody
+    observer: Observer | None = None
+    """Told of what operators do, and of sign-ins that failed."""
     sections: tuple[Section, ...] = ()
     costs: Costs = field(default_factory=Costs)
 
@@ -106,8 +121,13 @@ class Board(Protocol):
 
     name: str
 
+    policy: Policy
+
     @property
     def view(self) -> ViewOf: ...
+
+    @property
+    def known_catalog(self) -> Catalog: ...
 
     def enable(self, name: str) -> None: ...
 
@@ -124,6 +144,7 @@ def panel_of(board: Board, parts: Observed, **further: Any) -> Panel:
         "name": board.name,
         "view": board.view,
         "switch": switch,
+        "gate": lambda: Gate(board.policy, board.known_catalog),
         "live": parts.live,
         "in_flight": parts.in_flight,
     }

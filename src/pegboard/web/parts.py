@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
+from typing import TypeAlias
 
 import anyio
 from anyio import to_thread
@@ -12,6 +13,10 @@ from pegboard.core.json import JsonObject, compact
 from pegboard.web import calls, overview
 from pegboard.web.markup import Html
 from pegboard.web.panel import Panel, Viewer
+from pegboard.web.visibility import visibility
+
+Again: TypeAlias = Callable[[], Awaitable[Viewer | None]]
+"""Who a stream is for, asked anew; `None` when their key is no longer good."""
 
 NAMES = ("figures", "servers", "breakers", "calls", "all-calls", "kept")
 EVERY = 0.5
@@ -34,14 +39,14 @@ class Parts:
 
     async def render(self, names: tuple[str, ...]) -> dict[str, Html]:
         """These parts as they are now."""
-        panel = self._panel
-        view = await panel.view(self._viewer.caller)
-        snapshot = panel.live.snapshot()
-        running, done = calls.seen_by(self._viewer, panel)
+        visible = await visibility(self._panel, self._viewer)
+        view, figures = visible.view, visible.figures()
+        running, done = visible.running(), visible.recent()
+        cost = self._panel.costs.known(view)
         made = {
-            "figures": lambda: overview.figures(view, snapshot, panel.costs.known(view)),
-            "servers": lambda: overview.servers(panel.servers(), view, snapshot),
-            "breakers": lambda: overview.breakers(snapshot),
+            "figures": lambda: overview.figures(view, figures, cost),
+            "servers": lambda: overview.servers(visible.servers(), view, figures),
+            "breakers": lambda: overview.breakers(visible.breakers()),
             "calls": lambda: calls.calls(running, done, most=ON_OVERVIEW),
             "all-calls": lambda: calls.calls(running, done, most=len(done)),
             "kept": lambda: calls.kept(self._viewer, done, view.options.spill_ttl),
@@ -54,25 +59,34 @@ class Parts:
         with suppress(anyio.get_cancelled_exc_class()):
             await anyio.sleep(SETTLED)
             await self._count()
-            view = await self._panel.view(self._viewer.caller)
+            view = (await visibility(self._panel, self._viewer)).view
             await to_thread.run_sync(view.index)
 
     async def _count(self) -> bool:
         """Count what has not been counted; whether there was any."""
-        view = await self._panel.view(self._viewer.caller)
+        view = (await visibility(self._panel, self._viewer)).view
         is_new = self._panel.costs.known(view) is None
         if is_new:
             await self._panel.costs.of(view)
         return is_new
 
-    async def stream(self, names: tuple[str, ...]) -> AsyncIterator[str]:
-        """Server-sent events: each holds the parts that are new, by name."""
+    async def stream(self, names: tuple[str, ...], identify: Again) -> AsyncIterator[str]:
+        """Server-sent events: each holds the parts that are new, by name.
+
+        The viewer is identified again before anything is sent: the stream ends with their key, and
+        shows no more than they may see now.
+        """
         yield "retry: 2000\n\n"
         sent: dict[str, Html] = {}
         seen: object = None
         began = spoke = anyio.current_time()
         while (now := anyio.current_time()) - began < LIFE:
-            state = (self._panel.live.changes, tuple(self._panel.servers()))
+            viewer = await identify()
+            if viewer is None:
+                return
+            self._viewer = viewer
+            panel = self._panel
+            state = (viewer, panel.gate(), panel.live.changes, tuple(panel.servers()))
             if state != seen:
                 seen = state
                 parts = await self.render(names)

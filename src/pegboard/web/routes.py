@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+import time
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
 from typing import TypeAlias
 
 import anyio
@@ -14,15 +15,27 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
+from pegboard.core.events import OperatorActed, SignInFailed
 from pegboard.core.lock import held_because
 from pegboard.errors import AmbiguousName, NotPermitted, PegboardError, ToolNotFound
 from pegboard.faces.face import find
+from pegboard.ports import tell
 from pegboard.web import catalogue, kept, layout, tool
 from pegboard.web.layout import document
 from pegboard.web.markup import Child, Html, join, tag
-from pegboard.web.panel import Panel, Section, Viewer
+from pegboard.web.panel import Form, Panel, Section, Viewer
 from pegboard.web.parts import NAMES, Parts
-from pegboard.web.security import Proofs, forget, form_of, guarded, remember, viewer_of
+from pegboard.web.security import (
+    PROOF,
+    Proofs,
+    forget,
+    form_of,
+    guarded,
+    remember,
+    token_of,
+    viewer_of,
+)
+from pegboard.web.visibility import visibility
 
 Answer: TypeAlias = Callable[[Request, Viewer], Awaitable[Response]]
 
@@ -66,6 +79,8 @@ class Page:
         async def handle(request: Request) -> Response:
             viewer = await viewer_of(request, self._panel)
             if viewer is None:
+                if token_of(request):
+                    self._refused(request)
                 return guarded(HTMLResponse(layout.sign_in(self._panel, refused=False), 401))
             try:
                 return guarded(await answer(request, viewer))
@@ -106,7 +121,7 @@ class Page:
 
     async def tools(self, request: Request, viewer: Viewer) -> Response:
         asked = catalogue.Asked.of(request.query_params)
-        view = await self._panel.view(viewer.caller)
+        view = (await visibility(self._panel, viewer)).view
         found = await to_thread.run_sync(catalogue.results, asked, view, self._panel.costs)
         return self._page(
             viewer,
@@ -120,18 +135,19 @@ class Page:
     async def listing(self, request: Request, viewer: Viewer) -> Response:
         """The results alone, for the script that searches while one types."""
         asked = catalogue.Asked.of(request.query_params)
-        view = await self._panel.view(viewer.caller)
+        view = (await visibility(self._panel, viewer)).view
         found = await to_thread.run_sync(catalogue.results, asked, view, self._panel.costs)
         return HTMLResponse(found)
 
     async def tool(self, request: Request, viewer: Viewer) -> Response:
-        view = await self._panel.view(viewer.caller)
-        chosen = find(view, request.query_params.get("id", ""))
+        visible = await visibility(self._panel, viewer)
+        chosen = find(visible.view, request.query_params.get("id", ""))
         proofs = Proofs(request, viewer)
-        figures = self._panel.live.snapshot()["tools"].get(chosen.id)
+        figures = visible.figures()["tools"].get(chosen.id)
         may_switch = viewer.is_operator and held_because(chosen) is None
         switch = tool.switch_form(chosen, proofs.field) if may_switch else None
-        body = tool.page(chosen, self._panel.costs.tool(chosen), figures, switch)
+        related = visible.view.related(chosen)
+        body = tool.page(chosen, self._panel.costs.tool(chosen), figures, related, switch)
         response = self._page(viewer, "/ui/tools", chosen.name, body)
         proofs.keep(response)
         return response
@@ -139,18 +155,21 @@ class Page:
     async def live(self, request: Request, viewer: Viewer) -> Response:
         asked = request.query_params.get("parts", "").split()
         names = tuple(name for name in NAMES if name in asked)
-        events = Parts(self._panel, viewer).stream(names)
+        events = Parts(self._panel, viewer).stream(names, lambda: viewer_of(request, self._panel))
         return _Events(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     # Changing ----------------------------------------------------------------------------------
 
     async def switch(self, request: Request, viewer: Viewer) -> Response:
-        form = await self._checked(request, viewer)
-        view = await self._panel.view(viewer.caller)
-        chosen = find(view, form.get("id", ""))
-        if held_because(chosen) is not None:
-            raise NotPermitted(f"{chosen.name} is held back. It has to be approved first.")
-        await self._panel.switch(chosen.id, bool(form.get("enabled")))
+        form = await form_of(request)
+        enabled = bool(form.get("enabled"))
+        with self._recorded(request, viewer, f"tool.{'enable' if enabled else 'disable'}", form):
+            self._check(request, viewer, form)
+            view = (await visibility(self._panel, viewer)).view
+            chosen = find(view, form.get("id", ""))
+            if held_because(chosen) is not None:
+                raise NotPermitted(f"{chosen.name} is held back. It has to be approved first.")
+            await self._panel.switch(chosen.id, enabled)
         return RedirectResponse(tool.address(chosen), 303)
 
     def section(self, section: Section) -> Answer:
@@ -172,21 +191,55 @@ class Page:
         """An action of a further page."""
 
         async def answer(request: Request, viewer: Viewer) -> Response:
-            form = await self._checked(request, viewer)
-            action = section.actions.get(request.path_params["action"])
+            name = request.path_params["action"]
+            action = section.actions.get(name)
             if action is None:
                 return HTMLResponse("There is no such action.", 404)
-            await action(viewer, form)
+            form = await form_of(request)
+            with self._recorded(request, viewer, f"{section.name}.{name}", form):
+                self._check(request, viewer, form)
+                await action(viewer, form)
             return RedirectResponse(f"/ui/{section.name}", 303)
 
         return answer
 
-    async def _checked(self, request: Request, viewer: Viewer) -> dict[str, str]:
+    def _check(self, request: Request, viewer: Viewer, form: Form) -> None:
         if not viewer.is_operator:
             raise NotPermitted("Only operators may change this.")
-        form = await form_of(request)
         Proofs(request, viewer).check(form)
-        return dict(form)
+
+    @contextmanager
+    def _recorded(
+        self, request: Request, viewer: Viewer, action: str, form: Form
+    ) -> Generator[None]:
+        """Tell who did what, or tried to."""
+        outcome, error = "failed", None
+        try:
+            yield
+            outcome = "ok"
+        except PegboardError as exc:
+            outcome, error = "refused", exc.kind
+            raise
+        finally:
+            said = {name[:50]: form[name][:200] for name in list(form)[:10] if name != PROOF}
+            event = OperatorActed(
+                at=time.time(),
+                action=action,
+                outcome=outcome,
+                source="dashboard",
+                principal=viewer.actor,
+                details=said,
+                address=request.client.host if request.client else None,
+                error=error,
+            )
+            tell(self._panel.observer, event)
+
+    def _refused(self, request: Request) -> None:
+        """Tell that somebody came with a token that is not known."""
+        address = request.client.host if request.client else None
+        path = request.url.path
+        event = SignInFailed(at=time.time(), path=path, error="unknown_token", address=address)
+        tell(self._panel.observer, event)
 
     def _permit(self, viewer: Viewer, section: Section) -> None:
         if not layout.may_see(viewer, section):
@@ -199,6 +252,8 @@ class Page:
         given = request.query_params
         token = (await form_of(request) if request.method == "POST" else given).get("token", "")
         if await self._panel.identify(token or None) is None:
+            if token:
+                self._refused(request)
             refused = layout.sign_in(self._panel, refused=bool(token))
             return guarded(HTMLResponse(refused, 401))
         response = RedirectResponse("/", 303)

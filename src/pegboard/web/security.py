@@ -5,7 +5,8 @@ A browser cannot send a bearer token when a person follows a link, so the token 
 verified with every request, as a client's would be: what is revoked is gone here too.
 
 A form carries a proof that only a page of ours could have put there: an HMAC of the viewer, keyed
-with a random cookie. No server keeps anything, so any replica can check it.
+with a random cookie and the viewer's token. No server keeps anything, so any replica can check it.
+Cookies can be planted from another port of the same host; without the token they prove nothing.
 """
 
 from __future__ import annotations
@@ -47,9 +48,13 @@ def guarded(response: Response, *, cache: str = "no-store") -> Response:
 
 async def viewer_of(request: Request, panel: Panel) -> Viewer | None:
     """Who asks, by header or by cookie; `None` when nobody who may look."""
+    return await panel.identify(token_of(request))
+
+
+def token_of(request: Request) -> str | None:
+    """The token that a request brings, in its header or in the cookie of this port."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    token = given if scheme.lower() == "bearer" else request.cookies.get(_name(request, "token"))
-    return await panel.identify(token)
+    return given if scheme.lower() == "bearer" else request.cookies.get(_name(request, "token"))
 
 
 def remember(request: Request, response: Response, token: str) -> None:
@@ -69,8 +74,9 @@ class Proofs:
         self._request = request
         self._known = request.cookies.get(_name(request, "form"))
         self._secret = self._known or secrets.token_urlsafe(32)
+        key = f"{self._secret} {token_of(request) or ''}"
         said = f"pegboard form of {viewer.caller.principal}"
-        self._proof = hmac.new(self._secret.encode(), said.encode(), hashlib.sha256).hexdigest()
+        self._proof = hmac.new(key.encode(), said.encode(), hashlib.sha256).hexdigest()
 
     @property
     def field(self) -> Html:
@@ -89,6 +95,9 @@ class Proofs:
             NotPermitted: It has no proof, or another's.
         """
         given = form.get(PROOF, "").encode()
+        # Browsers say who made a form; `same-site` is a page on another port of this host.
+        if self._request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+            raise NotPermitted("This form was not made by this page.")
         if self._known is None or not hmac.compare_digest(given, self._proof.encode()):
             raise NotPermitted("This form has expired. Go back, load the page again and repeat it.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from urllib.parse import quote
 
 from pegboard.core.json import Json, JsonObject
@@ -12,7 +13,13 @@ from pegboard.web.markup import Child, Html, join, tag
 from pegboard.web.words import badge, milliseconds, number, several
 
 
-def page(tool: Tool, tokens: int, figures: JsonObject | None, switch: Html | None) -> Html:
+def page(
+    tool: Tool,
+    tokens: int,
+    figures: JsonObject | None,
+    related: Sequence[str],
+    switch: Html | None,
+) -> Html:
     """The whole of one tool; `switch` is the form that turns it on or off, for who may."""
     return join(
         [
@@ -26,7 +33,7 @@ def page(tool: Tool, tokens: int, figures: JsonObject | None, switch: Html | Non
             _json("Takes", tool.input_schema),
             _json("Gives", tool.output_schema) if tool.output_schema else None,
             _examples(tool),
-            _related(tool),
+            _related(related),
         ]
     )  # fmt: skip
 
@@ -87,8 +94,8 @@ def _examples(tool: Tool) -> Html | None:
     return tag("section", tag("h2", "Examples"), tag("ul", *items, class_="plain"))
 
 
-def _related(tool: Tool) -> Html | None:
-    if not tool.related:
+def _related(names: Sequence[str]) -> Html | None:
+    if not names:
         return None
-    links = [tag("li", tag("a", n, href=f"/ui/tool?id={quote(n)}")) for n in tool.related]
+    links = [tag("li", tag("a", n, href=f"/ui/tool?id={quote(n)}")) for n in names]
     return tag("section", tag("h2", "Related"), tag("ul", *links, class_="row"))

@@ -1,0 +1,67 @@
+"""What people decide on the command line, for the audit log of the gateway that it is about."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pegboard.core.events import OperatorActed
+from pegboard.core.json import Json
+from pegboard.errors import PegboardError
+from pegboard.ports import tell
+
+
+@contextmanager
+def recorded(config: Path | None, action: str, **details: Json) -> Generator[list[str]]:
+    """Record a decision with the user who takes it; the block adds what it was about to the list.
+
+    Without a configuration there is no audit log to write to.
+
+    Raises:
+        ConfigError: The audit log of this configuration cannot be written: nothing was decided.
+    """
+    from pegboard.gateway.observing import audit_of
+    from pegboard.gateway.opening import Opening
+
+    targets: list[str] = []
+    if config is None:
+        yield targets
+        return
+    audit = audit_of(Opening.of(config).read().settings, config.parent)
+    outcome, error = "failed", None
+    try:
+        yield targets
+        outcome = "ok"
+    except PegboardError as exc:
+        error = exc.kind
+        raise
+    finally:
+        event = OperatorActed(
+            at=time.time(),
+            action=action,
+            outcome=outcome,
+            source="cli",
+            principal=os_user(),
+            targets=tuple(targets),
+            details=details,
+            error=error,
+        )
+        for observer in audit.observers:
+            tell(observer, event)
+
+
+def os_user() -> str:
+    """The user that this process runs as, by the operating system and not by the environment."""
+    if sys.platform == "win32":
+        return getpass.getuser()
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # in a container, a user may have no name
+        return f"uid {os.getuid()}"

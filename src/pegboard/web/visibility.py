@@ -1,0 +1,91 @@
+"""What of a running board one viewer of the dashboard may see.
+
+Operators see everything. Everybody else sees what their catalog shows (its tools, the servers that
+these come from, breakers of both) and the figures of their own calls. Why a server fails is for
+operators: its last lines of stderr may say anything.
+
+Every page and the live stream read figures, servers, breakers and calls from here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pegboard.core.breaker import State
+from pegboard.core.events import CallFinished, CallStarted
+from pegboard.core.json import JsonObject
+from pegboard.faces.face import View
+from pegboard.web.panel import Panel, ServerLine, Viewer
+
+UNAVAILABLE = "Not available at the moment. Operators can see why."
+
+
+async def visibility(panel: Panel, viewer: Viewer) -> Visibility:
+    """What this viewer may see now."""
+    view = await panel.view(viewer.caller, everything=viewer.is_operator)
+    return Visibility(panel, viewer, view)
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """The gate between a panel and one viewer."""
+
+    panel: Panel
+    viewer: Viewer
+    view: View
+
+    def figures(self) -> JsonObject:
+        """What was counted: of everybody, or of the viewer alone."""
+        if self.viewer.is_operator:
+            return self.panel.live.snapshot()
+        own = self.panel.live.snapshot_of(self.viewer.caller.principal)
+        return {**own, "in_flight": len(self.running())}
+
+    def running(self) -> list[CallStarted]:
+        """The calls under way."""
+        calls = self.panel.in_flight.calls
+        return [call for call in calls if self._is_visible(call)]
+
+    def recent(self) -> list[CallFinished]:
+        """The last calls, newest first."""
+        if self.viewer.is_operator:
+            return self.panel.live.recent()
+        return self.panel.live.recent_of(self.viewer.caller.principal)
+
+    def servers(self) -> Sequence[ServerLine]:
+        """The servers behind the board."""
+        lines = self.panel.servers()
+        if self.viewer.is_operator:
+            return lines
+        running = Counter(call.upstream for call in self.running())
+        return [
+            replace(
+                line,
+                in_flight=running[line.name],
+                latency=None,
+                problem=UNAVAILABLE if line.problem else None,
+            )
+            for line in lines
+            if self._knows_server(line.name)
+        ]
+
+    def breakers(self) -> dict[str, State]:
+        """The breakers that are not closed, by `scope:name`."""
+        found = self.panel.live.breakers
+        if self.viewer.is_operator:
+            return found
+        return {key: state for key, state in found.items() if self._knows_breaker(key)}
+
+    def _is_visible(self, call: CallStarted) -> bool:
+        return self.viewer.is_operator or call.principal == self.viewer.caller.principal
+
+    def _knows_server(self, name: str) -> bool:
+        return self.panel.gate().server(self.viewer.caller, name)
+
+    def _knows_breaker(self, key: str) -> bool:
+        scope, _, name = key.partition(":")
+        if scope == "upstream":
+            return self._knows_server(name)
+        return self.view.catalog.get(name) is not None
