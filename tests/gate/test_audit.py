@@ -88,6 +88,7 @@ def test_decisions_on_the_command_line_name_the_user_of_the_system(
     monkeypatch.setenv("LOGNAME", "somebody-else")
     monkeypatch.setenv("USER", "somebody-else")
     user = pwd.getpwuid(os.getuid()).pw_name
+    assert world.run("lock", "diff", "wiki.edit").returncode == 1, "it is revoked"
     assert world.run("lock", "approve", "wiki.edit").returncode == 0
     line = lines(world, user, "lock.approve")[-1]
     assert (line["source"], line["targets"], line["outcome"]) == ("cli", ["wiki.edit"], "ok")
