@@ -392,19 +392,22 @@ class Pegboard:
             host: The address that it will listen on; requests that name another are refused.
             environ: Where `PEGBOARD_FACE` and `ALWAYS_AVAILABLE_TOOLS` are, if not in that of the
                 process.
-            auth: How callers of `/mcp` sign in; the page has `identify`.
+            auth: How callers of `/mcp` are asked who they are; the page has `identify`.
             page: Fields of `pegboard.web.Panel` that differ from the usual, such as `identify`.
         """
         from pegboard.server.operations import Operations
         from pegboard.server.serve import http_app
         from pegboard.store.fallback import decision_store
-        from pegboard.web import page_routes, panel_of
+        from pegboard.web import metrics_route, page_routes, panel_of
         from pegboard.web.rollout import rollout_section
 
         operations = Operations.of(self)
         sections = (rollout_section(decision_store(self.parts.store)),)
         page = {"sections": sections, "observer": self.parts.observer, **page}
-        routes = [*page_routes(panel_of(self, self.parts, **page)), *operations.routes()]
+        panel = panel_of(self, self.parts, **page)
+        routes = [*page_routes(panel), *operations.routes(names_nothing=auth is not None)]
+        if operations.metrics is not None:
+            routes.append(metrics_route(panel, operations.metrics))
         around = os.environ if environ is None else environ
         return http_app(self, *routes, host=host, environ=around, auth=auth)
 

@@ -88,10 +88,16 @@ def test_decisions_on_the_command_line_name_the_user_of_the_system(
     monkeypatch.setenv("LOGNAME", "somebody-else")
     monkeypatch.setenv("USER", "somebody-else")
     user = pwd.getpwuid(os.getuid()).pw_name
-    assert world.run("lock", "diff", "wiki.edit").returncode == 1, "it is revoked"
-    assert world.run("lock", "approve", "wiki.edit").returncode == 0
-    line = lines(world, user, "lock.approve")[-1]
+    assert world.run("lock", "revoke", "wiki.edit").returncode == 0
+    line = lines(world, user, "lock.revoke")[-1]
     assert (line["source"], line["targets"], line["outcome"]) == ("cli", ["wiki.edit"], "ok")
+    assert world.run("lock", "approve", "wiki.edit").returncode == 1, "nobody has looked at it"
+    line = lines(world, user, "lock.approve")[-1]
+    assert (line["details"]["refused"], line["outcome"]) == (["wiki.edit"], "error")
+    assert "wiki.edit" in world.run("lock", "diff").stdout
+    assert world.run("lock", "approve", "wiki.edit").returncode == 0
+    assert lines(world, user, "lock.approve")[-1]["targets"] == ["wiki.edit"]
+    eventually(lambda: "Switch off" in world.person("ann").get("/ui/tool?id=wiki.edit").text)
     assert world.run("rollout", "stop").returncode == 3, "no shared store"
     line = lines(world, user, "rollout.stop")[-1]
     assert (line["outcome"], line["error"]) == ("error", "configuration")

@@ -63,3 +63,10 @@ async def test_a_busy_neighbour_does_not_push_a_viewers_own_calls_off_the_page(
     shown = visit(board, identify=ada_or_bob).get("/ui/calls", headers=BOB).text
     assert "/ui/tool?id=look" in shown
     assert "pay_everyone" not in shown
+
+
+def test_metrics_of_a_board_are_for_operators() -> None:
+    client = visit(Pegboard("counted", metrics=True), identify=ada_or_bob)
+    assert client.get("/metrics").status_code == 401
+    assert client.get("/metrics", headers=BOB).status_code == 403
+    assert "pegboard_calls" in client.get("/metrics", headers=ADA).text

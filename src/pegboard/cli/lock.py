@@ -160,9 +160,9 @@ class _Opened:
     """The lock of a configuration, and the note of what was shown of it."""
 
     def __init__(self, config: Path) -> None:
+        self.config = config
         opening = Opening.of(config)
         configuration = opening.read()
-        self.config = config
         self._settings = configuration.settings
         self._beside = config.parent
         where = digest([str(config.resolve()), self._settings.trust.lock])
@@ -274,10 +274,11 @@ def _carry_out(
 ) -> None:
     by, now = os_user(), time.time()
     decisions = [Decision(action, t.server, t.tool, by, now, t.digest) for t in tools]
-    with recorded(lock.config, f"lock.{action}") as done:
+    with recorded(lock.config, f"lock.{action}") as record:
         refusals = {**refused, **anyio.run(lock.decide, decisions)}
-        done += [tool.name for tool in tools if tool.name not in refusals]
-    _report(_DONE[action], done, refusals, as_json)
+        record.done = [tool.name for tool in tools if tool.name not in refusals]
+        record.refused = sorted(refusals)
+    _report(_DONE[action], record.done, refusals, as_json)
     if refusals:
         raise typer.Exit(EXIT_FAILED)
 

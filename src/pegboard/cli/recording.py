@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pegboard.core.events import OperatorActed
@@ -16,11 +17,19 @@ from pegboard.errors import PegboardError
 from pegboard.ports import tell
 
 
-@contextmanager
-def recorded(config: Path | None, action: str, **details: Json) -> Generator[list[str]]:
-    """Record a decision with the user who takes it; the block adds what it was about to the list.
+@dataclass
+class Record:
+    """What a decision was about: the tools for which it was carried out, or refused."""
 
-    Without a configuration there is no audit log to write to.
+    done: list[str] = field(default_factory=list[str])
+    refused: list[str] = field(default_factory=list[str])
+
+
+@contextmanager
+def recorded(config: Path | None, action: str, **details: Json) -> Generator[Record]:
+    """Record a decision with the user who takes it; the block notes what it was about.
+
+    Without a configuration there is no audit log, and nothing is recorded.
 
     Raises:
         ConfigError: The audit log of this configuration cannot be written: nothing was decided.
@@ -28,15 +37,15 @@ def recorded(config: Path | None, action: str, **details: Json) -> Generator[lis
     from pegboard.gateway.observing import audit_of
     from pegboard.gateway.opening import Opening
 
-    targets: list[str] = []
+    record = Record()
     if config is None:
-        yield targets
+        yield record
         return
     audit = audit_of(Opening.of(config).read().settings, config.parent)
     outcome, error = "failed", None
     try:
-        yield targets
-        outcome = "ok"
+        yield record
+        outcome = "refused" if record.refused and not record.done else "ok"
     except PegboardError as exc:
         error = exc.kind
         raise
@@ -47,8 +56,8 @@ def recorded(config: Path | None, action: str, **details: Json) -> Generator[lis
             outcome=outcome,
             source="cli",
             principal=os_user(),
-            targets=tuple(targets),
-            details=details,
+            targets=tuple(record.done),
+            details={**details, "refused": record.refused} if record.refused else details,
             error=error,
         )
         for observer in audit.observers:

@@ -61,7 +61,7 @@ class GatewayBoard(Pegboard):
         opening = Opening.of(path, **settings)
         return cls(opening, opening.read(), progress)
 
-    def _make_gateway(self, observing: Observing | None = None, *, retry: bool = True) -> Gateway:
+    def _make_gateway(self, *, retry: bool = True, observing: Observing | None = None) -> Gateway:
         folder = self._opening.folder(self.configuration)
         return Gateway(
             self.configuration,
@@ -193,11 +193,11 @@ class GatewayBoard(Pegboard):
     ) -> Starlette:
         from pegboard.gateway.http import gateway_app
 
+        around = self._opening.environ if environ is None else environ
         # The application's own gateway lists servers: another one would have figures of its own.
         # What is done through it is recorded, as by `pegboard serve`.
         audit = audit_of(self.configuration.settings, self._opening.path.parent)
-        self.gateway, self._is_running = self._make_gateway(audit), True
-        around = self._opening.environ if environ is None else environ
+        self.gateway, self._is_running = self._make_gateway(observing=audit), True
         return gateway_app(self.gateway, host, environ=around, auth=auth, **page)
 
 

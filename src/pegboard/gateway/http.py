@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
 from starlette.types import Scope
 
-from pegboard.config.settings import Settings
 from pegboard.core.calls import Caller
 from pegboard.core.events import SignInFailed
 from pegboard.core.json import JsonObject
@@ -29,11 +25,10 @@ from pegboard.server import sdk
 from pegboard.server.admission import Admit, SessionLimits
 from pegboard.server.auth import Auth, is_loopback, refuse_exposure
 from pegboard.server.guard import Guard
-from pegboard.server.operations import METRICS_TYPE, probes
+from pegboard.server.operations import probes
 from pegboard.server.serve import asgi_app
 from pegboard.server.sessions import SessionNotes
-from pegboard.web import Panel, page_routes
-from pegboard.web.security import viewer_of
+from pegboard.web import metrics_route, page_routes
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +47,7 @@ def gateway_app(
         gateway: Not running yet.
         host: The address that the application will listen on.
         environ: Where `PEGBOARD_FACE` and `PEGBOARD_UNAUTHENTICATED` may be.
-        auth: How callers sign in, in place of what is configured.
+        auth: How callers are asked who they are, in place of what is configured.
         page: Fields of `pegboard.web.Panel` that differ from the usual.
 
     Raises:
@@ -84,8 +79,9 @@ def gateway_app(
     panel = gateway_panel(gateway, **page)
     routes = [*page_routes(panel), *probes(state, gateway.check)]
     if gateway.observing.metrics is not None:
-        expose = gateway.observing.metrics
-        routes.append(Route("/metrics", _metrics(expose, panel, gateway.configuration.settings)))
+        observe = gateway.configuration.settings.observe
+        readers = None if observe.metrics == "open" else observe.metrics_readers
+        routes.append(metrics_route(panel, gateway.observing.metrics, readers))
     stateless = allowed.legacy == "stateless"
     single_user = is_loopback(host) and not allowed.allowed_hosts
     if auth is None and not single_user:
@@ -134,11 +130,10 @@ def _admit(gateway: Gateway) -> Admit:
 
     async def admit(scope: Scope) -> None:
         who = sdk.identity_in(scope)
+        caller = Caller(who.principal, scopes=who.scopes, groups=who.groups)
         if gateway.limits is not None:
-            async with gateway.limits.call(
-                Caller(who.principal, scopes=who.scopes, groups=who.groups)
-            ):
-                pass
+            async with gateway.limits.call(caller):
+                return
 
     return admit
 
@@ -150,24 +145,3 @@ def _current_auth(gateway: Gateway) -> Auth | None:
     if auth is not None and settings.auth.kind == "keys":
         return replace(auth, verifier=CurrentKeys(lambda: gateway.configuration.settings))
     return auth
-
-
-def _metrics(
-    expose: Callable[[], bytes], panel: Panel, settings: Settings
-) -> Callable[[Request], Awaitable[Response]]:
-    """Figures of everybody's calls, with the names of servers and of tools that keep failing.
-
-    So they are for operators, as on the dashboard, and for the principals that are named for them.
-    """
-    observe = settings.observe
-
-    async def metrics(request: Request) -> Response:
-        if observe.metrics != "open":
-            viewer = await viewer_of(request, panel)
-            if viewer is None:
-                return Response("A key is needed.", 401, {"WWW-Authenticate": "Bearer"})
-            if not viewer.is_operator and viewer.caller.principal not in observe.metrics_readers:
-                return Response("Metrics are for operators and `metrics_readers`.", 403)
-        return Response(expose(), media_type=METRICS_TYPE)
-
-    return metrics

@@ -36,7 +36,7 @@ def trust_section(locks: Locks) -> Section:
                 name,
                 form.get("server", ""),
                 form.get("tool", ""),
-                by=viewer.caller.principal,
+                by=viewer.actor,
                 at=time.time(),
                 digest=form.get("digest"),
             )

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 RETRY_AFTER = 5.0
 """Seconds before a store that could not be reached is asked for the rollout again."""
 
@@ -94,22 +93,20 @@ class Operations:
         board.parts = replace(board.parts, count=count_tokens if is_wanted else None)
         board.reconfigure(board.options)
 
-    def routes(self) -> list[BaseRoute]:
-        """`/health`, `/ready`, and `/metrics` where the board has them."""
-        from starlette.routing import Route
+    def routes(self, *, names_nothing: bool = False) -> list[BaseRoute]:
+        """`/health` and `/ready`, which says more where nobody has to sign in."""
 
         def state() -> tuple[bool, JsonObject]:
             board = self._board
+            if names_nothing:
+                return board.is_served, {}
             known = {"tools": len(board.known_catalog), "in_flight": len(board.parts.in_flight)}
             return board.is_served, known
 
         async def check() -> None:
             await self._board.view()
 
-        routes: list[BaseRoute] = [*probes(state, check)]
-        if self.metrics is not None:
-            routes.append(Route("/metrics", metrics_endpoint(self.metrics)))
-        return routes
+        return probes(state, check)
 
 
 def probes(
@@ -137,25 +134,6 @@ def probes(
         return JSONResponse({"ready": is_ready, **further}, status_code=200 if is_ready else 503)
 
     return [Route("/health", health), Route("/ready", ready)]
-
-
-def metrics_endpoint(expose: Callable[[], bytes]) -> Any:
-    """An ASGI application that answers with Prometheus figures."""
-    from starlette.responses import Response
-
-    async def metrics(scope: Any, receive: Any, send: Any) -> None:
-        await Response(expose(), media_type=METRICS_TYPE)(scope, receive, send)
-
-    # An instance, because Starlette takes a plain function for one of a request.
-    return _Asgi(metrics)
-
-
-class _Asgi:
-    def __init__(self, app: Callable[[Any, Any, Any], Awaitable[None]]) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await self._app(scope, receive, send)
 
 
 def make_prometheus() -> Prometheus:

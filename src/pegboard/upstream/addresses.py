@@ -179,14 +179,14 @@ class Addresses:
         )
 
     def _matching(self, uri: str) -> list[Place]:
-        """The servers with a template that a URI fits, as it is or as it is shown, each once."""
-        found: list[Place] = []
+        """The servers with a template that a URI fits, as it is or as it is shown; each once."""
+        fitting: dict[str, Place] = {}
         for server, own, shown in self._parsed:
             if own.match(uri) is not None:
-                found.append(Place(server, uri))
+                fitting.setdefault(server, Place(server, uri))
             elif shown is not None and (values := shown.match(uri)) is not None:
-                found.append(Place(server, own.expand(values)))
-        return list(dict.fromkeys(found))
+                fitting.setdefault(server, Place(server, own.expand(values)))
+        return list(fitting.values())
 
     @cached_property
     def _parsed(self) -> list[tuple[str, UriTemplate, UriTemplate | None]]:

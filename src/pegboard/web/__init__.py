@@ -12,7 +12,11 @@ Everything is rendered here; the scripts only replace parts of it. A page is sho
 """
 
 from pegboard.web.markup import Html, tag
+from pegboard.web.metrics import metrics_route
 from pegboard.web.panel import Panel, Section, ServerLine, Viewer, panel_of
 from pegboard.web.routes import page_routes
 
-__all__ = ["Html", "Panel", "Section", "ServerLine", "Viewer", "page_routes", "panel_of", "tag"]
+__all__ = [
+    "Html", "Panel", "Section", "ServerLine", "Viewer",
+    "metrics_route", "page_routes", "panel_of", "tag",
+]  # fmt: skip
