@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from pegboard.core.calls import LOCAL, WHOLE, Call, Caller, CallResult, Outcome, Shape
+from pegboard.core.details import PREFIX
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.names import resolve
 from pegboard.core.options import Options
@@ -26,7 +27,7 @@ from pegboard.ports import Handler, Observer
 if TYPE_CHECKING:
     from pegboard.core.search import Match, SearchIndex
 
-META_PREFIX = "io.github.pegboard/"
+META_PREFIX = PREFIX
 
 RESERVED = frozenset(
     {
@@ -79,7 +80,8 @@ class View:
     catalog: Catalog
     options: Options
     constant: Catalog | None = None
-    """The catalogue without what loaders gave; `None` when there are no loaders."""
+    """The catalogue without what loaders gave, or servers that were not known at the start; `None`
+    when all that is listed was known then."""
     index: Callable[[], SearchIndex]
     dispatch: Handler
     fan_out: FanOut | None = None
@@ -88,6 +90,8 @@ class View:
     """Gives kept results by their URIs."""
     session: SessionDoor | None = None
     caller: Caller = LOCAL
+    splits_risk: bool = True
+    """Whether there is one call tool for each risk, where the options leave it open."""
     is_complete: bool = True
     """False while there are loaders that have not run."""
     observer: Observer | None = None
@@ -101,7 +105,7 @@ class View:
 
     @property
     def listed(self) -> Catalog:
-        """What a list may tell of: it must not vary by which loaders have run."""
+        """What a list may tell of: it must not vary by what has been loaded since the start."""
         return self.catalog if self.constant is None else self.constant
 
     @property
@@ -119,12 +123,10 @@ class View:
 
     def search(self, query: str, *, limit: int, category: str | None = None) -> list[Match]:
         """The tools that fit and that this caller can see; `category` may name a server."""
-        is_category = category is not None and any(t.category == category for t in self.catalog)
         return self.index().search(
             query,
             limit,
-            category=category if is_category else None,
-            server=None if is_category else category,
+            group=category,
             allowed=None if self.catalog is self.index().catalog else self._can_see,
         )
 
@@ -132,6 +134,8 @@ class View:
         """The related tools that this caller can see."""
         if not tool.related:
             return []
+        if tool.server is not None:
+            return [self.catalog.address(other) for other in self.catalog.related(tool)]
         return [name for name in tool.related if _is_known(self.catalog, name)]
 
     def _can_see(self, tool: Tool) -> bool:

@@ -26,6 +26,7 @@ from pegboard.config import Configuration
 from pegboard.config.settings import Settings
 from pegboard.core.calls import Caller
 from pegboard.core.options import Options
+from pegboard.core.tools import Catalog
 from pegboard.faces.face import Asked, View
 from pegboard.gateway.abouts import missing_notes
 from pegboard.gateway.decisions import Decisions
@@ -126,6 +127,10 @@ class Gateway:
         self._changed = anyio.Event()
         self._mounted = anyio.Event()
         self._doubtful: set[str] = set()
+        self._fixed: Catalog | None = None
+        self._has_listed = False
+        self.has_one_session = False
+        """Whether one client is served, for whom the list is fixed at the start."""
         self._answered = anyio.Event()
         self._owned = AsyncExitStack()
         self._tasks: TaskGroup | None = None
@@ -148,10 +153,10 @@ class Gateway:
     async def __aenter__(self) -> Self:
         await self.decisions.load()
         self._restore_offers()
-        await self.decisions.see(
-            self.offers
-        )  # definitions of a first use are recorded before they are shown
+        # Definitions of a first use are recorded before they are shown.
+        await self.decisions.see(self.offers)
         self._mount()
+        self._fix_list()
         await self._owned.__aenter__()
         self._owned.push_async_callback(close_store, self.store)
         await self._owned.enter_async_context(self.pool)
@@ -182,6 +187,7 @@ class Gateway:
         """Mount what is kept on disk; the rest is pending. Blocks, for milliseconds."""
         self._restore_offers()
         self._mount()
+        self._fix_list()
 
     def _restore_offers(self) -> None:
         self._looking.pending = self.offers.restore()
@@ -210,6 +216,7 @@ class Gateway:
         leaving = self.pool.exchange(configuration.upstreams)
         self._learn()
         self._mount()
+        self._fix_list()
         self._look_soon(new)
         await self.pool.retire(leaving)
 
@@ -338,19 +345,38 @@ class Gateway:
             pending=self.pending,
             source=self.offers.hash,
         )
+        self._release_list()
         self.passthrough.hold(self.offers.listings())
         self._mounted.set()
         self._mounted = anyio.Event()
+
+    def _fix_list(self) -> None:
+        """Where servers are not known yet, have lists made without them.
+
+        Then a list is the same from the first answer on, and nobody waits for it: servers that it
+        cannot count are named in it, and `auto` is `proxy`.
+        """
+        self._fixed = self.board.known_catalog if self.pending else None
+        self._has_listed = self.has_one_session
+
+    def _release_list(self) -> None:
+        """Once all servers are known, make lists of them, unless somebody was given another."""
+        if not self.pending and not self._has_listed:
+            self._fixed = None
 
     # Showing -----------------------------------------------------------------------------------
 
     async def view(self, caller: Caller, **asked: Unpack[Asked]) -> View:
         """The board as one caller sees it; waits a little for servers that nobody has seen yet."""
-        while self._awaited() and anyio.current_time() < self._deadline:
+        waits = asked.get("whole", True) or self._fixed is None or self.offers.has_pins
+        while waits and self._awaited() and anyio.current_time() < self._deadline:
             with anyio.CancelScope(deadline=self._deadline):
                 await self._mounted.wait()
         self._answered.set()
         view = await self.board.view(caller, **asked)
+        if self._fixed is not None:
+            self._has_listed |= not asked.get("whole", True)
+            view = replace(view, constant=self.board.policy.visible(self._fixed, caller))
         if (face := self.decisions.rollouts.face_for(caller)) is not None:
             view = replace(view, options=replace(view.options, face=face))
         if not self.pending and not self.failures:

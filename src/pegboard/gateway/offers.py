@@ -8,6 +8,7 @@ and its document is read when one of them is called or when there is time.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
@@ -16,21 +17,26 @@ from typing import TYPE_CHECKING
 from pegboard.adapters.openapi.spec import OpenApiSpec
 from pegboard.config import Configuration
 from pegboard.core.cleaning import cleaned
+from pegboard.core.details import details_of
 from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.options import Options, make_options
 from pegboard.core.tools import Tool
-from pegboard.faces.face import META_PREFIX, RESERVED
+from pegboard.faces.face import RESERVED
 from pegboard.gateway.options import naming_of, options_of
-from pegboard.upstream.kept import About, CatalogueFolder, KeptCatalogue, identity
-from pegboard.upstream.names import settle
+from pegboard.upstream.kept import (
+    About,
+    CatalogueFolder,
+    KeptCatalogue,
+    identity,
+    namespaces_of,
+)
+from pegboard.upstream.names import id_owner
 from pegboard.upstream.spec import UpstreamSpec
-from pegboard.upstream.wire import CATEGORY_META
 
 if TYPE_CHECKING:
     from pegboard.upstream.listing import Listing
 
-_TAGS = f"{META_PREFIX}tags"
-_DEPRECATED = f"{META_PREFIX}deprecated"
+logger = logging.getLogger(__name__)
 
 
 class Offers:
@@ -59,6 +65,8 @@ class Offers:
             **{spec.name: spec for spec in configuration.upstreams},
             **{name: stand_in(api) for name, api in self.apis.items()},
         }
+        naming = naming_of(configuration.settings)
+        self._names = namespaces_of(self.specs.values(), naming, taken=RESERVED)
         self._shown.clear()
         same = {n for n, s in self.specs.items() if n in before and _same(before[n], s)}
         self._kept = {name: kept for name, kept in self._kept.items() if name in same}
@@ -123,19 +131,37 @@ class Offers:
 
     def tools(self) -> list[Tool]:
         """The tools of all servers that are shown, under names that are legal and all different."""
-        naming = naming_of(self._configuration.settings)
         known = [name for name in self.specs if name in self._kept]
-        shown = [self._judged(t, self._kept[name]) for name in known for t in self._of(name)]
-        prefixes = {s.name: s.prefix for s in self.specs.values() if s.prefix is not None}
-        return settle(shown, naming, prefixes=prefixes, taken=RESERVED)
+        return [self._judged(t, self._kept[name]) for name in known for t in self._of(name)]
 
     def _of(self, name: str) -> list[Tool]:
         if name not in self._shown:
-            naming = naming_of(self._configuration.settings)
-            found = self._kept[name].tools(self.specs[name], naming)
-            restored = [_restored(t) for t in found] if name in self.apis else found
-            self._shown[name] = [cleaned(tool) for tool in restored]
+            found = self._kept[name].tools(self.specs[name], self._names)
+            self._shown[name] = [cleaned(tool) for tool in self._owned(name, found)]
         return self._shown[name]
+
+    def _owned(self, server: str, tools: list[Tool]) -> list[Tool]:
+        """The tools whose ids are not those of a server called `a.b`, where this one is `a`."""
+        inner = [name for name in self.specs if name.startswith(f"{server}.")]
+        if not inner:
+            return tools
+        owned = [tool for tool in tools if id_owner(tool.id, inner) is None]
+        for tool in tools:
+            if tool not in owned:
+                logger.warning(
+                    "%s is left out: its id is one of the server %s.",
+                    tool.id,
+                    id_owner(tool.id, inner),
+                )
+        return owned
+
+    @property
+    def has_pins(self) -> bool:
+        """Whether tools are to be listed as themselves, so that a list needs their servers."""
+        pinned = any(spec.pins for spec in self.specs.values())
+        return bool(
+            self._configuration.settings.pins or pinned or eager_servers(self._configuration)
+        )
 
     def pins(self, tools: Iterable[Tool]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The ids of the pinned tools, in the configured order; and pins that no tool fits."""
@@ -183,10 +209,7 @@ def shown_as(configuration: Configuration) -> Options:
 
 def entry_of(tool: Tool) -> JsonObject:
     """A tool of an API as a catalogue keeps it."""
-    meta: JsonObject = {CATEGORY_META: tool.category, _TAGS: list(tool.tags)}
-    if tool.deprecated:
-        meta[_DEPRECATED] = tool.deprecated
-    return {**tool.wire(), "_meta": meta}
+    return {**tool.wire(), "_meta": details_of(tool, category=tool.section)}
 
 
 def stand_in(api: OpenApiSpec) -> UpstreamSpec:
@@ -209,20 +232,9 @@ def whole(api: OpenApiSpec) -> OpenApiSpec:
     return replace(api, include=(), exclude=(), category=None)
 
 
-def _restored(tool: Tool) -> Tool:
-    """A kept tool of an API, with what an entry has no place for."""
-    meta = {k: v for k, v in tool.meta.items() if not k.startswith(META_PREFIX)}
-    return replace(
-        tool,
-        meta=meta,
-        tags=tuple(tool.meta.get(_TAGS) or ()),
-        deprecated=tool.meta.get(_DEPRECATED),
-    )
-
-
 def _same(one: UpstreamSpec, other: UpstreamSpec) -> bool:
     return one == other or identity(one) == identity(other)
 
 
 def _fits(tool: Tool, pattern: str) -> bool:
-    return any(fnmatchcase(name, pattern) for name in (tool.id, tool.name, tool.own_name))
+    return any(fnmatchcase(name, pattern) for name in (tool.id, tool.name, tool.bare or tool.id))

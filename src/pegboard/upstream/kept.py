@@ -34,7 +34,7 @@ from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.core.lock import Listed
 from pegboard.core.tools import Schemas, Tool
 from pegboard.private_files import FILE_MODE, private_folder
-from pegboard.upstream.names import DEFAULT_NAMING, Naming
+from pegboard.upstream.names import DEFAULT_NAMING, Namespaces, Naming
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.wire import ToolProblem, Treatment, checked_entries, schemas_of
 
@@ -129,9 +129,12 @@ class KeptCatalogue:
             for tool in self._tools
         }
 
-    def tools(self, spec: UpstreamSpec, naming: Naming | None = None) -> list[Tool]:
-        """The tools that the configuration shows; their schemas are parsed on first use."""
-        treatment = treatment_of(spec, naming)
+    def tools(self, spec: UpstreamSpec, names: Namespaces | None = None) -> list[Tool]:
+        """The tools that the configuration shows; their schemas are parsed on first use.
+
+        `names` has the namespaces of all configured servers; else this one is alone.
+        """
+        treatment = treatment_of(spec, names)
         return [
             treatment.tool(light, self._slice(start, end))
             for light, start, end in self._tools
@@ -145,14 +148,23 @@ class KeptCatalogue:
         return _Slice(self._data, self._offset + start, self._offset + end)
 
 
-def treatment_of(spec: UpstreamSpec, naming: Naming | None = None) -> Treatment:
+def treatment_of(spec: UpstreamSpec, names: Namespaces | None = None) -> Treatment:
     """How a spec has the tools of its server treated.
 
     Its timeout is no part of that: the connection counts the seconds of a call, since only it knows
     when the server waits for a person.
     """
     shows = spec.shows if spec.include or spec.exclude else None
-    return Treatment(spec.name, spec.category, spec.prefix, naming or DEFAULT_NAMING, shows)
+    return Treatment(spec.name, names or namespaces_of([spec]), spec.category, shows)
+
+
+def namespaces_of(
+    specs: Iterable[UpstreamSpec], naming: Naming = DEFAULT_NAMING, *, taken: Iterable[str] = ()
+) -> Namespaces:
+    """The namespaces of the servers of a configuration."""
+    listed = list(specs)
+    prefixes = {spec.name: spec.prefix for spec in listed if spec.prefix is not None}
+    return Namespaces([spec.name for spec in listed], naming, prefixes=prefixes, taken=taken)
 
 
 class CatalogueFolder:

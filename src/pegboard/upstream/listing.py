@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from pegboard.core.calls import Caller, Era
+from pegboard.core.details import DETAILS_KEY, EXTENSION_ID, LAZY_KEY
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import UpstreamError
 from pegboard.upstream.connection import Connection
@@ -53,7 +54,9 @@ async def read_listing(connection: Connection) -> Listing:
         instructions=greeting.get("instructions"),
         era=connection.era,
         protocol_version=connection.version,
-        tools=await read_pages(connection, "tools/list", "tools"),
+        tools=await read_pages(
+            connection, "tools/list", "tools", tools_params(connection.capabilities)
+        ),
         resources=await _optional(connection, "resources/list", "resources"),
         resource_templates=await _optional(
             connection, "resources/templates/list", "resourceTemplates", capability="resources"
@@ -62,7 +65,20 @@ async def read_listing(connection: Connection) -> Listing:
     )
 
 
-async def read_pages(connection: Connection, method: str, key: str) -> tuple[JsonObject, ...]:
+def tools_params(capabilities: JsonObject) -> JsonObject:
+    """What `tools/list` is asked with: another Pegboard for its tools, not for its meta-tools.
+
+    The extension is advertised in `extensions` by modern servers, in `experimental` by legacy ones.
+    """
+    declared = (capabilities.get(key) for key in ("extensions", "experimental"))
+    if any(isinstance(known, dict) and EXTENSION_ID in known for known in declared):
+        return {"_meta": {LAZY_KEY: False, DETAILS_KEY: True}}
+    return {}
+
+
+async def read_pages(
+    connection: Connection, method: str, key: str, params: JsonObject | None = None
+) -> tuple[JsonObject, ...]:
     """All entries of a list, over as many pages as it has.
 
     Raises:
@@ -70,9 +86,9 @@ async def read_pages(connection: Connection, method: str, key: str) -> tuple[Jso
     """
     entries: list[JsonObject] = []
     cursors: set[str] = set()
-    params: JsonObject = {}
+    asked = dict(params or {})
     while True:
-        page = await connection.request(method, params, _READER)
+        page = await connection.request(method, asked, _READER)
         found: Json = page.get(key)
         if isinstance(found, list):
             entries.extend(entry for entry in found if isinstance(entry, dict))
@@ -84,7 +100,7 @@ async def read_pages(connection: Connection, method: str, key: str) -> tuple[Jso
         cursors.add(cursor)
         if len(cursors) >= MOST_PAGES or len(entries) > MOST_ENTRIES:
             raise _endless(connection, method, f"there were {len(entries)} entries by then")
-        params = {"cursor": cursor}
+        asked["cursor"] = cursor
 
 
 async def _optional(
