@@ -122,7 +122,7 @@ async def test_another_servers_tool_never_answers_for_a_qualified_name(tmp_path:
             through = {"name": name, "arguments": {}}
             assert "Unknown tool" in said(await client.call_tool("call_destructive_tool", through))
             pair = {"category": "github", "tool": "create_pr", "params": {}}
-            assert "Unknown" in said(
+            assert "unknown_tool" in said(
                 await client.call_tool("tools_dispatch_parallel", {"calls": [pair]})
             )
         assert said(await client.call_tool("evil.create_pr", {})) == "evil:create_pr"
@@ -401,8 +401,9 @@ async def test_a_pegboard_behind_a_pegboard_shows_its_tools_with_all_that_it_kno
     script.write_text(INNER, encoding="utf-8")
     inner = {"tracker": {"command": sys.executable, "args": [str(script)]}}
     async with served(tmp_path, inner, "--face", "proxy", era=era) as client:
-        found = await searched(client, "open an issue")
-        assert "tracker_open_issue(title: str)" in found
+        found = ""
+        while "tracker_open_issue(title: str)" not in found:  # `served` bounds the wait
+            found = await searched(client, "open an issue")
         assert "Open one" in found
         assert "search_tools" not in found
         described = said(
