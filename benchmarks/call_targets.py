@@ -107,7 +107,7 @@ def targets(sizes: tuple[int, ...], *, peers: bool = True) -> list[Target]:
     found = [Target("direct", _direct, lambda n, a: (n, a))]
     for size in sizes:
         by_name: Wrap = lambda n, a: (f"up_{n}", a)  # noqa: E731
-        inner: Wrap = lambda n, a: ("call_tool", {"name": f"up_{n}", "arguments": a})  # noqa: E731
+        inner: Wrap = lambda n, a: ("call_destructive_tool", {"name": f"up_{n}", "arguments": a})  # noqa: E731
         for way, wrap in (("by name", by_name), ("call_tool", inner)):
             name = f"pegboard, {way}, {size:,} tools"
             found.append(Target(name, _pegboard, wrap, tools=size, process=f"pegboard {size}"))

@@ -89,7 +89,7 @@ def _keeping_nothing(folder: Path) -> list[str]:
 
 def _through_call_tool(name: str) -> tuple[str, dict[str, Any]]:
     inner: dict[str, Any] = {"name": "samples_sample", "arguments": {"name": name}}
-    return "call_tool", inner
+    return "call_destructive_tool", inner
 
 
 def _fields(name: str) -> tuple[str, dict[str, Any]]:

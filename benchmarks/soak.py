@@ -56,7 +56,8 @@ def _many(process: Process, calls: int, part: int) -> None:
         asked = [{"project": f"p{part}.{start + n}"} for n in range(AT_ONCE)]
         inner = [{"name": "server0_create_issue_0", "arguments": one} for one in asked]
         numbers = [
-            process.post("tools/call", {"name": "call_tool", "arguments": one}) for one in inner
+            process.post("tools/call", {"name": "call_destructive_tool", "arguments": one})
+            for one in inner
         ]
         for result, one in zip(process.answers(numbers), asked, strict=True):
             if (echoed(text_of(result)) or {}).get("arguments") != one:

@@ -70,7 +70,9 @@ def entries(servers: int) -> dict[str, Entry]:
         return "search_tools", {"query": f"{verb} one issue of {server}"}
 
     ours = Entry(
-        _pegboard, search, ("call_tool", {"name": f"{server}_{TOOL}", "arguments": ARGUMENTS})
+        _pegboard,
+        search,
+        ("call_destructive_tool", {"name": f"{server}_{TOOL}", "arguments": ARGUMENTS}),
     )
     fast = Entry(_fastmcp, search, ("call_tool", {"name": full, "arguments": ARGUMENTS}))
     pack = {"tool_name": TOOL, "tool_input": ARGUMENTS}

@@ -175,7 +175,7 @@ def main() -> None:
             ask(
                 url,
                 "tools/call",
-                name="call_tool",
+                name="call_destructive_tool",
                 arguments={"name": name, "arguments": arguments},
             )
         browser = driver.chromium.launch(

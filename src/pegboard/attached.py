@@ -23,6 +23,7 @@ from pegboard.core.cleaning import cleaned
 from pegboard.core.json import JsonObject, digest
 from pegboard.core.options import Options, make_options
 from pegboard.core.policy import EVERYTHING, Policy
+from pegboard.core.risk import is_known_of_any, with_risk
 from pegboard.core.search import SearchIndex
 from pegboard.core.tools import Catalog
 from pegboard.core.wire import tool_from_wire
@@ -135,10 +136,13 @@ class AttachedBoard:
         home = home_folder(os.environ)
         self._meanings, self._kept = meanings_in(home), indexes_in(home)
         self._listings: OrderedDict[str, _Listing] = OrderedDict()
+        self._splits_risk: bool | None = None
 
     async def view(self, caller: Caller, **asked: Unpack[Asked]) -> View:
         listing = await self._current(caller.principal)
         seen = self.policy.visible(listing.catalog, caller)
+        if self._splits_risk is None:  # once, so that the list stays as it is
+            self._splits_risk = is_known_of_any(listing.catalog, self.options.risk_rules)
         return View(
             catalog=seen,
             options=self.options,
@@ -148,6 +152,7 @@ class AttachedBoard:
             read_result=result_reader(self.options, self._parts),
             read_resource=resource_reader(self.options, self._parts),
             session=asked.get("session"),
+            splits_risk=self._splits_risk,
             observer=self._parts.observer,
             caller=caller,
             structured=asked.get("structured", False) or self.options.structured,
@@ -169,7 +174,7 @@ class AttachedBoard:
         if listing is None:
             entries = await _list_behind()
             listing = self._listings[principal] = _Listing(
-                entries, _catalog(entries), now, Finder(self._meanings, self._kept)
+                entries, self._catalog(entries), now, Finder(self._meanings, self._kept)
             )
             self._warn_of_pins(principal, listing.catalog)
             if len(self._listings) > MOST_LISTINGS:
@@ -177,10 +182,15 @@ class AttachedBoard:
         elif now - listing.listed_at >= FRESH_FOR:
             entries = await _list_behind()
             if entries != listing.entries:
-                listing.entries, listing.catalog = entries, _catalog(entries)
+                listing.entries, listing.catalog = entries, self._catalog(entries)
             listing.listed_at = now
         self._listings.move_to_end(principal)
         return listing
+
+    def _catalog(self, entries: list[JsonObject]) -> Catalog:
+        rules, strict = self.options.risk_rules, self.options.strict_risk
+        tools = [tool_from_wire(entry, tool_id=entry["name"]) for entry in entries]
+        return Catalog(cleaned(with_risk(tool, rules, strict=strict)) for tool in tools)
 
     def _warn_of_pins(self, principal: str, catalog: Catalog) -> None:
         """Log the pins that name no tool: what the server lists is not known any earlier."""
@@ -194,10 +204,6 @@ class AttachedBoard:
         params = {**call.params, "name": name, "arguments": call.arguments}
         result = await call_next(replace(ctx, method="tools/call", params=params))
         return CallResult(_wire(result))
-
-
-def _catalog(entries: list[JsonObject]) -> Catalog:
-    return Catalog(cleaned(tool_from_wire(entry, tool_id=entry["name"])) for entry in entries)
 
 
 async def _list_behind() -> list[JsonObject]:

@@ -22,6 +22,7 @@ from pegboard.core.names import resolve
 from pegboard.core.options import Options, make_options
 from pegboard.core.policy import EVERYTHING, Policy
 from pegboard.core.registry import Need, Registry
+from pegboard.core.risk import is_known_of_any
 from pegboard.core.schema_cache import SchemaCache
 from pegboard.core.tools import Catalog, Category, Risk, Tool
 from pegboard.errors import ConfigError
@@ -50,7 +51,7 @@ class Pegboard:
         face: `eager`, `stub`, `index`, `hierarchy`, `proxy`, `dynamic`, or `auto` to let it choose.
         pins: Names of tools that every face lists as themselves.
         risk: `split` gives one call tool per risk, `single` one for all, `auto` splits when any
-            tool is annotated.
+            tool is annotated as the first client asks.
         instructions: What the server tells a model about itself.
         version: The version that the server reports; Pegboard's own where it is not given.
         policy: Who may see and call what; everybody everything where it is not given.
@@ -82,6 +83,7 @@ class Pegboard:
             ttl=self.options.schema_cache_ttl,
         )
         self._registry = Registry(time.monotonic)
+        self._splits_risk: bool | None = None
         self.policy = policy
         """Who may see and call what; may be replaced at any time."""
         self.is_served = False
@@ -92,7 +94,7 @@ class Pegboard:
         self.folder: Path | None = None
         """Where vectors and indexes are kept; `None` for the usual place. Set it before use."""
         functions = FunctionTools(self.schema_cache)
-        self._registering = Registering(self._registry, functions, lambda: self.options.risk_rules)
+        self._registering = Registering(self._registry, functions, lambda: self.options)
         self._finding = Finding(self, self._registering)
         self._calling = Calling(self, functions)
 
@@ -171,6 +173,14 @@ class Pegboard:
     def is_loaded(self, category: str) -> bool:
         """Whether a category's tools are there already."""
         return self._registry.is_loaded(category)
+
+    @property
+    def splits_risk(self) -> bool:
+        """Whether `risk="auto"` means one call tool for each risk.
+
+        Decided when the board is first looked at, so that the list does not change with its tools.
+        """
+        return bool(self._splits_risk)
 
     # Reading -----------------------------------------------------------------------------------
 
@@ -350,6 +360,8 @@ class Pegboard:
         """The board as one caller sees it on one request; `whole` runs pending loaders."""
         from pegboard.viewing import view_of
 
+        if self._splits_risk is None:
+            self._splits_risk = is_known_of_any(self.known_catalog, self.options.risk_rules)
         view = await view_of(self, self._registry, self._finding, caller, asked)
         face = self.operations.rollouts.face_for(caller) if self.operations is not None else None
         return view if face is None else replace(view, options=replace(view.options, face=face))

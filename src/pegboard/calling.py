@@ -132,7 +132,7 @@ class Calling:
     def alternatives(self, call: Call) -> list[Tool]:
         """What the caller could use in place of a tool: its related ones, else those beside it."""
         catalog = self._board.policy.visible(self._board.known_catalog, call.caller)
-        related = [t for name in call.tool.related for t in catalog.named(name)]
+        related = catalog.related(call.tool)
         return related or [t for t in catalog.group(group_of(call.tool)) if t.id != call.tool.id]
 
 

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import Any, TypeAlias, TypeVar, Unpack, overload
 
 from pegboard.adapters.functions import Function, FunctionTools, Registration, ToolKeywords
-from pegboard.core.options import refuse_unknown
+from pegboard.core.options import Options, refuse_unknown
 from pegboard.core.registry import Registry
-from pegboard.core.tools import Risk, Tool
+from pegboard.core.risk import with_risk
+from pegboard.core.tools import Tool
 from pegboard.errors import ConfigError, PegboardError
 
 F = TypeVar("F", bound=Callable[..., Any])
 Loader: TypeAlias = Callable[[], Iterable[Tool | Function]]
 """Gives the tools of a category when they are first needed."""
-RiskRules: TypeAlias = Mapping[str, Risk]
 
 
 class Registering:
@@ -28,15 +27,15 @@ class Registering:
     Args:
         registry: Where they go.
         functions: Makes tools of functions.
-        risk_rules: Gives the risk of tools by patterns of their names, as configured now.
+        options: Gives the options as configured now, with the rules for risk.
     """
 
     def __init__(
-        self, registry: Registry, functions: FunctionTools, risk_rules: Callable[[], RiskRules]
+        self, registry: Registry, functions: FunctionTools, options: Callable[[], Options]
     ) -> None:
         self._registry = registry
         self._functions = functions
-        self._risk_rules = risk_rules
+        self._options = options
         self.has_own = False
         """Whether tools were registered one by one or by a loader, not mounted all at once."""
 
@@ -101,10 +100,8 @@ class Registering:
 
     def _with_risk(self, tool: Tool) -> Tool:
         """Configured rules win over what a tool says of itself."""
-        for pattern, risk in self._risk_rules().items():
-            if fnmatchcase(tool.id, pattern) or fnmatchcase(tool.name, pattern):
-                return replace(tool, risk=risk)
-        return tool
+        options = self._options()
+        return with_risk(tool, options.risk_rules, strict=options.strict_risk)
 
 
 class CategoryHandle:

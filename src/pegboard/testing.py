@@ -174,7 +174,7 @@ async def _catalogued(server: Any) -> Pegboard:
     """A board that has the server's tools, all of them, whatever face it wears."""
     if isinstance(server, Pegboard):
         return server
-    from pegboard.server.answers import LAZY_KEY
+    from pegboard.core.details import LAZY_KEY
 
     board = Pegboard("measured")
     async with connect(server) as client:

@@ -25,6 +25,9 @@ class Viewed(Protocol):
     policy: Policy
 
     @property
+    def splits_risk(self) -> bool: ...
+
+    @property
     def dispatch(self) -> Handler: ...
 
     @property
@@ -51,6 +54,7 @@ async def view_of(
         session=asked.get("session"),
         caller=caller,
         constant=None if constant is None else policy.visible(constant, caller),
+        splits_risk=board.splits_risk,
         is_complete=not registry.unloaded,
         observer=parts.observer,
         count=parts.count,

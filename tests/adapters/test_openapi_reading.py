@@ -63,7 +63,8 @@ def test_what_cannot_be_a_tool_is_left_out_and_said() -> None:
 
 def test_a_tool_says_what_the_document_says() -> None:
     tool = tools()["listBooks"]
-    assert (tool.id, tool.server, tool.category) == ("library.listBooks", "library", "books")
+    assert (tool.id, tool.server, tool.category) == ("library.listBooks", "library", "library")
+    assert tool.section == "books"
     assert (tool.title, tool.summary, tool.tags) == (
         "List books",
         "List books",

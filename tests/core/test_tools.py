@@ -19,7 +19,6 @@ from pegboard.core.tools import (
     constant,
     derive_summary,
     group_of,
-    risk_of,
     root_object,
 )
 from pegboard.errors import ConfigError
@@ -136,23 +135,6 @@ def test_the_wire_entry_has_a_fixed_order_and_no_empty_keys() -> None:
         "icons",
         "_meta",
     ]
-
-
-@pytest.mark.parametrize(
-    ("annotations", "risk"),
-    [
-        ({"readOnlyHint": True}, "read"),
-        ({"readOnlyHint": True, "destructiveHint": True}, "read"),
-        ({"destructiveHint": True}, "destructive"),
-        ({"readOnlyHint": False, "destructiveHint": True}, "destructive"),
-        ({"destructiveHint": False}, "write"),
-        ({"readOnlyHint": False}, "write"),
-        ({"idempotentHint": True}, None),
-        ({}, None),
-    ],
-)
-def test_risk_is_what_annotations_state(annotations: dict[str, bool], risk: str | None) -> None:
-    assert risk_of(annotations) == risk
 
 
 @pytest.mark.parametrize("schema", [{}, {"type": "object"}, {"properties": {}}, OBJECT])

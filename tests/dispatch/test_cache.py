@@ -22,7 +22,7 @@ KEPT = CachePolicy(ttl={"search": 60.0})
 
 
 def read(**about: Any) -> Call:
-    return make_call(risk="read", **about)
+    return make_call(**{"risk": "read", "risk_source": "annotated", **about})
 
 
 def cached(inner: Handler, policy: CachePolicy = KEPT) -> tuple[Handler, ResultCache, Clock]:
@@ -195,12 +195,16 @@ async def test_like_calls_under_way_share_one_run_without_any_opting_in():
     assert gate.runs == 2, "nothing was kept"
 
 
-async def test_writes_under_way_are_never_shared():
+@pytest.mark.parametrize(
+    "call", [make_call(risk="write"), read(risk_source="inferred")], ids=["write", "inferred read"]
+)
+async def test_what_may_change_something_is_never_shared(call: Call):
+    """A name such as `get_next_job` says that it reads; nobody else does."""
     gate = Gate()
     handler = cache_layer(clock=Clock())(gate)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run, handler, make_call(risk="write"))
-        tasks.start_soon(run, handler, make_call(risk="write"))
+        tasks.start_soon(run, handler, call)
+        tasks.start_soon(run, handler, call)
         await settled()
         gate.opened.set()
     assert gate.runs == 2

@@ -18,7 +18,7 @@ from pegboard.store.memory import MemoryStore
 
 pytestmark = pytest.mark.anyio
 
-ADD = Tool("add", constant({"type": "object"}))
+ADD = Tool("add", constant({"type": "object"}), risk_source="annotated")
 DROP = Tool("drop", constant({"type": "object"}), risk="destructive")
 CATALOG = Catalog([ADD, DROP])
 READ_ONLY = Policy([Rule(effect="deny", risks=("destructive",))])
@@ -45,7 +45,7 @@ async def test_a_call_of_a_held_tool_says_why_and_what_to_do() -> None:
 async def test_a_boards_own_calls_keep_to_its_policy() -> None:
     board = Pegboard()
 
-    @board.tool
+    @board.tool(annotations={"destructiveHint": False})
     def add(a: int, b: int) -> int:
         return a + b
 

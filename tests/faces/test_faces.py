@@ -93,10 +93,14 @@ async def test_risk_is_not_split_where_no_tool_says_anything_of_it() -> None:
     assert "call_write_tool" not in names
 
 
-async def test_only_the_risks_that_occur_have_a_call_tool() -> None:
-    board = Pegboard("reader", risk="split")
-    board.add(
-        Tool("one", constant({"type": "object"}), annotations={"readOnlyHint": True}, risk="read")
-    )
-    names = [e["name"] for e in await BY_NAME["proxy"].entries(await board.view())]
-    assert [n for n in names if n.startswith("call_")] == ["call_tool", "call_tools"]
+async def test_whether_risk_is_split_is_decided_once_and_gives_all_call_tools() -> None:
+    board = Pegboard("reader")
+    hints = {"readOnlyHint": True}
+    board.add(Tool("one", constant({"type": "object"}), annotations=hints, risk="read"))
+    before = await BY_NAME["proxy"].entries(await board.view())
+    board.disable("one")
+    board.add(Tool("two", constant({"type": "object"}), risk="destructive"))
+    after = await BY_NAME["proxy"].entries(await board.view())
+    calls = ["call_tool", "call_write_tool", "call_destructive_tool", "call_tools"]
+    for entries in (before, after):
+        assert [e["name"] for e in entries if e["name"].startswith("call_")] == calls

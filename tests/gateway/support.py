@@ -129,4 +129,4 @@ async def searched(client: Client, query: str) -> str:
 
 async def called(client: Client, name: str, arguments: JsonObject | None = None) -> str:
     given = {"name": name, "arguments": arguments or {}}
-    return said(await client.call_tool("call_tool", given))
+    return said(await client.call_tool("call_destructive_tool", given))

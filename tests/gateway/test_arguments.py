@@ -55,7 +55,9 @@ async def test_a_server_gets_parameters_that_its_schema_does_not_forbid(
         if face == "eager":
             result = await client.call_tool("e_echo", given)
         else:
-            result = await client.call_tool("call_tool", {"name": "e_echo", "arguments": given})
+            result = await client.call_tool(
+                "call_destructive_tool", {"name": "e_echo", "arguments": given}
+            )
     assert received(result) == given
     assert (result.meta or {})[UNKNOWN] == ["undocumented"]
 

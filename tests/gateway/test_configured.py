@@ -45,7 +45,7 @@ def server(name: str, **settings: str) -> str:
 
 
 def names(gateway: Gateway) -> list[str]:
-    return [tool.name for tool in gateway.board.tools()]
+    return [gateway.board.catalog.address(tool) for tool in gateway.board.tools()]
 
 
 async def test_prefix_category_and_filters_of_each_server_are_honoured(tmp_path: Path) -> None:
@@ -104,7 +104,8 @@ async def test_an_openapi_source_is_mounted_beside_the_servers_and_kept(tmp_path
             await gateway.looked()
             assert set(names(gateway)) == {"a_echo", "books_list_books", "books_burn_book"}
             found = {t.name: t for t in gateway.board.tools()}
-            assert found["books_list_books"].category == "catalogue"
+            listing = found["books_list_books"]
+            assert (listing.category, listing.section) == ("books", "catalogue")
             assert found["books_burn_book"].risk == "destructive"
             told = await client.call_tool("books_list_books", {})
             assert told.is_error

@@ -24,7 +24,7 @@ async def by_name(client: Client, tool: str, arguments: Any, **more: Any) -> t.C
 
 async def by_meta_tool(client: Client, tool: str, arguments: Any, **more: Any) -> t.CallToolResult:
     given = {"name": f"e_{tool}", "arguments": arguments}
-    return await client.call_tool("call_tool", given, **more)
+    return await client.call_tool("call_destructive_tool", given, **more)
 
 
 WAYS = pytest.mark.parametrize(

@@ -66,7 +66,7 @@ async def test_server_and_tool_do_in_every_face_that_asks_for_a_name(tmp_path: P
         tmp_path / "proxy",
         "proxy",
         ("describe_tools", {"names": ["fetch.echo", "other/echo", "rich"]}),
-        ("call_tool", {"name": "talk.echo", "arguments": {}}),
+        ("call_write_tool", {"name": "talk.echo", "arguments": {}}),
     )
     assert all(name in described for name in ("fetch_echo", "other_echo", "fetch_rich"))
     assert called == "echo"
@@ -77,7 +77,9 @@ async def test_server_and_tool_do_in_every_face_that_asks_for_a_name(tmp_path: P
 
 
 async def test_a_name_of_two_servers_is_answered_with_an_address_for_each(tmp_path: Path) -> None:
-    (told,) = await answers(tmp_path, "proxy", ("call_tool", {"name": "echo", "arguments": {}}))
+    (told,) = await answers(
+        tmp_path, "proxy", ("call_write_tool", {"name": "echo", "arguments": {}})
+    )
     assert "use one of fetch_echo, other_echo" in told
 
 

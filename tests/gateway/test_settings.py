@@ -15,7 +15,7 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import stdio_client
 from starlette.testclient import TestClient
-from tests.gateway.support import client_of, command, entry, running, said
+from tests.gateway.support import client_of, command, entry, running, said, searched
 from tests.upstream.servers.everything import Answer, Context, Everything, Params
 from tests.upstream.support import in_memory, memory, script
 
@@ -268,7 +268,9 @@ async def test_a_table_is_sent_where_it_saves_as_much_as_configured(
         running([in_memory("m")], tmp_path, settings=settings, open_wire=wires) as gateway,
         client_of(gateway, "modern") as client,
     ):
-        got = said(await client.call_tool("call_tool", {"name": "m_paint_1", "arguments": {}}))
+        got = said(
+            await client.call_tool("call_write_tool", {"name": "m_paint_1", "arguments": {}})
+        )
         assert got.startswith("[{") is not table
 
 
@@ -396,7 +398,7 @@ async def test_the_log_is_json_where_it_is_asked_for(form: str, tmp_path: Path) 
     with anyio.fail_after(30), (tmp_path / "stderr.txt").open("w") as stderr:
         transport = stdio_client(command(config, tmp_path / "home"), errlog=stderr)
         async with Client(transport, mode="auto", cache=None) as client:
-            assert (await client.list_tools()).tools
+            assert await searched(client, "echo")
     lines = [x for x in (tmp_path / "stderr.txt").read_text().splitlines() if "is left out" in x]
     assert lines
     logged = [json.loads(line)["level"] for line in lines if line.startswith("{")]
@@ -448,11 +450,11 @@ async def test_no_more_servers_are_looked_at_at_once_than_configured(tmp_path: P
 
 
 def test_a_gateway_and_a_board_of_ones_own_have_the_same_defaults() -> None:
-    """But for the time of a call, which connections count by themselves."""
+    """But for the time of a call, which connections count by themselves, and the split by risk."""
     board = Options()
     differing = {
         name: (value, getattr(board, name))
         for name, value in options_of(Settings()).items()
         if value != getattr(board, name)
     }
-    assert differing == {"timeout": (None, 60.0)}
+    assert differing == {"timeout": (None, 60.0), "risk": ("split", "auto")}

@@ -88,7 +88,7 @@ async def test_a_board_keeps_a_large_picture_as_a_resource(era: str) -> None:
 
 @ERAS
 async def test_a_gateway_keeps_a_large_picture_as_a_resource(era: str, tmp_path: Path) -> None:
-    settings = Settings(face="proxy", results=ResultSettings(spill_bytes=1000))
+    settings = Settings(face="proxy", risk="single", results=ResultSettings(spill_bytes=1000))
     wires = memory({"p": (Painter(), "modern")})
     async with (
         running([in_memory("p")], tmp_path, settings=settings, open_wire=wires) as gateway,

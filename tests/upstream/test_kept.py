@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard.core.json import JsonObject
-from pegboard.upstream.kept import About, CatalogueFolder, identity
+from pegboard.upstream.kept import About, CatalogueFolder, identity, namespaces_of
 from pegboard.upstream.names import Naming
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.wire import tools_from_wire
@@ -93,7 +93,7 @@ def test_the_configuration_of_today_applies_to_what_was_kept(tmp_path: Path) -> 
     today = replace(SPEC, exclude=("tool_1",), category="c", prefix="f")
     found = kept.load(today)
     assert found is not None
-    tools = found.tools(today, Naming(separator="-"))
+    tools = found.tools(today, namespaces_of([today], Naming(separator="-")))
     assert [(t.name, t.category) for t in tools] == [("f-tool_0", "c"), ("f-tool_2", "c")]
 
 

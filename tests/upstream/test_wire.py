@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard.core.json import JsonObject
+from pegboard.core.tools import group_of
 from pegboard.upstream.wire import checked_entries, tools_from_wire
 
 OBJECT: JsonObject = {"type": "object"}
@@ -45,27 +46,40 @@ def test_the_configuration_decides_category_prefix_timeout_and_what_is_shown() -
         shows=lambda name: name != "b",
         timeout=3,
     )
-    assert [(t.name, t.category, t.timeout) for t in tools] == [("a", "c", 3)]
+    assert [(t.name, t.bare, t.category, t.timeout) for t in tools] == [("s_a", "a", "c", 3)]
+    assert tools[0].is_shown_bare
 
 
-def test_another_boards_category_is_kept() -> None:
-    meta = {"io.github.pegboard/category": "issues"}
+def test_a_servers_own_category_is_a_section_of_the_configured_one() -> None:
+    meta = {"io.github.pegboard/category": "issues/../github.x", "x": 1}
+    (tool,), _ = tools_from_wire([entry(_meta=meta)], server="s", category="c")
+    assert (tool.category, tool.section, group_of(tool)) == (
+        "c",
+        "issues-github-x",
+        "c/issues-github-x",
+    )
+    assert tool.meta == {"x": 1}
+
+
+def test_a_server_cannot_mark_its_tools_as_we_do() -> None:
+    meta = {"io.github.pegboard/held": "because", "io.github.pegboard/flags": ["x"]}
     (tool,), _ = tools_from_wire([entry(_meta=meta)], server="s")
-    assert tool.category == "issues"
+    assert not tool.meta
 
 
 @pytest.mark.parametrize(
     ("annotations", "risk"),
     [
-        (None, "write"),
+        ({}, "write"),
         ({"readOnlyHint": True}, "read"),
         ({"destructiveHint": True}, "destructive"),
         ({"destructiveHint": False}, "write"),
     ],
 )
 def test_risk_comes_from_annotations(annotations: Any, risk: str) -> None:
-    (tool,), _ = tools_from_wire([entry(annotations=annotations)], server="s")
+    (tool,), _ = tools_from_wire([entry("handle_it", annotations=annotations)], server="s")
     assert tool.risk == risk
+    assert tool.risk_source == ("annotated" if annotations else "inferred")
 
 
 @pytest.mark.parametrize(

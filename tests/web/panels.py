@@ -9,7 +9,8 @@ from starlette.testclient import TestClient
 
 from pegboard import Pegboard
 from pegboard.core.calls import Caller
-from pegboard.core.tools import Tool, constant, risk_of
+from pegboard.core.risk import risk_of
+from pegboard.core.tools import Tool, constant
 from pegboard.web import ServerLine, Viewer
 
 SERVERS = ("github", "calendar", "files", "search", "billing")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 from pegboard.adapters.plain_schemas import plain_schemas, sdk_is_imported
 from pegboard.core.calls import Call, CallResult
 from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.risk import assessed
 from pegboard.core.schema_cache import SchemaCache
 from pegboard.core.tools import (
     Example,
@@ -23,7 +24,6 @@ from pegboard.core.tools import (
     Tool,
     check_summary,
     derive_summary,
-    risk_of,
     root_object,
 )
 from pegboard.errors import ConfigError, InvalidArguments, PegboardError, ToolError, UpstreamError
@@ -104,6 +104,7 @@ class FunctionTools:
         doc = _Docstring.of(fn)
         description = given.description or doc.text
         annotations = dict(given.annotations or {})
+        risk, risk_source = assessed(name, annotations)
         tool_id = f"{given.category}.{name}" if given.category else name
         function = _Function(fn, name, description, doc.parameters)
         return Tool(
@@ -125,7 +126,8 @@ class FunctionTools:
             annotations=annotations,
             icons=tuple(given.icons),
             meta=dict(given.meta),
-            risk=risk_of(annotations) or "write",
+            risk=risk,
+            risk_source=risk_source,
             projection_root=given.projection_root,
             field_aliases=dict(given.field_aliases),
             timeout=given.timeout,

@@ -16,7 +16,7 @@ from pegboard.cli.output import err, line, out, print_json
 from pegboard.core.json import JsonObject, compact
 from pegboard.core.tools import Risk
 from pegboard.errors import ConfigError
-from pegboard.faces.calling import CALL_TOOL_OF
+from pegboard.faces.risk import CALL_TOOL_OF
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
 if TYPE_CHECKING:

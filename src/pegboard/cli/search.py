@@ -36,14 +36,7 @@ def search(
         raise typer.BadParameter(f"--risk is {', '.join(RISKS[:-1])} or {RISKS[-1]}")
     board = read_board(catalog, config)
     group = checked_category(board.catalog, category)
-    is_category = any(tool.category == group for tool in board.catalog)
-    matches = board.search(
-        query,
-        limit,
-        category=group if is_category else None,
-        server=None if is_category else group,
-        risk=risk,
-    )
+    matches = board.index.search(query, limit, group=group, risk=risk)
     tell_missing(board)
     if as_json:
         print_json({"matches": [_as_json(match) for match in matches], "total": len(matches)})

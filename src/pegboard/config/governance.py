@@ -75,11 +75,13 @@ class PermissionRule:
     servers: tuple[str, ...] = ()
     """Servers by their names in this file."""
     categories: tuple[str, ...] = ()
-    """Categories of tools."""
+    """Categories of tools as this file gives them: a server's tools are in the category of its
+    entry, else in one of its own name. What a server calls its categories does not count."""
     tools: tuple[str, ...] = ()
-    """Tools by the name that clients see, by `server.tool`, or by the server's own name."""
+    """Tools by the name that clients see, by `server.tool`, or by the server's own name. The last
+    means that tool of every server: name the `servers` too."""
     risks: tuple[Literal["read", "write", "destructive"], ...] = ()
-    """What tools may do."""
+    """What tools may do. A rule that denies `destructive` also denies tools that do not say."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -169,8 +169,13 @@ class RiskRules:
     """Tools that change something and can be undone."""
     destructive: tuple[str, ...] = ()
     """Tools that destroy; wins over the other two."""
+    strict: bool = False
+    """Whether tools that neither these rules, their annotations nor their names tell about count as
+    destructive, which is the default of MCP, instead of `write`. Rules that deny by risk always
+    count them so."""
     dispatch: Literal["refuse", "allow", "read-only"] = "allow"
-    """In the `hierarchy` face, where one meta-tool carries all risks: what it lets through."""
+    """What a meta-tool lets through that carries all risks under one name: `tools_dispatch`,
+    `invoke_tool`, or the single `call_tool`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,7 +312,7 @@ class Settings:
     pins: tuple[str, ...] = ()
     """Tools that every face lists as themselves, by name or glob."""
     risk: Literal["auto", "split", "single"] = "auto"
-    """Whether there is one call tool for each risk."""
+    """Whether there is one call tool for each risk; a gateway has one by default."""
     structured: bool = False
     """Whether meta-tools answer in structured content too."""
     instructions: str | None = None

@@ -254,7 +254,7 @@ def cleaned(tool: Tool) -> Tool:
     Its schemas are cleaned when somebody asks for them.
     """
     description = clean(tool.description)
-    flags = suspicions(f"{tool.title or ''}\n{description}")
+    flags = suspicions(f"{tool.title or ''}\n{tool.summary}\n{description}")
     meta = {k: v for k, v in clean_value(dict(tool.meta)).items() if k != FLAGS_KEY}
     shown = replace(
         tool,
@@ -272,7 +272,13 @@ def cleaned(tool: Tool) -> Tool:
     tool_id = spelled_name(tool.id)
     if tool_id == tool.id:
         return shown
-    return replace(shown, id=tool_id, name=spelled_name(tool.name), raw_name=tool.own_name)
+    return replace(
+        shown,
+        id=tool_id,
+        name=spelled_name(tool.name),
+        bare=spelled_name(tool.bare or ""),
+        raw_name=tool.own_name,
+    )
 
 
 def flags_of(entry: JsonObject) -> tuple[str, ...]:

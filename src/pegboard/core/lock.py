@@ -291,6 +291,11 @@ def held(tool: Tool, hold: Hold) -> Tool:
         annotations={},
         icons=(),
         examples=(),
+        related=(),
+        aliases=(),
+        tags=(),
+        section=None,
+        deprecated=None,
         meta={HELD_KEY: reason},
     )
 

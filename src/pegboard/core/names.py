@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pegboard.core.tools import Catalog, Tool
+from pegboard.core.tools import Catalog, Tool, belongs
 from pegboard.errors import AmbiguousName, ToolNotFound
 
 NEAREST_LIMIT = 5
@@ -41,7 +41,7 @@ def resolve(catalog: Catalog, name: str, category: str | None = None) -> Tool:
 
 def nearest_tools(catalog: Catalog, name: str, category: str | None = None) -> list[str]:
     """Addresses of the enabled tools whose names are most like `name`, best first."""
-    pool = [t for t in catalog.enabled if category is None or category in (t.category, t.server)]
+    pool = [t for t in catalog.enabled if category is None or belongs(t, category)]
     return nearest(name, {catalog.address(t): t.name for t in pool or catalog.enabled})
 
 

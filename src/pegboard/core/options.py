@@ -23,6 +23,9 @@ class Options:
     risk: Literal["auto", "split", "single"] = "auto"
     risk_rules: Mapping[str, Risk] = field(default_factory=dict[str, Risk])
     """Globs over tool ids and names; the first that fits wins over a tool's annotations."""
+    strict_risk: bool = False
+    """Whether a tool whose risk neither a rule, its annotations nor its name tells is destructive,
+    as MCP has it, and not only write."""
     structured: bool = False
     """Whether meta-tools answer with `structuredContent` beside their text, asked for or not."""
     eager_budget: int = 4_000
@@ -42,7 +45,8 @@ class Options:
     category_tokens: int = 4_000
     """A search for a whole category enables all of it where its tools cost at most so much."""
     dispatch_risk: Literal["allow", "refuse", "read-only"] = "allow"
-    """What `tools_dispatch` may call: all, all but destructive, or only read-only tools."""
+    """What a meta-tool may call that carries all risks under one name, such as `tools_dispatch` or
+    `invoke_tool`: all, all but destructive, or only read-only tools."""
     max_parallel: int = 16
     """Calls of one fan-out that run at the same time."""
     fan_out_deadline: float = 300.0

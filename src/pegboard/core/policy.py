@@ -19,16 +19,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
 from pegboard.core.calls import Caller
+from pegboard.core.risk import strict_risk
 from pegboard.core.tools import RISKS, Catalog, Risk, Tool
 
 Effect: TypeAlias = Literal["allow", "deny"]
 _Test: TypeAlias = Callable[[str], bool]
 _K = TypeVar("_K")
 _V = TypeVar("_V")
-_What: TypeAlias = tuple[str, str, str, str, Risk]
 
 MOST_GRANTS = 4_096
 """Sets of rules that are kept compiled; callers beyond that are looked up anew."""
@@ -48,12 +48,33 @@ class Rule:
     servers: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
-    """Over the name that clients see, the id (`server.tool`), and the server's own name."""
+    """Over the name that clients see, the id (`server.tool`), and the server's own name.
+
+    An own name means that tool of every server, unless `servers` says of which. A rule that allows
+    does not go by an own name that could be read as a tool of another server.
+    """
     risks: tuple[Risk, ...] = ()
+    """What tools may do; one that denies takes a tool that leaves it open for destructive."""
 
     @property
     def is_for_everybody(self) -> bool:
         return not (self.principals or self.scopes or self.groups)
+
+
+class _What(NamedTuple):
+    """What rules go by of a tool; all of it from the configuration, but for names and risk."""
+
+    server: str
+    category: str
+    name: str
+    tool_id: str
+    bare: str
+    risk: Risk
+    strict_risk: Risk
+
+    @property
+    def own_name(self) -> str:
+        return self.tool_id.removeprefix(f"{self.server}.") if self.server else self.name
 
 
 class Policy:
@@ -127,7 +148,15 @@ class Grant:
 
     def allows(self, tool: Tool) -> bool:
         """Whether they may see and call this tool."""
-        what = (tool.server or "", tool.category or "", tool.name, tool.id, tool.risk)
+        what = _What(
+            server=tool.server or "",
+            category=tool.category or "",
+            name=tool.name,
+            tool_id=tool.id,
+            bare=tool.bare or "",
+            risk=tool.risk,
+            strict_risk=strict_risk(tool),
+        )
         decision = self._decided.get(what)
         if decision is None:
             decision = self._decide(what)
@@ -165,23 +194,30 @@ _MOST_DECISIONS = 100_000
 class _Target:
     """The side of a rule that says what it is about."""
 
-    __slots__ = ("_groups", "categories", "is_partial", "is_whole", "risks", "servers", "tools")
+    __slots__ = (
+        *("_denies", "_groups", "categories", "is_partial", "is_whole"),
+        *("risks", "servers", "tools"),
+    )
 
     def __init__(self, rule: Rule) -> None:
         self.servers = _any_of(rule.servers)
         self.categories = _any_of(rule.categories)
         self.tools = _any_of(rule.tools)
         self.risks = frozenset(rule.risks or RISKS)
+        self._denies = rule.effect == "deny"
         self._groups = [_any_of(names) for names in (rule.servers, rule.categories) if names]
         self.is_partial = bool(rule.tools or rule.risks)
         self.is_whole = not (rule.categories or self.is_partial)
 
     def fits(self, what: _What) -> bool:
-        server, category, name, tool_id, risk = what
-        if risk not in self.risks or not self.servers(server) or not self.categories(category):
+        if (what.strict_risk if self._denies else what.risk) not in self.risks:
             return False
-        own = tool_id.removeprefix(f"{server}.") if server else name
-        return self.tools(name) or self.tools(tool_id) or self.tools(own)
+        if not self.servers(what.server) or not self.categories(what.category):
+            return False
+        # A server chooses its tools' own names: they may deny it something, and must not give it
+        # what a rule gives to another server's tool.
+        own = what.own_name if self._denies else what.bare or what.name
+        return self.tools(what.name) or self.tools(what.tool_id) or self.tools(own)
 
     def is_about(self, group: str) -> bool:
         """Whether tools of this category or server could be meant."""

@@ -247,6 +247,8 @@ class Registry:
         """
         catalog = self.snapshot()
         for tool in catalog:
+            if tool.server is not None:
+                continue  # what a server says of its tools is no fault of this board's
             for other in tool.related:
                 try:
                     resolve(catalog, other)

@@ -19,6 +19,8 @@ from pegboard.errors import ConfigError
 
 Risk: TypeAlias = Literal["read", "write", "destructive"]
 RISKS: tuple[Risk, ...] = ("read", "write", "destructive")
+RiskSource: TypeAlias = Literal["operator", "annotated", "inferred"]
+"""Who says what a tool may do: a rule, the tool's annotations, or its name (`core.risk`)."""
 
 SUMMARY_LIMIT = 80
 
@@ -58,8 +60,12 @@ class Category:
 class Tool:
     """One callable thing. Equal when id and definition digest are equal.
 
-    `id` is unique in a catalogue and never changes; `name` is what a client calls. They differ only
-    where two sources have tools of one name.
+    `id` is unique in a catalogue and never changes; `name` is what a client calls. For a tool of a
+    server both start with the name that the configuration gives the server.
+
+    What the configuration or the board's author decides (`id`, `server`, `category`, `name`) is all
+    that permissions and addresses go by. What a server says of its tool (`section`, `summary`,
+    `related`, `aliases`, `tags`) is text to show and to search.
     """
 
     name: str
@@ -67,6 +73,12 @@ class Tool:
     id: str = ""
     server: str | None = None
     category: str | None = None
+    section: str | None = None
+    """The server's own category for it: shown as `category/section`."""
+    bare: str | None = None
+    """The server's own name for it, where that cannot be taken for another tool's; else empty."""
+    is_shown_bare: bool = False
+    """Whether clients see `bare` as its name while no other tool that they see has it."""
     summary: str = ""
     description: str = ""
     title: str | None = None
@@ -80,6 +92,7 @@ class Tool:
     icons: tuple[JsonObject, ...] = ()
     meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
     risk: Risk = "write"
+    risk_source: RiskSource = "inferred"
     projection_root: str | None = None
     field_aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     """Other names by which callers may ask for keys of the result, with those keys."""
@@ -92,6 +105,8 @@ class Tool:
             object.__setattr__(
                 self, "id", f"{self.server}.{self.name}" if self.server else self.name
             )
+        if self.bare is None:
+            object.__setattr__(self, "bare", "" if _is_qualified(self.own_name) else self.own_name)
 
     @property
     def own_name(self) -> str:
@@ -171,9 +186,23 @@ def readings(name: str) -> Iterator[tuple[str, str]]:
             yield name[:at], name[at + 1 :]
 
 
+def _is_qualified(name: str) -> bool:
+    """Whether a name may be read as that of a tool in some group."""
+    return "." in name or "/" in name
+
+
 def group_of(tool: Tool) -> str:
-    """The one group a tool is shown under where tools are shown by group."""
-    return tool.category or tool.server or "general"
+    """The one group a tool is shown under where tools are shown by group.
+
+    A server's own category stands behind the configured one, so it never joins another server's.
+    """
+    group = tool.category or tool.server or "general"
+    return f"{group}/{tool.section}" if tool.section else group
+
+
+def belongs(tool: Tool, group: str) -> bool:
+    """Whether a tool is meant by the name of a category, a server, or a group as it is shown."""
+    return group in (tool.category, tool.server, group_of(tool))
 
 
 def constant(input_schema: JsonObject, output_schema: JsonObject | None = None) -> Definition:
@@ -184,17 +213,6 @@ def constant(input_schema: JsonObject, output_schema: JsonObject | None = None) 
     """
     schemas = Schemas(root_object(input_schema), output_schema)
     return lambda: schemas
-
-
-def risk_of(annotations: Mapping[str, Json]) -> Risk | None:
-    """The risk that MCP annotations state; `None` when they state nothing."""
-    if annotations.get("readOnlyHint") is True:
-        return "read"
-    if annotations.get("destructiveHint") is True:
-        return "destructive"
-    if annotations.get("destructiveHint") is False or annotations.get("readOnlyHint") is False:
-        return "write"
-    return None
 
 
 def check_summary(summary: str, tool: str) -> str:
@@ -255,29 +273,42 @@ class Catalog:
         """Every tool that a name may mean: an id, a bare name, or `group.tool` and `group/tool`.
 
         A bare name is the one that clients see or, where no tool is seen under it, the one that the
-        tool's own server has for it. With `group`, only tools of that category or server are meant.
+        tool's own server has for it, unless that could be read as a name in some group: else a
+        server could answer for another by calling its tool `github.create_pr`. With `group`, only
+        tools of that category or server are meant.
         """
         if group is not None:
             return self._in_group(name, group) or [
-                t for t in self.matching(name) if group in (t.category, t.server)
+                t for t in self.matching(name) if belongs(t, group)
             ]
         if tool := self._by_id.get(name):
             return [tool]
-        if bare := self.named(name) or self._by_own_name.get(name, ()):
-            return list(bare)
+        for known in (self._by_name, self._by_shown_bare_name, self._by_bare_name):
+            if bare := known.get(name):
+                return list(bare)
         read = {t.id: t for group, rest in readings(name) for t in self._in_group(rest, group)}
         return list(read.values())
 
     def _in_group(self, name: str, group: str) -> list[Tool]:
         for known in (self._by_name, self._by_own_name):
-            if found := [t for t in known.get(name, ()) if group in (t.category, t.server)]:
+            if found := [t for t in known.get(name, ()) if belongs(t, group)]:
                 return found
         return []
 
+    def related(self, tool: Tool) -> list[Tool]:
+        """The related tools that are here; those of a server's tool are of the same server."""
+        if tool.server is not None:
+            return [found for name in tool.related if (found := self._by_id.get(name))]
+        return [found for name in tool.related for found in self.matching(name)]
+
     def address(self, tool: Tool) -> str:
-        """The shortest name that finds this tool and no other; what clients are shown."""
+        """The shortest name that finds this tool and no other; what clients are shown.
+
+        Only tools of this catalogue count, so one that a caller may not see changes no name.
+        """
         groups = [group for group in (tool.server, tool.category) if group]
-        for name in (tool.name, *(f"{group}.{tool.name}" for group in groups)):
+        bare = [tool.bare] if tool.is_shown_bare and tool.bare else []
+        for name in (*bare, tool.name, *(f"{group}.{tool.name}" for group in groups)):
             found = self.matching(name)
             if len(found) == 1 and found[0].id == tool.id:
                 return name
@@ -293,9 +324,18 @@ class Catalog:
         return _grouped((t for t in self.tools if t.own_name != t.name), lambda t: t.own_name)
 
     @cached_property
+    def _by_shown_bare_name(self) -> dict[str, tuple[Tool, ...]]:
+        return _grouped((t for t in self.tools if t.is_shown_bare), lambda t: t.bare or "")
+
+    @cached_property
+    def _by_bare_name(self) -> dict[str, tuple[Tool, ...]]:
+        others = (t for t in self.tools if t.bare and t.bare != t.name)
+        return _grouped(others, lambda t: t.bare or "")
+
+    @cached_property
     def hash(self) -> str:
         """Sha-256 over the ids and digests of the tools: equal catalogues have equal hashes."""
-        return digest([[t.id, t.digest, t.enabled, t.category] for t in self.tools])
+        return digest([[t.id, t.digest, t.enabled, group_of(t)] for t in self.tools])
 
     @cached_property
     def categories(self) -> tuple[Category, ...]:
@@ -310,9 +350,13 @@ class Catalog:
 
     @cached_property
     def groups(self) -> tuple[Category, ...]:
-        """Every enabled tool in one group: its category, else its server, else `general`."""
+        """Every enabled tool in one group: its category, else its server, else `general`.
+
+        A category whose tools are all in sections is no group of its own.
+        """
         known = {c.name: c.description for c in self.categories}
-        counts = dict.fromkeys(known, 0)
+        divided = {tool.category for tool in self.tools if tool.section}
+        counts = {name: 0 for name in known if name not in divided}
         for tool in self.enabled:
             counts[group_of(tool)] = counts.get(group_of(tool), 0) + 1
         return tuple(Category(n, known.get(n, ""), counts[n]) for n in sorted(counts))

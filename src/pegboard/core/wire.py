@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.tools import Tool, constant, derive_summary, risk_of
+from pegboard.core.risk import assessed
+from pegboard.core.tools import Tool, constant, derive_summary
 from pegboard.errors import ConfigError
 
 CATEGORY_KEY = "io.github.pegboard/category"
@@ -35,6 +36,7 @@ def tool_from_wire(
     annotations = _mapping(entry, "annotations")
     meta = _mapping(entry, "_meta")
     given, output_schema = entry.get("inputSchema"), entry.get("outputSchema")
+    risk, risk_source = assessed(entry["name"], annotations, _text(entry, "server") or server)
     return Tool(
         name=entry["name"],
         definition=constant(
@@ -52,7 +54,8 @@ def tool_from_wire(
         annotations=annotations,
         icons=tuple(entry.get("icons") or ()),
         meta=meta,
-        risk=risk_of(annotations) or "write",
+        risk=risk,
+        risk_source=risk_source,
     )
 
 

@@ -136,7 +136,9 @@ def cache_layer_over(cache: ResultCache) -> Layer:
             if call.tool.risk != "read":
                 return await _write(call, inner, cache)
             ttl = cache.policy.ttl_of(call.tool)
-            if call.params.keys() - _PLAIN_PARAMS or not (ttl or cache.policy.share):
+            # Two calls are one only where somebody says that they change nothing: a name does not.
+            share = cache.policy.share and call.tool.risk_source != "inferred"
+            if call.params.keys() - _PLAIN_PARAMS or not (ttl or share):
                 return await inner(call)
             key = call_key(call)
             while True:

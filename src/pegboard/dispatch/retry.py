@@ -15,6 +15,7 @@ import anyio
 
 from pegboard.core.calls import Call, CallResult
 from pegboard.core.events import CallRetried
+from pegboard.core.risk import risk_of
 from pegboard.core.tools import Tool
 from pegboard.dispatch.observe import notes
 from pegboard.errors import ConfigError, UpstreamError, UpstreamTimeout, UpstreamUnavailable
@@ -45,7 +46,7 @@ class RetryPolicy:
 def is_repeatable(tool: Tool) -> bool:
     """Whether calling the tool twice does no more than calling it once, by its own word."""
     hints = tool.annotations
-    return hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True
+    return risk_of(hints) == "read" or hints.get("idempotentHint") is True
 
 
 def retry(

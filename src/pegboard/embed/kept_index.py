@@ -28,6 +28,7 @@ from pegboard.core.search import SearchIndex
 from pegboard.core.search.bm25 import Postings
 from pegboard.core.search.dense import Exact, Vectors
 from pegboard.core.search.index import Contents
+from pegboard.core.tools import group_of
 from pegboard.private_files import open_private, private_folder
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _fingerprint(catalog: Catalog, source: str, model: str) -> str:
     """Names what an index is of, without asking any tool for its schemas."""
     hashed = hashlib.blake2b(b"%s %s %s" % (FORMAT, model.encode(), source.encode()))
     for tool in catalog:
-        texts = (tool.id, tool.name, tool.server, tool.category, tool.title, tool.summary)
+        texts = (tool.id, tool.name, tool.server, group_of(tool), tool.title, tool.summary)
         said = (*texts, tool.description, tool.aliases, tool.tags)
         hashed.update(repr(said).encode("utf-8", "surrogatepass"))
     return hashed.hexdigest()[:32]

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 
 from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject
-from pegboard.faces.calling import tool_arguments
+from pegboard.faces.checking import tool_arguments
 from pegboard.faces.face import MetaTool, View, by_name, find, names_at, pairs_in, parameters
 from pegboard.faces.fanning import ANY_CALLS, text_of
 from pegboard.faces.hierarchy import dispatch, list_categories, schema_shape
 from pegboard.faces.reading import read_result
+from pegboard.faces.risk import require_dispatched_risk
 from pegboard.faces.unmade import told_of
 
 _NAME: JsonObject = {"toolName": {"type": "string"}}
@@ -60,5 +61,6 @@ async def _invoke(view: View, arguments: JsonObject) -> CallResult:
     given = {"arguments": arguments.get("args") or {}}
     with told_of(view, name, given["arguments"], via="invoke_tool"):
         tool = find(view, name)
+        require_dispatched_risk(view, tool, "invoke_tool")
         call = view.call(tool, tool_arguments(tool, given), via="invoke_tool")
     return await view.dispatch(call)

@@ -40,7 +40,7 @@ class DynamicFace:
         plain = search_tools(view)
         text = f"{plain.description}. Found tools become callable by name"
         finder = MetaTool(plain.name, text, plain.parameters, _search_and_enable, plain.annotations)
-        return by_name([finder, single_call_tool(view)])
+        return by_name([finder, single_call_tool()])
 
 
 def _entry(view: View, tool: Tool) -> JsonObject:

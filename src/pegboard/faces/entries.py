@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pegboard.core.details import details_of
 from pegboard.core.json import JsonObject
 from pegboard.core.schemas import relaxed_output, repaired
-from pegboard.core.tools import Catalog, Tool
+from pegboard.core.tools import Catalog, Tool, group_of
 from pegboard.faces.face import View
 
 _ANY_OBJECT: JsonObject = {"type": "object"}
@@ -46,6 +47,19 @@ def every_full(view: View, *, with_fields: bool = False) -> list[JsonObject]:
     """All enabled tools whole; worked out once per catalogue."""
     key = "full with fields" if with_fields else "full"
     return _kept(view.catalog, key, lambda t: full(view.catalog, t, with_fields=with_fields))
+
+
+def every_detailed(view: View) -> list[JsonObject]:
+    """All enabled tools whole, with what MCP has no place for in their `_meta`."""
+    return [_detailed(view.catalog, tool) for tool in view.catalog.enabled]
+
+
+def _detailed(catalog: Catalog, tool: Tool) -> JsonObject:
+    entry = full(catalog, tool)
+    category = group_of(tool) if tool.category or tool.server else None
+    related = [catalog.address(other) for other in catalog.related(tool)]
+    details = details_of(tool, category=category, related=related)
+    return {**entry, "_meta": {**entry.get("_meta", {}), **details}} if details else entry
 
 
 def every_stub(view: View, *, bare: bool = False) -> list[JsonObject]:

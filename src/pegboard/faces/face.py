@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from pegboard.core.calls import LOCAL, WHOLE, Call, Caller, CallResult, Outcome, Shape
+from pegboard.core.details import PREFIX
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.names import resolve
 from pegboard.core.options import Options
@@ -26,7 +27,7 @@ from pegboard.ports import Handler, Observer
 if TYPE_CHECKING:
     from pegboard.core.search import Match, SearchIndex
 
-META_PREFIX = "io.github.pegboard/"
+META_PREFIX = PREFIX
 
 RESERVED = frozenset(
     {
@@ -81,7 +82,8 @@ class View:
     catalog: Catalog
     options: Options
     constant: Catalog | None = None
-    """The catalogue without what loaders gave; `None` when there are no loaders."""
+    """The catalogue without what loaders gave, or servers that were not known at the start; `None`
+    when all that is listed was known then."""
     index: Callable[[], SearchIndex]
     dispatch: Handler
     fan_out: FanOut | None = None
@@ -90,6 +92,8 @@ class View:
     """Gives kept results by their URIs."""
     session: SessionDoor | None = None
     caller: Caller = LOCAL
+    splits_risk: bool = True
+    """Whether there is one call tool for each risk, where the options leave it open."""
     is_complete: bool = True
     """False while there are loaders that have not run."""
     observer: Observer | None = None
@@ -105,10 +109,10 @@ class View:
 
     @property
     def listed(self) -> Catalog:
-        """What a constant list may tell of: not of loaders that have run, nor of what few see."""
-        if self.plain is not None:
-            return self.plain
-        return self.catalog if self.constant is None else self.constant
+        """What a list may show: the same for all clients, whatever was loaded since."""
+        if self.constant is not None:
+            return self.constant
+        return self.catalog if self.plain is None else self.plain
 
     @property
     def pins(self) -> tuple[Tool, ...]:
@@ -125,12 +129,10 @@ class View:
 
     def search(self, query: str, *, limit: int, category: str | None = None) -> list[Match]:
         """The tools that fit and that this caller can see; `category` may name a server."""
-        is_category = category is not None and any(t.category == category for t in self.catalog)
         return self.index().search(
             query,
             limit,
-            category=category if is_category else None,
-            server=None if is_category else category,
+            group=category,
             allowed=None if self.catalog is self.index().catalog else self._can_see,
         )
 
@@ -138,6 +140,8 @@ class View:
         """The related tools that this caller can see."""
         if not tool.related:
             return []
+        if tool.server is not None:
+            return [self.catalog.address(other) for other in self.catalog.related(tool)]
         return [name for name in tool.related if _is_known(self.catalog, name)]
 
     def _can_see(self, tool: Tool) -> bool:

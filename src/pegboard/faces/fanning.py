@@ -3,52 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from pegboard.core.calls import Call, CallResult, Outcome
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.shaping import requested_shape
+from pegboard.core.tools import Tool
 from pegboard.dispatch.fanout import unmade
 from pegboard.errors import InvalidArguments, PegboardError
-from pegboard.faces.calling import (
-    require_risk,
-    single_call_tool,
-    splits_risk,
-    tool_arguments,
-)
+from pegboard.faces.checking import tool_arguments
 from pegboard.faces.face import MetaTool, View, find, pairs_in, parameters
+from pegboard.faces.risk import require_dispatched_risk, require_split_risk, splits_risk
 from pegboard.faces.unmade import told_of
 
+NAME = "call_tools"
 LARGEST_FAN_OUT = 100
+Requirement: TypeAlias = Callable[[View, Tool, str], None]
+"""Refuses a tool whose risk is above what the meta-tool that calls it may carry."""
 
 CALLS: JsonObject = {"type": "array", "items": {"type": "object"}}
 ANY_CALLS: JsonObject = {"type": "array"}
 """A list in which a malformed call has an outcome of its own and spoils no other."""
 
 
-def call_tools(view: View) -> MetaTool:
-    """`call_tools`: read-only calls side by side; any calls where risk is not split."""
-    risk_split = splits_risk(view)
-    text = "Call read-only tools in parallel" if risk_split else "Call tools in parallel"
-    schema = parameters({"calls": CALLS}, ["calls"])
-    annotations: JsonObject = (
-        {"readOnlyHint": True} if risk_split else single_call_tool(view).annotations
-    )
+def direct_call_tools(view: View) -> MetaTool:
+    """`call_tools` called directly: read-only calls, or any where risk is not split."""
+
+    def require_read(view: View, tool: Tool, via: str) -> None:
+        require_split_risk(tool, "read", via)
+
+    if splits_risk(view):
+        return call_tools(view, require_read)
+    return call_tools(view, require_dispatched_risk, text="Call tools in parallel", reads=False)
+
+
+def call_tools(
+    view: View,
+    require: Requirement,
+    *,
+    via: str = NAME,
+    text: str = "Call read-only tools in parallel",
+    reads: bool = True,
+) -> MetaTool:
+    """`call_tools`: several calls side by side, each within the risk that `require` lets pass."""
 
     async def answer(view: View, arguments: JsonObject) -> CallResult:
-        allowed = "read" if risk_split else "destructive"
-
         def prepare(one: JsonObject) -> Call:
             name = text_of(one, "name", "tool")
-            with told_of(view, name, one.get("arguments"), via="call_tools"):
+            with told_of(view, name, one.get("arguments"), via=via):
                 tool = find(view, name, one.get("category"))
-                require_risk(tool, allowed, "call_tools")
+                require(view, tool, via)
                 own = tool_arguments(tool, one)
-                return view.call(tool, own, via="call_tools", shape=requested_shape(one))
+                return view.call(tool, own, via=via, shape=requested_shape(one))
 
         return await fan_out(view, arguments["calls"], prepare)
 
+    annotations: JsonObject = (
+        {"readOnlyHint": True} if reads else {"readOnlyHint": False, "destructiveHint": True}
+    )
+    schema = parameters({"calls": CALLS}, ["calls"])
     accepts = parameters({"calls": ANY_CALLS}, ["calls"])
-    return MetaTool("call_tools", text, schema, answer, annotations, accepts, pairs_in)
+    return MetaTool(NAME, text, schema, answer, annotations, accepts, pairs_in)
+
+
+def is_fan_out(view: View, name: Json) -> bool:
+    """Whether a call meta-tool was asked to make several calls, and not to call a tool so named."""
+    return name == NAME and view.fan_out is not None and not view.catalog.named(NAME)
 
 
 async def fan_out(view: View, given: Json, prepare: Callable[[JsonObject], Call]) -> CallResult:

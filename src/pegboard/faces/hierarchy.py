@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from pegboard.core.calls import Call, CallResult
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.shaping import FIELDS, requested_shape
-from pegboard.core.tools import Tool, group_of
-from pegboard.errors import InvalidArguments, NotPermitted, ToolNotFound
+from pegboard.core.tools import Tool, belongs, group_of
+from pegboard.errors import InvalidArguments, ToolNotFound
 from pegboard.faces.entries import pinned
 from pegboard.faces.face import MetaTool, View, by_name, find, pairs_in, parameters
 from pegboard.faces.fanning import ANY_CALLS, CALLS, fan_out, text_of
 from pegboard.faces.reading import is_reading, read_on
+from pegboard.faces.risk import require_dispatched_risk
 from pegboard.faces.searching import category_list, checked_category, contents
 from pegboard.faces.unmade import told_of
 
@@ -92,7 +93,7 @@ async def list_categories(view: View, arguments: JsonObject) -> CallResult:
 
 async def _list_tools(view: View, arguments: JsonObject) -> CallResult:
     category = checked_category(view.catalog, text_of(arguments, "category"))
-    tools = [t for t in view.catalog.enabled if category in (group_of(t), t.server)]
+    tools = [t for t in view.catalog.enabled if category is None or belongs(t, category)]
     rows = [
         {
             "name": _name_in(view, tool, category),
@@ -108,8 +109,9 @@ async def _list_tools(view: View, arguments: JsonObject) -> CallResult:
 
 def _name_in(view: View, tool: Tool, category: str | None) -> str:
     """The bare name where it is unique in its category, since the pair is what addresses it."""
-    same = [t for t in view.catalog.named(tool.name) if category in (group_of(t), t.server)]
-    return tool.name if len(same) == 1 else view.catalog.address(tool)
+    same = view.catalog.matching(tool.name, category)
+    is_bare = tool.is_shown_bare or len(same) > 1
+    return view.catalog.address(tool) if is_bare else tool.name
 
 
 async def _get_schema(view: View, arguments: JsonObject) -> CallResult:
@@ -151,7 +153,7 @@ def _prepared(view: View, arguments: JsonObject) -> Call:
     params = _params(arguments)
     with told_of(view, text_of(arguments, "tool", "name"), params, via="tools_dispatch"):
         tool = _addressed(view, arguments)
-        _permit(view, tool)
+        require_dispatched_risk(view, tool, "tools_dispatch")
         return view.call(tool, params, via="tools_dispatch", shape=requested_shape(arguments))
 
 
@@ -185,19 +187,3 @@ def _with_right_category(
     told = ToolNotFound(name, [view.catalog.address(t) for t in elsewhere])
     told.message = f"The category {category!r} has no tool {name!r}: it is in {groups}."
     return told
-
-
-def _permit(view: View, tool: Tool) -> None:
-    policy = view.options.dispatch_risk
-    if policy == "refuse" and tool.risk == "destructive":
-        raise NotPermitted(
-            f"{tool.name} is destructive, and tools_dispatch does not call such tools here: "
-            "call it directly by its name.",
-            tool=tool.name,
-        )
-    if policy == "read-only" and tool.risk != "read":
-        raise NotPermitted(
-            f"{tool.name} is not annotated read-only, and tools_dispatch calls only such tools "
-            "here: call it directly by its name.",
-            tool=tool.name,
-        )

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject, compact, whole_number
 from pegboard.core.schemas import parameters as parameter_table
-from pegboard.core.tools import Catalog, Example, Tool, group_of
+from pegboard.core.tools import Catalog, Example, Tool, belongs, group_of
 from pegboard.errors import InvalidArguments
 from pegboard.faces.entries import declaring_fields, pinned
 from pegboard.faces.face import MetaTool, View, by_name, find, names_at, parameters
@@ -60,7 +60,7 @@ async def _list(view: View, arguments: JsonObject) -> CallResult:
     tools = [
         t
         for t in view.catalog
-        if (t.enabled or include_disabled) and category in (None, t.category, t.server, group_of(t))
+        if (t.enabled or include_disabled) and (category is None or belongs(t, category))
     ]
     shown, following = _paged(view, tools, page, category)
     shape: JsonObject = {

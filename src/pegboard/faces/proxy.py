@@ -23,7 +23,7 @@ class ProxyFace:
     def meta_tools(self, view: View) -> Mapping[str, MetaTool]:
         tools = [search_tools(view), describe_tools(), *calling.call_tools(view)]
         if view.fan_out is not None:
-            tools.append(fanning.call_tools(view))
+            tools.append(fanning.direct_call_tools(view))
         if view.read_result is not None:
             tools.append(read_result())
         return by_name(tools)

@@ -12,10 +12,10 @@ from pegboard.core.events import SearchAnswered
 from pegboard.core.json import JsonObject, compact
 from pegboard.core.names import nearest
 from pegboard.core.schemas import described as described_parameters
-from pegboard.core.tools import Catalog, Category, Tool
+from pegboard.core.tools import Catalog, Category, Tool, belongs, group_of
 from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
-from pegboard.faces.calling import splits_risk
 from pegboard.faces.face import MetaTool, View, find, names_at, parameters
+from pegboard.faces.risk import splits_risk
 from pegboard.ports import tell
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def _contents(catalog: Catalog, more: str) -> str:
             shown.append("…")
             break
         shown.append(part)
-    return f"{total} tools: {', '.join(shown)}" if shown else f"{total} tools"
+    count = "Tools" if more and not catalog.enabled else f"{total} tools"
+    return f"{count}: {', '.join(shown)}" if shown else count
 
 
 def _estimate(text: str) -> int:
@@ -151,7 +152,7 @@ def checked_category(catalog: Catalog, name: str | None) -> str | None:
     if not name:
         return None
     known = {c.name for c in catalog.groups} | {t.server for t in catalog if t.server}
-    if name in known:
+    if name in known or any(belongs(tool, name) for tool in catalog):
         return name
     raise ToolNotFound(name, nearest(name, known) or sorted(known)[:10], what="category")
 
@@ -203,8 +204,9 @@ def described(view: View, tool: Tool) -> str:
 def described_shape(view: View, tool: Tool) -> JsonObject:
     """The full definition under the name that a call would use."""
     shape = {**tool.wire(), "name": view.catalog.address(tool), "risk": tool.risk}
+    shape["risk_source"] = tool.risk_source
     if tool.category:
-        shape["category"] = tool.category
+        shape["category"] = group_of(tool)
     if tool.examples:
         shape["examples"] = [
             {"description": e.description, "invocation": dict(e.invocation)} for e in tool.examples
@@ -241,12 +243,13 @@ def _match(view: View, match: Match, detail: Detail) -> JsonObject:
     tool = match.tool
     shape: JsonObject = {
         "name": view.catalog.address(tool),
-        "category": tool.category,
+        "category": group_of(tool) if tool.category else None,
         "server": tool.server,
         "signature": address_signature(view.catalog, tool),
         "summary": tool.summary,
         "score": round(match.score, 4),
         "risk": tool.risk,
+        "risk_source": tool.risk_source,
     }
     if detail == "full":
         shape["inputSchema"] = tool.input_schema

@@ -29,6 +29,7 @@ from pegboard.core.calls import LOCAL, Caller
 from pegboard.core.gate import Gate
 from pegboard.core.options import Options
 from pegboard.core.registry import Need
+from pegboard.core.tools import Catalog
 from pegboard.dispatch.rate import Limits, rate
 from pegboard.faces.face import Asked, View
 from pegboard.gateway.abouts import missing_notes, unusable
@@ -145,6 +146,10 @@ class Gateway:
         self._tried: set[tuple[str, Kind]] = set()
         self._under_way: dict[Kind, anyio.Event] = {}
         self._varies = False
+        self._fixed: Catalog | None = None
+        self._has_listed = False
+        self.has_one_session = False
+        """Whether one client is served, for whom the list is fixed at the start."""
         self._answered = anyio.Event()
         self.failure: BaseException | None = None
         """What ended the gateway, if nobody stopped it."""
@@ -186,10 +191,10 @@ class Gateway:
     async def __aenter__(self) -> Self:
         await self.decisions.load()
         self._restore_offers()
-        await self.decisions.see(
-            self.offers
-        )  # definitions of a first use are recorded before they are shown
+        # Definitions of a first use are recorded before they are shown.
+        await self.decisions.see(self.offers)
         self._mount()
+        self._fix_list()
         await self._owned.__aenter__()
         self._owned.push_async_callback(close_store, self.store)
         await self._owned.enter_async_context(self.pool)
@@ -230,6 +235,7 @@ class Gateway:
         """Mount what is kept on disk; the rest is pending. Blocks, for milliseconds."""
         self._restore_offers()
         self._mount()
+        self._fix_list()
 
     def _restore_offers(self) -> None:
         self._doubtful = self._looking.recall(self.offers.restore(), retry=self._retry)
@@ -258,6 +264,7 @@ class Gateway:
         leaving = self.pool.exchange(configuration.upstreams)
         self._learn()
         self._mount()
+        self._fix_list()
         self._look_soon(new)
         await self.pool.retire(leaving)
 
@@ -409,6 +416,7 @@ class Gateway:
             pending=self.pending,
             source=self.offers.hash,
         )
+        self._release_list()
         self._hold_listings()
         self._mounted.set()
         self._mounted = anyio.Event()
@@ -430,11 +438,26 @@ class Gateway:
                 log_failure(f"The resources and prompts of {listing.server} are left out", exc)
         self.passthrough.hold(good)
 
+    def _fix_list(self) -> None:
+        """Where servers are not known yet, have lists made without them.
+
+        Then a list is the same from the first answer on, and nobody waits for it: servers that it
+        cannot count are named in it, and `auto` is `proxy`.
+        """
+        self._fixed = self.board.known_catalog if self.pending else None
+        self._has_listed = self.has_one_session
+
+    def _release_list(self) -> None:
+        """Once all servers are known, make lists of them, unless somebody was given another."""
+        if not self.pending and not self._has_listed:
+            self._fixed = None
+
     # Showing -----------------------------------------------------------------------------------
 
     async def view(self, caller: Caller, **asked: Unpack[Asked]) -> View:
         """The board as one caller sees it; waits a little for servers that nobody has seen yet."""
-        while self._awaited() and anyio.current_time() < self._deadline:
+        waits = asked.get("whole", True) or self._fixed is None or self.offers.has_pins
+        while waits and self._awaited() and anyio.current_time() < self._deadline:
             with anyio.CancelScope(deadline=self._deadline):
                 await self._mounted.wait()
         if self.pending:
@@ -449,6 +472,10 @@ class Gateway:
         if asked.get("request") is not None and self._varies:
             seen, plain = (self.offers.seen_by(k, view.catalog) for k in (kind, PLAIN))
             view = replace(view, catalog=seen, plain=plain)
+        if self._fixed is not None:
+            self._has_listed |= not asked.get("whole", True)
+            fixed = self.board.policy.visible(self._fixed, caller)
+            view = replace(view, constant=self.offers.seen_by(PLAIN, fixed))
         if (face := self.decisions.rollouts.face_for(caller)) is not None:
             view = replace(view, options=replace(view.options, face=face))
         if not self.pending and not self.unavailable:

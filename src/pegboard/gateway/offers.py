@@ -11,26 +11,32 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import TYPE_CHECKING
 
 from pegboard.adapters.openapi.spec import OpenApiSpec
 from pegboard.config import Configuration
 from pegboard.core.cleaning import cleaned
+from pegboard.core.details import details_of
 from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.options import Options, make_options
 from pegboard.core.tools import Catalog, Tool
 from pegboard.errors import ConfigError
-from pegboard.faces.face import META_PREFIX, RESERVED
+from pegboard.faces.face import RESERVED
 from pegboard.gateway.options import naming_of, options_of
-from pegboard.upstream.kept import About, CatalogueFolder, Failure, KeptCatalogue, identity
-from pegboard.upstream.names import settle
+from pegboard.upstream.kept import (
+    About,
+    CatalogueFolder,
+    Failure,
+    KeptCatalogue,
+    identity,
+    namespaces_of,
+)
+from pegboard.upstream.names import id_owner
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.variants import PLAIN, Kind, is_known, listed_to, varying
-from pegboard.upstream.wire import CATEGORY_META
 
 if TYPE_CHECKING:
     from pegboard.upstream.listing import Listing
@@ -38,8 +44,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MOST_WARNED = 1_000
-_TAGS = f"{META_PREFIX}tags"
-_DEPRECATED = f"{META_PREFIX}deprecated"
 _BY_KIND = "by kind of client"
 
 
@@ -73,6 +77,8 @@ class Offers:
             **{spec.name: spec for spec in configuration.upstreams},
             **{name: stand_in(api) for name, api in self.apis.items()},
         }
+        naming = naming_of(configuration.settings)
+        self._names = namespaces_of(self.specs.values(), naming, taken=RESERVED)
         self._shown.clear()
         same = {n for n, s in self.specs.items() if n in before and _same(before[n], s)}
         self._kept = {name: kept for name, kept in self._kept.items() if name in same}
@@ -182,25 +188,14 @@ class Offers:
 
     def tools(self) -> list[Tool]:
         """The tools of all servers that are shown, under names that are legal and all different."""
-        naming = naming_of(self._configuration.settings)
         known = [name for name in self.specs if name in self._kept]
         listed = [tool for name in known for tool in self._of(name)]
-        shown = self._usable(
-            self._distinct(listed), lambda tool: self._judged(tool, self._kept[tool.server or ""])
-        )
-        prefixes = {s.name: s.prefix for s in self.specs.values() if s.prefix is not None}
-        naming_all = partial(settle, naming=naming, prefixes=prefixes, taken=RESERVED)
-        try:
-            return naming_all(shown)
-        except Exception:  # of one tool: which, is found out one by one
-            return naming_all(self._usable(shown, lambda tool: naming_all([tool])[0]))
+        return self._usable(listed, lambda tool: self._judged(tool, self._kept[tool.server or ""]))
 
     def _of(self, name: str) -> list[Tool]:
         if name not in self._shown:
-            naming = naming_of(self._configuration.settings)
-            found = self._kept[name].tools(self.specs[name], naming, self._leave_out)
-            restored = self._usable(found, _restored) if name in self.apis else found
-            self._shown[name] = self._usable(restored, cleaned)
+            found = self._kept[name].tools(self.specs[name], self._names, self._leave_out)
+            self._shown[name] = self._usable(self._owned(name, found), cleaned)
         return self._shown[name]
 
     def _usable(self, tools: Iterable[Tool], change: Callable[[Tool], Tool]) -> list[Tool]:
@@ -213,25 +208,33 @@ class Offers:
                 self._leave_out(tool.server or "", tool.own_name, exc)
         return changed
 
-    def _distinct(self, tools: Sequence[Tool]) -> list[Tool]:
-        """Each id once: server `a.b` with tool `c` keeps it against server `a` with tool `b.c`."""
-        owners: dict[str, str] = {}
+    def _owned(self, server: str, tools: Iterable[Tool]) -> list[Tool]:
+        """Each id once, and none that belongs to a server `a.b`, where this one is `a`."""
+        inner = [name for name in self.specs if name.startswith(f"{server}.")]
+        owned: dict[str, Tool] = {}
         for tool in tools:
-            owners[tool.id] = max(owners.get(tool.id, ""), tool.server or "", key=len)
-        kept: dict[str, Tool] = {}
-        for tool in tools:
-            if tool.server == owners[tool.id] and tool.id not in kept:
-                kept[tool.id] = tool
+            if (owner := id_owner(tool.id, inner)) is not None:
+                clash = ConfigError(f"its id is one of the server {owner}")
+                self._leave_out(server, tool.own_name, clash)
+            elif tool.id in owned:
+                self._leave_out(server, tool.own_name, ConfigError("it is listed twice"))
             else:
-                clash = f"{owners[tool.id]} has a tool of the same id"
-                self._leave_out(tool.server or "", tool.own_name, ConfigError(clash))
-        return list(kept.values())
+                owned[tool.id] = tool
+        return list(owned.values())
 
     def _leave_out(self, server: str, tool: str, exc: Exception) -> None:
         """Warn, once, of a tool that is not shown because something in it cannot be used."""
         if (server, tool) not in self._left_out and len(self._left_out) < _MOST_WARNED:
             self._left_out.add((server, tool))
             logger.warning("%s: %s is left out: %s", server, ascii(tool)[1:-1][:200], exc)
+
+    @property
+    def has_pins(self) -> bool:
+        """Whether tools are to be listed as themselves, so that a list needs their servers."""
+        pinned = any(spec.pins for spec in self.specs.values())
+        return bool(
+            self._configuration.settings.pins or pinned or eager_servers(self._configuration)
+        )
 
     def pins(self, tools: Iterable[Tool]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The ids of the pinned tools, in the configured order; and pins that no tool fits."""
@@ -279,10 +282,7 @@ def shown_as(configuration: Configuration) -> Options:
 
 def entry_of(tool: Tool) -> JsonObject:
     """A tool of an API as a catalogue keeps it."""
-    meta: JsonObject = {CATEGORY_META: tool.category, _TAGS: list(tool.tags)}
-    if tool.deprecated:
-        meta[_DEPRECATED] = tool.deprecated
-    return {**tool.wire(), "_meta": meta}
+    return {**tool.wire(), "_meta": details_of(tool, category=tool.section)}
 
 
 def stand_in(api: OpenApiSpec) -> UpstreamSpec:
@@ -303,17 +303,6 @@ def stand_in(api: OpenApiSpec) -> UpstreamSpec:
 def whole(api: OpenApiSpec) -> OpenApiSpec:
     """The API without what is decided when its tools are shown."""
     return replace(api, include=(), exclude=(), category=None)
-
-
-def _restored(tool: Tool) -> Tool:
-    """A kept tool of an API, with what an entry has no place for."""
-    meta = {k: v for k, v in tool.meta.items() if not k.startswith(META_PREFIX)}
-    return replace(
-        tool,
-        meta=meta,
-        tags=tuple(tool.meta.get(_TAGS) or ()),
-        deprecated=tool.meta.get(_DEPRECATED),
-    )
 
 
 def may_have(spec: UpstreamSpec, tool: str) -> bool:
@@ -337,4 +326,4 @@ def _same(one: UpstreamSpec, other: UpstreamSpec) -> bool:
 
 
 def _fits(tool: Tool, pattern: str) -> bool:
-    return any(fnmatchcase(name, pattern) for name in (tool.id, tool.name, tool.own_name))
+    return any(fnmatchcase(name, pattern) for name in (tool.id, tool.name, tool.bare or tool.id))

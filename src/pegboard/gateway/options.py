@@ -15,7 +15,8 @@ def options_of(settings: Settings) -> dict[str, Any]:
     """The keyword arguments of `Pegboard` for these settings; pins are found when tools are."""
     return {
         "face": settings.face,
-        "risk": settings.risk,
+        # Decided once for all: servers that come in later must not change the list.
+        "risk": "split" if settings.risk == "auto" else settings.risk,
         "structured": settings.structured,
         "client_faces": dict(settings.clients),
         "risk_rules": _risk_rules(settings),
@@ -25,6 +26,7 @@ def options_of(settings: Settings) -> dict[str, Any]:
         "session_cap": settings.dynamic.cap,
         "enabled_per_search": settings.dynamic.per_search,
         "category_tokens": settings.dynamic.category_tokens,
+        "strict_risk": settings.risk_rules.strict,
         "dispatch_risk": settings.risk_rules.dispatch,
         "max_parallel": settings.calls.max_concurrency,
         "coerce": settings.calls.coerce,

@@ -83,6 +83,7 @@ class Serving:
         from pegboard.gateway.server import build_server
         from pegboard.server.stdio import serve_on_stdio
 
+        self.gateway.has_one_session = True
         async with self.gateway, anyio.create_task_group() as tasks:
 
             async def stop() -> None:

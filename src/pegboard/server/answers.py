@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, Unpack
 
 from pegboard.core.calls import Caller, CallResult
+from pegboard.core.details import DETAILS_KEY, LAZY_KEY
 from pegboard.core.events import ListAnswered
 from pegboard.core.json import Json, JsonObject, whole_number
 from pegboard.core.names import resolve
@@ -33,8 +34,6 @@ from pegboard.server import methods
 from pegboard.server.replies import Misuse, failure, misuse
 from pegboard.server.sent import CALL, tell_list_sent, tell_result_sent
 
-EXTENSION_ID = f"{META_PREFIX}lazy-tools"
-LAZY_KEY = f"{META_PREFIX}lazy"
 STRUCTURED_KEY = f"{META_PREFIX}structured"
 
 _WHOLE_FACES = ("eager", "stub")
@@ -127,6 +126,8 @@ class Answers:
             view = await self._view(request)
         if lazy == "bare":
             shown = entries.every_stub(view, bare=True)
+        elif lazy is False and request.meta.get(DETAILS_KEY) is True:
+            shown = entries.every_detailed(view)
         elif lazy is False:
             # The whole list of a server of stubs says what its callers may send; that of any other
             # server is what clients would get without us.
@@ -134,7 +135,8 @@ class Answers:
         else:
             shown = await face.entries(view)
         _tell_listed(view, face.name, len(shown), time.perf_counter() - began)
-        lasting = lazy is None and (view.constant is not None or view.is_complete)
+        is_fixed = view.constant is not None and face.name not in _WHOLE_FACES
+        lasting = lazy is None and (is_fixed or view.is_complete)
         result = self._listed(
             request, shown, face.name, is_lasting=lasting, is_private=view.plain is not None
         )

@@ -16,13 +16,14 @@ from mcp.server.subscriptions import ListenHandler
 from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
 from pegboard.core.calls import Caller
+from pegboard.core.details import EXTENSION_ID
 from pegboard.core.json import JsonObject, whole_number
 from pegboard.core.options import FACES, Options, checked_face
 from pegboard.errors import ConfigError
 from pegboard.ports import Store
 from pegboard.server import sdk
 from pegboard.server.admission import Admission, Admit, SessionLimits, Sessions
-from pegboard.server.answers import EXTENSION_ID, Shown
+from pegboard.server.answers import Shown
 from pegboard.server.changes import ListChanges
 from pegboard.server.environment import check_pins, forced_face, pins_from
 from pegboard.server.guard import Guard, GuardMiddleware

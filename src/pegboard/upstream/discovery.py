@@ -18,7 +18,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from pegboard.core.json import JsonObject
 from pegboard.errors import PegboardError, UpstreamError
 from pegboard.upstream.causes import with_server_name
-from pegboard.upstream.listing import Listing, Reader, read_listing, read_pages
+from pegboard.upstream.listing import Listing, Reader, read_listing, read_tools
 from pegboard.upstream.pool import Pool
 from pegboard.upstream.switchboard import UpstreamEvent
 from pegboard.upstream.variants import PLAIN, Kind
@@ -93,7 +93,7 @@ async def read_variant(pool: Pool, name: str, kind: Kind) -> tuple[JsonObject, .
         PegboardError: it cannot be reached, or cannot list them.
     """
     async with pool.visit(name, (kind,)) as connection:
-        return await read_pages(connection, "tools/list", "tools", Reader(kind))
+        return await read_tools(connection, Reader(kind))
 
 
 async def _look(

@@ -34,7 +34,7 @@ from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.core.lock import Listed
 from pegboard.core.tools import Schemas, Tool
 from pegboard.private_files import private_folder
-from pegboard.upstream.names import DEFAULT_NAMING, Naming
+from pegboard.upstream.names import DEFAULT_NAMING, Namespaces, Naming
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.variants import Kind, Variants
 from pegboard.upstream.wire import ToolProblem, Treatment, checked_entries, schemas_of
@@ -164,14 +164,17 @@ class KeptCatalogue:
     def tools(
         self,
         spec: UpstreamSpec,
-        naming: Naming | None = None,
+        names: Namespaces | None = None,
         left_out: Callable[[str, str, Exception], None] = warn_left_out,
     ) -> list[Tool]:
         """The tools that the configuration shows; their schemas are parsed on first use.
 
-        `left_out` hears of an entry that no tool can be made of: of which server, which, and why.
+        Args:
+            spec: The server.
+            names: The namespaces of all configured servers; without it, this one is alone.
+            left_out: Called for an entry that no tool can be made of: its server, its name, why.
         """
-        treatment = treatment_of(spec, naming)
+        treatment = treatment_of(spec, names)
         made: list[Tool] = []
         for light, start, end in self._tools:
             if treatment.wants(light["name"]):
@@ -188,14 +191,23 @@ class KeptCatalogue:
         return _Slice(self._data, self._offset + start, self._offset + end)
 
 
-def treatment_of(spec: UpstreamSpec, naming: Naming | None = None) -> Treatment:
+def treatment_of(spec: UpstreamSpec, names: Namespaces | None = None) -> Treatment:
     """How a spec has the tools of its server treated.
 
     Its timeout is no part of that: the connection counts the seconds of a call, since only it knows
     when the server waits for a person.
     """
     shows = spec.shows if spec.include or spec.exclude else None
-    return Treatment(spec.name, spec.category, spec.prefix, naming or DEFAULT_NAMING, shows)
+    return Treatment(spec.name, names or namespaces_of([spec]), spec.category, shows)
+
+
+def namespaces_of(
+    specs: Iterable[UpstreamSpec], naming: Naming = DEFAULT_NAMING, *, taken: Iterable[str] = ()
+) -> Namespaces:
+    """The namespaces of the servers of a configuration."""
+    listed = list(specs)
+    prefixes = {spec.name: spec.prefix for spec in listed if spec.prefix is not None}
+    return Namespaces([spec.name for spec in listed], naming, prefixes=prefixes, taken=taken)
 
 
 class CatalogueFolder:

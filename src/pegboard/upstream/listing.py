@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from pegboard.core.calls import Caller, Era
+from pegboard.core.details import DETAILS_KEY, EXTENSION_ID, LAZY_KEY
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.errors import UpstreamError
 from pegboard.upstream.connection import Connection
@@ -63,7 +64,7 @@ async def read_listing(connection: Connection) -> Listing:
         UpstreamError: its tools cannot be listed: it fails, or its pages never end.
     """
     greeting = connection.greeting
-    tools = await read_pages(connection, "tools/list", "tools")
+    tools = await read_tools(connection)
     failures: dict[str, str] = {}
     others = {
         name: await _optional(connection, name, *how, failures) for name, how in _OTHERS.items()
@@ -91,8 +92,31 @@ _OTHERS = {
 """The lists beside that of the tools: method, key of the result, capability."""
 
 
+async def read_tools(
+    connection: Connection, front: Front = _PLAIN_READER
+) -> tuple[JsonObject, ...]:
+    """The tools of a server, as `front` is listed them."""
+    params = tools_params(connection.capabilities)
+    return await read_pages(connection, "tools/list", "tools", front, params)
+
+
+def tools_params(capabilities: JsonObject) -> JsonObject:
+    """Parameters of `tools/list`: another Pegboard lists its tools, not its meta-tools.
+
+    The extension is advertised in `extensions` by modern servers, in `experimental` by legacy ones.
+    """
+    declared = (capabilities.get(key) for key in ("extensions", "experimental"))
+    if any(isinstance(known, dict) and EXTENSION_ID in known for known in declared):
+        return {"_meta": {LAZY_KEY: False, DETAILS_KEY: True}}
+    return {}
+
+
 async def read_pages(
-    connection: Connection, method: str, key: str, front: Front = _PLAIN_READER
+    connection: Connection,
+    method: str,
+    key: str,
+    front: Front = _PLAIN_READER,
+    params: JsonObject | None = None,
 ) -> tuple[JsonObject, ...]:
     """All entries of a list, over as many pages as it has.
 
@@ -101,10 +125,10 @@ async def read_pages(
     """
     entries: list[JsonObject] = []
     cursors: set[str] = set()
-    params: JsonObject = {}
+    asked = dict(params or {})
     size = 0
     while True:
-        page = await connection.request(method, params, front)
+        page = await connection.request(method, asked, front)
         found: Json = page.get(key)
         if isinstance(found, list):
             entries.extend(entry for entry in found if isinstance(entry, dict))
@@ -120,7 +144,7 @@ async def read_pages(
         cursors.add(cursor)
         if len(cursors) >= MOST_PAGES or len(entries) > MOST_ENTRIES:
             raise _endless(connection, method, f"there were {len(entries)} entries by then")
-        params = {"cursor": cursor}
+        asked["cursor"] = cursor
 
 
 async def _optional(

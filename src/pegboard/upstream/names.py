@@ -2,15 +2,22 @@
 
 A tool has an id, `server.tool`, made of the name that the *configuration* gives the server and the
 name that the server gives the tool. It never changes and is accepted wherever a name is. The name
-that clients see is made from it, and from nothing else:
+that clients see is made from it:
 
     id "github.create_issue"  --qualified-->  "github_create_issue"
-                              --bare------->  "create_issue", where no other server has one
+                              --bare------->  "create_issue", where the caller sees no other one
 
-Model providers accept fewer names than MCP (`[A-Za-z0-9_-]{1,64}` against `[A-Za-z0-9_.-]{1,128}`),
-so whatever does not fit is replaced, and a name that is cut, or that two tools would share, ends in
-a digest of its id. The result depends on the set of tools and not on their order, on what a server
-says of itself, or on what was there before.
+A name depends on the configuration and on the tool's own id, and on no other tool. So no server can
+change, take or shadow the name of another's tool, and a tool that is hidden from a caller leaves no
+trace in the names that the caller sees:
+
+- Every server has a namespace, such as `github_`, in which no other server's tool is named. Where
+  the namespaces of `a` and `a_b` overlap, the longer one has what starts with it: the tool `b_c` of
+  `a` is not `a_b_c` but `a_<digest>_b_c`.
+- Model providers accept fewer names than MCP (`[A-Za-z0-9_-]{1,64}` against
+  `[A-Za-z0-9_.-]{1,128}`). A name that has to be changed or cut ends in a digest of its id, and so
+  does one that only looks as if it had been.
+- Whether a name is shown bare is decided among the tools that a caller sees: `Catalog.address`.
 """
 
 from __future__ import annotations
@@ -19,18 +26,17 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
-
-from pegboard.core.tools import Tool
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
 
 Style: TypeAlias = Literal["qualified", "bare"]
 
-_DIGEST_LENGTHS = (6, 12, 24)
-"""How much of a digest sets a name apart; more only where less did not."""
+_DIGEST_LENGTH = 6
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 _ILLEGAL_BUT_DOTS = re.compile(r"[^A-Za-z0-9_.-]")
 _MEANINGFUL = re.compile(r"[A-Za-z0-9]")
+_HAS_DIGEST = re.compile(r"(?:[0-9a-f]{6}_|.*_[0-9a-f]{6}\Z)", re.DOTALL)
+"""How names that were changed begin or end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,88 +47,121 @@ class Naming:
     separator: str = "_"
     max_length: int = 64
 
-    def legal(self, name: str, tool_id: str) -> str:
-        """The nearest legal name; cut or emptied ones end in a digest of the id."""
+    def legal(self, name: str) -> str:
+        """The name with every character replaced that is not legal."""
         pattern = _ILLEGAL_BUT_DOTS if self.separator == "." else _ILLEGAL
-        legal = pattern.sub("_", name)
-        if not _MEANINGFUL.search(legal):
-            return self.distinct("tool", tool_id)
-        return legal if len(legal) <= self.max_length else self.distinct(legal, tool_id)
+        return pattern.sub("_", name)
 
-    def distinct(self, name: str, tool_id: str, length: int = _DIGEST_LENGTHS[0]) -> str:
-        """The name with a digest of the id, within `max_length`."""
-        digest = hashlib.sha256(tool_id.encode("utf-8", "surrogatepass")).hexdigest()[
-            : min(length, self.max_length - 2)
-        ]
-        return f"{name[: self.max_length - len(digest) - 1]}_{digest}"
-
-    def qualified(self, prefix: str, own: str, tool_id: str) -> str:
-        """A name that starts with the prefix of its server, where it has one."""
-        return self.legal(f"{prefix}{self.separator}{own}" if prefix else own, tool_id)
+    def distinct(self, name: str, tool_id: str) -> str:
+        """The nearest legal name, with a digest of the id, within `max_length`."""
+        legal = self.legal(name)
+        readable = legal if _MEANINGFUL.search(legal) else "tool"
+        return f"{readable[: self.max_length - _DIGEST_LENGTH - 1]}_{_digest(tool_id)}"
 
 
 DEFAULT_NAMING = Naming()
 
 
-def settle(
-    tools: Iterable[Tool],
-    naming: Naming,
-    *,
-    prefixes: Mapping[str, str] | None = None,
-    taken: Iterable[str] = (),
-) -> list[Tool]:
-    """The tools under names that are legal and all different.
+class ToolNames(NamedTuple):
+    """The names of one tool, as `Tool` has them."""
+
+    name: str
+    bare: str
+    is_shown_bare: bool
+
+
+class Namespaces:
+    """The namespaces of all servers of a configuration, and the names of tools in them.
 
     Args:
-        tools: All tools of the catalogue, of every server.
+        servers: Every configured server, whether or not its tools are known.
         naming: The style, separator and length of names.
-        prefixes: What names of a server's tools start with, where it is not the server's own name.
+        prefixes: What names of a server's tools start with, where it is not the server's own name;
+            an empty one has them shown bare. One that two servers share is used by neither.
         taken: Names that no tool may have: those of meta-tools.
     """
-    listed = list(tools)
-    names = _names(listed, naming, prefixes or {}, frozenset(taken))
-    return [
-        tool if tool.name == name else replace(tool, name=name)
-        for tool, name in zip(listed, names, strict=True)
-    ]
+
+    def __init__(
+        self,
+        servers: Iterable[str],
+        naming: Naming,
+        *,
+        prefixes: Mapping[str, str] | None = None,
+        taken: Iterable[str] = (),
+    ) -> None:
+        self._naming = naming
+        self._taken = frozenset(taken)
+        known = dict.fromkeys(servers)
+        given = prefixes or {}
+        self._bare = {s for s in known if naming.style == "bare" or given.get(s) == ""}
+        self._of = _namespaces(list(known), naming, given)
+        self._all = frozenset(self._of.values())
+
+    def of(self, server: str, own: str) -> ToolNames:
+        """The names of one tool; the same whatever other tools there are."""
+        bare = self._bare_name(own)
+        shown = server in self._bare and self._is_plain(bare) and self._fits(bare)
+        return ToolNames(self.name(server, own), bare, shown)
+
+    def name(self, server: str, own: str) -> str:
+        """The qualified name of one tool."""
+        naming, tool_id, namespace = self._naming, f"{server}.{own}", self._of[server]
+        name = namespace + own
+        if self._owner(name) != namespace:
+            marked = f"{namespace}{_digest(tool_id)}_{naming.legal(own)}"[: naming.max_length]
+            if marked.startswith(f"{namespace}{_digest(tool_id)}"):
+                return marked
+        elif self._is_plain(own) and self._fits(name):
+            return name
+        return naming.distinct(name, tool_id)
+
+    def _bare_name(self, own: str) -> str:
+        """The server's own name, unless it reads like a name in some namespace."""
+        return "" if "." in own or "/" in own or self._owner(own) else own
+
+    def _owner(self, name: str) -> str:
+        """The longest namespace that a name starts with; empty where it is in none."""
+        separator = self._naming.separator
+        at = name.rfind(separator)
+        while at >= 0:
+            if (start := name[: at + len(separator)]) in self._all:
+                return start
+            at = name.rfind(separator, 0, at + len(separator) - 1)
+        return ""
+
+    def _is_plain(self, own: str) -> bool:
+        """Whether a name can stay as it is."""
+        return bool(
+            _MEANINGFUL.search(own)
+            and own == self._naming.legal(own)
+            and not _HAS_DIGEST.match(own)
+        )
+
+    def _fits(self, name: str) -> bool:
+        return len(name) <= self._naming.max_length and name not in self._taken
 
 
-def _names(
-    tools: list[Tool], naming: Naming, prefixes: Mapping[str, str], taken: frozenset[str]
-) -> list[str]:
-    wanted = [_wanted(tool, naming, prefixes) for tool in tools]
-    if naming.style == "bare":
-        wanted = _bare_where_unique(tools, wanted, naming, taken)
-    names = [naming.legal(name, tool.id) for name, tool in zip(wanted, tools, strict=True)]
-    # A tool that is called exactly so keeps its name against those that only came to be called so.
-    exact = Counter(name for name, was in zip(names, wanted, strict=True) if name == was)
-    kept = {name for name, count in exact.items() if count == 1 and name not in taken}
-    for length in _DIGEST_LENGTHS:
-        shared = Counter(names)
-        clashes = [
-            (name in taken or shared[name] > 1) and not (name == was and name in kept)
-            for name, was in zip(names, wanted, strict=True)
-        ]
-        if not any(clashes):
-            break
-        names = [
-            naming.distinct(name, tool.id, length) if clash else name
-            for tool, name, clash in zip(tools, names, clashes, strict=True)
-        ]
-    return names
+def id_owner(tool_id: str, servers: Iterable[str]) -> str | None:
+    """The server that an id belongs to: of `a` and `a.b`, the latter has `a.b.c`."""
+    return max((s for s in servers if tool_id.startswith(f"{s}.")), key=len, default=None)
 
 
-def _wanted(tool: Tool, naming: Naming, prefixes: Mapping[str, str]) -> str:
-    prefix = prefixes.get(tool.server, tool.server) if tool.server else ""
-    return f"{prefix}{naming.separator}{tool.own_name}" if prefix else tool.own_name
+def _namespaces(servers: list[str], naming: Naming, prefixes: Mapping[str, str]) -> dict[str, str]:
+    """What the names of each server's tools start with, no two the same."""
+    legal = {server: naming.legal(server) for server in servers}
+    wanted = {s: naming.legal(prefixes.get(s) or s) for s in servers}
+    counts = Counter([*wanted.values(), *(legal[s] for s in servers if legal[s] != wanted[s])])
+    found: dict[str, str] = {}
+    own = Counter(legal.values())
+    for server in servers:
+        if counts[wanted[server]] == 1:
+            found[server] = wanted[server]
+        elif own[legal[server]] == 1 or legal[server] == server:
+            found[server] = legal[server]
+        else:  # two names that only came to be the same: `my server` and `my.server`
+            found[server] = f"{legal[server]}_{_digest(server)}"
+    return {server: f"{start}{naming.separator}" for server, start in found.items()}
 
 
-def _bare_where_unique(
-    tools: list[Tool], qualified: list[str], naming: Naming, taken: frozenset[str]
-) -> list[str]:
-    bare = [naming.legal(tool.own_name, tool.id) for tool in tools]
-    count = Counter(bare)
-    return [
-        tool.own_name if count[name] == 1 and name not in taken else full
-        for tool, name, full in zip(tools, bare, qualified, strict=True)
-    ]
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]

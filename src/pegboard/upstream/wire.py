@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pegboard.core.details import details_in, foreign
 from pegboard.core.json import Json, JsonObject
+from pegboard.core.risk import assessed
 from pegboard.core.schemas.keywords import fits
 from pegboard.core.tools import (
     Definition,
@@ -20,13 +22,11 @@ from pegboard.core.tools import (
     Tool,
     constant,
     derive_summary,
-    risk_of,
     root_object,
 )
 from pegboard.errors import ConfigError
-from pegboard.upstream.names import DEFAULT_NAMING, Naming
+from pegboard.upstream.names import DEFAULT_NAMING, Namespaces, Naming
 
-CATEGORY_META = "io.github.pegboard/category"
 MOST_LEVELS = 200
 MOST_PARTS = 200_000
 _SPEC_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -58,33 +58,46 @@ class Treatment:
     """What the configuration says about the tools of one server."""
 
     server: str
+    names: Namespaces
     category: str | None = None
-    prefix: str | None = None
-    naming: Naming = DEFAULT_NAMING
     shows: Callable[[str], bool] | None = None
     timeout: float | None = None
 
     def tool(self, entry: JsonObject, definition: Definition) -> Tool:
-        """One checked entry as a tool."""
+        """One checked entry as a tool.
+
+        Its id, names and category come from the configuration and the server's name for it. What
+        the server says beyond that is there to be shown.
+        """
         own = entry["name"]
-        tool_id = f"{self.server}.{own}"
-        prefix = self.server if self.prefix is None else self.prefix
         annotations = entry.get("annotations") or {}
         meta = entry.get("_meta") or {}
         description = entry.get("description") or ""
+        details = details_in(meta, self.server)
+        name, bare, is_shown_bare = self.names.of(self.server, own)
+        risk, risk_source = assessed(own, annotations, self.server)
         return Tool(
-            name=self.naming.qualified(prefix, own, tool_id),
+            name=name,
             definition=definition,
-            id=tool_id,
+            id=f"{self.server}.{own}",
             server=self.server,
-            category=self.category or _category(meta) or self.server,
-            summary=derive_summary(description),
+            category=self.category or self.server,
+            section=details.section,
+            bare=bare,
+            is_shown_bare=is_shown_bare,
+            summary=details.summary or derive_summary(description),
             description=description,
             title=entry.get("title"),
+            examples=details.examples,
+            related=details.related,
+            aliases=details.aliases,
+            tags=details.tags,
+            deprecated=details.deprecated,
             annotations=annotations,
             icons=tuple(entry.get("icons") or ()),
-            meta=meta,
-            risk=risk_of(annotations) or "write",
+            meta=foreign(meta),
+            risk=risk,
+            risk_source=risk_source,
             timeout=self.timeout,
         )
 
@@ -108,14 +121,16 @@ def tools_from_wire(
     Args:
         entries: The `tools` of a `tools/list` result, as they came.
         server: The server's name in the configuration.
-        category: One category for all of them; else their own, else the server's name.
+        category: One category for all of them; else the server's name.
         prefix: What their names start with, where it is not the server's name.
-        naming: How names are made; `names.settle` afterwards sets apart what still collides.
+        naming: How names are made.
         shows: Which tools to show, by the server's own names.
         timeout: Seconds for a call.
     """
     good, problems = checked_entries(entries, server)
-    treatment = Treatment(server, category, prefix, naming or DEFAULT_NAMING, shows, timeout)
+    prefixes = {} if prefix is None else {server: prefix}
+    names = Namespaces([server], naming or DEFAULT_NAMING, prefixes=prefixes)
+    treatment = Treatment(server, names, category, shows, timeout)
     tools = [
         treatment.tool(entry, constant(*schemas_of(entry)[:2]))
         for entry in good
@@ -183,9 +198,3 @@ def _malformed(entry: JsonObject, key: str, shape: type) -> bool:
     if key == "icons" and isinstance(value, Sequence):
         return not all(isinstance(icon, dict) for icon in value)
     return not isinstance(value, shape)
-
-
-def _category(meta: Mapping[str, Json]) -> str | None:
-    """The category that another Pegboard gave the tool."""
-    category = meta.get(CATEGORY_META)
-    return category if isinstance(category, str) and category else None

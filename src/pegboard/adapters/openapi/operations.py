@@ -20,6 +20,7 @@ from pegboard.adapters.openapi.arguments import (
 from pegboard.adapters.openapi.document import ApiDocument, BadReference
 from pegboard.adapters.openapi.schemas import Converter, output_schema
 from pegboard.adapters.openapi.spec import OpenApiSpec
+from pegboard.core.details import section_name
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.tools import Risk, Schemas, Tool, derive_summary
 
@@ -92,7 +93,8 @@ def tool_of(operation: Operation, spec: OpenApiSpec) -> Tool:
         definition=operation.definition,
         id=f"{spec.name}.{operation.name}",
         server=spec.name,
-        category=spec.category or (tags[0] if tags else spec.name),
+        category=spec.category or spec.name,
+        section=section_name(tags[0]) if tags else None,
         summary=derive_summary(summary or description or _spoken(operation)),
         description=_description(summary, description) or _spoken(operation),
         title=summary or None,
@@ -100,6 +102,7 @@ def tool_of(operation: Operation, spec: OpenApiSpec) -> Tool:
         deprecated=deprecated,
         annotations=_annotations(operation.method),
         risk=risk_of_method(operation.method),
+        risk_source="annotated",
         timeout=spec.timeout,
     )
 

@@ -53,7 +53,7 @@ def fields_of(tool: Tool) -> Fields:
         name=clean(tool.name, 500),
         aliases=clean(" ".join((tool.title or "", *tool.aliases)), 1_000),
         server=clean(tool.server or "", 200),
-        category=clean(" ".join((tool.category or "", *tool.tags)), 500),
+        category=clean(" ".join((tool.category or "", tool.section or "", *tool.tags)), 500),
         description=clean(_description(tool), _DESCRIPTION_LIMIT),
         parameters=" ".join(names),
         parameter_text=clean(" ".join(texts), _PARAMETER_TEXT_LIMIT),

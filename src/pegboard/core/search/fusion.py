@@ -10,6 +10,8 @@ here the results are flat.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pegboard.core.search.bm25 import Lexical
@@ -24,6 +26,15 @@ CANDIDATES = 2_000
 FLOOR = 0.29  # a best score below it means that nothing fits
 WORDS_ALONE_FLOOR = 0.08
 TAIL = 0.3  # matches with a smaller share of the best score are noise
+
+
+def shown(score: float) -> float:
+    """A score as people see it: below 1, and never the same for two that differ.
+
+    Up to one half it is what it is. Above, where words and meaning add up to more than 1, it nears
+    1 and does not reach it: 1 is for a tool that was named.
+    """
+    return round(score if score <= 0.5 else 1 - 0.5 * math.exp(1 - 2 * score), 4)
 
 
 def fused(lexical: Lexical, vectors: Vectors, place: Place, visible: np.ndarray) -> Floats:

@@ -8,18 +8,20 @@ from typing import Literal
 
 from pegboard.core.search.text import clean, split, terms
 from pegboard.core.search.vocabulary import GROUP_FILLERS, GROUP_WORDS, TOPIC_WORDS
-from pegboard.core.tools import Tool
+from pegboard.core.tools import Tool, group_of
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A category or a server, by its name in the catalogue."""
+    """A category, a server, or a section of one, by its name in the catalogue."""
 
-    kind: Literal["category", "server"]
+    kind: Literal["category", "server", "section"]
     name: str
 
     def holds(self, tool: Tool) -> bool:
         """Whether the tool belongs to it."""
+        if self.kind == "section":
+            return tool.section is not None and group_of(tool) == self.name
         return (tool.category if self.kind == "category" else tool.server) == self.name
 
 
@@ -27,15 +29,18 @@ class Groups:
     """The groups of a catalogue, by the words of their names."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        seen: dict[Group, None] = {}
+        seen: dict[tuple[Group, str], None] = {}
         for tool in tools:
             if tool.category:
-                seen[Group("category", tool.category)] = None
+                seen[Group("category", tool.category), tool.category] = None
             if tool.server:
-                seen[Group("server", tool.server)] = None
+                seen[Group("server", tool.server), tool.server] = None
+            if tool.section:
+                seen[Group("section", group_of(tool)), tool.section] = None
         self._named: dict[frozenset[str], Group] = {}
-        for group in sorted(seen, key=lambda g: (g.kind, g.name)):
-            if words := _words(group.name):
+        # What a server calls its categories comes last: it must not stand for another's.
+        for group, name in sorted(seen, key=lambda g: (g[0].kind == "section", g[0].kind, g[1])):
+            if words := _words(name):
                 self._named.setdefault(words, group)
 
     def asked(self, query: str) -> Group | None:

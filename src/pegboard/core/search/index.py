@@ -22,12 +22,14 @@ from pegboard.core.search.dense import Exact, Floats, Meanings, Vectors
 from pegboard.core.search.fields import Fields, fields_of, passage
 from pegboard.core.search.groups import Group, Groups
 from pegboard.core.search.matches import Filter, Match, reasons
-from pegboard.core.search.names import Names
+from pegboard.core.search.names import Named, Names, name_words, spells
 from pegboard.core.search.text import WORD, clean, word_terms
 from pegboard.core.tools import Catalog, Risk, Tool
 
 QUERY_LIMIT = 4_000
 TERM_LIMIT = 64
+SPELLED_LIMIT = 200
+"""Tools, best first, whose names are compared word by word with a query."""
 REMEMBERED = 512
 _PART = "search index"
 """Where a catalogue keeps the index of itself as a part of another."""
@@ -119,6 +121,7 @@ class SearchIndex:
         *,
         category: str | None = None,
         server: str | None = None,
+        group: str | None = None,
         risk: Risk | None = None,
         include_disabled: bool = False,
         include_deprecated: bool = True,
@@ -131,12 +134,13 @@ class SearchIndex:
             limit: at most so many.
             category: only tools of this category.
             server: only tools of this server.
+            group: only tools of this category, server, or group as it is shown.
             risk: only tools of this risk.
             include_disabled: find tools that are switched off as well.
             include_deprecated: find tools that are on their way out as well.
             allowed: whether the caller may see a tool.
         """
-        chosen = Filter(category, server, risk, include_disabled, include_deprecated)
+        chosen = Filter(category, server, group, risk, include_disabled, include_deprecated)
         if allowed is None:
             return list(self._remembered(query, limit, chosen, None))
         return list(self._answer(query, limit, chosen, allowed))
@@ -164,15 +168,20 @@ class SearchIndex:
         if not visible.any():
             return ()
         words = self._words(text)
-        if not words and group is None and not self._names.named(text):
+        named = self._names.named(text)
+        if not words and group is None and not any(named):
             return ()  # stop words and signs: near to everything, about nothing
         lexical = self.contents.postings.score(words)
-        scores = self._scores(text, lexical, visible)
+        scores = self._scores(text, lexical, visible, named)
         wanted = (
             visible if group is not None else visible & self._relevant(scores, lexical, visible)
         )
         return tuple(
-            Match(self.catalog.tools[n], min(1.0, round(float(scores[n]), 4)), self._why(n, words))
+            Match(
+                self.catalog.tools[n],
+                1.0 if n in named.exactly else fusion.shown(float(scores[n])),
+                self._why(n, words),
+            )
             for n in _ranked(scores, wanted, limit)
         )
 
@@ -184,15 +193,25 @@ class SearchIndex:
         rarest = sorted(words, key=self.contents.postings.rarity, reverse=True)[:TERM_LIMIT]
         return {term: words[term] for term in rarest}
 
-    def _scores(self, text: str, lexical: Lexical, visible: NDArray[np.bool_]) -> Floats:
+    def _scores(
+        self, text: str, lexical: Lexical, visible: NDArray[np.bool_], named: Named
+    ) -> Floats:
         vectors = self.contents.vectors
         if vectors is None or self._meanings is None:
             scores = lexical.scores + fusion.FULL_NAME * lexical.named
         else:
             scores = fusion.fused(lexical, vectors, self._meanings.place(text), visible)
-        named = list(self._names.named(text))
-        scores[named] = 1 + scores[named]  # before all others, in their own order
+        spelled = self._spelled(text, scores, lexical.named & visible)
+        # Before all others, each in their own order: those that are named, then the rest.
+        scores[list({*spelled, *named.otherwise})] += 1
+        scores[named.exactly] += 2
         return scores
+
+    def _spelled(self, text: str, scores: Floats, having_all: NDArray[np.bool_]) -> list[int]:
+        """The tools whose names are the words of the query, of those that have all of them."""
+        words = name_words(text)
+        candidates = _ranked(scores, having_all, SPELLED_LIMIT)
+        return [n for n in candidates if spells(self.catalog.tools[n], words)]
 
     def _relevant(
         self, scores: Floats, lexical: Lexical, visible: NDArray[np.bool_]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pegboard.core.search.bm25 import ALIAS, CATEGORY, DESCRIPTION, NAME, PARAMETER, SERVER
-from pegboard.core.tools import Risk, Tool
+from pegboard.core.tools import Risk, Tool, belongs
 
 _PLACES = (
     (NAME, "name"),
@@ -33,6 +33,7 @@ class Filter:
 
     category: str | None = None
     server: str | None = None
+    group: str | None = None
     risk: Risk | None = None
     include_disabled: bool = False
     include_deprecated: bool = True
@@ -44,6 +45,7 @@ class Filter:
             and (self.include_deprecated or tool.deprecated is None)
             and (self.category is None or tool.category == self.category)
             and (self.server is None or tool.server == self.server)
+            and (self.group is None or belongs(tool, self.group))
             and (self.risk is None or tool.risk == self.risk)
         )
 

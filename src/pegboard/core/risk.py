@@ -1,0 +1,149 @@
+"""What a tool may do: the operator's rule first, then its annotations, then its name.
+
+    operator    a rule in the configuration, or nothing else counts
+    annotated   `readOnlyHint` and `destructiveHint`; of two that contradict, the stricter
+    inferred    by name: a plain reader reads, a plain deleter destroys, everything else writes
+
+MCP's own default for a tool that says nothing is destructive. Taken literally, most tools of most
+servers would need the strictest approval, and people would learn to approve without reading. So a
+tool that says nothing is `write`, and `destructive` only under `strict`. A rule that *denies* by
+risk always goes by the strict value: what may be destructive is not let through by silence.
+
+An inferred `read` holds under `strict` too. A server that lies can annotate its tool as easily as
+it can name it, and honest servers name readers `get_`, `list_` or `search_`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+from pegboard.core.json import Json
+from pegboard.core.tools import RISKS, Risk, RiskSource, Tool
+
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_READERS = _words(
+    "get list search read find fetch show view describe lookup count browse inspect retrieve "
+    "preview"
+)
+_READERS_ANYWHERE = _words("get search read fetch retrieve describe lookup")
+"""Readers that are hardly ever nouns, so that `brave_web_search` and `issue_read` read as well.
+
+`list`, `view` and `count` are: a `todo_list` is no reader.
+"""
+_DELETERS = _words(
+    "delete remove drop purge destroy erase wipe truncate clear prune expunge uninstall terminate "
+    "unlink del rm rmdir"
+)
+_DELETERS_ANYWHERE = _words("delete remove purge destroy erase wipe truncate")
+"""Those that mean it behind other words too: `message_delete`, but not `drag_and_drop`."""
+_WRITERS = _words(
+    "add append apply approve archive assign cancel change close create deploy disable edit "
+    "enable exec execute insert install invoke mark merge modify move overwrite patch publish "
+    "push put rename replace reset restart restore run save send set start stop submit sync "
+    "toggle trigger update upload upsert write and or then"
+)
+"""Words that show that a name does more than its reader says: `get_or_create`, `mark_as_read`."""
+_CHANGERS = _WRITERS | _DELETERS
+_ALSO_NOUNS = _words(
+    "ask book buy call check comment commit copy export fork import invite join link lock log make "
+    "open order pay pin place play post query record register release reply request schedule "
+    "share sign store subscribe tag transfer type vote"
+)
+"""Verbs that are nouns behind a reader (`get_post`) and verbs before one (`post_search`)."""
+
+
+def risk_of(annotations: Mapping[str, Json]) -> Risk | None:
+    """The risk that MCP annotations state; `None` when they leave it open."""
+    reads, destroys = annotations.get("readOnlyHint"), annotations.get("destructiveHint")
+    if destroys is True:
+        return "destructive"
+    if reads is True:
+        return "read"
+    return "write" if destroys is False else None
+
+
+@lru_cache(maxsize=16_384)
+def inferred_risk(name: str, server: str | None = None) -> Risk:
+    """The risk that a tool's own name suggests; the server's name before it does not count."""
+    words = [word.lower() for word in _WORDS.findall(name)]
+    words = _without_prefix(words, [word.lower() for word in _WORDS.findall(server or "")])
+    if not words:
+        return "write"
+    if words[0] in _DELETERS:
+        return "destructive"
+    if words[0] not in _READERS and not _DELETERS_ANYWHERE.isdisjoint(words):
+        return "destructive"
+    if not _CHANGERS.isdisjoint(words):
+        return "write"
+    if words[0] in _READERS:
+        return "read"
+    at = next((i for i, word in enumerate(words) if word in _READERS_ANYWHERE), None)
+    return "read" if at is not None and _ALSO_NOUNS.isdisjoint(words[:at]) else "write"
+
+
+def _without_prefix(words: list[str], server: list[str]) -> list[str]:
+    return words[len(server) :] if server and words[: len(server)] == server else words
+
+
+def assessed(
+    name: str, annotations: Mapping[str, Json], server: str | None = None
+) -> tuple[Risk, RiskSource]:
+    """The risk of a tool by its own name and its annotations, and which of the two decided.
+
+    `readOnlyHint: false` alone rules out `read` and leaves the rest to the name.
+    """
+    stated = risk_of(annotations)
+    if stated is not None:
+        return stated, "annotated"
+    risk = inferred_risk(name, server)
+    if risk == "read" and annotations.get("readOnlyHint") is False:
+        return "write", "inferred"
+    return risk, "inferred"
+
+
+def with_risk(tool: Tool, rules: Mapping[str, Risk], *, strict: bool = False) -> Tool:
+    """The tool with the risk that the operator's rules give it, else the one that it has.
+
+    Args:
+        tool: The tool, assessed by its annotations and name.
+        rules: Risks by globs over ids and names; the first that fits decides.
+        strict: Whether a tool that nothing is known of counts as destructive.
+    """
+    for pattern, risk in rules.items():
+        if any(fnmatchcase(name, pattern) for name in (tool.id, tool.name)):
+            return replace(tool, risk=risk, risk_source="operator")
+    if strict and (tool.risk, tool.risk_source) == ("write", "inferred"):
+        return replace(tool, risk="destructive")
+    return tool
+
+
+def is_known_of_any(tools: Iterable[Tool], rules: Mapping[str, Risk]) -> bool:
+    """Whether a rule or a tool's annotations tell of risk at all."""
+    return bool(rules) or any(
+        "readOnlyHint" in tool.annotations or "destructiveHint" in tool.annotations
+        for tool in tools
+    )
+
+
+def strict_risk(tool: Tool) -> Risk:
+    """The risk that a denial goes by: never milder than what the tool's name says it does."""
+    if tool.risk_source == "operator":
+        return tool.risk
+    if (tool.risk, tool.risk_source) == ("write", "inferred"):
+        return "destructive"
+    named = inferred_risk(tool.own_name, tool.server)
+    return _stricter((tool.risk, named)) if named == "destructive" else tool.risk
+
+
+def _stricter(risks: Iterable[Risk]) -> Risk:
+    return max(risks, key=RISKS.index)
