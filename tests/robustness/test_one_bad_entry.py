@@ -62,7 +62,7 @@ def test_tools_with_the_same_id_cost_one_of_them(tmp_path: Path) -> None:
         assert len(names) == 2, names
         assert gateway.text("a_other", {}) == "2"
         assert gateway.health() == 200
-        assert "a: b.c is left out: a.b has a tool of the same id" in gateway.log.read_text()
+        assert "a: b.c is left out: its id is one of the server a.b" in gateway.log.read_text()
 
 
 @pytest.mark.parametrize("lock", ["folder/lock.json", "/proc/none/lock.json"])
