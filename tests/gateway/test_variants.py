@@ -246,8 +246,28 @@ async def test_a_server_that_dies_when_it_is_looked_at_for_a_kind_keeps_its_tool
     more = tmp_path / "more"
     more.write_text("dies_if_asked")
     spec = script("asking", str(tmp_path / "starts"), str(more), server="a")
+    counts: list[int] = []
+    for _ in range(2):  # the second gateway leaves it alone for a while
+        async with (
+            running([spec], tmp_path, settings=EAGER) as gateway,
+            client_of(gateway, "legacy", **EVERYTHING) as client,
+        ):
+            assert await names(client) == {"a_plain", "a_only_plain", "a_dies_if_asked"}
+        counts.append(starts(tmp_path))
+    assert counts[0] == counts[1] > 1
+
+
+async def test_answers_wait_once_for_a_server_that_is_slow_to_be_listed_for_a_kind(
+    tmp_path: Path,
+) -> None:
+    more = tmp_path / "more"
+    more.write_text("sleeps_if_asked")
+    spec = script("asking", str(tmp_path / "starts"), str(more), server="a")
     async with (
-        running([spec], tmp_path, settings=EAGER) as gateway,
+        running([spec], tmp_path, settings=EAGER, first_look=0.5) as gateway,
         client_of(gateway, "legacy", **EVERYTHING) as client,
     ):
-        assert await names(client) == {"a_plain", "a_only_plain", "a_dies_if_asked"}
+        began = anyio.current_time()
+        for _ in range(10):
+            assert "a_plain" in await names(client)
+        assert anyio.current_time() - began < 3

@@ -144,7 +144,8 @@ class Gateway:
         self._known_kinds: set[Kind] = set()
         """Kinds of clients for which all servers on the board have been listed, or tried."""
         self._tried: set[tuple[str, Kind]] = set()
-        self._under_way: dict[Kind, anyio.Event] = {}
+        self._under_way: dict[Kind, tuple[anyio.Event, float]] = {}
+        """Kinds that servers are being listed for; until when an answer waits for it."""
         self._varies = False
         self._fixed: Catalog | None = None
         self._has_listed = False
@@ -498,13 +499,15 @@ class Gateway:
         todo = [n for n in self.offers.unread(kind) if (n, kind) not in self._tried]
         if todo and self._tasks is not None:
             self._tried |= {(name, kind) for name in todo}
-            done = self._under_way[kind] = anyio.Event()
+            done = anyio.Event()
+            self._under_way[kind] = done, anyio.current_time() + self._first_look
             self._tasks.start_soon(self._list_for, kind, todo, done)
         if kind not in self._under_way:
             self._known_kinds.add(kind)
             return
-        with anyio.move_on_after(self._first_look):
-            await self._under_way[kind].wait()
+        done, deadline = self._under_way[kind]
+        with anyio.CancelScope(deadline=deadline):
+            await done.wait()
 
     async def _list_for(self, kind: Kind, servers: list[str], done: anyio.Event) -> None:
         try:
@@ -514,7 +517,7 @@ class Gateway:
         except Exception:  # the outermost frame of this task: what is known is shown
             logger.exception("Servers could not be listed for clients with %s", kind)
         finally:
-            if self._under_way.get(kind) is done:
+            if (current := self._under_way.get(kind)) and current[0] is done:
                 del self._under_way[kind]
             done.set()
 

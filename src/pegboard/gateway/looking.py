@@ -220,6 +220,8 @@ class Looking:
             listed = await read_variant(self._pool, name, kind)
         except PegboardError as exc:
             logger.debug("%s is not listed for clients with %s: %s", name, kind, exc.message)
+            reason = with_server_name(name, exc.message)
+            await to_thread.run_sync(self._offers.remember_failure, name, reason)
             return
         if name not in self._offers or is_known(self._offers[name].about.variants, kind):
             return

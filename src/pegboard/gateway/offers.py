@@ -131,13 +131,14 @@ class Offers:
         return any(varying(kept.about.variants) for kept in self._kept.values())
 
     def unread(self, kind: Kind) -> list[str]:
-        """The servers of which it is not known what they list to clients of a kind."""
+        """The servers to ask what they list to clients of a kind: it is not known of them."""
         return [
             name
             for name, kept in self._kept.items()
             if name not in self.apis
             and self.specs[name].may_ask
             and not is_known(kept.about.variants, kind)
+            and self.pause(name) == 0
         ]
 
     def seen_by(self, kind: Kind, catalog: Catalog) -> Catalog:

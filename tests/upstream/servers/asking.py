@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import raw
@@ -31,6 +32,8 @@ def main() -> None:
             names += more.read_text().split() if more and more.exists() else []
             if asked and "dies_if_asked" in names:
                 sys.exit(1)
+            if asked and "sleeps_if_asked" in names:
+                time.sleep(30)
             listed = [{**raw.TOOL, "name": name} for name in names]
             raw.send({"id": message["id"], "result": raw.tools(*listed)})
         elif message["method"] == "tools/call":
