@@ -249,7 +249,7 @@ def get_episode_timeline(db: Database, episode_id: EpisodeId) -> Timeline:
 
 
 @insight.tool(
-    summary="Delete old episodes of little reward, or show which they are",
+    summary="Delete old episodes of little reward",
     annotations=REMOVES,
     aliases=("clean up", "forget old"),
     examples=[Example("Only look", {"older_than_days": 180, "max_reward": 0.3})],

@@ -156,7 +156,7 @@ def search_patterns(
 
 
 @patterns.tool(
-    summary="Recommend how to go about a task, from similar episodes",
+    summary="Recommend how to go about a task",
     annotations=READS,
     aliases=("how should I start", "advice"),
     related=("query_memory", "analyze_patterns"),
