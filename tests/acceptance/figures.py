@@ -103,7 +103,8 @@ def pair_by_search() -> Figure:
     search = call("search_tools", query=words, limit=2)
     text = play(board, "modern", {"search": search}, face="proxy")["search"].text
     assert all(f"{name}(" in text for name in PAIR)
-    return _saved(_lists()[2] + count_tokens(text), sum(_described().values()), 0.9)
+    saved = 1 - (_lists()[2] + count_tokens(text)) / sum(_described().values())
+    return Figure(f"{saved:.0%} saved", saved >= 0.9)
 
 
 @cache
@@ -208,8 +209,8 @@ def search_overhead() -> Figure:
         known = set(told["before"].names)
         added = [t for t in told["after"].ok["tools"] if t["name"] not in known]
         costs.append(count_tokens(told["search"].text) + as_read(added))
-    text = f"{min(costs):,} to {max(costs):,} tokens over {len(costs)} searches (at most 2,000)"
-    return Figure(text, max(costs) <= 2_000)
+    # Which tools come fourth and fifth changes with the model, so the page has the limit alone.
+    return Figure(f"at most 2,000 tokens in {len(costs)} searches", max(costs) <= 2_000)
 
 
 @cache
