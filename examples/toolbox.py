@@ -11,7 +11,7 @@ board, each bound to one open database:
     @issues.tool(summary="Create an issue in a project", annotations=ADDS)
     def create_issue(t: Tracker, project: str, title: str) -> Issue: ...
 
-    issues.hang(board, tracker)                   # a client sees create_issue(project, title)
+    issues.hang(board, tracker, FIELDS)           # a client sees create_issue(project, title)
 
 One call is one transaction: a tool that raises leaves nothing behind.
 """
@@ -82,11 +82,12 @@ class Toolbox(Generic[R]):
 
         return keep
 
-    def hang(self, board: Pegboard, resource: R) -> None:
-        """Register every tool on the board, bound to the resource."""
+    def hang(self, board: Pegboard, resource: R, fields: Mapping[str, str]) -> None:
+        """Register every tool on the board, bound to the resource; `fields` explains results."""
         category = board.category(self.name, description=self.description)
         for function, metadata in self.kept:
-            category.tool(**metadata)(_bound(function, resource))
+            tool = category.tool(**metadata, field_descriptions=fields)
+            tool(_bound(function, resource))
 
 
 def _bound(function: Callable[..., object], resource: Transactional) -> Callable[..., object]:

@@ -40,10 +40,15 @@ class NewStep(Record):
     latency_ms: int = Field(default=0, ge=0, description="How long it took.")
 
 
-class Step(NewStep):
+class Step(Record):
     """One step of an episode."""
 
     number: int
+    tool: str
+    action: str
+    observation: str
+    success: bool
+    latency_ms: int
 
 
 class Pattern(Record):
@@ -53,9 +58,9 @@ class Pattern(Record):
     kind: PatternKind
     description: str
     tools: list[str]
-    occurrences: int = Field(description="Completed episodes in which it occurs.")
-    success_rate: float = Field(description="Share of those that succeeded.")
-    confidence: float = Field(description="Lower bound of the rate, given so few occurrences.")
+    occurrences: int
+    success_rate: float
+    confidence: float
 
 
 class Reflection(Record):
@@ -100,9 +105,9 @@ class Episode(Record):
     created_at: datetime
     completed_at: datetime | None
     duration_ms: int | None
-    reward_score: float | None = Field(description="0 to 1; null until completed.")
+    reward_score: float | None
     steps: list[Step]
-    patterns: list[Pattern] = Field(description="Figures as of its completion.")
+    patterns: list[Pattern]
     reflection: Reflection | None
     artifacts: list[Artifact]
     relationships: list[Relationship]
@@ -126,6 +131,41 @@ class EpisodeBrief(Record):
     outcome_type: Outcome | None
     reward_score: float | None
     created_at: datetime
+
+
+class EpisodeHead(EpisodeBrief):
+    """What an episode is about, without what happened in it."""
+
+    complexity: Complexity
+    language: str | None
+    framework: str | None
+    tags: list[str]
+
+
+class EpisodeHeadAnswer(Record):
+    """An episode that was described: new, or described anew."""
+
+    episode: EpisodeHead
+
+
+class EpisodeEnd(Record):
+    """How an episode ended."""
+
+    id: str
+    status: Status
+    outcome_type: Outcome
+    completed_at: datetime
+    duration_ms: int
+    reward_score: float
+    patterns: list[Pattern]
+    reflection: Reflection | None
+    artifacts: list[Artifact]
+
+
+class EpisodeEndAnswer(Record):
+    """An episode that has just ended."""
+
+    episode: EpisodeEnd
 
 
 JSON_COLUMNS = ("tags", "patterns", "reflection", "artifacts", "metadata")
@@ -174,6 +214,18 @@ def whole(db: Database, row: Row) -> Episode:
 def answer(db: Database, episode_id: str) -> EpisodeAnswer:
     """One episode in the envelope that tools give back."""
     return EpisodeAnswer(episode=whole(db, need(db, episode_id)))
+
+
+def head(db: Database, episode_id: str) -> EpisodeHeadAnswer:
+    """What an episode is about, in the same envelope."""
+    episode = whole(db, need(db, episode_id))
+    return EpisodeHeadAnswer(episode=EpisodeHead.model_validate(episode, from_attributes=True))
+
+
+def end(db: Database, episode_id: str) -> EpisodeEndAnswer:
+    """How an episode ended, in the same envelope."""
+    episode = whole(db, need(db, episode_id))
+    return EpisodeEndAnswer(episode=EpisodeEnd.model_validate(episode, from_attributes=True))
 
 
 def brief(row: Row) -> EpisodeBrief:

@@ -17,6 +17,8 @@ from .episode import (
     Complexity,
     EpisodeAnswer,
     EpisodeBrief,
+    EpisodeEndAnswer,
+    EpisodeHeadAnswer,
     EpisodeId,
     NewStep,
     Outcome,
@@ -25,6 +27,8 @@ from .episode import (
     TaskType,
     answer,
     brief,
+    end,
+    head,
     need,
     need_open,
     normalized,
@@ -57,7 +61,7 @@ class Tags(Record):
 
 
 @episodes.tool(
-    summary="Begin an episode: remember a task that is being worked on",
+    summary="Begin an episode: remember a task",
     annotations=ADDS,
     field_aliases=FIELD_ALIASES,
     aliases=("start task", "remember"),
@@ -85,11 +89,10 @@ def create_episode(
     framework: str | None = None,
     tags: Sequence[str] = (),
     metadata: Mapping[str, Any] | None = None,
-) -> EpisodeAnswer:
+) -> EpisodeHeadAnswer:
     """Create an episode for a task that begins now and return it with its new id.
 
-    Query the memory first: an earlier episode may hold the answer. The episode stays in progress
-    until `complete_episode` gives it an outcome.
+    Query the memory first: an earlier episode may hold the answer.
 
     Args:
         task_description: What shall be achieved, in a sentence or two.
@@ -115,7 +118,7 @@ def create_episode(
         created_at=db.stamp,
     )
     save(db, episode_id, tags=normalized(tags), metadata=dict(metadata or {}))
-    return answer(db, episode_id)
+    return head(db, episode_id)
 
 
 @episodes.tool(
@@ -174,10 +177,14 @@ def query_memory(
 
 
 @episodes.tool(
-    summary="List episodes in brief, newest first, by domain, type or outcome",
+    summary="List episodes by domain, type or outcome",
     annotations=READS,
     field_aliases=FIELD_ALIASES,
     examples=[Example("What went wrong", {"outcome_type": "failure"})],
+    related=(
+        "query_memory",
+        "bulk_episodes",
+    ),
 )
 def list_episodes(
     db: Database,
@@ -222,6 +229,11 @@ def list_episodes(
     summary="Correct the description or labels of an episode",
     annotations=SETS,
     field_aliases=FIELD_ALIASES,
+    related=(
+        "tag_episode",
+        "get_episode",
+    ),
+    examples=[Example("A better label", {"episode_id": "ep-0002", "domain": "orders"})],
 )
 def update_episode(
     db: Database,
@@ -231,7 +243,7 @@ def update_episode(
     complexity: Complexity | None = None,
     language: str | None = None,
     framework: str | None = None,
-) -> EpisodeAnswer:
+) -> EpisodeHeadAnswer:
     """Change how an episode is described; whatever you leave out stays as it is.
 
     The complexity of a completed episode is fixed, because its reward was computed with it. Steps
@@ -254,7 +266,7 @@ def update_episode(
         framework=framework,
     )
     save(db, episode_id, **values)
-    return answer(db, episode_id)
+    return head(db, episode_id)
 
 
 @episodes.tool(
@@ -304,7 +316,6 @@ def add_episode_step(
 @episodes.tool(
     summary="Complete an episode with its outcome and what was learned",
     annotations=SETS,
-    field_aliases=FIELD_ALIASES,
     aliases=("finish task",),
     related=("batch_complete_episodes", "analyze_patterns"),
     examples=[
@@ -327,7 +338,7 @@ def complete_episode(
     outcome_type: Outcome,
     reflection: Reflection | None = None,
     artifacts: Sequence[Artifact] = (),
-) -> EpisodeAnswer:
+) -> EpisodeEndAnswer:
     """End an episode: its duration and reward are computed and its patterns are mined.
 
     The reward is mostly the outcome, then the share of steps that worked, then how few there were
@@ -341,13 +352,17 @@ def complete_episode(
         artifacts: What it produced: files, commits, reports.
     """
     complete(db, episode_id, outcome_type, reflection, artifacts)
-    return answer(db, episode_id)
+    return end(db, episode_id)
 
 
 @episodes.tool(
     summary="Add tags to an episode and take others off",
     annotations=SETS,
     examples=[Example("Two new ones", {"episode_id": "ep-0001", "add": ["oauth", "cache"]})],
+    related=(
+        "update_episode",
+        "list_episodes",
+    ),
 )
 def tag_episode(
     db: Database, episode_id: EpisodeId, add: Sequence[str] = (), remove: Sequence[str] = ()
@@ -374,6 +389,8 @@ def tag_episode(
     summary="Delete an episode with its steps, for good",
     annotations=REMOVES,
     aliases=("forget",),
+    related=("prune_episodes",),
+    examples=[Example("One that taught nothing", {"episode_id": "ep-0014"})],
 )
 def delete_episode(db: Database, episode_id: EpisodeId) -> Deleted:
     """Forget an episode for good, with its steps and relationships.

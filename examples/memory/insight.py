@@ -139,6 +139,8 @@ def quality_metrics(
     summary="Check that the memory is sound",
     annotations=READS,
     aliases=("status", "diagnostics"),
+    related=("quality_metrics",),
+    examples=[Example("Forgotten after two days", {"stale_after_hours": 48})],
 )
 def health_check(db: Database, stale_after_hours: Annotated[int, Field(ge=1)] = 24) -> Health:
     """Check the database, the full-text index and episodes that were begun and never completed.
@@ -182,6 +184,7 @@ def health_check(db: Database, stale_after_hours: Annotated[int, Field(ge=1)] = 
     summary="Compare two episodes field by field",
     annotations=READS,
     examples=[Example("Two attempts", {"first": "ep-0001", "second": "ep-0002"})],
+    related=("find_similar_episodes",),
 )
 def compare_episodes(db: Database, first: EpisodeId, second: EpisodeId) -> Comparison:
     """Show in what two episodes differ, which patterns they share, and which went better.
@@ -207,6 +210,11 @@ def compare_episodes(db: Database, first: EpisodeId, second: EpisodeId) -> Compa
 @insight.tool(
     summary="Show where the time of an episode went, step by step",
     annotations=READS,
+    related=(
+        "get_episode",
+        "compare_episodes",
+    ),
+    examples=[Example("By id", {"episode_id": "ep-0001"})],
 )
 def get_episode_timeline(db: Database, episode_id: EpisodeId) -> Timeline:
     """Lay the steps of an episode out in time, with the share of each and the slowest one.
@@ -241,10 +249,14 @@ def get_episode_timeline(db: Database, episode_id: EpisodeId) -> Timeline:
 
 
 @insight.tool(
-    summary="Delete old episodes of little reward, or show which they are",
+    summary="Delete old episodes of little reward",
     annotations=REMOVES,
     aliases=("clean up", "forget old"),
     examples=[Example("Only look", {"older_than_days": 180, "max_reward": 0.3})],
+    related=(
+        "delete_episode",
+        "list_episodes",
+    ),
 )
 def prune_episodes(
     db: Database,

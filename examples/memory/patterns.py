@@ -83,7 +83,7 @@ class Analysis(Record):
 
 
 @patterns.tool(
-    summary="Mine completed episodes for sequences and recoveries that work",
+    summary="Mine episodes for sequences and recoveries that work",
     annotations=READS,
     projection_root="patterns",
     aliases=("what works", "lessons learned"),
@@ -123,6 +123,10 @@ def analyze_patterns(
     summary="Search mined patterns by tool or words",
     annotations=READS,
     examples=[Example("With pytest", {"query": "pytest", "min_success_rate": 0.6})],
+    related=(
+        "analyze_patterns",
+        "recommend_patterns",
+    ),
 )
 def search_patterns(
     db: Database,
@@ -152,7 +156,7 @@ def search_patterns(
 
 
 @patterns.tool(
-    summary="Recommend how to go about a task, from similar episodes",
+    summary="Recommend how to go about a task",
     annotations=READS,
     aliases=("how should I start", "advice"),
     related=("query_memory", "analyze_patterns"),
@@ -203,10 +207,11 @@ def recommend_patterns(
 
 
 @patterns.tool(
-    summary="Analyse trends, correlations, outliers and what success depends on",
+    summary="Analyze trends, correlations and outliers",
     annotations=READS,
     aliases=("statistics",),
     related=("quality_metrics",),
+    examples=[Example("One kind of work", {"task_type": "debugging"})],
 )
 def advanced_pattern_analysis(
     db: Database,

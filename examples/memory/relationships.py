@@ -57,7 +57,7 @@ class Similar(Record):
 
 
 @relationships.tool(
-    summary="Link two episodes: follows, depends_on, similar_to, supersedes",
+    summary="Link two episodes, such as one that follows another",
     annotations=SETS,
     related=("unlink_episodes", "get_episode_graph"),
     examples=[
@@ -101,6 +101,7 @@ def link_episodes(
     summary="Remove a link between two episodes",
     annotations=REMOVES,
     related=("link_episodes",),
+    examples=[Example("All links between two", {"source": "ep-0013", "target": "ep-0011"})],
 )
 def unlink_episodes(
     db: Database, source: EpisodeId, target: EpisodeId, kind: RelationshipKind | None = None
@@ -129,6 +130,11 @@ def unlink_episodes(
 @relationships.tool(
     summary="Show the episodes around one, as nodes and edges",
     annotations=READS,
+    related=(
+        "link_episodes",
+        "find_similar_episodes",
+    ),
+    examples=[Example("Two steps around one", {"episode_id": "ep-0001", "depth": 2})],
 )
 def get_episode_graph(
     db: Database, episode_id: EpisodeId, depth: Annotated[int, Field(ge=1, le=5)] = 2
@@ -159,6 +165,7 @@ def get_episode_graph(
     summary="List episodes similar to one, in brief",
     annotations=READS,
     related=("query_memory",),
+    examples=[Example("The three nearest", {"episode_id": "ep-0001", "limit": 3})],
 )
 def find_similar_episodes(
     db: Database, episode_id: EpisodeId, limit: Annotated[int, Field(ge=1, le=20)] = 5

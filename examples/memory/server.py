@@ -9,6 +9,7 @@ from pegboard import Pegboard
 from ..database import Clock, Database, connect, system_clock
 from .batch import batch
 from .episodes import episodes
+from .fields import FIELDS
 from .insight import insight
 from .patterns import patterns
 from .relationships import relationships
@@ -31,7 +32,7 @@ def board_for(memory: Database) -> Pegboard:
     """A board whose tools work on an open memory."""
     board = Pegboard("memory", pins=("query_memory",), instructions=INSTRUCTIONS)
     for toolbox in TOOLBOXES:
-        toolbox.hang(board, memory)
+        toolbox.hang(board, memory, FIELDS)
     return board
 
 

@@ -113,10 +113,14 @@ class Contributors(Record):
 
 
 @activity.tool(
-    summary="List what happened, newest first, by project, member or kind",
+    summary="List what happened by project, member or kind",
     annotations=READS,
     aliases=("recent changes", "audit log"),
     examples=[Example("In one project", {"project": "WEB", "limit": 10})],
+    related=(
+        "poll_activity",
+        "summarize_activity",
+    ),
 )
 def list_activity(
     t: Tracker,
@@ -141,9 +145,11 @@ def list_activity(
 
 
 @activity.tool(
-    summary="Read events that came after one you have seen, oldest first",
+    summary="Read events that came after one you have seen",
     annotations=READS,
     aliases=("follow", "watch feed"),
+    related=("list_activity",),
+    examples=[Example("What is new since event 70", {"after": 70})],
 )
 def poll_activity(
     t: Tracker,
@@ -171,6 +177,7 @@ def poll_activity(
     annotations=READS,
     aliases=("ticket history", "changelog"),
     related=("get_status_durations",),
+    examples=[Example("By key", {"issue": "WEB-1"})],
 )
 def get_issue_timeline(t: Tracker, issue: IssueKey) -> Timeline:
     """Show everything that happened to an issue in order, with old and new values."""
@@ -188,6 +195,7 @@ def get_issue_timeline(t: Tracker, issue: IssueKey) -> Timeline:
     annotations=READS,
     aliases=("cycle time", "lead time"),
     examples=[Example("One issue", {"issue": "WEB-1"})],
+    related=("get_issue_timeline",),
 )
 def get_status_durations(t: Tracker, issue: IssueKey) -> Durations:
     """Add up the hours that an issue spent in each status, with lead time and cycle time.
@@ -212,7 +220,7 @@ def get_status_durations(t: Tracker, issue: IssueKey) -> Durations:
 
 
 @activity.tool(
-    summary="Summarise a period: events by member, kind and day",
+    summary="Summarize events by member, kind and day",
     annotations=READS,
     aliases=("weekly report",),
     related=("compare_activity", "list_top_contributors"),
@@ -239,6 +247,12 @@ def summarize_activity(
     summary="Show a member's contributions day by day",
     annotations=READS,
     aliases=("contribution graph",),
+    related=("list_top_contributors",),
+    examples=[
+        Example(
+            "Ben's week", {"first_day": "2026-03-02", "last_day": "2026-03-08", "member": "ben"}
+        )
+    ],
 )
 def get_contribution_calendar(
     t: Tracker, first_day: FirstDay, last_day: LastDay, member: AnyMember = None
@@ -265,6 +279,8 @@ def get_contribution_calendar(
     summary="Compare the last days with as many days before",
     annotations=READS,
     aliases=("trend",),
+    related=("summarize_activity",),
+    examples=[Example("This week and the one before", {"days": 7})],
 )
 def compare_activity(
     t: Tracker,
@@ -291,6 +307,13 @@ def compare_activity(
     summary="List who did most in a period",
     annotations=READS,
     aliases=("leaderboard",),
+    related=("get_contribution_calendar",),
+    examples=[
+        Example(
+            "By closed issues",
+            {"first_day": "2026-03-02", "last_day": "2026-03-08", "sort": "issues_closed"},
+        )
+    ],
 )
 def list_top_contributors(
     t: Tracker,

@@ -83,6 +83,7 @@ _ATTACHMENT = "SELECT attachments.*, size FROM attachments JOIN blobs USING (sha
     summary="List the files attached to an issue",
     annotations=READS,
     related=("read_attachment", "attach_file"),
+    examples=[Example("Of one issue", {"issue": "WEB-3"})],
 )
 def list_attachments(t: Tracker, issue: IssueKey) -> Attachments:
     """List the attachments of an issue by name, with size, type and SHA-256 checksum."""
@@ -138,6 +139,11 @@ def attach_file(
 @attachments.tool(
     summary="Show name, size, type and checksum of an attachment",
     annotations=READS,
+    related=(
+        "read_attachment",
+        "verify_attachment",
+    ),
+    examples=[Example("By number", {"attachment": 1})],
 )
 def get_attachment(t: Tracker, attachment: AttachmentId) -> Attachment:
     """Show what is known of an attachment without its content; `read_attachment` has that."""
@@ -149,6 +155,7 @@ def get_attachment(t: Tracker, attachment: AttachmentId) -> Attachment:
     annotations=READS,
     aliases=("download file",),
     examples=[Example("The first kilobyte", {"attachment": 1, "length": 1024})],
+    related=("get_attachment",),
 )
 def read_attachment(
     t: Tracker,
@@ -181,6 +188,8 @@ def read_attachment(
     summary="Check an attachment against its recorded checksum",
     annotations=READS,
     aliases=("integrity",),
+    related=("get_attachment",),
+    examples=[Example("By number", {"attachment": 1})],
 )
 def verify_attachment(t: Tracker, attachment: AttachmentId) -> Verdict:
     """Compute the SHA-256 of the stored content and compare it with the one recorded at upload."""
@@ -194,6 +203,8 @@ def verify_attachment(t: Tracker, attachment: AttachmentId) -> Verdict:
 @attachments.tool(
     summary="Rename an attachment",
     annotations=SETS,
+    related=("get_attachment",),
+    examples=[Example("A clearer name", {"attachment": 1, "filename": "safari-login.log"})],
 )
 def rename_attachment(t: Tracker, attachment: AttachmentId, filename: Filename) -> Attachment:
     """Give an attachment another name, unique on its issue; type and content stay."""
@@ -211,6 +222,7 @@ def rename_attachment(t: Tracker, attachment: AttachmentId, filename: Filename) 
     summary="Copy an attachment to another issue",
     annotations=ADDS,
     examples=[Example("To the API issue", {"attachment": 1, "to_issue": "API-1"})],
+    related=("list_attachments",),
 )
 def copy_attachment(
     t: Tracker,
@@ -238,6 +250,8 @@ def copy_attachment(
 @attachments.tool(
     summary="Delete an attachment for good",
     annotations=REMOVES,
+    related=("list_attachments",),
+    examples=[Example("By number", {"attachment": 1})],
 )
 def delete_attachment(t: Tracker, attachment: AttachmentId) -> Attachment:
     """Delete an attachment: its uploader may, and so may owners and admins.
@@ -261,6 +275,8 @@ def delete_attachment(t: Tracker, attachment: AttachmentId) -> Attachment:
 @attachments.tool(
     summary="Find attachments with the same content",
     annotations=READS,
+    related=("delete_attachment",),
+    examples=[Example("In one project", {"project": "WEB"})],
 )
 def find_duplicate_attachments(t: Tracker, project: AnyProject = None) -> Duplicates:
     """Group attachments whose content is equal byte for byte, largest content first."""

@@ -58,6 +58,17 @@ class Deadlines(Record):
     summary="Show when members are busy in a period",
     annotations=READS,
     aliases=("availability",),
+    related=("find_free_slots",),
+    examples=[
+        Example(
+            "Two members, one day",
+            {
+                "members": ["ana", "ben"],
+                "start": "2026-03-09T08:00:00Z",
+                "end": "2026-03-09T18:00:00Z",
+            },
+        )
+    ],
 )
 def get_free_busy(t: Tracker, members: People, start: From, end: To) -> FreeBusy:
     """Show for each member the merged stretches of time taken by events, without their titles.
@@ -119,6 +130,8 @@ def find_free_slots(
     summary="List due days of issues and milestones, overdue ones first",
     annotations=READS,
     aliases=("due soon", "upcoming deadlines"),
+    related=("list_issues",),
+    examples=[Example("The next month", {"days": 30})],
 )
 def list_deadlines(
     t: Tracker,

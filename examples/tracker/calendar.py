@@ -72,6 +72,7 @@ class Cancelled(Record):
     annotations=READS,
     aliases=("agenda", "schedule", "meetings"),
     examples=[Example("One day", {"start": "2026-03-09T00:00:00Z", "end": "2026-03-10T00:00:00Z"})],
+    related=("get_calendar_event",),
 )
 def list_calendar_events(
     t: Tracker,
@@ -107,6 +108,8 @@ def list_calendar_events(
 @calendar.tool(
     summary="Show one event with its attendees and how it repeats",
     annotations=READS,
+    related=("list_calendar_events",),
+    examples=[Example("By number", {"event": 1})],
 )
 def get_calendar_event(t: Tracker, event: EventId) -> Event:
     """Show an event with its description, place, rule of repetition and who has answered what."""
@@ -136,21 +139,17 @@ def get_calendar_event(t: Tracker, event: EventId) -> Event:
 def create_calendar_event(
     t: Tracker,
     title: Annotated[str, Field(min_length=1, description="What it is called.")],
-    starts_at: Annotated[datetime, Field(description="Start of the first occurrence, UTC.")],
+    starts_at: Annotated[datetime, Field(description="First start, UTC.")],
     minutes: Minutes = 30,
     attendees: Annotated[Sequence[str], Field(description="Handles to invite beside you.")] = (),
     description: Annotated[str, Field(description="Agenda or notes.")] = "",
     location: Annotated[str, Field(description="Room or link.")] = "",
-    project: Annotated[str | None, Field(description="Project that it belongs to.")] = None,
-    repeats: Annotated[Frequency | None, Field(description="How it repeats; null: once.")] = None,
+    project: Annotated[str | None, Field(description="Its project.")] = None,
+    repeats: Annotated[Frequency | None, Field(description="Once if left out.")] = None,
     every: Annotated[int, Field(ge=1, le=52, description="2 means every second time.")] = 1,
-    until: Annotated[date | None, Field(description="Last day on which it may begin.")] = None,
+    until: Annotated[date | None, Field(description="Last day to begin.")] = None,
 ) -> Event:
-    """Create an event with you as organizer and attendee; the others are invited and notified.
-
-    A monthly event skips months that lack its day. Look for a time that suits with
-    `find_free_slots`.
-    """
+    """Create an event with you as organizer; attendees are invited and notified."""
     start = moment(iso(starts_at))
     if until and (repeats is None or until < start.date()):
         raise Refused("`until` goes with `repeats` and is not before the first occurrence.")
@@ -176,9 +175,10 @@ def create_calendar_event(
 
 
 @calendar.tool(
-    summary="Move an event to another time; answers are asked for again",
+    summary="Move an event to another time",
     annotations=SETS,
     examples=[Example("An hour later", {"event": 1, "starts_at": "2026-03-09T10:00:00Z"})],
+    related=("find_free_slots",),
 )
 def reschedule_calendar_event(
     t: Tracker,
@@ -207,6 +207,7 @@ def reschedule_calendar_event(
     summary="Cancel an event, or one occurrence of a repeated one",
     annotations=REMOVES,
     examples=[Example("Only that week", {"event": 1, "day": "2026-03-16"})],
+    related=("reschedule_calendar_event",),
 )
 def cancel_calendar_event(
     t: Tracker,
@@ -234,6 +235,8 @@ def cancel_calendar_event(
     summary="Accept, decline or tentatively accept an invitation",
     annotations=SETS,
     aliases=("rsvp",),
+    related=("get_calendar_event",),
+    examples=[Example("Accept", {"event": 2, "response": "accepted"})],
 )
 def respond_to_invitation(
     t: Tracker, event: EventId, response: Annotated[Response, Field(description="Your answer.")]

@@ -83,6 +83,11 @@ _MESSAGE = """SELECT messages.*, (SELECT count(*) FROM messages r WHERE r.thread
     summary="List channels with members and how much you have not read",
     annotations=READS,
     aliases=("chat rooms",),
+    related=(
+        "read_channel",
+        "join_channel",
+    ),
+    examples=[Example("Only those you are in", {"mine_only": True})],
 )
 def list_channels(
     t: Tracker,
@@ -103,6 +108,7 @@ def list_channels(
     summary="Create a channel",
     annotations=ADDS,
     examples=[Example("For designers", {"name": "design", "topic": "How it looks"})],
+    related=("invite_to_channel",),
 )
 def create_channel(
     t: Tracker,
@@ -129,6 +135,7 @@ def create_channel(
     summary="Join a public channel",
     annotations=SETS,
     related=("leave_channel", "list_channels"),
+    examples=[Example("By name", {"channel": "releases"})],
 )
 def join_channel(t: Tracker, channel: ChannelName) -> Channel:
     """Become a member of a public channel; what was written before counts as read.
@@ -145,6 +152,8 @@ def join_channel(t: Tracker, channel: ChannelName) -> Channel:
 @channels.tool(
     summary="Bring another member into a channel",
     annotations=SETS,
+    related=("list_members",),
+    examples=[Example("Ask Chen in", {"channel": "hiring", "member": "chen"})],
 )
 def invite_to_channel(
     t: Tracker, channel: ChannelName, member: Annotated[str, Field(description="Handle.")]
@@ -159,6 +168,8 @@ def invite_to_channel(
 @channels.tool(
     summary="Leave a channel",
     annotations=SETS,
+    related=("join_channel",),
+    examples=[Example("By name", {"channel": "releases"})],
 )
 def leave_channel(t: Tracker, channel: ChannelName) -> Channel:
     """Stop being a member of a channel; your messages stay.
@@ -192,6 +203,7 @@ def post_message(t: Tracker, channel: ChannelName, body: Text) -> Message:
     summary="Reply to a message in its thread",
     annotations=ADDS,
     related=("get_thread",),
+    examples=[Example("Answer", {"message": 3, "body": "Thanks, it works."})],
 )
 def reply_in_thread(t: Tracker, message: MessageId, body: Text) -> Message:
     """Answer a message in its thread; answering a reply joins the same thread.
@@ -206,6 +218,10 @@ def reply_in_thread(t: Tracker, message: MessageId, body: Text) -> Message:
 @channels.tool(
     summary="Change the text of a message of yours",
     annotations=SETS,
+    related=("get_thread",),
+    examples=[
+        Example("A correction", {"message": 2, "body": "Thanks. WEB-1 and WEB-3 must be in it."})
+    ],
 )
 def edit_message(t: Tracker, message: MessageId, body: Text) -> Message:
     """Replace the text of a message that you wrote; it is marked as edited."""
@@ -222,6 +238,10 @@ def edit_message(t: Tracker, message: MessageId, body: Text) -> Message:
     annotations=READS,
     aliases=("chat history",),
     examples=[Example("The latest", {"channel": "general", "limit": 10})],
+    related=(
+        "get_thread",
+        "mark_channel_read",
+    ),
 )
 def read_channel(
     t: Tracker,
@@ -253,6 +273,8 @@ def read_channel(
 @channels.tool(
     summary="Show a message with all replies in its thread",
     annotations=READS,
+    related=("reply_in_thread",),
+    examples=[Example("By its first message", {"message": 1})],
 )
 def get_thread(t: Tracker, message: MessageId) -> Thread:
     """Show a whole thread; give any message of it."""
@@ -267,6 +289,7 @@ def get_thread(t: Tracker, message: MessageId) -> Thread:
     annotations=READS,
     aliases=("catch up", "what did I miss"),
     related=("mark_channel_read",),
+    examples=[Example("The newest ten", {"limit": 10})],
 )
 def list_unread_messages(t: Tracker, limit: Limit = 50) -> Unread:
     """List what others wrote in your channels since you last marked each as read, oldest first."""
@@ -278,8 +301,10 @@ def list_unread_messages(t: Tracker, limit: Limit = 50) -> Unread:
 
 
 @channels.tool(
-    summary="Mark a channel as read, up to a message or altogether",
+    summary="Mark a channel as read, or up to a message",
     annotations=SETS,
+    related=("list_unread_messages",),
+    examples=[Example("All of it", {"channel": "general"})],
 )
 def mark_channel_read(
     t: Tracker,
@@ -302,6 +327,8 @@ def mark_channel_read(
 @channels.tool(
     summary="Pin a message to its channel, or unpin it",
     annotations=SETS,
+    related=("read_channel",),
+    examples=[Example("Keep it at the top", {"message": 3})],
 )
 def pin_message(
     t: Tracker,
@@ -321,6 +348,8 @@ def pin_message(
 @channels.tool(
     summary="Archive a channel: it stays readable and takes no messages",
     annotations=REMOVES,
+    related=("list_channels",),
+    examples=[Example("One that is no longer used", {"channel": "releases"})],
 )
 def archive_channel(t: Tracker, channel: ChannelName) -> Channel:
     """Archive a channel for good; its creator may, and so may owners and admins."""

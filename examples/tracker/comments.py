@@ -74,6 +74,10 @@ class Mentions(Record):
     annotations=READS,
     aliases=("discussion", "conversation"),
     examples=[Example("What is still open", {"issue": "WEB-3", "unresolved_only": True})],
+    related=(
+        "add_comment",
+        "reply_to_comment",
+    ),
 )
 def list_comments(
     t: Tracker,
@@ -136,6 +140,9 @@ def reply_to_comment(t: Tracker, comment: CommentId, body: Body) -> Comment:
     summary="Change the text of a comment of yours",
     annotations=SETS,
     related=("get_comment_history",),
+    examples=[
+        Example("Add a detail", {"comment": 1, "body": "@ben can you reproduce this on Safari 17?"})
+    ],
 )
 def edit_comment(t: Tracker, comment: CommentId, body: Body) -> Comment:
     """Replace the text of a comment that you wrote; the earlier text stays in its history.
@@ -169,6 +176,7 @@ def edit_comment(t: Tracker, comment: CommentId, body: Body) -> Comment:
     summary="Delete a comment",
     annotations=REMOVES,
     related=("edit_comment",),
+    examples=[Example("Your own", {"comment": 1})],
 )
 def delete_comment(t: Tracker, comment: CommentId) -> Removed:
     """Delete a comment: its author may, and so may owners and admins.
@@ -194,9 +202,10 @@ def delete_comment(t: Tracker, comment: CommentId) -> Removed:
 
 
 @comments.tool(
-    summary="React to a comment with an emoji, or take the reaction back",
+    summary="React to a comment with an emoji, or undo it",
     annotations=ADDS,
     examples=[Example("Agree", {"comment": 1, "emoji": "+1"})],
+    related=("list_comments",),
 )
 def toggle_reaction(
     t: Tracker, comment: CommentId, emoji: Annotated[Emoji, Field(description="Which one.")]
@@ -217,6 +226,8 @@ def toggle_reaction(
 @comments.tool(
     summary="Mark a comment thread as resolved, or open it again",
     annotations=SETS,
+    related=("list_comments",),
+    examples=[Example("Done", {"comment": 1})],
 )
 def resolve_comment(
     t: Tracker,
@@ -242,6 +253,8 @@ def resolve_comment(
 @comments.tool(
     summary="Show the earlier texts of an edited comment",
     annotations=READS,
+    related=("edit_comment",),
+    examples=[Example("By number", {"comment": 1})],
 )
 def get_comment_history(t: Tracker, comment: CommentId) -> History:
     """Show a comment with every text that it had before, oldest first."""
@@ -254,6 +267,7 @@ def get_comment_history(t: Tracker, comment: CommentId) -> History:
     summary="List comments that mention a member",
     annotations=READS,
     related=("list_notifications",),
+    examples=[Example("Where Ben was named", {"member": "ben"})],
 )
 def list_mentions(t: Tracker, member: AnyMember = None, limit: Limit = 20) -> Mentions:
     """List the comments that name a member with an @, newest first."""

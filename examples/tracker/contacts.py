@@ -96,6 +96,7 @@ class SilentContacts(Record):
     annotations=READS,
     aliases=("customers", "address book"),
     examples=[Example("At one company", {"company": "Fjord Bank"})],
+    related=("get_contact",),
 )
 def list_contacts(
     t: Tracker,
@@ -119,6 +120,11 @@ def list_contacts(
 @contacts.tool(
     summary="Show a contact with interactions and issues",
     annotations=READS,
+    related=(
+        "log_interaction",
+        "update_contact",
+    ),
+    examples=[Example("By number", {"contact": 1})],
 )
 def get_contact(t: Tracker, contact: ContactId) -> ContactDetails:
     """Show a contact with the latest interactions and every issue linked to them."""
@@ -143,6 +149,10 @@ def get_contact(t: Tracker, contact: ContactId) -> ContactDetails:
     annotations=ADDS,
     aliases=("new customer",),
     examples=[Example("A customer", {"name": "Ida Holm", "email": "ida@fjordbank.example"})],
+    related=(
+        "find_duplicate_contacts",
+        "log_interaction",
+    ),
 )
 def create_contact(
     t: Tracker,
@@ -176,6 +186,8 @@ def create_contact(
 @contacts.tool(
     summary="Change the details of a contact",
     annotations=SETS,
+    related=("get_contact",),
+    examples=[Example("A new phone number", {"contact": 2, "phone": "+39 555 0102"})],
 )
 def update_contact(
     t: Tracker,
@@ -206,6 +218,7 @@ def update_contact(
     annotations=ADDS,
     aliases=("log a call", "crm note"),
     examples=[Example("A call", {"contact": 1, "kind": "call", "summary": "Wants SSO by May."})],
+    related=("list_silent_contacts",),
 )
 def log_interaction(
     t: Tracker,
@@ -231,6 +244,7 @@ def log_interaction(
     summary="Link a contact to an issue that concerns them",
     annotations=SETS,
     examples=[Example("Who reported it", {"contact": 1, "issue": "WEB-3"})],
+    related=("get_contact",),
 )
 def link_contact_to_issue(
     t: Tracker,
@@ -252,6 +266,7 @@ def link_contact_to_issue(
     summary="Find contacts that are probably the same person",
     annotations=READS,
     related=("merge_contacts",),
+    examples=[Example("In the whole address book", {})],
 )
 def find_duplicate_contacts(t: Tracker) -> Pairs:
     """Pair contacts with the same phone number, or the same name, older one first."""
@@ -299,6 +314,7 @@ def merge_contacts(
     summary="Import contacts from CSV, adding new and updating known ones",
     annotations=SETS,
     examples=[Example("Two columns", {"csv_text": "name,email\nIda,ida@fjordbank.example"})],
+    related=("find_duplicate_contacts",),
 )
 def import_contacts(
     t: Tracker,
@@ -332,9 +348,11 @@ def import_contacts(
 
 
 @contacts.tool(
-    summary="List contacts nobody has been in touch with for a while",
+    summary="List contacts without recent interactions",
     annotations=READS,
     aliases=("stale customers", "follow up"),
+    related=("log_interaction",),
+    examples=[Example("Nobody wrote for two months", {"days": 60})],
 )
 def list_silent_contacts(
     t: Tracker,
@@ -355,6 +373,8 @@ def list_silent_contacts(
 @contacts.tool(
     summary="Delete a contact with its interactions, for good",
     annotations=REMOVES,
+    related=("merge_contacts",),
+    examples=[Example("By number", {"contact": 3})],
 )
 def delete_contact(t: Tracker, contact: ContactId) -> Contact:
     """Delete a contact and what was noted about them, for good; owners and admins only."""

@@ -96,6 +96,8 @@ class Links(Record):
     summary="List documents, most recently changed first",
     annotations=READS,
     aliases=("wiki pages",),
+    related=("get_document",),
+    examples=[Example("Of one project", {"project": "WEB"})],
 )
 def list_documents(t: Tracker, project: AnyProject = None) -> Pages:
     """List documents without their bodies; `get_document` has those."""
@@ -138,6 +140,7 @@ def get_document(
             {"project": "WEB", "slug": "kickoff-notes", "title": "Kick-off", "body": "# Kick-off"},
         )
     ],
+    related=("update_document",),
 )
 def create_document(
     t: Tracker,
@@ -212,9 +215,14 @@ def update_document(
 
 
 @documents.tool(
-    summary="List the versions of a document: who, when, why",
+    summary="List the versions of a document",
     annotations=READS,
     aliases=("page history",),
+    related=(
+        "diff_document_versions",
+        "restore_document_version",
+    ),
+    examples=[Example("By slug", {"document": "release-plan"})],
 )
 def list_document_versions(t: Tracker, document: Slug) -> Versions:
     """List every version of a document, newest first, with author and message."""
@@ -232,6 +240,7 @@ def list_document_versions(t: Tracker, document: Slug) -> Versions:
     annotations=READS,
     aliases=("what changed",),
     examples=[Example("The last change", {"document": "release-plan"})],
+    related=("list_document_versions",),
 )
 def diff_document_versions(
     t: Tracker,
@@ -269,6 +278,8 @@ def diff_document_versions(
     summary="Bring back an earlier version of a document",
     annotations=SETS,
     aliases=("revert page", "rollback"),
+    related=("list_document_versions",),
+    examples=[Example("Back to the first", {"document": "release-plan", "version": 1})],
 )
 def restore_document_version(t: Tracker, document: Slug, version: VersionNumber) -> Document:
     """Save an earlier version again as the latest; the versions in between stay in the history."""
@@ -284,6 +295,8 @@ def restore_document_version(t: Tracker, document: Slug, version: VersionNumber)
     summary="Show the headings of a document",
     annotations=READS,
     aliases=("table of contents",),
+    related=("get_document",),
+    examples=[Example("By slug", {"document": "release-plan"})],
 )
 def get_document_outline(t: Tracker, document: Slug) -> Outline:
     """Show the headings with level and line, and the number of words."""
@@ -297,9 +310,11 @@ def get_document_outline(t: Tracker, document: Slug) -> Outline:
 
 
 @documents.tool(
-    summary="Show what a document links to and what links to it",
+    summary="Show links to and from a document",
     annotations=READS,
     aliases=("backlinks",),
+    related=("get_document",),
+    examples=[Example("By slug", {"document": "release-plan"})],
 )
 def get_document_links(t: Tracker, document: Slug) -> Links:
     """Show linked pages, broken links, issues named in the text, and pages that link here."""
@@ -321,6 +336,8 @@ def get_document_links(t: Tracker, document: Slug) -> Links:
 @documents.tool(
     summary="Delete a document with all its versions, for good",
     annotations=REMOVES,
+    related=("get_document_links",),
+    examples=[Example("By slug", {"document": "release-plan"})],
 )
 def delete_document(t: Tracker, document: Slug) -> Page:
     """Delete a document for good; owners and admins only.

@@ -60,9 +60,10 @@ class Deleted(Record):
 
 
 @flow.tool(
-    summary="Show which statuses an issue can move to, and what prevents the rest",
+    summary="Show which statuses an issue can move to",
     annotations=READS,
     related=("transition_issue",),
+    examples=[Example("By key", {"issue": "WEB-3"})],
 )
 def list_transitions(t: Tracker, issue: IssueKey) -> Transitions:
     """List the statuses that may follow the current one, with the obstacle where there is one.
@@ -153,6 +154,7 @@ def link_issues(
     summary="Remove a link between two issues",
     annotations=REMOVES,
     related=("link_issues",),
+    examples=[Example("They are independent", {"source": "WEB-3", "target": "WEB-4"})],
 )
 def unlink_issues(
     t: Tracker,
@@ -178,6 +180,8 @@ def unlink_issues(
     summary="Show what an issue is linked to and what must close before it",
     annotations=READS,
     aliases=("dependencies", "blockers"),
+    related=("link_issues",),
+    examples=[Example("By key", {"issue": "WEB-2"})],
 )
 def get_issue_links(t: Tracker, issue: IssueKey) -> Links:
     """Show the parent, the sub-issues and the links of an issue in both directions.
@@ -203,6 +207,7 @@ def get_issue_links(t: Tracker, issue: IssueKey) -> Links:
     summary="Move an issue to another project, under a new key",
     annotations=ADDS,
     examples=[Example("To the API", {"issue": "WEB-3", "project": "API"})],
+    related=("list_projects",),
 )
 def move_issue(t: Tracker, issue: IssueKey, project: ProjectKey) -> Moved:
     """Move an issue to another project, where it gets the next key.
@@ -236,6 +241,7 @@ def move_issue(t: Tracker, issue: IssueKey, project: ProjectKey) -> Moved:
     summary="Delete an issue with its comments and attachments, for good",
     annotations=REMOVES,
     related=("transition_issue",),
+    examples=[Example("Reported by mistake", {"issue": "WEB-4"})],
 )
 def delete_issue(t: Tracker, issue: IssueKey) -> Deleted:
     """Delete an issue for good, with its comments, attachments and links.

@@ -43,11 +43,9 @@ issues = Toolbox[Tracker](
     "Bugs, features, tasks and questions: report, assign, label, move through the workflow, link.",
 )
 
-Title = Annotated[
-    str, Field(min_length=1, max_length=200, description="One line: what is wrong or wanted.")
-]
-Text = Annotated[str, Field(description="Details in Markdown; @handle notifies a member.")]
-Hours = Annotated[float, Field(gt=0, le=1000, description="Expected effort in hours.")]
+Title = Annotated[str, Field(min_length=1, max_length=200, description="What is wrong or wanted.")]
+Text = Annotated[str, Field(description="Markdown; @handle notifies a member.")]
+Hours = Annotated[float, Field(gt=0, le=1000, description="Expected effort.")]
 
 
 @issues.tool(
@@ -56,8 +54,10 @@ Hours = Annotated[float, Field(gt=0, le=1000, description="Expected effort in ho
     aliases=("tickets", "bugs", "backlog"),
     related=("search_issues", "get_issue"),
     examples=[
-        Example("My open work, most urgent first", {"assignee": "ana", "sort": "priority"}),
-        Example("Open bugs of the website", {"project": "WEB", "type": "bug"}),
+        Example(
+            "Ben's open bugs, most urgent first",
+            {"assignee": "ben", "type": "bug", "sort": "priority"},
+        ),
     ],
 )
 def list_issues(
@@ -65,26 +65,20 @@ def list_issues(
     project: AnyProject = None,
     status: Annotated[
         Status | Literal["open", "closed", "any"],
-        Field(description="One status, or a group of them."),
+        Field(description="Status or group."),
     ] = "open",
-    assignee: Annotated[
-        str | None, Field(description="Handle, or 'nobody' for unassigned.")
-    ] = None,
-    type: Annotated[IssueType | None, Field(description="Only this type.")] = None,
+    assignee: Annotated[str | None, Field(description="Handle, or 'nobody'.")] = None,
+    type: Annotated[IssueType | None, Field(description="Only this type")] = None,
     priority: Annotated[Priority | None, Field(description="Only this priority.")] = None,
-    label: Annotated[str | None, Field(description="Only issues that carry this label.")] = None,
-    overdue: Annotated[bool, Field(description="Only open issues past their due day.")] = False,
+    label: Annotated[str | None, Field(description="Only with this label.")] = None,
+    overdue: Annotated[bool, Field(description="Only past their due day.")] = False,
     sort: Annotated[
         Literal["updated", "created", "priority", "due"], Field(description="What comes first.")
     ] = "updated",
     limit: Limit = 20,
     offset: Offset = 0,
 ) -> Issues:
-    """List issues that fit every filter given, a page at a time; open ones unless asked otherwise.
-
-    Each entry is brief; `get_issue` has the description and the rest. For words in the text use
-    `fulltext_search`, for a query in one line `search_issues`.
-    """
+    """List issues that fit every filter, a page at a time; `get_issue` has the details."""
     if project:
         project = need_project(t, project)["key"]
     where, values = _filters(
@@ -128,13 +122,12 @@ def get_issue(t: Tracker, issue: IssueKey) -> Issue:
     summary="Create an issue: report a bug, ask for a feature, note a task",
     annotations=ADDS,
     aliases=("file a bug", "new ticket", "report a problem"),
-    related=("find_similar_issues", "update_issue", "link_issues"),
+    related=("find_similar_issues", "update_issue"),
     examples=[
         Example(
-            "A bug with high priority",
+            "A bug",
             {"project": "WEB", "title": "Login fails on Safari", "type": "bug", "priority": "high"},
         ),
-        Example("A sub-task", {"project": "WEB", "title": "Write the test", "parent": "WEB-3"}),
     ],
 )
 def create_issue(
@@ -142,23 +135,16 @@ def create_issue(
     project: ProjectKey,
     title: Title,
     description: Text = "",
-    type: Annotated[IssueType, Field(description="What kind of work it is.")] = "task",
-    priority: Annotated[Priority, Field(description="How much it matters.")] = "medium",
-    assignee: Annotated[str | None, Field(description="Who shall do it.")] = None,
-    labels: Annotated[Sequence[str], Field(description="Existing labels to put on it.")] = (),
-    parent: Annotated[
-        str | None, Field(description="Issue of the same project it is part of.")
-    ] = None,
-    milestone: Annotated[int | None, Field(description="Milestone of the same project.")] = None,
+    type: Annotated[IssueType, Field(description="Kind of work.")] = "task",
+    priority: Annotated[Priority, Field(description="Urgency.")] = "medium",
+    assignee: Annotated[str | None, Field(description="Handle.")] = None,
+    labels: Annotated[Sequence[str], Field(description="Existing labels.")] = (),
+    parent: Annotated[str | None, Field(description="Issue it is part of.")] = None,
+    milestone: Annotated[int | None, Field(description="Its number.")] = None,
     estimate_hours: Hours | None = None,
-    due_on: Annotated[date | None, Field(description="Day by which it should be done.")] = None,
+    due_on: Annotated[date | None, Field(description="Last day.")] = None,
 ) -> Issue:
-    """Create an issue in a project and return it with its new key.
-
-    It starts in the status backlog with you as the reporter, and you watch it. An assignee must
-    take part in the project. Look with `find_similar_issues` first when it may have been reported
-    already.
-    """
+    """Create an issue in a project's backlog; an assignee must take part in the project."""
     row = need_project(t, project, writable=True)
     key = f"{row['key']}-{row['next_number']}"
     t.update("projects", "key", row["key"], next_number=row["next_number"] + 1)
@@ -202,9 +188,7 @@ def update_issue(
     priority: Annotated[Priority | None, Field(description="New priority.")] = None,
     estimate_hours: Hours | None = None,
     due_on: Annotated[date | None, Field(description="New due day.")] = None,
-    parent: Annotated[
-        str | None, Field(description="Issue of the same project it is part of.")
-    ] = None,
+    parent: Annotated[str | None, Field(description="Issue it is part of.")] = None,
 ) -> Issue:
     """Change fields of an issue; whatever you leave out stays as it is.
 
@@ -233,6 +217,10 @@ def update_issue(
     summary="Assign an issue to a member of its project, or to nobody",
     annotations=SETS,
     examples=[Example("To Ben", {"issue": "WEB-3", "assignee": "ben"})],
+    related=(
+        "list_members",
+        "update_issue",
+    ),
 )
 def assign_issue(
     t: Tracker,

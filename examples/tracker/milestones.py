@@ -91,6 +91,7 @@ class Forecast(Record):
     annotations=READS,
     aliases=("sprints", "releases", "roadmap"),
     related=("get_milestone", "get_burndown"),
+    examples=[Example("Of one project", {"project": "WEB"})],
 )
 def list_milestones(
     t: Tracker,
@@ -113,6 +114,7 @@ def list_milestones(
     summary="Show one milestone with its issues",
     annotations=READS,
     related=("plan_issues", "get_burndown"),
+    examples=[Example("By number", {"milestone": 1})],
 )
 def get_milestone(t: Tracker, milestone: MilestoneId) -> MilestoneDetails:
     """Show a milestone with its goal, progress and every issue planned for it."""
@@ -165,6 +167,8 @@ def create_milestone(
 @milestones.tool(
     summary="Change a milestone's name, goal or days",
     annotations=SETS,
+    related=("get_milestone",),
+    examples=[Example("One week later", {"milestone": 1, "due_on": "2026-03-20"})],
 )
 def update_milestone(
     t: Tracker,
@@ -216,6 +220,7 @@ def plan_issues(t: Tracker, milestone: MilestoneId, issues: IssueKeys) -> Planne
     summary="Take issues out of a milestone",
     annotations=SETS,
     related=("plan_issues",),
+    examples=[Example("Not this time", {"milestone": 1, "issues": ["WEB-4"]})],
 )
 def unplan_issues(t: Tracker, milestone: MilestoneId, issues: IssueKeys) -> Planned:
     """Take issues out of an open milestone, back to the unplanned ones."""
@@ -232,6 +237,7 @@ def unplan_issues(t: Tracker, milestone: MilestoneId, issues: IssueKeys) -> Plan
     annotations=REMOVES,
     aliases=("finish sprint",),
     examples=[Example("What is open becomes unplanned", {"milestone": 1})],
+    related=("forecast_milestone",),
 )
 def close_milestone(
     t: Tracker,
@@ -262,10 +268,11 @@ def close_milestone(
 
 
 @milestones.tool(
-    summary="Show a milestone's burndown, day by day",
+    summary="Show a milestone's burndown by day",
     annotations=READS,
     aliases=("progress chart", "sprint progress"),
     related=("forecast_milestone",),
+    examples=[Example("In hours", {"milestone": 1, "unit": "hours"})],
 )
 def get_burndown(t: Tracker, milestone: MilestoneId, unit: Unit = "issues") -> Burndown:
     """Show what remained at the end of each day from the start until today, beside the ideal line.
@@ -297,9 +304,11 @@ def get_burndown(t: Tracker, milestone: MilestoneId, unit: Unit = "issues") -> B
 
 
 @milestones.tool(
-    summary="Forecast when a milestone will be done, at the present rate",
+    summary="Forecast when a milestone will be done",
     annotations=READS,
     aliases=("eta", "velocity"),
+    related=("get_burndown",),
+    examples=[Example("By number", {"milestone": 1})],
 )
 def forecast_milestone(t: Tracker, milestone: MilestoneId) -> Forecast:
     """Estimate when a milestone ends from what its project closed in the last four weeks.

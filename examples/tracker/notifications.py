@@ -115,6 +115,8 @@ def list_notifications(
 @notifications.tool(
     summary="Mark one notification as read or unread",
     annotations=SETS,
+    related=("list_notifications",),
+    examples=[Example("By number", {"notification": 9})],
 )
 def mark_notification_read(
     t: Tracker,
@@ -129,9 +131,10 @@ def mark_notification_read(
 
 
 @notifications.tool(
-    summary="Mark all your notifications as read, or all about one thing",
+    summary="Mark all your notifications as read",
     annotations=SETS,
     examples=[Example("All about one issue", {"subject": "issue:WEB-3"})],
+    related=("list_notifications",),
 )
 def mark_all_notifications_read(
     t: Tracker,
@@ -154,6 +157,8 @@ def mark_all_notifications_read(
     summary="Put a notification off until later",
     annotations=SETS,
     aliases=("remind me later",),
+    related=("list_notifications",),
+    examples=[Example("Until tomorrow", {"notification": 9, "until": "2026-03-10T08:00:00Z"})],
 )
 def snooze_notification(
     t: Tracker,
@@ -170,8 +175,10 @@ def snooze_notification(
 
 
 @notifications.tool(
-    summary="Show how you are notified: delivery by topic, quiet hours",
+    summary="Show how and when you are notified",
     annotations=READS,
+    related=("set_notification_preference",),
+    examples=[Example("Yours", {})],
 )
 def get_notification_preferences(t: Tracker) -> Preferences:
     """Show for each topic whether you hear of it in the inbox, in the digest or not at all."""
@@ -187,6 +194,7 @@ def get_notification_preferences(t: Tracker) -> Preferences:
     annotations=SETS,
     aliases=("mute", "unsubscribe"),
     examples=[Example("No mail about status", {"topic": "status", "delivery": "off"})],
+    related=("get_notification_preferences",),
 )
 def set_notification_preference(
     t: Tracker,
@@ -210,10 +218,11 @@ def set_notification_preference(
 
 
 @notifications.tool(
-    summary="Set the hours in which nothing comes up, or remove them",
+    summary="Set or remove hours without notifications",
     annotations=SETS,
     aliases=("do not disturb",),
     examples=[Example("Nights", {"from_hour": 20, "to_hour": 7})],
+    related=("get_notification_preferences",),
 )
 def set_quiet_hours(
     t: Tracker, from_hour: Hour | None = None, to_hour: Hour | None = None
@@ -234,6 +243,8 @@ def set_quiet_hours(
     summary="Watch or stop watching an issue",
     annotations=SETS,
     aliases=("follow issue", "subscribe"),
+    related=("list_watched",),
+    examples=[Example("Stop watching", {"issue": "WEB-3", "watching": False})],
 )
 def watch_issue(
     t: Tracker,
@@ -250,6 +261,8 @@ def watch_issue(
 @notifications.tool(
     summary="Watch or stop watching a document",
     annotations=SETS,
+    related=("list_watched",),
+    examples=[Example("By slug", {"document": "api-guidelines"})],
 )
 def watch_document(
     t: Tracker,
@@ -265,6 +278,11 @@ def watch_document(
 @notifications.tool(
     summary="List what you watch",
     annotations=READS,
+    related=(
+        "watch_issue",
+        "watch_document",
+    ),
+    examples=[Example("Yours", {})],
 )
 def list_watched(t: Tracker) -> Watched:
     """List the issues and documents of which you hear everything."""
@@ -274,9 +292,11 @@ def list_watched(t: Tracker) -> Watched:
 
 
 @notifications.tool(
-    summary="Read your digest: what you chose not to have in the inbox",
+    summary="Read your digest of notifications",
     annotations=READS,
     aliases=("daily summary",),
+    related=("list_notifications",),
+    examples=[Example("Today's", {})],
 )
 def get_digest(t: Tracker) -> Digest:
     """Show unread notifications of the topics set to digest, grouped by what they are about.

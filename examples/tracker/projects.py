@@ -166,6 +166,10 @@ def create_project(
     summary="Change a project's name, description, lead or status",
     annotations=SETS,
     examples=[Example("Pause it", {"project": "OPS", "status": "paused"})],
+    related=(
+        "get_project",
+        "archive_project",
+    ),
 )
 def update_project(
     t: Tracker,
@@ -203,6 +207,7 @@ def update_project(
     summary="Archive a project: it stays readable and takes no changes",
     annotations=REMOVES,
     related=("restore_project",),
+    examples=[Example("With its open issues", {"project": "OPS", "cancel_open_issues": True})],
 )
 def archive_project(
     t: Tracker,
@@ -238,6 +243,7 @@ def archive_project(
     summary="Bring an archived project back to active",
     annotations=SETS,
     related=("archive_project",),
+    examples=[Example("By key", {"project": "OPS"})],
 )
 def restore_project(t: Tracker, project: ProjectKey) -> ProjectDetails:
     """Make an archived project active again, so that it takes changes.
@@ -260,6 +266,7 @@ def restore_project(t: Tracker, project: ProjectKey) -> ProjectDetails:
     summary="Let a member take part in a project",
     annotations=SETS,
     related=("remove_project_member", "list_members"),
+    examples=[Example("Dora helps", {"project": "WEB", "member": "dora"})],
 )
 def add_project_member(t: Tracker, project: ProjectKey, member: Member) -> Participants:
     """Add a member to a project, so that issues of it can be assigned to them.
@@ -278,6 +285,7 @@ def add_project_member(t: Tracker, project: ProjectKey, member: Member) -> Parti
     summary="Take a member out of a project",
     annotations=REMOVES,
     related=("add_project_member",),
+    examples=[Example("By handle", {"project": "WEB", "member": "dora"})],
 )
 def remove_project_member(t: Tracker, project: ProjectKey, member: Member) -> Participants:
     """Take a member out of a project; what they did there stays.
@@ -308,6 +316,7 @@ def remove_project_member(t: Tracker, project: ProjectKey, member: Member) -> Pa
     annotations=READS,
     aliases=("project status report",),
     related=("get_burndown", "summarize_activity"),
+    examples=[Example("By key", {"project": "WEB"})],
 )
 def get_project_health(t: Tracker, project: ProjectKey) -> Health:
     """Grade a project as good, at risk or bad, with the figures and the reasons for it.

@@ -155,6 +155,11 @@ def search_issues(t: Tracker, query: Query, limit: Limit = 20) -> Issues:
     summary="Save an issue query under a name",
     annotations=SETS,
     related=("run_saved_search",),
+    examples=[
+        Example(
+            "For every morning", {"name": "urgent", "query": "assignee:me priority:urgent,high"}
+        )
+    ],
 )
 def save_search(t: Tracker, name: SearchName, query: Query) -> SavedSearches:
     """Keep a query of `search_issues` for yourself; a name that you have used is overwritten."""
@@ -172,6 +177,8 @@ def save_search(t: Tracker, name: SearchName, query: Query) -> SavedSearches:
 @search.tool(
     summary="List your saved searches",
     annotations=READS,
+    related=("run_saved_search",),
+    examples=[Example("Yours", {})],
 )
 def list_saved_searches(t: Tracker) -> SavedSearches:
     """List the queries that you have saved, by name."""
@@ -182,6 +189,8 @@ def list_saved_searches(t: Tracker) -> SavedSearches:
 @search.tool(
     summary="Run a saved search",
     annotations=READS,
+    related=("save_search",),
+    examples=[Example("By name", {"name": "urgent"})],
 )
 def run_saved_search(t: Tracker, name: SearchName, limit: Limit = 20) -> SearchRun:
     """Run a query that you have saved and show the query with the issues that it finds."""
@@ -193,6 +202,8 @@ def run_saved_search(t: Tracker, name: SearchName, limit: Limit = 20) -> SearchR
 @search.tool(
     summary="Delete a saved search",
     annotations=REMOVES,
+    related=("list_saved_searches",),
+    examples=[Example("By name", {"name": "urgent"})],
 )
 def delete_saved_search(t: Tracker, name: SearchName) -> SavedSearches:
     """Delete a saved search of yours; the answer lists those that are left."""
@@ -206,6 +217,7 @@ def delete_saved_search(t: Tracker, name: SearchName) -> SavedSearches:
     annotations=READS,
     aliases=("autocomplete",),
     examples=[Example("How is it spelled here?", {"prefix": "auth"})],
+    related=("fulltext_search",),
 )
 def suggest_terms(
     t: Tracker,
@@ -227,7 +239,7 @@ def suggest_terms(
 
 
 @search.tool(
-    summary="Find issues similar to an issue or a text, to avoid duplicates",
+    summary="Find similar issues, to avoid duplicates",
     annotations=READS,
     aliases=("duplicates", "already reported"),
     related=("create_issue", "link_issues"),
@@ -268,6 +280,8 @@ def find_similar_issues(
 @search.tool(
     summary="Rebuild the full-text index",
     annotations=SETS,
+    related=("fulltext_search",),
+    examples=[Example("The whole index", {})],
 )
 def rebuild_search_index(t: Tracker) -> Rebuilt:
     """Build the full-text index anew from what is stored and count what is in it.

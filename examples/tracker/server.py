@@ -13,6 +13,7 @@ from .channels import channels
 from .comments import comments
 from .contacts import contacts
 from .documents import documents
+from .fields import FIELDS
 from .issue_flow import flow
 from .issues import issues
 from .milestones import milestones
@@ -58,7 +59,7 @@ def board_for(tracker: Tracker) -> Pegboard:
     """A board whose tools work on an open tracker."""
     board = Pegboard("tracker", pins=PINS, instructions=INSTRUCTIONS)
     for toolbox in TOOLBOXES:
-        toolbox.hang(board, tracker)
+        toolbox.hang(board, tracker, FIELDS)
     return board
 
 

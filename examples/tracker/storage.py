@@ -80,10 +80,11 @@ _BELOW = "substr(path, 1, length(?)) = ?"
 
 
 @storage.tool(
-    summary="Show how much storage is used, by what, and what is free",
+    summary="Show how much storage is used and free",
     annotations=READS,
     aliases=("disk usage", "space left"),
     related=("empty_trash", "update_workspace"),
+    examples=[Example("Of the workspace", {})],
 )
 def get_storage_quota(t: Tracker) -> Quota:
     """Show the quota of the workspace, what takes how much of it, and the largest files.
@@ -112,6 +113,7 @@ def get_storage_quota(t: Tracker) -> Quota:
     annotations=READS,
     aliases=("ls", "browse files"),
     examples=[Example("The root", {}), Example("Below it too", {"path": "/", "recursive": True})],
+    related=("read_stored_file",),
 )
 def list_folder(
     t: Tracker,
@@ -134,6 +136,8 @@ def list_folder(
     summary="Create a folder, and those above it",
     annotations=SETS,
     aliases=("mkdir",),
+    related=("upload_file",),
+    examples=[Example("At the root", {"path": "/contracts"})],
 )
 def create_folder(t: Tracker, path: Path) -> Item:
     """Create a folder and whichever folders above it are missing; an existing one is left alone."""
@@ -181,6 +185,8 @@ def upload_file(
     summary="Read a stored file",
     annotations=READS,
     aliases=("download", "cat"),
+    related=("list_folder",),
+    examples=[Example("By path", {"path": "/runbooks/backup.md"})],
 )
 def read_stored_file(
     t: Tracker,
@@ -199,9 +205,15 @@ def read_stored_file(
 
 
 @storage.tool(
-    summary="Move or rename a file or a folder with all it holds",
+    summary="Move or rename a file or a folder",
     annotations=SETS,
     aliases=("rename file", "mv"),
+    related=("list_folder",),
+    examples=[
+        Example(
+            "Into another folder", {"path": "/design/colors.css", "to": "/design/brand/colors.css"}
+        )
+    ],
 )
 def move_stored_file(
     t: Tracker,
@@ -230,9 +242,10 @@ def move_stored_file(
 
 
 @storage.tool(
-    summary="Put a file, or a folder with all it holds, into the trash",
+    summary="Put a file or a folder into the trash",
     annotations=REMOVES,
     related=("restore_stored_file", "empty_trash"),
+    examples=[Example("One file", {"path": "/runbooks/backup.md"})],
 )
 def delete_stored_file(t: Tracker, path: Path) -> Trash:
     """Move a file or a folder with everything below it to the trash.
@@ -255,6 +268,8 @@ def delete_stored_file(t: Tracker, path: Path) -> Trash:
 @storage.tool(
     summary="List what is in the trash",
     annotations=READS,
+    related=("restore_stored_file",),
+    examples=[Example("The latest", {"limit": 10})],
 )
 def list_trash(t: Tracker, limit: Limit = 50) -> Trash:
     """List deleted files and folders, newest first, with the number to restore each by."""
@@ -267,6 +282,7 @@ def list_trash(t: Tracker, limit: Limit = 50) -> Trash:
     annotations=SETS,
     aliases=("undelete",),
     related=("list_trash",),
+    examples=[Example("By its number in the trash", {"item": 4})],
 )
 def restore_stored_file(
     t: Tracker, item: Annotated[int, Field(description="Number from list_trash.")]
@@ -284,8 +300,10 @@ def restore_stored_file(
 
 
 @storage.tool(
-    summary="Delete everything in the trash for good and free its space",
+    summary="Delete everything in the trash for good",
     annotations=REMOVES,
+    related=("list_trash",),
+    examples=[Example("For good", {})],
 )
 def empty_trash(t: Tracker) -> Cleared:
     """Delete for good what is in the trash.

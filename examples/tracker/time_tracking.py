@@ -80,6 +80,8 @@ def start_timer(t: Tracker, issue: IssueKey, note: Note = "", billable: Billable
     summary="Stop your running timer and keep the time",
     annotations=ADDS,
     aliases=("clock out",),
+    related=("start_timer",),
+    examples=[Example("With a note", {"note": "Found the cause"})],
 )
 def stop_timer(
     t: Tracker, note: Annotated[str | None, Field(description="Replaces the timer's note.")] = None
@@ -102,8 +104,10 @@ def stop_timer(
 
 
 @time_tracking.tool(
-    summary="Show the timer that runs for a member, if any",
+    summary="Show a member's running timer",
     annotations=READS,
+    related=("stop_timer",),
+    examples=[Example("Ben's", {"member": "ben"})],
 )
 def get_running_timer(t: Tracker, member: AnyMember = None) -> Running:
     """Show the running timer with the minutes so far; `timer` is null when none runs."""
@@ -156,6 +160,8 @@ def log_time(
 @time_tracking.tool(
     summary="Correct a time entry of yours",
     annotations=SETS,
+    related=("list_time_entries",),
+    examples=[Example("Half an hour more", {"entry": 5, "minutes": 90})],
 )
 def edit_time_entry(
     t: Tracker,
@@ -187,6 +193,8 @@ def edit_time_entry(
 @time_tracking.tool(
     summary="Delete a time entry of yours",
     annotations=REMOVES,
+    related=("list_time_entries",),
+    examples=[Example("By number", {"entry": 5})],
 )
 def delete_time_entry(t: Tracker, entry: EntryId) -> Entry:
     """Delete an entry, or discard a running timer, of yours; not one of a submitted week."""
@@ -200,6 +208,8 @@ def delete_time_entry(t: Tracker, entry: EntryId) -> Entry:
     summary="List time entries by member, issue and period",
     annotations=READS,
     aliases=("worklogs",),
+    related=("get_time_report",),
+    examples=[Example("On one issue", {"issue": "WEB-1"})],
 )
 def list_time_entries(
     t: Tracker,

@@ -70,6 +70,7 @@ class Comparisons(Record):
     summary="Show a member's week as a table of issues by day",
     annotations=READS,
     related=("submit_timesheet",),
+    examples=[Example("One week of Chen", {"week": "2026-03-02", "member": "chen"})],
 )
 def get_timesheet(t: Tracker, week: Week, member: AnyMember = None) -> Timesheet:
     """Show what a member worked on in a week: minutes per issue and day, with sums.
@@ -100,6 +101,8 @@ def get_timesheet(t: Tracker, week: Week, member: AnyMember = None) -> Timesheet
 @timesheets.tool(
     summary="Submit your week, after which its entries cannot change",
     annotations=SETS,
+    related=("get_timesheet",),
+    examples=[Example("Last week", {"week": "2026-03-02"})],
 )
 def submit_timesheet(t: Tracker, week: Week) -> Timesheet:
     """Hand in a week that is over; its entries are fixed from then on.
@@ -131,6 +134,7 @@ def submit_timesheet(t: Tracker, week: Week) -> Timesheet:
             {"first_day": "2026-03-01", "last_day": "2026-03-31", "by": "project"},
         )
     ],
+    related=("list_time_entries",),
 )
 def get_time_report(
     t: Tracker,
@@ -174,6 +178,7 @@ def get_time_report(
     summary="Compare estimated with actual hours per issue",
     annotations=READS,
     related=("get_time_report",),
+    examples=[Example("Of one project", {"project": "WEB"})],
 )
 def compare_estimates(t: Tracker, project: AnyProject = None) -> Comparisons:
     """Compare the estimate of each issue with the time logged on it, worst underestimate first.

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
-ProjectKey: TypeAlias = Annotated[str, Field(description="Key of the project, such as WEB.")]
+ProjectKey: TypeAlias = Annotated[str, Field(description="Project key, such as WEB.")]
 IssueKey: TypeAlias = Annotated[str, Field(description="Key of the issue, such as WEB-3.")]
 Member: TypeAlias = Annotated[str, Field(description="Handle of the member, such as ana.")]
 ChannelName: TypeAlias = Annotated[str, Field(description="Name of the channel, without the #.")]
@@ -15,13 +15,13 @@ Slug: TypeAlias = Annotated[str, Field(description="Slug of the document, such a
 MilestoneId: TypeAlias = Annotated[int, Field(description="Number of the milestone.")]
 
 AnyProject: TypeAlias = Annotated[
-    str | None, Field(description="Key of a project; leave out for all projects.")
+    str | None, Field(description="Key of a project; all if left out.")
 ]
 AnyMember: TypeAlias = Annotated[
     str | None, Field(description="Handle of a member; leave out for yourself.")
 ]
-Limit: TypeAlias = Annotated[int, Field(ge=1, le=100, description="How many to return at most.")]
-Offset: TypeAlias = Annotated[int, Field(ge=0, description="How many to skip, for the next page.")]
+Limit: TypeAlias = Annotated[int, Field(ge=1, le=100, description="At most so many.")]
+Offset: TypeAlias = Annotated[int, Field(ge=0, description="How many to skip.")]
 FirstDay: TypeAlias = Annotated[date, Field(description="First day of the period, inclusive.")]
 LastDay: TypeAlias = Annotated[date, Field(description="Last day of the period, inclusive.")]
 From: TypeAlias = Annotated[datetime, Field(description="Start of the window, UTC.")]

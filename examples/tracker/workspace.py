@@ -79,6 +79,7 @@ def setting(t: Tracker, name: str) -> str:
     summary="Show the workspace: name, settings and head counts",
     annotations=READS,
     related=("update_workspace", "list_members"),
+    examples=[Example("Name and settings", {})],
 )
 def get_workspace(t: Tracker) -> Workspace:
     """Show the workspace with its settings and how much is in it.
@@ -101,6 +102,7 @@ def get_workspace(t: Tracker) -> Workspace:
     summary="Change the workspace's name, working hours or storage quota",
     annotations=SETS,
     examples=[Example("Longer days", {"working_hours": "8-18"})],
+    related=("get_workspace",),
 )
 def update_workspace(
     t: Tracker,
@@ -137,6 +139,8 @@ def update_workspace(
     summary="Show who you are in this workspace",
     annotations=READS,
     aliases=("whoami", "my profile"),
+    related=("list_members",),
+    examples=[Example("Who you are", {})],
 )
 def get_current_member(t: Tracker) -> Person:
     """Show the member that this connection acts as, with their role.
@@ -151,6 +155,7 @@ def get_current_member(t: Tracker) -> Person:
     annotations=READS,
     aliases=("users", "people", "team"),
     examples=[Example("Everybody who administers", {"role": "admin"})],
+    related=("invite_member",),
 )
 def list_members(
     t: Tracker,
@@ -180,6 +185,7 @@ def list_members(
             {"handle": "eva", "name": "Eva Lind", "email": "eva@northwind.example"},
         )
     ],
+    related=("list_members",),
 )
 def invite_member(
     t: Tracker,
@@ -208,6 +214,7 @@ def invite_member(
     summary="Change what a member may do",
     annotations=SETS,
     examples=[Example("Make Ben an admin", {"member": "ben", "role": "admin"})],
+    related=("list_members",),
 )
 def change_member_role(t: Tracker, member: Member, role: Role) -> Person:
     """Give a member another role: owner, admin, member or guest.
@@ -229,6 +236,7 @@ def change_member_role(t: Tracker, member: Member, role: Role) -> Person:
     annotations=REMOVES,
     aliases=("remove user", "offboard"),
     related=("list_members", "assign_issue"),
+    examples=[Example("Ben takes over", {"member": "chen", "reassign_to": "ben"})],
 )
 def deactivate_member(
     t: Tracker,
@@ -269,6 +277,11 @@ def deactivate_member(
     summary="List the labels and how many issues carry each",
     annotations=READS,
     aliases=("tags",),
+    related=(
+        "label_issue",
+        "create_label",
+    ),
+    examples=[Example("All of them", {})],
 )
 def list_labels(t: Tracker) -> Labels:
     """List every label of the workspace with its color and how many issues carry it."""
@@ -283,6 +296,7 @@ def list_labels(t: Tracker) -> Labels:
     summary="Create a label that issues can carry",
     annotations=ADDS,
     examples=[Example("A blue one", {"name": "accessibility", "color": "#3a6ea5"})],
+    related=("label_issue",),
 )
 def create_label(
     t: Tracker,
@@ -309,6 +323,8 @@ def create_label(
 @workspace.tool(
     summary="Delete a label and take it off every issue",
     annotations=REMOVES,
+    related=("list_labels",),
+    examples=[Example("By name", {"name": "triage"})],
 )
 def delete_label(t: Tracker, name: LabelName) -> Label:
     """Delete a label from the workspace and from every issue that carries it.

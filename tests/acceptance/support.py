@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from examples.memory.fields import FIELDS
+from examples.memory.seed import seed
+from examples.memory.server import TOOLBOXES, open_memory
 from mcp import StdioServerParameters
 from tests.conformance.clients import ROOT, Era, Scenario, Step, Transcript, play_python
 
@@ -68,12 +69,44 @@ def tracker_board() -> Pegboard:
 BOARDS: dict[str, Callable[[], Pegboard]] = {"memory": memory_board, "tracker": tracker_board}
 
 
-def twenty_tools(folder: Path, **options: Any) -> Pegboard:
-    """Twenty tools of the memory as a catalogue file describes them."""
-    tools = [tool.wire() for tool in memory_board().tools()[:20]]
-    file = folder / "twenty.json"
-    file.write_text(json.dumps({"tools": tools}), "utf-8")
-    return Pegboard.from_catalog(file, **options)
+TWENTY = (
+    "create_episode", "get_episode", "query_memory", "delete_episode", "bulk_episodes",
+    "analyze_patterns", "search_patterns", "recommend_patterns", "advanced_pattern_analysis",
+    "batch_create_episodes", "batch_add_steps", "batch_complete_episodes", "quality_metrics",
+    "health_check", "list_episodes", "update_episode", "add_episode_step", "complete_episode",
+    "tag_episode", "link_episodes",
+)  # fmt: skip
+"""The tools that the design names, and six of the memory beside them."""
+
+
+def twenty_tools() -> Pegboard:
+    """The memory with twenty tools and no pins."""
+    memory_board = Pegboard("memory")
+    database = open_memory()
+    seed(database)
+    for toolbox in TOOLBOXES:
+        toolbox.hang(memory_board, database, FIELDS)
+    for tool in memory_board.tools():
+        if tool.name not in TWENTY:
+            memory_board.disable(tool.name)
+    return memory_board
+
+
+def twelve_tools() -> Pegboard:
+    """Twelve small tools in the `index` face, each registered where it is written."""
+    board = Pegboard("twelve", face="index")
+    for number in range(12):
+        verb = ("read", "write", "list", "find")[number % 4]
+        noun = ("note", "task", "file")[number % 3]
+
+        def act(title: str, limit: int = 10) -> str:
+            return f"{title} {limit}"
+
+        register = board.tool(
+            f"{verb}_{noun}_{number}", category=noun, summary=f"{verb} a {noun} by title"
+        )
+        register(act)
+    return board
 
 
 def as_read(tools: list[dict[str, Any]]) -> int:

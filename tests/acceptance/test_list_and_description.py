@@ -9,7 +9,15 @@ from __future__ import annotations
 from typing import Literal
 
 import pytest
-from tests.acceptance.support import LIST, as_read, call, in_both_eras, play, play_on_stdio
+from tests.acceptance.support import (
+    LIST,
+    as_read,
+    call,
+    in_both_eras,
+    play,
+    play_on_stdio,
+    twelve_tools,
+)
 from tests.acceptance.support import tracker_board as tracker
 from tests.conformance.clients import Era, Scenario, Transcript
 
@@ -26,24 +34,6 @@ STEPS: Scenario = {
     "unknown": call("get_tool_description", tool_name="create_isue"),
     "call": call("list_projects"),
 }
-
-
-def twelve() -> Pegboard:
-    """Twelve small tools, each registered where it is written."""
-    board = Pegboard("twelve", face="index")
-    for number in range(12):
-        verb, noun = (
-            ("read", "write", "list", "find")[number % 4],
-            ("note", "task", "file")[number % 3],
-        )
-
-        def act(title: str, limit: int = 10) -> str:
-            return f"{title} {limit}"
-
-        board.tool(f"{verb}_{noun}_{number}", category=noun, summary=f"{verb} a {noun} by title")(
-            act
-        )
-    return board
 
 
 @pytest.fixture(scope="module", params=["legacy", "modern", "stdio"])
@@ -70,7 +60,7 @@ def test_a_large_listing_pages_by_category_and_does_not_flood(told: Transcript) 
 
 @in_both_eras
 def test_a_listing_of_twelve_tools_costs_at_most_500_tokens(era: Era) -> None:
-    told = play(twelve(), era, {"available": call("list_available_tools")})
+    told = play(twelve_tools(), era, {"available": call("list_available_tools")})
     assert told["available"].json["total"] == 12
     assert len(told["available"].json["tools"]) == 12
     assert count_tokens(told["available"].text) <= 500
@@ -87,20 +77,12 @@ def test_a_description_has_parameters_examples_and_related_tools(told: Transcrip
     assert count_tokens(told["brief"].text) < count_tokens(told["description"].text)
 
 
-def test_nine_of_ten_descriptions_cost_less_than_400_tokens() -> None:
-    board = tracker()
-    steps = {t.id: call("get_tool_description", tool_name=t.id) for t in board.tools()}
-    told = play(board, "modern", steps, face="index")
-    cheap = [key for key, answer in told.answers.items() if count_tokens(answer.text) < 400]
-    assert len(cheap) >= 0.9 * len(steps)
-
-
 def test_list_describe_and_call_cost_less_than_half_of_listing_everything(told: Transcript) -> None:
     whole = play(tracker(), "modern", {"list": LIST}, face="eager")["list"].ok["tools"]
     way = as_read(told["list"].ok["tools"]) + sum(
         count_tokens(told[key].text) for key in ("available", "issues", "description")
     )
-    assert way < 0.6 * as_read(whole)
+    assert way < 0.5 * as_read(whole)
 
 
 def test_a_listed_tool_is_called_by_its_name(told: Transcript) -> None:

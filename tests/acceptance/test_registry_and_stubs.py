@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,15 +20,14 @@ from tests.acceptance.support import (
     play,
     play_on_stdio,
     tracker_board,
-    twenty_tools,
 )
 from tests.conformance.clients import Era, Transcript
 
 from pegboard import ConfigError, Pegboard, ToolNotFound
 from pegboard.tokens import count_tokens
 
-STUB_TOKENS = 40
-"""What one stub may cost on average."""
+STUB_TOKENS = 25
+"""What a stub may cost, over a whole list: twenty of them stay within 500."""
 
 
 @in_both_eras
@@ -39,7 +37,9 @@ def test_a_listing_of_stubs_stays_under_its_limit(make: Callable[[], Pegboard], 
     told = play(board, era, {"stubs": LIST, "whole": ask("tools/list", lazy=False)}, face="stub")
     stubs, whole = told["stubs"].ok["tools"], told["whole"].ok["tools"]
     assert [t["name"] for t in stubs] == [t["name"] for t in whole]
-    assert as_read(stubs) <= STUB_TOKENS * len(stubs)
+    pins = [t for t in stubs if t["inputSchema"] != {"type": "object"}]  # listed whole
+    limit = STUB_TOKENS * (len(stubs) - len(pins))
+    assert as_read(stubs) - as_read(pins) <= limit
     assert count_tokens(stubs) < 0.15 * count_tokens(whole)
 
 
@@ -131,22 +131,6 @@ def test_a_loader_runs_on_first_use_and_once() -> None:
     assert told["call"].ok["structuredContent"] == {"result": "x"}
     assert told["list"].names == ["burndown"]
     assert (board.is_loaded("reports"), len(runs)) == (True, 1)
-
-
-@in_both_eras
-def test_using_two_tools_of_twenty_saves_over_nine_tenths(era: Era, tmp_path: Path) -> None:
-    board = twenty_tools(tmp_path)
-    two = ["get_episode", "health_check"]
-    whole = play(board, era, {"list": LIST}, face="eager")["list"].ok["tools"]
-    told = play(
-        board,
-        era,
-        {"list": LIST, "described": call("describe_tools", names=two)},
-        face="proxy",
-    )
-    used = count_tokens(told["list"].ok["tools"]) + count_tokens(told["described"].text)
-    assert len(whole) == 20
-    assert used < 0.1 * count_tokens(whole)
 
 
 @pytest.fixture(scope="module", params=["legacy", "modern"])

@@ -56,10 +56,10 @@ def test_the_fields_of_a_tool_are_shown_compactly_and_one_by_one(files: Path) ->
     shown = fields(files, "get_episode", "--catalog", "catalog.json").stdout
     assert shown.startswith("get_episode -> {episode{id, task_description,")
     assert "episode.steps[].tool" in shown
-    told = answer(files, "get_episode")
-    score = next(f for f in told["fields"] if f["path"] == "episode.reward_score")
-    assert score["type"] == "number|null"
-    assert score["description"] == "0 to 1; null until completed."
+    told = answer(files, "analyze_patterns")
+    rate = next(f for f in told["fields"] if f["path"] == "base_success_rate")
+    assert rate["type"] == "number|null"
+    assert rate["description"] == "Share of them that succeeded."
 
 
 @pytest.mark.parametrize("result", ["whole.json", "value.json"])
@@ -76,7 +76,8 @@ def test_a_selection_is_tried_on_a_saved_result(files: Path, result: str) -> Non
 def test_all_tools_make_a_page(files: Path) -> None:
     page = fields(files, "--all", "--catalog", "catalog.json").stdout
     assert "### get_episode\n" in page
-    assert "| `episode.steps[].tool` | `str` | Tool that was used, such as grep. |  |" in page
+    assert "| `episode.steps[].tool` | `str` |  |  |" in page
+    assert "| `base_success_rate` | `number\\|null` | Share of them that succeeded. |  |" in page
 
 
 @pytest.mark.parametrize(

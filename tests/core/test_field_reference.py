@@ -29,8 +29,14 @@ SCHEMA: dict[str, Any] = {
 SAMPLE = {"items": [{"id": 7, "owner": None}, {"title": "x" * 100}], "counts": {"a|b": 1}}
 
 
+def _tool(name: str, output: Any, **more: Any) -> Tool:
+    definition = constant({"type": "object"}, output)
+    return Tool(name, definition, summary=f"The {name}", category="c", **more)
+
+
 def test_each_field_has_path_type_description_and_example() -> None:
-    found = {e.path: (e.type, e.description, e.example) for e in field_entries(SCHEMA, SAMPLE)}
+    entries = field_entries(_tool("list", SCHEMA), SAMPLE)
+    found = {e.path: (e.type, e.description, e.example) for e in entries}
     assert found == {
         "items": ("object[]", "", ""),
         "items[].id": ("int", "Its number.", "7"),
@@ -43,15 +49,41 @@ def test_each_field_has_path_type_description_and_example() -> None:
 
 
 def test_a_tool_without_output_schema_has_no_fields() -> None:
-    assert field_entries(None, {"a": 1}) == []
+    assert field_entries(_tool("mute", None), {"a": 1}) == []
+
+
+def test_what_the_author_says_of_fields_fills_in_what_the_schema_does_not() -> None:
+    said = {
+        "id": "not shown: the schema has its own words",
+        "title": "In one line",
+        "items.owner": "Who has it",
+        "owner": "less exact than the path",
+        "list.size": "Of this tool only",
+    }
+    entries = field_entries(_tool("list", SCHEMA, field_descriptions=said))
+    found = {e.path: e.description for e in entries if e.description}
+    assert found == {
+        "items[].id": "Its number.",
+        "items[].title": "In one line",
+        "items[].owner": "Who has it",
+        "size": "Of this tool only",
+    }
+    assert "size" not in {
+        e.path
+        for e in field_entries(_tool("get", SCHEMA, field_descriptions=said))
+        if e.description
+    }
+
+
+def test_descriptions_of_fields_are_not_sent_and_do_not_change_the_digest() -> None:
+    plain, explained = _tool("list", SCHEMA), _tool("list", SCHEMA, field_descriptions={"id": "x"})
+    assert explained.wire() == plain.wire()
+    assert explained.digest == plain.digest
 
 
 def test_a_page_has_a_table_per_tool_and_borrows_examples_of_like_fields() -> None:
-    def tool(name: str, output: Any) -> Tool:
-        return Tool(name, constant({"type": "object"}, output), summary=f"The {name}", category="c")
-
     one = {"type": "object", "properties": {"id": {"type": "integer"}}}
-    tools = [tool("list", SCHEMA), tool("get", one), tool("mute", None)]
+    tools = [_tool("list", SCHEMA), _tool("get", one), _tool("mute", None)]
     page = fields_page("shop", tools, {"c.list": SAMPLE, "list": SAMPLE})
     assert page.index("### get") < page.index("### list") < page.index("### mute")
     assert '| `counts` | `{[key]: int}` |  | `{"a\\|b":1}` |' in page

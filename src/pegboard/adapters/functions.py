@@ -63,6 +63,9 @@ class ToolKeywords(TypedDict, total=False):
     """The key of the result inside which `include_fields` starts."""
     field_aliases: Mapping[str, str]
     """Other names for keys of the result, as in `{"description": "task_description"}`."""
+    field_descriptions: Mapping[str, str]
+    """What fields of the result mean, by name or by the end of a path (`issues.key`). For the field
+    reference only: unlike descriptions in the types, they are not sent with the schema."""
     timeout: float | None
     """Seconds after which a call is given up."""
 
@@ -87,6 +90,7 @@ class Registration:
     meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
     projection_root: str | None = None
     field_aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    field_descriptions: Mapping[str, str] = field(default_factory=dict[str, str])
     timeout: float | None = None
 
 
@@ -130,6 +134,7 @@ class FunctionTools:
             risk_source=risk_source,
             projection_root=given.projection_root,
             field_aliases=dict(given.field_aliases),
+            field_descriptions=given.field_descriptions,
             timeout=given.timeout,
         )
 
@@ -172,21 +177,22 @@ class _Function:
 
     @property
     def schemas(self) -> Schemas:
+        from pegboard.core.schemas import without_titles  # the reader of schemas loads late
+
         made = None if sdk_is_imported() else plain_schemas(self.fn)
         if made is None:
             made = Schemas(self.sdk_tool.parameters, self.sdk_tool.output_schema)
-        schema = root_object({k: v for k, v in made.input.items() if k != "title"})
+        schema = root_object(without_titles(made.input))
         properties: JsonObject = {
             name: self._described(name, prop) for name, prop in schema.get("properties", {}).items()
         }
-        return Schemas({**schema, "properties": properties}, made.output)
+        output = None if made.output is None else without_titles(made.output)
+        return Schemas({**schema, "properties": properties}, output)
 
     def _described(self, name: str, schema: JsonObject) -> JsonObject:
-        # pydantic titles every parameter with its own name, which tells a model nothing.
-        plain = {k: v for k, v in schema.items() if k != "title"}
-        if name in self.parameters and "description" not in plain:
-            plain["description"] = self.parameters[name]
-        return plain
+        if name in self.parameters and "description" not in schema:
+            return {**schema, "description": self.parameters[name]}
+        return schema
 
     async def run(self, call: Call) -> CallResult:
         from mcp.server.mcpserver.exceptions import ToolError as SdkToolError

@@ -75,7 +75,7 @@ def _show_fields(tool: Tool, *, as_json: bool) -> None:
         raise typer.Exit(EXIT_FAILED)
     outline = field_outline(tool.output_schema)
     out.print(f"{tool.name} -> {{{outline}}}", style="bold")
-    entries = field_entries(tool.output_schema)
+    entries = field_entries(tool)
     heads = ["field", "type", "description"]
     heads = heads if any(entry.description for entry in entries) else heads[:2]
     table = Table(*heads, box=None, header_style="bold")
@@ -87,7 +87,7 @@ def _show_fields(tool: Tool, *, as_json: bool) -> None:
 
 
 def _reference(tool: Tool) -> JsonObject:
-    entries = field_entries(tool.output_schema)
+    entries = field_entries(tool)
     return {
         "tool": tool.name,
         "outline": field_outline(tool.output_schema) if entries else "",

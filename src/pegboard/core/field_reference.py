@@ -41,17 +41,17 @@ class FieldEntry:
         }
 
 
-def field_entries(schema: JsonObject | None, sample: Json = None) -> list[FieldEntry]:
-    """All fields of a result, parents before children."""
-    if schema is None:
+def field_entries(tool: Tool, sample: Json = None) -> list[FieldEntry]:
+    """All fields of a tool's results, parents before children."""
+    if (schema := tool.output_schema) is None:
         return []
-    return [_entry(path, field, sample) for path, field in fields_by_path(schema)]
+    return [_entry(tool, path, field, sample) for path, field in fields_by_path(schema)]
 
 
 def fields_page(server: str, tools: Iterable[Tool], samples: Mapping[str, Json]) -> str:
     """The reference of all tools of a server, as Markdown; `samples` are results by tool id."""
     listed = sorted(tools, key=lambda t: (t.category or "", t.name))
-    entries = {t.id: field_entries(t.output_schema, samples.get(t.id)) for t in listed}
+    entries = {t.id: field_entries(t, samples.get(t.id)) for t in listed}
     known: dict[tuple[str, str], str] = {}
     for entry in (e for of_tool in entries.values() for e in of_tool if e.example):
         known.setdefault(_kind(entry), entry.example)
@@ -99,10 +99,21 @@ def _code(text: str) -> str:
     return f"`{text}`" if text and "`" not in text else text
 
 
-def _entry(path: str, field: Field, sample: Json) -> FieldEntry:
+def _entry(tool: Tool, path: str, field: Field, sample: Json) -> FieldEntry:
     kinds = dict.fromkeys(_type(view) for view in field.views)
-    description = next((view.description for view in field.views if view.description), "")
+    written = next((view.description for view in field.views if view.description), "")
+    description = written or _explained(tool, path)
     return FieldEntry(path, "|".join(kinds), description, _example(path, field.views, sample))
+
+
+def _explained(tool: Tool, path: str) -> str:
+    """What the author says of a field beside the schema: the longest end of its path decides.
+
+    A path begins with the tool, so that `delete_issue.comments` means one field of one tool.
+    """
+    steps = [tool.name, *path.replace("[]", "").split(".")]
+    ends = (".".join(steps[start:]) for start in range(len(steps)))
+    return next((text for end in ends if (text := tool.field_descriptions.get(end))), "")
 
 
 def _type(view: View) -> str:

@@ -96,6 +96,8 @@ class Tool:
     projection_root: str | None = None
     field_aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     """Other names by which callers may ask for keys of the result, with those keys."""
+    field_descriptions: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What fields of the result mean, for documentation; not part of the definition."""
     timeout: float | None = None
     raw_name: str | None = None
     """What its server calls it, where `id` cannot show that as it is."""
@@ -140,6 +142,13 @@ class Tool:
         from pegboard.core.schemas import output_fields
 
         return tuple(output_fields(self.output_schema)) if self.output_schema else ()
+
+    @cached_property
+    def returns(self) -> str:
+        """The shape of its results, as in `{issues[]{key, title}, total}`; empty if unknown."""
+        from pegboard.core.schemas import returns
+
+        return returns(self.output_schema)
 
     @cached_property
     def digest(self) -> str:

@@ -155,8 +155,8 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
     if arguments.get("include_examples", True):
         shape["examples"] = [_example(e) for e in tool.examples]
     shape["related_tools"] = view.related(tool)
-    if tool.output_fields:
-        shape["output_fields"] = list(tool.output_fields)
+    if tool.returns:
+        shape["returns"] = tool.returns
     if tool.deprecated:
         shape["deprecated"] = tool.deprecated
     if not tool.enabled:

@@ -193,8 +193,8 @@ def described(view: View, tool: Tool) -> str:
     parts = described_parameters(tool.input_schema)
     # What lines cannot say, the schema itself must: a caller needs all of it.
     lines.append(parts.text if parts.complete else compact(tool.input_schema))
-    if tool.output_fields:
-        lines.append(f"Result fields: {', '.join(tool.output_fields)}")
+    if tool.returns:
+        lines.append(f"-> {tool.returns}")
     lines += [f"Example: {e.description}: {compact(dict(e.invocation))}" for e in tool.examples]
     if related := view.related(tool):
         lines.append(f"Related: {', '.join(related)}")

@@ -93,7 +93,7 @@ async def test_statistics_take_three_episodes(recall: Caller) -> None:
 
 STEPS = st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=12).map(
     lambda given: [
-        Step(number=n, tool=tool, action="", success=ok)
+        Step(number=n, tool=tool, action="", observation="", success=ok, latency_ms=0)
         for n, (tool, ok) in enumerate(given, start=1)
     ]
 )

@@ -13,7 +13,9 @@ from pegboard.core.schemas.parameters import parameters
 from pegboard.core.schemas.reading import View
 from pegboard.core.schemas.relaxing import relaxed_output
 from pegboard.core.schemas.repairs import Repair, repair, repaired
+from pegboard.core.schemas.returns import returns
 from pegboard.core.schemas.signatures import signature
+from pegboard.core.schemas.titles import without_titles
 
 __all__ = [
     "Described",
@@ -25,8 +27,10 @@ __all__ = [
     "relaxed_output",
     "repair",
     "repaired",
+    "returns",
     "signature",
     "unwrap_root",
+    "without_titles",
 ]
 
 

@@ -47,15 +47,16 @@ def output_fields(schema: Json, *, most: int = MOST) -> Iterator[str]:
 
 def fields_by_path(schema: Json, *, most: int = MOST) -> Iterator[tuple[str, Field]]:
     """The same with what is known of each."""
-    return islice(_paths(_tree(schema), ""), most)
+    return islice(_paths(field_tree(schema), ""), most)
 
 
 def field_outline(schema: Json, *, most: int = MOST) -> str:
     """All fields on one line, nested in braces; `…` where there are more."""
-    return _outline(_tree(schema), iter(range(most)))
+    return _outline(field_tree(schema), iter(range(most)))
 
 
-def _tree(schema: Json) -> tuple[Field, ...]:
+def field_tree(schema: Json) -> tuple[Field, ...]:
+    """The fields of a result of this schema, each with those below it."""
     return _fields([View.of(schema)], 0)
 
 
