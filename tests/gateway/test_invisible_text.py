@@ -104,7 +104,7 @@ async def test_a_tool_with_a_hidden_name_is_called_by_the_name_that_its_server_g
 
 async def test_prompts_and_resources_arrive_under_the_server_s_names(tmp_path: Path) -> None:
     async with served(tmp_path, hostile_server(), "--face", "proxy") as client:
-        await client.list_tools()  # waits for the server
+        await client.call_tool("search_tools", {"query": "x"})  # waits for the server
         [prompt] = (await client.list_prompts()).prompts
         [argument] = prompt.arguments or []
         assert (prompt.name, argument.name) == ("h.gre\\u{200b}et", "wh\\u{200b}o")

@@ -19,7 +19,7 @@ from pegboard.upstream.listing import Listing
 
 pytestmark = pytest.mark.anyio
 
-PROXY = Settings(face="proxy", risk="single")
+PROXY = Settings(face="proxy")
 
 
 async def test_a_failing_list_of_resources_or_prompts_costs_no_tools(
