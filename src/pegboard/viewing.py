@@ -45,7 +45,7 @@ async def view_of(
         options=options,
         index=lambda: finding.index_for(seen),
         dispatch=dispatch,
-        fan_out=fan_out(options, dispatch),
+        fan_out=fan_out(options, dispatch, parts),
         read_result=result_reader(options, parts),
         read_resource=resource_reader(options, parts),
         session=asked.get("session"),
