@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Protocol
 
@@ -23,6 +24,7 @@ class Viewed(Protocol):
 
     options: Options
     policy: Policy
+    server_instructions: Mapping[str, str]
 
     @property
     def dispatch(self) -> Handler: ...
@@ -55,6 +57,7 @@ async def view_of(
         observer=parts.observer,
         count=parts.count,
         notes=notes,
+        instructions=board.server_instructions,
         structured=asked.get("structured", False) or options.structured,
         params=asked.get("params") or {},
         request=asked.get("request"),

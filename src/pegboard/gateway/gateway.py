@@ -409,6 +409,7 @@ class Gateway:
             pending=self.pending,
             source=self.offers.hash,
         )
+        self.board.server_instructions = self.offers.instructions()
         self._hold_listings()
         self._mounted.set()
         self._mounted = anyio.Event()
