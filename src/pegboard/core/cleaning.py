@@ -275,6 +275,7 @@ def cleaned(tool: Tool) -> Tool:
         deprecated=clean(tool.deprecated) if tool.deprecated else tool.deprecated,
         annotations=clean_value(dict(tool.annotations)),
         icons=tuple(clean_value(icon) for icon in tool.icons),
+        execution=clean_value(dict(tool.execution)),
         meta={**meta, FLAGS_KEY: list(flags)} if flags else meta,
     )
     tool_id = spelled_name(tool.id)

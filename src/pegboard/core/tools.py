@@ -78,6 +78,8 @@ class Tool:
     deprecated: str | None = None
     annotations: Mapping[str, Json] = field(default_factory=dict[str, Json])
     icons: tuple[JsonObject, ...] = ()
+    execution: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """How a client may run it, such as `taskSupport`."""
     meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
     risk: Risk = "write"
     projection_root: str | None = None
@@ -144,6 +146,8 @@ class Tool:
             entry["outputSchema"] = schemas.output
         if self.annotations:
             entry["annotations"] = dict(self.annotations)
+        if self.execution:
+            entry["execution"] = dict(self.execution)
         if self.icons:
             entry["icons"] = list(self.icons)
         if self.meta:
@@ -195,6 +199,18 @@ def risk_of(annotations: Mapping[str, Json]) -> Risk | None:
     if annotations.get("destructiveHint") is False or annotations.get("readOnlyHint") is False:
         return "write"
     return None
+
+
+def execution_of(entry: Mapping[str, Json]) -> JsonObject:
+    """The `execution` of a `tools/list` entry, without a value that a client would refuse.
+
+    SDK clients refuse a whole list for one value of `taskSupport` that they do not know.
+    """
+    given = entry.get("execution")
+    if not isinstance(given, dict):
+        return {}
+    known = given.get("taskSupport") in ("forbidden", "optional", "required")
+    return given if known else {k: v for k, v in given.items() if k != "taskSupport"}
 
 
 def check_summary(summary: str, tool: str) -> str:

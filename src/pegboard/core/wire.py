@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.tools import Tool, constant, derive_summary, risk_of
+from pegboard.core.tools import Tool, constant, derive_summary, execution_of, risk_of
 from pegboard.errors import ConfigError
 
 CATEGORY_KEY = "io.github.pegboard/category"
@@ -51,6 +51,7 @@ def tool_from_wire(
         title=_text(entry, "title"),
         annotations=annotations,
         icons=tuple(entry.get("icons") or ()),
+        execution=execution_of(entry),
         meta=meta,
         risk=risk_of(annotations) or "write",
     )

@@ -20,6 +20,7 @@ from pegboard.core.tools import (
     Tool,
     constant,
     derive_summary,
+    execution_of,
     risk_of,
     root_object,
 )
@@ -35,6 +36,7 @@ _SHAPES: dict[str, type] = {
     "description": str,
     "annotations": dict,
     "icons": list,
+    "execution": dict,
     "_meta": dict,
     "outputSchema": dict,
 }
@@ -83,6 +85,7 @@ class Treatment:
             title=entry.get("title"),
             annotations=annotations,
             icons=tuple(entry.get("icons") or ()),
+            execution=execution_of(entry),
             meta=meta,
             risk=risk_of(annotations) or "write",
             timeout=self.timeout,
