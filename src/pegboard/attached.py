@@ -30,9 +30,9 @@ from pegboard.core.wire import tool_from_wire
 from pegboard.dispatch.guard import guard
 from pegboard.embed.finder import Finder
 from pegboard.embed.home import home_folder, indexes_in, meanings_in
-from pegboard.errors import ConfigError
+from pegboard.errors import ConfigError, UpstreamError
 from pegboard.faces.face import Asked, View
-from pegboard.ports import Store
+from pegboard.ports import Handler, Store
 from pegboard.server import sdk
 from pegboard.server.environment import pins_from
 from pegboard.server.middleware import PegboardMiddleware
@@ -131,7 +131,7 @@ class AttachedBoard:
         """Who may see and call what; may be replaced at any time."""
         allowed = guard(lambda: self.policy, lambda: _EMPTY)
         self._parts = Parts(store=store, layers=(allowed,))
-        self._dispatch = pipeline(options, self._call, self._parts)
+        self._dispatch = _with_our_errors(pipeline(options, self._call, self._parts))
         # By principal, because a server may list by who asks.
         home = home_folder(os.environ)
         self._meanings, self._kept = meanings_in(home), indexes_in(home)
@@ -148,7 +148,7 @@ class AttachedBoard:
             options=self.options,
             index=lambda: listing.indexed(seen),
             dispatch=self._dispatch,
-            fan_out=fan_out(self.options, self._dispatch),
+            fan_out=fan_out(self.options, self._dispatch, self._parts),
             read_result=result_reader(self.options, self._parts),
             read_resource=resource_reader(self.options, self._parts),
             session=asked.get("session"),
@@ -204,6 +204,19 @@ class AttachedBoard:
         params = {**call.params, "name": name, "arguments": call.arguments}
         result = await call_next(replace(ctx, method="tools/call", params=params))
         return CallResult(_wire(result))
+
+
+def _with_our_errors(dispatch: Handler) -> Handler:
+    """Give the server's JSON-RPC errors as ours, which a meta-tool can answer with."""
+
+    async def handle(call: Call) -> CallResult:
+        try:
+            return await dispatch(call)
+        except sdk.MCPError as exc:
+            details = {"tool": call.tool.name, "code": exc.code, "data": exc.data}
+            raise UpstreamError(exc.message, **details) from exc
+
+    return handle
 
 
 async def _list_behind() -> list[JsonObject]:

@@ -84,6 +84,8 @@ class Pegboard:
         )
         self._registry = Registry(time.monotonic)
         self._splits_risk: bool | None = None
+        self.server_instructions: Mapping[str, str] = {}
+        """What servers say of how their tools are used, by server: clean, short, on one line."""
         self.policy = policy
         """Who may see and call what; may be replaced at any time."""
         self.is_served = False

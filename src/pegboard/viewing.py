@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Protocol
 
@@ -23,6 +24,7 @@ class Viewed(Protocol):
 
     options: Options
     policy: Policy
+    server_instructions: Mapping[str, str]
 
     @property
     def splits_risk(self) -> bool: ...
@@ -48,7 +50,7 @@ async def view_of(
         options=options,
         index=lambda: finding.index_for(seen),
         dispatch=dispatch,
-        fan_out=fan_out(options, dispatch),
+        fan_out=fan_out(options, dispatch, parts),
         read_result=result_reader(options, parts),
         read_resource=resource_reader(options, parts),
         session=asked.get("session"),
@@ -59,6 +61,7 @@ async def view_of(
         observer=parts.observer,
         count=parts.count,
         notes=notes,
+        instructions=board.server_instructions,
         structured=asked.get("structured", False) or options.structured,
         params=asked.get("params") or {},
         request=asked.get("request"),

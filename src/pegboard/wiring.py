@@ -20,20 +20,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 from pegboard.core.breaker import BreakerPolicy
 from pegboard.core.budget import Count
-from pegboard.core.calls import Call, Caller, CallResult, Outcome
+from pegboard.core.calls import Call, Caller, CallResult
 from pegboard.core.json import JsonObject
 from pegboard.core.options import Options
 from pegboard.core.reading import Reading
 from pegboard.core.results import Promise
 from pegboard.core.spill import SpillPolicy
 from pegboard.core.tools import Tool
-from pegboard.dispatch.blobs import blob_layer
+from pegboard.dispatch.blobs import FanOut, blob_layer, blobs_together
 from pegboard.dispatch.breaker import breaker
 from pegboard.dispatch.bulkhead import Bound, BulkheadPolicy, bulkhead
 from pegboard.dispatch.cache import CachePolicy, cache_layer
@@ -101,17 +101,24 @@ def pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
     return compose(layers, run)
 
 
-def fan_out(
-    options: Options, dispatch: Handler
-) -> Callable[[Sequence[Call]], Awaitable[list[Outcome]]] | None:
+def fan_out(options: Options, dispatch: Handler, parts: Parts) -> FanOut | None:
     """What makes several calls side by side, if that is offered at all."""
     if not options.fan_out:
         return None
-    return partial(
+    run = partial(
         call_many,
         dispatch,
         max_concurrency=options.max_parallel,
         deadline=options.fan_out_deadline,
+    )
+    if options.spill_tokens is None:
+        return run
+    return blobs_together(
+        run,
+        store=parts.store,
+        clock=time.time,
+        random=os.urandom,
+        policy=_spill_policy(options),
     )
 
 

@@ -21,7 +21,7 @@ JUDGED = [
 ]
 FIGURES = {
     "queries", "recall@1", "recall@3", "recall@5", "recall@10", "hit@5", "ndcg@10", "mrr",
-    "p50_ms", "p95_ms",
+    "p50_ms", "p95_ms", "unanswerable", "refused",
 }  # fmt: skip
 RANKERS = ["pegboard", "plain BM25", "FastMCP BM25", "FastMCP regex"]
 
@@ -209,6 +209,30 @@ def test_eval_tells_of_queries_about_other_tools(
     )
 
 
+def test_eval_counts_queries_that_no_tool_answers_apart(
+    catalog: Path, queries: Path, tmp_path: Path
+) -> None:
+    before = evaluated(catalog, queries, "--json", home=tmp_path).json["rankers"]["pegboard"]
+    nothing = [{"query": "xyzzy plugh quux", "relevant": []}, {"query": "issue", "relevant": []}]
+    lines = [queries.read_text(), *map(json.dumps, nothing)]
+    queries.write_text("\n".join(lines))
+    value = evaluated(catalog, queries, "--json", "--misses", "9", home=tmp_path).json
+    ours = value["rankers"]["pegboard"]
+    assert (value["queries"], ours["queries"]) == (6, 4)
+    assert (ours["unanswerable"], ours["refused"]) == (2, 1)
+    for figure in FIGURES - {"p50_ms", "p95_ms", "unanswerable", "refused"}:
+        assert ours[figure] == before[figure], figure
+    (miss,) = [one for one in value["misses"] if one["query"] == "issue"]
+    assert (miss["relevant"], bool(miss["found"])) == ([], True)
+    shown = evaluated(catalog, queries, "--misses", "9", home=tmp_path).out
+    assert "refused" in shown
+    assert "1/2" in shown
+    assert "wanted: nothing" in shown
+    assert "refused: nothing found, of the 2 that no tool answers" in " ".join(shown.split())
+    drawn = evaluated(catalog, queries, "--sample", "1", "--json", home=tmp_path)
+    assert (drawn.code, drawn.json["rankers"]["pegboard"]["queries"]) == (0, 1)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -216,7 +240,7 @@ def test_eval_tells_of_queries_about_other_tools(
         ('{"query": "x", "relevant": ["create_issue"]}\nnot json\n', "{queries}:2 is no judged"),
         ('{"query": "x"}', "{queries}:1 is no judged query"),
         ('["query"]', "{queries}:1 is no judged query"),
-        ('{"query": "x", "relevant": []}', "{queries}:1: `query` must be text"),
+        ('{"query": "x", "relevant": []}', "has an empty `relevant`: add one that a tool answers"),
         ('{"query": "x", "relevant": "create_issue"}', "{queries}:1: `query` must be text"),
         ('{"query": "x", "relevant": [1]}', "{queries}:1: `query` must be text"),
         ('{"query": 1, "relevant": ["create_issue"]}', "{queries}:1: `query` must be text"),

@@ -36,7 +36,7 @@ async def test_a_fan_out_that_is_switched_off_is_not_listed() -> None:
         await dispatch.answer(view, {"calls": [{"tool": "echo", "params": {"text": "x"}}]})
 
 
-async def test_a_result_of_several_kinds_comes_as_its_content() -> None:
+async def test_a_result_of_several_kinds_is_its_text_with_what_belongs_to_it() -> None:
     board = Pegboard("camera")
 
     def snap() -> Any:
@@ -44,7 +44,8 @@ async def test_a_result_of_several_kinds_comes_as_its_content() -> None:
 
     board.tool(annotations={"readOnlyHint": True})(snap)
     (outcome,) = await fanned(board, [{"name": "snap"}])
-    assert [block["type"] for block in outcome["result"]] == ["text", "image"]
+    assert outcome["result"] == "click"
+    assert outcome["attachments"] == [{"block": 1, "type": "image", "mimeType": "image/png"}]
 
 
 async def test_risk_is_not_asked_where_it_is_not_split() -> None:

@@ -54,7 +54,9 @@ async def test_the_envelope_of_one_side_never_reaches_the_other(front: str, serv
         seen: Any = result.structured_content
         version = seen["meta"].get("io.modelcontextprotocol/protocolVersion")
         assert version == ("2026-07-28" if server == "modern" else None)
-        assert "io.modelcontextprotocol/serverInfo" not in (result.meta or {})
+        info = (result.meta or {}).get("io.modelcontextprotocol/serverInfo")
+        both_modern = front == server == "modern"
+        assert info == ({"name": "everything", "version": "1.2.3"} if both_modern else None)
 
 
 @PAIRS

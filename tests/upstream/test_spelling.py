@@ -41,8 +41,13 @@ def test_a_result_says_that_it_is_complete_to_modern_fronts_only() -> None:
     assert eras.result_for("modern", asked) == asked
 
 
-def test_a_result_is_no_longer_signed_by_its_server() -> None:
-    signed = {"_meta": {"io.modelcontextprotocol/serverInfo": {"name": "x"}}}
+def test_a_result_says_which_server_answered_where_the_era_has_a_place_for_it() -> None:
+    info = {"name": "x", "version": "1"}
+    signed: dict[str, Any] = {"_meta": {"io.modelcontextprotocol/serverInfo": info}}
+    assert eras.result_for("modern", signed)["_meta"] == signed["_meta"]
+    for malformed in ("x", {"name": "x"}, {"name": 1, "version": "1"}):
+        signed["_meta"]["io.modelcontextprotocol/serverInfo"] = malformed
+        assert "_meta" not in eras.result_for("modern", signed)
     assert eras.result_for("legacy", signed) == {}
     assert eras.result_for("legacy", {"_meta": {**signed["_meta"], "k": 1}}) == {"_meta": {"k": 1}}
 

@@ -27,7 +27,11 @@ NARROW = 72
 def evaluate(
     queries: Annotated[
         Path,
-        typer.Option(metavar="FILE", help='Lines of {"query": "...", "relevant": ["tool", ...]}.'),
+        typer.Option(
+            metavar="FILE",
+            help='Lines of {"query": "...", "relevant": ["tool", ...]}; "relevant": [] where no '
+            "tool answers.",
+        ),
     ],
     config: ConfigOption = None,
     catalog: CatalogOption = None,
@@ -79,18 +83,19 @@ def evaluate(
 def _check(judged: Sequence[Judged], board: Pegboard, path: Path) -> None:
     """Judgements about other tools would count against every ranker."""
     known = {tool.id for tool in board.tools()}
-    unknown = [one for one in judged if not one.relevant & known]
+    answered = [one for one in judged if one.relevant]
+    unknown = [one for one in answered if not one.relevant & known]
     if not unknown:
         return
     example = f"{path}:{unknown[0].line} ({', '.join(sorted(unknown[0].relevant)[:3])})"
-    if len(unknown) == len(judged):
+    if len(unknown) == len(answered):
         raise ConfigError(
             f"None of these queries is about tools of the catalogue, such as {example}: "
             f"`relevant` holds ids or names of tools, as `pegboard search --json` shows them."
         )
     warn(
         "warning",
-        f"{len(unknown):,} of {len(judged):,} queries are about tools that are not in the "
+        f"{len(unknown):,} of {len(answered):,} queries are about tools that are not in the "
         f"catalogue, such as {example}; nobody can find these.",
     )
 
@@ -101,7 +106,7 @@ def _miss(judged: Judged, found: Sequence[str]) -> JsonObject:
 
 
 def _show_miss(judged: Judged, found: Sequence[str]) -> None:
-    wanted = ", ".join(sorted(judged.relevant))
+    wanted = ", ".join(sorted(judged.relevant)) or "nothing"
     out.print(f"\n{judged.query}", style="bold")
     out.print(f"  wanted: {wanted}")
     out.print(f"  found:  {', '.join(found) or 'nothing'}")
@@ -114,12 +119,23 @@ def _show(figures: Mapping[str, Figures], queries: int, tools: int) -> None:
         names, times = ["recall@5", "ndcg@10"], ["p50_ms"]
     heads = [name.replace("ndcg", "nDCG").replace("mrr", "MRR") for name in names]
     heads += [name.replace("_", " ") for name in times]
+    unanswerable = next(iter(figures.values())).unanswerable
+    if unanswerable:
+        heads.append("refused")
     table = Table("ranker", *heads, box=None, header_style="bold")
     for column in table.columns[1:]:
         column.justify = "right"
     for name, found in figures.items():
         value = found.as_json()
         cells = [f"{value[n] * 100:.1f}" for n in names] + [f"{value[n]:.2f}" for n in times]
+        if unanswerable:
+            cells.append(f"{found.refused}/{unanswerable}")
         table.add_row(name, *cells, style="green" if name == "pegboard" else "")
     out.print(table)
     out.print(f"{queries:,} queries over {tools:,} tools; in percent.", style="dim")
+    if unanswerable:
+        out.print(
+            f"refused: nothing found, of the {unanswerable:,} that no tool answers; "
+            "not part of the other figures.",
+            style="dim",
+        )

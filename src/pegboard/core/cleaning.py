@@ -196,6 +196,14 @@ def restored(value: Json, originals: Mapping[str, str]) -> Json:
     return value
 
 
+def clean_line(text: str, limit: int) -> str:
+    """A text as one clean line of at most `limit` characters, cut at a word where it is longer."""
+    line = " ".join(clean(text[: 8 * limit]).split())
+    if len(line) <= limit:
+        return line
+    return line[: limit - 1].rsplit(" ", 1)[0].rstrip(",;:-( ") + "…"
+
+
 def suspicions(text: str) -> tuple[str, ...]:
     """What a text does that a description should not; empty for ordinary ones."""
     return tuple(what for what, pattern in _SUSPICIOUS if pattern.search(text))
@@ -267,6 +275,7 @@ def cleaned(tool: Tool) -> Tool:
         deprecated=clean(tool.deprecated) if tool.deprecated else tool.deprecated,
         annotations=clean_value(dict(tool.annotations)),
         icons=tuple(clean_value(icon) for icon in tool.icons),
+        execution=clean_value(dict(tool.execution)),
         meta={**meta, FLAGS_KEY: list(flags)} if flags else meta,
     )
     tool_id = spelled_name(tool.id)

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pegboard.core.calls import Call, CallResult
+from pegboard.core.cleaning import clean, clean_value
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.tables import decode_table
+from pegboard.errors import PegboardError
 
 META = "io.github.pegboard/"
 """Prefix of our keys in `_meta`."""
@@ -243,3 +245,27 @@ def structured_asked(call: Call) -> bool:
     """Whether the request asks for structured content."""
     meta = call.params.get("_meta")
     return isinstance(meta, dict) and meta.get(META + "structured") is True
+
+
+_ERROR_MESSAGE = 4_000
+"""Characters of a server's error message that a model is given."""
+_ERROR_DATA = 2_000
+"""Characters of JSON that the `data` of a server's error may have to be given along."""
+
+
+def error_shape(exc: PegboardError) -> JsonObject:
+    """An error as a model reads it: its kind, its message, and what helps to fix it.
+
+    A server's own JSON-RPC error, which has a `code`, is text from upstream: cleaned and bounded.
+    """
+    if "code" not in exc.details:
+        return {"kind": exc.kind, "message": exc.message, **exc.details}
+    details = {key: value for key, value in exc.details.items() if key != "data"}
+    message = clean(exc.message)
+    if len(message) > _ERROR_MESSAGE:
+        message = f"{message[:_ERROR_MESSAGE]}… ({len(message) - _ERROR_MESSAGE} more characters)"
+    shape = {"kind": exc.kind, "message": message, **details}
+    data = exc.details.get("data")
+    if data is not None and len(compact(data)) <= _ERROR_DATA:
+        shape["data"] = clean_value(data)
+    return shape

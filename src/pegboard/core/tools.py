@@ -90,6 +90,8 @@ class Tool:
     deprecated: str | None = None
     annotations: Mapping[str, Json] = field(default_factory=dict[str, Json])
     icons: tuple[JsonObject, ...] = ()
+    execution: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """How a client may run it, such as `taskSupport`."""
     meta: Mapping[str, Json] = field(default_factory=dict[str, Json])
     risk: Risk = "write"
     risk_source: RiskSource = "inferred"
@@ -168,6 +170,8 @@ class Tool:
             entry["outputSchema"] = schemas.output
         if self.annotations:
             entry["annotations"] = dict(self.annotations)
+        if self.execution:
+            entry["execution"] = dict(self.execution)
         if self.icons:
             entry["icons"] = list(self.icons)
         if self.meta:
@@ -222,6 +226,18 @@ def constant(input_schema: JsonObject, output_schema: JsonObject | None = None) 
     """
     schemas = Schemas(root_object(input_schema), output_schema)
     return lambda: schemas
+
+
+def execution_of(entry: Mapping[str, Json]) -> JsonObject:
+    """The `execution` of a `tools/list` entry, without a value that a client would refuse.
+
+    SDK clients refuse a whole list for one value of `taskSupport` that they do not know.
+    """
+    given = entry.get("execution")
+    if not isinstance(given, dict):
+        return {}
+    known = given.get("taskSupport") in ("forbidden", "optional", "required")
+    return given if known else {k: v for k, v in given.items() if k != "taskSupport"}
 
 
 def check_summary(summary: str, tool: str) -> str:

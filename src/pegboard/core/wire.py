@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.risk import assessed
-from pegboard.core.tools import Tool, constant, derive_summary
+from pegboard.core.tools import Tool, constant, derive_summary, execution_of
 from pegboard.errors import ConfigError
 
 CATEGORY_KEY = "io.github.pegboard/category"
@@ -53,6 +53,7 @@ def tool_from_wire(
         title=_text(entry, "title"),
         annotations=annotations,
         icons=tuple(entry.get("icons") or ()),
+        execution=execution_of(entry),
         meta=meta,
         risk=risk,
         risk_source=risk_source,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TypeAlias
 
 from pegboard.core.blobs import blobs_in, too_much, with_links
-from pegboard.core.calls import Call, CallResult
+from pegboard.core.calls import Call, CallResult, Outcome
 from pegboard.core.json import JsonObject
 from pegboard.core.results import Promise, promised
 from pegboard.core.spill import RandomBytes, SpillPolicy, new_handle, spill_key, until
 from pegboard.dispatch.observe import notes
 from pegboard.errors import StoreError
 from pegboard.ports import Handler, Layer, Store
+
+FanOut: TypeAlias = Callable[[Sequence[Call]], Awaitable[list[Outcome]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,21 @@ class _Shelf:
             return result
         notes().spilled = True
         return with_links(result, links)
+
+    async def put_aside_together(
+        self, calls: Sequence[Call], outcomes: Sequence[Outcome], budget: int
+    ) -> list[Outcome]:
+        """The outcomes of calls of one caller, within one budget for all of them."""
+        contents = [[] if o.result is None else o.result.content for o in outcomes]
+        whole = CallResult({"content": [block for content in contents for block in content]})
+        bounded = await self.put_aside(calls[0], whole, budget)
+        if bounded is whole:
+            return list(outcomes)
+        blocks = iter(bounded.content)
+        return [
+            _with_content(outcome, list(islice(blocks, len(content))))
+            for outcome, content in zip(outcomes, contents, strict=True)
+        ]
 
     async def _kept(self, key: str, record: JsonObject) -> bool:
         try:
@@ -72,3 +91,41 @@ def blob_layer(
         return handle
 
     return layer
+
+
+def blobs_together(
+    run: FanOut,
+    *,
+    store: Store,
+    clock: Callable[[], float],
+    random: RandomBytes,
+    policy: SpillPolicy,
+) -> FanOut:
+    """A fan-out whose results share one budget of `policy.blob_bytes`: they travel as one result.
+
+    Calls that ask for all of their result are not counted, and keep it.
+    """
+    shelf = _Shelf(store, clock, random, policy.ttl)
+
+    async def handle(calls: Sequence[Call]) -> list[Outcome]:
+        outcomes = await run(calls)
+        if policy.blob_bytes is None:
+            return outcomes
+        counted = [
+            n for n, c in enumerate(calls) if policy.budget(c.tool, c.shape.max_tokens) is not None
+        ]
+        if counted:
+            bounded = await shelf.put_aside_together(
+                [calls[n] for n in counted], [outcomes[n] for n in counted], policy.blob_bytes
+            )
+            for n, outcome in zip(counted, bounded, strict=True):
+                outcomes[n] = outcome
+        return outcomes
+
+    return handle
+
+
+def _with_content(outcome: Outcome, content: list[JsonObject]) -> Outcome:
+    if outcome.result is None or not content:
+        return outcome
+    return replace(outcome, result=CallResult({**outcome.result.wire, "content": content}))

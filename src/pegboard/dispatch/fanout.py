@@ -10,6 +10,7 @@ import anyio
 
 from pegboard.core.calls import Call, CallRequest, CallResult, Outcome
 from pegboard.core.json import JsonObject
+from pegboard.core.results import error_shape
 from pegboard.errors import InvalidArguments, PegboardError, ToolError, UpstreamTimeout
 from pegboard.ports import Handler
 
@@ -90,7 +91,7 @@ async def call_requests(
 
 def unmade(name: str, exc: PegboardError) -> Outcome:
     """The outcome of a call that could not even be made."""
-    return Outcome(name, ok=False, error=_shape(exc))
+    return Outcome(name, ok=False, error=error_shape(exc))
 
 
 async def _outcome(run: Handler, call: Call, began: float, timer: Callable[[], float]) -> Outcome:
@@ -101,7 +102,7 @@ async def _outcome(run: Handler, call: Call, began: float, timer: Callable[[], f
         if result.is_error:
             error = _error_in(result)
     except PegboardError as exc:
-        error = _shape(exc)
+        error = error_shape(exc)
     except Exception as exc:
         # One call's crash is that call's outcome; the others have theirs.
         logger.exception("A call of %s failed unexpectedly.", call.tool.id)
@@ -128,11 +129,7 @@ def _out_of_time(call: Call, deadline: float, began: float | None, ended: float)
         timeout=deadline,
     )
     duration = 0.0 if began is None else (ended - began) * 1000
-    return Outcome(call.tool.name, ok=False, error=_shape(error), duration_ms=duration)
-
-
-def _shape(exc: PegboardError) -> JsonObject:
-    return {"kind": exc.kind, "message": exc.message, **exc.details}
+    return Outcome(call.tool.name, ok=False, error=error_shape(error), duration_ms=duration)
 
 
 def _check(calls: int, max_concurrency: int, deadline: float | None) -> None:

@@ -40,7 +40,12 @@ def stub(catalog: Catalog, tool: Tool, *, bare: bool = False) -> JsonObject:
     """Name and summary; SDK clients need an `inputSchema` too, unless a raw one asks for none."""
     text = f"[deprecated] {tool.summary}" if tool.deprecated else tool.summary
     entry: JsonObject = {"name": catalog.address(tool), "description": text}
-    return entry if bare else {**entry, "inputSchema": _ANY_OBJECT}
+    if bare:
+        return entry
+    entry["inputSchema"] = _ANY_OBJECT
+    if tool.execution:  # read by clients, not by models: whether it can be called as a task
+        entry["execution"] = dict(tool.execution)
+    return entry
 
 
 def every_full(view: View, *, with_fields: bool = False) -> list[JsonObject]:

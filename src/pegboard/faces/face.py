@@ -103,6 +103,8 @@ class View:
     """The catalog as clients see it that declare no capabilities, where others see another one."""
     notes: tuple[str, ...] = ()
     """What the model should know about this catalogue, such as a category that cannot be loaded."""
+    instructions: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What servers say of how their tools are used, by server: clean, short, on one line."""
     structured: bool = False
     params: Mapping[str, Json] = field(default_factory=dict[str, Json])
     request: object | None = None

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from pegboard.core.calls import Call, CallResult, Outcome
 from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.results import is_text
 from pegboard.core.shaping import requested_shape
 from pegboard.core.tools import Tool
 from pegboard.dispatch.fanout import unmade
@@ -92,22 +93,47 @@ async def fan_out(view: View, given: Json, prepare: Callable[[JsonObject], Call]
             prepared.append(unmade(name, exc))
     ran = iter(await view.fan_out([c for c in prepared if isinstance(c, Call)]))
     outcomes = [p if isinstance(p, Outcome) else next(ran) for p in prepared]
-    return view.reply_json({"results": [outcome_shape(o) for o in outcomes]})
+    return _reply(view, outcomes)
 
 
-def outcome_shape(outcome: Outcome) -> JsonObject:
+def _reply(view: View, outcomes: Sequence[Outcome]) -> CallResult:
+    """The outcomes as JSON, followed by the images, audio and resources of all of them.
+
+    As text inside the JSON, a picture of 500 KB would cost a model 400,000 tokens.
+    """
+    shapes: list[JsonObject] = []
+    blocks: list[JsonObject] = []
+    for outcome in outcomes:
+        own = [] if outcome.result is None else _attachments(outcome.result)
+        # The JSON itself is block 0.
+        shapes.append(outcome_shape(outcome, _references(own, start=1 + len(blocks))))
+        blocks += own
+    reply = view.reply_json({"results": shapes})
+    return CallResult({**reply.wire, "content": [*reply.content, *blocks]}) if blocks else reply
+
+
+def outcome_shape(outcome: Outcome, attachments: Sequence[JsonObject] = ()) -> JsonObject:
     """One outcome of a fan-out, as the contract has it."""
     shape: JsonObject = {"name": outcome.name, "ok": outcome.ok}
     if outcome.ok and outcome.result is not None:
         shape["result"] = _result_value(outcome.result)
     else:
         shape["error"] = outcome.error
+    if attachments:
+        shape["attachments"] = list(attachments)
     return {**shape, "duration_ms": round(outcome.duration_ms, 1)}
 
 
-def error_shape(exc: PegboardError) -> JsonObject:
-    """An error as a model reads it: its kind, its message, and what helps to mend it."""
-    return {"kind": exc.kind, "message": exc.message, **exc.details}
+def _attachments(result: CallResult) -> list[JsonObject]:
+    return [block for block in result.content if not is_text(block)]
+
+
+def _references(blocks: Sequence[JsonObject], *, start: int) -> list[JsonObject]:
+    """Says which content blocks of the whole answer belong to one outcome, and what they are."""
+    return [
+        {"block": n, **{key: block[key] for key in ("type", "mimeType") if key in block}}
+        for n, block in enumerate(blocks, start)
+    ]
 
 
 def text_of(arguments: JsonObject, *keys: str) -> str:
@@ -121,7 +147,4 @@ def text_of(arguments: JsonObject, *keys: str) -> str:
 def _result_value(result: CallResult) -> Json:
     if result.structured is not None:
         return result.structured
-    texts: Sequence[str] = [b["text"] for b in result.content if b.get("type") == "text"]
-    if len(texts) == len(result.content):
-        return "\n".join(texts)
-    return result.content
+    return "\n".join(block["text"] for block in result.content if is_text(block))

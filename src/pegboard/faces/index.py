@@ -16,7 +16,7 @@ from pegboard.core.tools import Catalog, Example, Tool, belongs, group_of
 from pegboard.errors import InvalidArguments
 from pegboard.faces.entries import declaring_fields, pinned
 from pegboard.faces.face import MetaTool, View, by_name, find, names_at, parameters
-from pegboard.faces.searching import checked_category, contents
+from pegboard.faces.searching import checked_category, contents, instructions_for
 
 _CHARACTERS_PER_TOKEN = 3.5
 """A cautious estimate: pages only need to be about right."""
@@ -161,6 +161,8 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
         shape["deprecated"] = tool.deprecated
     if not tool.enabled:
         shape["enabled"] = False
+    if said := instructions_for(view, tool):
+        shape["server_instructions"] = {"server": tool.server, "text": said}
     return view.reply_json(shape)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pegboard.core.calls import CallResult
+from pegboard.core.cleaning import clean_line
 from pegboard.core.events import SearchAnswered
 from pegboard.core.json import JsonObject, compact
 from pegboard.core.names import nearest
@@ -29,6 +30,10 @@ LARGEST_LIMIT = 50
 _READ_ONLY: JsonObject = {"readOnlyHint": True}
 _CONTENTS_TOKENS = 32
 """What the list of categories may take, by estimate, of a meta-tool's description."""
+_SEARCH_INSTRUCTIONS = 160
+"""Characters of a server's instructions beside the top match of a search."""
+_MOST_INSTRUCTIONS = 3
+"""Servers whose instructions one answer of `describe_tools` gives."""
 _PIECES = re.compile(r"[A-Za-z]+|\d+|\S")
 
 
@@ -125,6 +130,8 @@ def answer_text(view: View, matches: Sequence[Match], total: int, detail: Detail
     if not matches:
         return " ".join([nothing_relevant(view.catalog), *view.notes])
     lines = [_line(view, match.tool, detail) for match in matches]
+    if detail != "name" and (said := _said_by_server(view, matches[0].tool, _SEARCH_INSTRUCTIONS)):
+        lines.insert(1, said)  # beside the top match: those of all would cost more than the matches
     if total > len(matches):
         lines.append(f"(+{total - len(matches)} more)")
     return "\n".join([*lines, *view.notes])
@@ -136,6 +143,9 @@ def answer_shape(view: View, matches: Sequence[Match], total: int, detail: Detai
         "matches": [_match(view, match, detail) for match in matches],
         "total": total,
     }
+    top = matches[0].tool if matches and detail != "name" else None
+    if top is not None and (text := instructions_for(view, top, _SEARCH_INSTRUCTIONS)):
+        shape["matches"][0]["server_instructions"] = text
     notes = list(view.notes) if matches else [nothing_relevant(view.catalog), *view.notes]
     if notes:
         shape["note"] = " ".join(notes)
@@ -182,7 +192,25 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
         for m in missing
     ]
     shape = {"tools": [described_shape(view, t) for t in found], "missing": missing}
+    by_server = {t.server: t for t in found if instructions_for(view, t)}
+    shown = list(by_server.values())[:_MOST_INSTRUCTIONS]
+    parts += [_said_by_server(view, tool) for tool in shown]
+    if shown:
+        shape["server_instructions"] = {t.server: instructions_for(view, t) for t in shown}
     return view.reply("\n\n".join(parts), shape)
+
+
+def instructions_for(view: View, tool: Tool, limit: int | None = None) -> str:
+    """What the server of a tool says of how its tools are used; empty where it says nothing."""
+    text = view.instructions.get(tool.server or "", "")
+    return text if limit is None else clean_line(text, limit)
+
+
+def _said_by_server(view: View, tool: Tool, limit: int | None = None) -> str:
+    """The same as a line, attributed to the server so that nobody else seems to say it."""
+    text = instructions_for(view, tool, limit)
+    quoted = text.replace('"', "'")  # so that the quotation ends where the text does
+    return f'Server {tool.server} says of its tools: "{quoted}"' if text else ""
 
 
 def described(view: View, tool: Tool) -> str:

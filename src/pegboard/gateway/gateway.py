@@ -347,6 +347,11 @@ class Gateway:
         return self._looking.pending
 
     @property
+    def knows_all_servers(self) -> bool:
+        """Whether every server has been listed, now or before; one that failed may yet come."""
+        return all(name in self.offers for name in self.offers.specs)
+
+    @property
     def failures(self) -> dict[str, str]:
         """Servers that could not be listed, with the reason."""
         return self._looking.failures
@@ -418,6 +423,7 @@ class Gateway:
             source=self.offers.hash,
         )
         self._release_list()
+        self.board.server_instructions = self.offers.instructions()
         self._hold_listings()
         self._mounted.set()
         self._mounted = anyio.Event()

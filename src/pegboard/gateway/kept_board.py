@@ -44,4 +44,5 @@ def kept_board(opening: Opening, configuration: Configuration) -> Pegboard | Non
     pins, _ = offers.pins(tools)
     board.reconfigure(replace(shown_as(configuration), pins=pins))
     board.mount({}, tools, source=offers.hash)
+    board.server_instructions = offers.instructions()
     return board

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from pegboard.adapters.openapi.spec import OpenApiSpec
 from pegboard.config import Configuration
-from pegboard.core.cleaning import cleaned
+from pegboard.core.cleaning import clean, clean_line, cleaned, suspicions
 from pegboard.core.details import details_of
 from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.options import Options, make_options
@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MOST_WARNED = 1_000
+INSTRUCTIONS_LIMIT = 400
+"""Characters of a server's instructions that a model is shown with a tool's description."""
+_INSTRUCTIONS_READ = 20_000
+"""Characters of them that are looked at for signs of an attack; what is shown is far less."""
 _BY_KIND = "by kind of client"
 
 
@@ -181,6 +185,28 @@ class Offers:
             for name in self.specs
             if name in self._kept
         ]
+
+    def instructions(self) -> dict[str, str]:
+        """What servers say of how their tools are used, as models are shown it, by server.
+
+        A lock records the definitions of tools and nothing else: where there is one, nobody has
+        approved these texts, and a server could change them at any time. A text that looks like an
+        attack is left out too.
+        """
+        if self._configuration.settings.trust.lock is not None:
+            return {}
+        said = {name: self._kept[name].about.instructions for name in self.specs if name in self}
+        return {
+            name: clean_line(text, INSTRUCTIONS_LIMIT)
+            for name, text in said.items()
+            if isinstance(text, str) and text.strip() and self._is_harmless(name, text)
+        }
+
+    def _is_harmless(self, server: str, instructions: str) -> bool:
+        flags = suspicions(clean(instructions[:_INSTRUCTIONS_READ]))
+        if flags:
+            self._leave_out(server, "instructions", ConfigError(f"the text {', '.join(flags)}"))
+        return not flags
 
     @property
     def hash(self) -> str:

@@ -24,7 +24,7 @@ from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResul
 from pegboard.core.blobs import URIS, handle_in
 from pegboard.core.calls import LOCAL, Caller
 from pegboard.core.events import RequestAnswered
-from pegboard.core.json import Json
+from pegboard.core.json import Json, JsonObject
 from pegboard.errors import Busy, ConfigError, PegboardError
 from pegboard.faces.face import RESERVED
 from pegboard.gateway.gateway import Gateway
@@ -74,7 +74,12 @@ def build_server(
     middleware.gateway = gateway
     middleware.single_user = single_user
     listen.middleware = middleware
-    sdk.offer(server, lambda: kept_results(gateway.options) | gateway.passthrough.capabilities())
+
+    def capabilities() -> JsonObject:
+        passed = gateway.passthrough.capabilities(complete=gateway.knows_all_servers)
+        return kept_results(gateway.options) | passed
+
+    sdk.offer(server, capabilities)
     gateway.when_lists_change(changes.announce)
     return server
 

@@ -41,7 +41,10 @@ PEERS = ("FastMCP BM25", "FastMCP regex")
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A query and the ids of the tools that answer it, and the line of its file."""
+    """A query and the ids of the tools that answer it, and the line of its file.
+
+    Without any, no tool answers it, and search should find nothing.
+    """
 
     query: str
     relevant: frozenset[str]
@@ -50,7 +53,11 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Means over all queries: quality from 0 to 1, time in milliseconds."""
+    """Means over the queries that tools answer: quality from 0 to 1, time in milliseconds.
+
+    Queries that no tool answers are counted apart: how many there are, and for how many of them
+    nothing was found.
+    """
 
     queries: int
     recall_1: float
@@ -62,6 +69,8 @@ class Figures:
     mrr: float
     p50_ms: float
     p95_ms: float
+    unanswerable: int = 0
+    refused: int = 0
 
     def as_json(self) -> JsonObject:
         """The figures with their usual names, rounded for people."""
@@ -74,6 +83,8 @@ class Figures:
 
 def read_queries(path: Path) -> list[Judged]:
     """The judged queries of a file of JSON lines: `{"query": ..., "relevant": [ids]}`.
+
+    `relevant` is empty for a query that no tool answers.
 
     Raises:
         ConfigError: The file cannot be read, or a line of it is something else.
@@ -89,6 +100,10 @@ def read_queries(path: Path) -> list[Judged]:
             found.append(_judged(line, path, number))
     if not found:
         raise ConfigError(f"There are no queries in {path}.")
+    if not any(one.relevant for one in found):
+        raise ConfigError(
+            f"Every query in {path} has an empty `relevant`: add one that a tool answers."
+        )
     return found
 
 
@@ -102,7 +117,7 @@ def _judged(line: str, path: Path, number: int) -> Judged:
             f'{where} is no judged query; one looks like {{"query": "...", "relevant": ["id"]}}.'
         ) from exc
     are_ids = isinstance(relevant, list) and all(isinstance(one, str) for one in relevant)
-    if not isinstance(query, str) or not are_ids or not relevant:
+    if not isinstance(query, str) or not are_ids:
         raise ConfigError(f"{where}: `query` must be text and `relevant` a list of tool ids.")
     return Judged(query, frozenset(relevant), number)
 
@@ -118,17 +133,26 @@ def settled(queries: Iterable[Judged], catalog: Catalog) -> list[Judged]:
 
 
 def sampled(queries: Sequence[Judged], most: int) -> list[Judged]:
-    """At most so many of the queries, drawn at random and always the same."""
+    """At most so many of the queries, drawn at random and always the same.
+
+    At least one of them is a query that a tool answers.
+    """
     if len(queries) <= most:
         return list(queries)
-    return random.Random(0).sample(queries, most)
+    drawn = random.Random(0).sample(queries, most)
+    if not any(one.relevant for one in drawn):
+        drawn[0] = next(one for one in queries if one.relevant)
+    return drawn
 
 
 def missed(queries: Iterable[Judged], ranker: Ranker) -> Iterator[tuple[Judged, Sequence[str]]]:
-    """The queries for which no right tool is among the first five, and what is there instead."""
+    """The queries for which no right tool is among the first five, and what is there instead.
+
+    Where no tool is right, every one that is found is wrong.
+    """
     for judged in queries:
         ranking = ranker(judged.query)
-        if not judged.relevant & set(ranking[:5]):
+        if not judged.relevant & set(ranking[:5]) and (judged.relevant or ranking):
             yield judged, ranking[:5]
 
 
@@ -140,7 +164,7 @@ def evaluate(
     """The figures of each ranker over the same queries.
 
     Args:
-        queries: At least one.
+        queries: At least one that a tool answers.
         rankers: By name.
         progress: Told how many queries of how many, over all rankers, have been asked.
     """
@@ -161,14 +185,25 @@ def _figures(queries: Iterable[Judged], ranker: Ranker) -> Figures:
     ranker("warm up")
     rows: list[dict[str, float]] = []
     times: list[float] = []
+    refusals: list[bool] = []
     for judged in queries:
         began = time.perf_counter()
         ranking = ranker(judged.query)
         times.append((time.perf_counter() - began) * 1e3)
-        rows.append(quality(ranking, judged.relevant))
+        if judged.relevant:
+            rows.append(quality(ranking, judged.relevant))
+        else:
+            refusals.append(not ranking)
     means = {name: statistics.fmean(row[name] for row in rows) for name in rows[0]}
     p95 = statistics.quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
-    return Figures(len(rows), **means, p50_ms=statistics.median(times), p95_ms=p95)
+    return Figures(
+        len(rows),
+        **means,
+        p50_ms=statistics.median(times),
+        p95_ms=p95,
+        unanswerable=len(refusals),
+        refused=sum(refusals),
+    )
 
 
 def quality(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str, float]:

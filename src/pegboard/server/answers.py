@@ -39,6 +39,8 @@ STRUCTURED_KEY = f"{META_PREFIX}structured"
 _WHOLE_FACES = ("eager", "stub")
 """Faces that list every tool, for which loaders must have run."""
 
+_URL_ELICITATION_REQUIRED = -32042
+
 _PROTOCOL_PARAMS = ("_meta", "inputResponses", "requestState", "task")
 
 
@@ -213,8 +215,8 @@ class Answers:
                 await view.session.used(tool.id)
             return await view.dispatch(view.call(tool, {} if arguments is None else arguments))
         except PegboardError as exc:
-            if isinstance(exc, Misuse) or "code" in exc.details:
-                raise  # a JSON-RPC error: ours, or an upstream's own
+            if isinstance(exc, Misuse) or _stays_an_error(exc, through=meta_tool):
+                raise
             return failure(_explained(exc, view), tool)
 
     async def _addressed(self, request: Request, view: View, name: str) -> Tool:
@@ -228,6 +230,17 @@ class Answers:
                 return resolve(view.catalog, name)
         except PegboardError as exc:
             raise misuse(_explained(exc, view)) from exc
+
+
+def _stays_an_error(exc: PegboardError, through: MetaTool | None) -> bool:
+    """Whether a client gets an upstream's JSON-RPC error as such.
+
+    A direct call has it relayed. Behind a meta-tool the request itself was good, and several client
+    libraries end the run at a JSON-RPC error: as a result, the model can read it and try again. The
+    exception is the demand for a visit to a web page, which clients act on, not models.
+    """
+    code = exc.details.get("code")
+    return code is not None and (through is None or code == _URL_ELICITATION_REQUIRED)
 
 
 def _tell_listed(view: View, face: str, tools: int, duration: float) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pegboard.core.calls import CallResult
 from pegboard.core.json import Json, JsonObject
+from pegboard.core.results import error_shape
 from pegboard.core.tools import Tool
 from pegboard.dispatch.spill import passes
 from pegboard.errors import PegboardError
-from pegboard.faces.fanning import error_shape
 
 
 class Misuse(PegboardError):
@@ -28,10 +28,11 @@ def failure(exc: PegboardError, tool: Tool | None = None) -> CallResult:
         tool: The tool whose output schema the client was told. The TypeScript SDK 1.x checks even
             failures against it, so where it does not let the error pass, the text must do.
     """
-    structured: JsonObject | None = {"error": error_shape(exc)}
+    shape = error_shape(exc)
+    structured: JsonObject | None = {"error": shape}
     if tool is not None and tool.output_schema is not None and not passes(structured, tool):
         structured = None
-    return CallResult.text(exc.message, structured=structured, is_error=True)
+    return CallResult.text(shape["message"], structured=structured, is_error=True)
 
 
 def misuse(exc: PegboardError) -> Misuse:

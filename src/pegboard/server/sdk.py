@@ -103,7 +103,13 @@ def offer(server: Server[Any], capabilities: Callable[[], JsonObject]) -> None:
 
     def get(*args: Any, **options: Any) -> ServerCapabilities:
         made = make(*args, **options).model_dump(by_alias=True, exclude_none=True)
-        return ServerCapabilities.model_validate({**capabilities(), **made})
+        more = capabilities()
+        merged = {**more, **made}
+        if extensions := more.get("extensions"):
+            # A legacy `initialize` result has no `extensions`, so there they are `experimental`.
+            for key in ("extensions", "experimental"):
+                merged[key] = {**extensions, **(made.get(key) or {})}
+        return ServerCapabilities.model_validate(merged)
 
     server.get_capabilities = get  # pyright: ignore[reportAttributeAccessIssue] per instance
 

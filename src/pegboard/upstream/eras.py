@@ -90,9 +90,14 @@ def envelope(
 
 
 def result_for(era: Era, result: JsonObject) -> JsonObject:
-    """A server's result as a front of this era expects it, and no longer signed by that server."""
+    """A server's result as a front of this era expects it.
+
+    A modern client reads in it which server answered; a legacy one has no such key, and nobody gets
+    one that is malformed.
+    """
     meta = result.get("_meta")
-    if isinstance(meta, dict) and SERVER_INFO_META_KEY in meta:
+    info = meta.get(SERVER_INFO_META_KEY) if isinstance(meta, dict) else None
+    if isinstance(meta, dict) and info is not None and (era == "legacy" or not _names_server(info)):
         rest = {k: v for k, v in meta.items() if k != SERVER_INFO_META_KEY}
         result = {k: v for k, v in result.items() if k != "_meta"}
         if rest:
@@ -102,6 +107,10 @@ def result_for(era: Era, result: JsonObject) -> JsonObject:
     if result.get("resultType") == "complete":
         return {k: v for k, v in result.items() if k != "resultType"}
     return result
+
+
+def _names_server(info: Json) -> bool:
+    return isinstance(info, dict) and all(isinstance(info.get(k), str) for k in ("name", "version"))
 
 
 def modern_capabilities(declared: Mapping[str, Json], *, can_be_asked: bool) -> JsonObject:

@@ -31,6 +31,12 @@ _UPDATED = "notifications/resources/updated"
 _MOST_SIGHTS = 256
 MOST_SUBSCRIPTIONS = 200
 """Resources that one session, or one stream of a modern client, may subscribe to."""
+_TASKS: JsonObject = {"cancel": {}, "requests": {"tools": {"call": {}}}}
+"""Tasks of 2025-11-25 as they work here: no `list`, which would have to ask every server."""
+_ANY_SERVER: JsonObject = {"resources": {}, "prompts": {}, "completions": {}, "logging": {}}
+"""What a server that nothing is known of may turn out to have."""
+_EXTENSIONS = ("io.modelcontextprotocol/tasks", "io.modelcontextprotocol/ui")
+"""Extensions whose methods and `_meta` are relayed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +100,15 @@ class Passthrough:
     def handles(self, method: str) -> bool:
         return method in self._handlers
 
-    def capabilities(self) -> JsonObject:
-        """What a gateway in front of these servers can offer beside tools."""
+    def capabilities(self, *, complete: bool = True) -> JsonObject:
+        """What a gateway in front of these servers can offer beside tools.
+
+        Until all servers are known (`complete`), everything is announced that one of them may turn
+        out to have: clients read this once and never ask for what was not announced.
+        """
         declared = [listing.capabilities for listing in self.addresses.listings.values()]
+        if not complete:
+            declared.append(_ANY_SERVER)
         offered: JsonObject = {}
         if any("resources" in c for c in declared):
             offered["resources"] = {"subscribe": True, "listChanged": True}
@@ -105,6 +117,10 @@ class Passthrough:
         for name in ("completions", "logging"):
             if any(name in c for c in declared):
                 offered[name] = {}
+        if any(isinstance(c.get("tasks"), dict) for c in declared):
+            offered["tasks"] = _TASKS
+        if extensions := _relayed_extensions(declared):
+            offered["extensions"] = extensions
         return offered
 
     async def request(
@@ -289,6 +305,17 @@ def _one(what: str, uri: str, places: Sequence[Place]) -> Place:
         code=INVALID_PARAMS,
         data={what: uri, "addresses": addresses},
     )
+
+
+def _relayed_extensions(declared: Iterable[Mapping[str, Json]]) -> JsonObject:
+    """The extensions of these servers that work through a gateway, as the first server has them."""
+    found: JsonObject = {}
+    for capabilities in declared:
+        extensions = capabilities.get("extensions")
+        for name in _EXTENSIONS if isinstance(extensions, dict) else ():
+            if isinstance(settings := extensions.get(name), dict):
+                found.setdefault(name, clean_value(settings))
+    return found
 
 
 def _unknown(what: str, name: Json) -> NoReturn:

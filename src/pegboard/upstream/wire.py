@@ -22,6 +22,7 @@ from pegboard.core.tools import (
     Tool,
     constant,
     derive_summary,
+    execution_of,
     root_object,
 )
 from pegboard.errors import ConfigError
@@ -35,6 +36,7 @@ _SHAPES: dict[str, type] = {
     "description": str,
     "annotations": dict,
     "icons": list,
+    "execution": dict,
     "_meta": dict,
     "outputSchema": dict,
 }
@@ -95,6 +97,7 @@ class Treatment:
             deprecated=details.deprecated,
             annotations=annotations,
             icons=tuple(entry.get("icons") or ()),
+            execution=execution_of(entry),
             meta=foreign(meta),
             risk=risk,
             risk_source=risk_source,

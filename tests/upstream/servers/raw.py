@@ -42,13 +42,17 @@ def said(text: str) -> Message:
     return {"content": [{"type": "text", "text": text}]}
 
 
-def serve(answer: Answer, capabilities: Message | None = None) -> None:
-    """Answer requests until stdin closes; `answer` gets all but the handshake."""
+def serve(answer: Answer, capabilities: Message | None = None, **more: Any) -> None:
+    """Answer requests until stdin closes; `answer` gets all but the handshake.
+
+    `more` goes into the result of the handshake.
+    """
     for line in sys.stdin:
         message = json.loads(line)
         if "id" not in message or "method" not in message:
             continue
-        result = greeting(capabilities) if message["method"] == "initialize" else answer(message)
+        is_first = message["method"] == "initialize"
+        result = {**greeting(capabilities), **more} if is_first else answer(message)
         if result is not None:
             kind = {"error": result["error"]} if "error" in result else {"result": result}
             send({"id": message["id"], **kind})
