@@ -39,7 +39,7 @@ class Studio(Everything):
             self.tools[tool.__name__] = tool
 
     async def draw(self, ctx: Context, p: Params) -> t.CallToolResult:
-        content = [t.TextContent(type="text", text="a picture"), picture()]
+        content: list[Any] = [t.TextContent(type="text", text="a picture"), picture()]
         return t.CallToolResult(content=content, structured_content={"width": 8})
 
     async def draw_badly(self, ctx: Context, p: Params) -> t.CallToolResult:
@@ -202,7 +202,7 @@ async def test_an_error_of_an_attached_server_is_a_result_behind_a_meta_tool() -
 
     attach(server, face="proxy")
     async with Client(server) as client:
-        one = {"name": "query", "arguments": {"sql": "SELECT * FORM t"}}
+        one: dict[str, Any] = {"name": "query", "arguments": {"sql": "SELECT * FORM t"}}
         result = await client.call_tool("call_tool", one)
         assert result.is_error
         assert said(result) == SQL_ERROR

@@ -191,7 +191,10 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
         f"{m['name']}: unknown." + (f" Nearest: {', '.join(m['nearest'])}." if m["nearest"] else "")
         for m in missing
     ]
-    shape = {"tools": [described_shape(view, t) for t in found], "missing": missing}
+    shape: JsonObject = {
+        "tools": [described_shape(view, t) for t in found],
+        "missing": missing,
+    }
     by_server = {t.server: t for t in found if instructions_for(view, t)}
     shown = list(by_server.values())[:_MOST_INSTRUCTIONS]
     parts += [_said_by_server(view, tool) for tool in shown]

@@ -312,8 +312,9 @@ def _relayed_extensions(declared: Iterable[Mapping[str, Json]]) -> JsonObject:
     found: JsonObject = {}
     for capabilities in declared:
         extensions = capabilities.get("extensions")
-        for name in _EXTENSIONS if isinstance(extensions, dict) else ():
-            if isinstance(settings := extensions.get(name), dict):
+        for name in _EXTENSIONS:
+            settings = extensions.get(name) if isinstance(extensions, dict) else None
+            if isinstance(settings, dict):
                 found.setdefault(name, clean_value(settings))
     return found
 
