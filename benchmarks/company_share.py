@@ -18,9 +18,9 @@ from tests.replicas.world import Replica
 from benchmarks.company_load import world
 from benchmarks.runner import percentile
 from pegboard.core.rollout import Rollout
-from pegboard.gateway import rollouts
 from pegboard.gateway.locks import StoreLocks
 from pegboard.gateway.switches import Switches
+from pegboard.observe import rollouts
 from pegboard.ports import Store
 from pegboard.store.redis import RedisStore
 
