@@ -34,8 +34,8 @@ limit; the tests measure them.
 | `pytest tests/acceptance` | runs the suite |
 | `python scripts/acceptance_page.py` | runs the tests named here and writes this page |
 
-*Met otherwise* means that a line is deliberately not followed as it is written; the decision page
-says why.
+*Reported* means that a value is shown and compared with nothing. *Met otherwise* means that a line
+is deliberately not followed as it is written; the decision page says why.
 """
 
 
@@ -77,10 +77,12 @@ def _section(design: Design, failed: Container[str]) -> Iterator[str]:
 def _verdict(criterion: Criterion, failed: Container[str]) -> str:
     if any(test in failed for test in tests_of(criterion)):
         return "**not met**"
-    if criterion.figure is not None and not criterion.figure().met:
+    if criterion.figure is not None and criterion.figure().met is False:
         return "**not met**"
     if criterion.decision:
         return f"met otherwise: [decision](../{criterion.decision})"
+    if criterion.figure is not None and criterion.figure().met is None:
+        return "reported"
     return "met"
 
 

@@ -7,6 +7,7 @@ by `test_limits.py`, and the acceptance page shows the same values.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import anyio
 from tests.acceptance.criteria import Figure
@@ -97,14 +98,25 @@ def pair_by_stubs() -> Figure:
 
 
 @cache
-def pair_by_search() -> Figure:
-    board = twenty_tools()
+def _pair_found(limit: int | None = None) -> float:
+    """What one search that finds the pair saves; its words are close to the tools' own names."""
     words = "query the memory for earlier work, then create an episode"
-    search = call("search_tools", query=words, limit=2)
-    text = play(board, "modern", {"search": search}, face="proxy")["search"].text
+    arguments: dict[str, Any] = {"query": words} | ({"limit": limit} if limit else {})
+    search = call("search_tools", **arguments)
+    text = play(twenty_tools(), "modern", {"search": search}, face="proxy")["search"].text
     assert all(f"{name}(" in text for name in PAIR)
-    saved = 1 - (_lists()[2] + count_tokens(text)) / sum(_described().values())
-    return Figure(f"{saved:.0%} saved", saved >= 0.9)
+    return 1 - (_lists()[2] + count_tokens(text)) / sum(_described().values())
+
+
+def pair_by_search() -> Figure:
+    saved = _pair_found(limit=2)
+    return Figure(f"{saved:.0%} saved, one search with `limit` 2", saved >= 0.9)
+
+
+def pair_by_default_search() -> Figure:
+    # Which ten tools it shows changes with the model: the page says which side of 90 % it is on.
+    side = "over" if _pair_found() >= 0.9 else "under"
+    return Figure(f"{side} 90 % saved, the same search without `limit`", None)
 
 
 @cache
@@ -154,7 +166,7 @@ def average_describe() -> Figure:
         steps: Scenario = {t.name: ask("tools/describe", names=[t.name]) for t in board.tools()}
         for answer in play(board, "modern", steps, face="stub").answers.values():
             total, count = total + count_tokens(answer.ok), count + 1
-    return Figure(f"{total // count} tokens on average over {count} tools, both schemas")
+    return Figure(f"{total // count} tokens on average over {count} tools, both schemas", None)
 
 
 @cache
@@ -175,7 +187,9 @@ def learning_fields() -> Figure:
 def learning_of_five_patterns() -> Figure:
     """The design counts with five patterns; our large episode has eighteen."""
     tokens = _episode("reward_score", "patterns", "reflection", episode="ep-0003")
-    return _below(tokens, 800, "ep-0003 with its five patterns")
+    return _below(
+        tokens, 800, "ep-0003 with five patterns; our large episode has 18 and costs more"
+    )
 
 
 def status_fields() -> Figure:
@@ -192,7 +206,7 @@ def first_dynamic_list() -> Figure:
 @cache
 def whole_tracker_list() -> Figure:
     tools = play(tracker_board(), "modern", {"list": LIST}, face="eager")["list"].ok["tools"]
-    return Figure(f"{as_read(tools):,} tokens for {len(tools)} tools, without output schemas")
+    return Figure(f"{as_read(tools):,} tokens for {len(tools)} tools, without output schemas", None)
 
 
 @cache

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Figure:
-    """A measured value and whether it is within what the design asks for."""
+    """A measured value and whether it is within what the design asks for.
+
+    `met` is `None` where nothing is compared: the page then reports the value without a verdict.
+    """
 
     text: str
-    met: bool = True
+    met: bool | None
 
 
 @dataclass(frozen=True)

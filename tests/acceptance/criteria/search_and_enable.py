@@ -132,7 +132,9 @@ DESIGN = Design(
         Criterion(
             "Open question 4",
             "Enabled tools do not grow without bound",
-            tests=("server/test_dynamic.py",),
+            tests=(
+                "server/test_dynamic.py::test_tools_beyond_the_cap_make_room_least_recently_used_first",
+            ),
             decision="decisions/faces.md",
         ),
     ),
