@@ -8,7 +8,7 @@ from typing import Any
 
 import mcp_types as t
 import pytest
-from tests.gateway.support import client_of, entry, everything_behind, served
+from tests.gateway.support import client_of, entry, everything_behind, searched, served
 
 from pegboard.core.tools import execution_of
 
@@ -40,7 +40,7 @@ async def test_a_first_start_announces_all_that_a_server_may_turn_out_to_have(
         assert None not in (first.prompts, first.resources, first.completions, first.logging)
         assert (first.tasks, first.prompts) == (None, t.PromptsCapability(list_changed=True))
         assert (await client.list_prompts()).prompts == []
-        assert (await client.list_tools()).tools, "and so the server is known from now on"
+        await searched(client, "anything")  # waits for the server, which is known from now on
     async with served(tmp_path, servers) as client:
         known = client.server_capabilities
         assert (known.prompts, known.completions) == (None, None)
@@ -77,7 +77,7 @@ async def test_tasks_and_extensions_of_servers_are_announced(tmp_path: Path, fro
         "b": declared(extensions={TASKS: {}, UI: {"mimeTypes": ["other"]}}),
     }
     async with served(tmp_path, servers) as client:
-        await client.list_tools()
+        await searched(client, "anything")  # waits for the servers
     async with served(tmp_path, servers, era=front) as client:
         known = client.server_capabilities
     shown = (known.extensions if front == "modern" else known.experimental) or {}
@@ -93,7 +93,7 @@ async def test_tasks_and_extensions_of_servers_are_announced(tmp_path: Path, fro
 
 async def test_a_modern_client_reads_which_server_answered(tmp_path: Path) -> None:
     async with everything_behind("modern", "modern", tmp_path, face="proxy") as (_, client, _g):
-        result = await client.call_tool("call_tool", {"name": "echo"})
+        result = await client.call_tool("call_destructive_tool", {"name": "echo"})
         answered = (result.meta or {})["io.modelcontextprotocol/serverInfo"]
         assert answered == {"name": "everything", "version": "1.2.3"}
         listed = await client.list_tools()
