@@ -54,7 +54,8 @@ class Studio(Everything):
 
 
 def studio(folder: Path, face: str = "proxy", **results: Any) -> Any:
-    settings = Settings(face=face, results=ResultSettings(**results))  # pyright: ignore[reportArgumentType]
+    limits = ResultSettings(**results)
+    settings = Settings(face=face, risk="single", results=limits)  # pyright: ignore[reportArgumentType]
     wires = memory({"e": (Studio(), "legacy")})
     return running([in_memory("e")], folder, settings=settings, open_wire=wires)
 
@@ -186,9 +187,9 @@ async def test_the_demand_to_visit_a_page_stays_an_error_that_clients_act_on(
 ) -> None:
     async with everything_behind("legacy", "legacy", tmp_path, face="proxy") as (_, client, _g):
         with pytest.raises(MCPError) as caught:
-            await client.call_tool("call_tool", {"name": "page_first"})
+            await client.call_tool("call_destructive_tool", {"name": "page_first"})
         assert caught.value.code == -32042
-        again = await client.call_tool("call_tool", {"name": "page_first"})
+        again = await client.call_tool("call_destructive_tool", {"name": "page_first"})
         assert again.content == text("welcome").content
 
 
