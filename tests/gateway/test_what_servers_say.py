@@ -16,6 +16,8 @@ import anyio
 import pytest
 from mcp import Client
 from tests.gateway.support import SERVERS, client_of, running, said, searched, served
+from tests.upstream.servers.everything import Everything
+from tests.upstream.support import in_memory, memory
 
 from pegboard.config import Configuration
 from pegboard.config.governance import PermissionRule, PermissionSettings
@@ -363,6 +365,22 @@ async def test_over_http_too_a_list_given_before_all_servers_are_known_stays(
             assert (await client.list_tools()).tools == first
     async with gateway(tmp_path, spec, face="auto") as (_, client):
         assert {t.name for t in (await client.list_tools()).tools} >= {"crm_get_lead"}
+
+
+async def test_prompts_and_resources_of_a_first_start_wait_for_their_servers(
+    tmp_path: Path,
+) -> None:
+    """The list of tools is answered before the servers are known; these lists are not constant."""
+    wires = memory({"e": (Everything(), "modern")})
+    configuration = Configuration(Settings(), upstreams=(in_memory("e"),))
+    with anyio.fail_after(20):
+        async with (
+            Gateway(configuration, folder=tmp_path, open_wire=wires) as made,
+            client_of(made, "modern") as client,
+        ):
+            assert (await client.list_tools()).tools
+            assert (await client.list_prompts()).prompts
+            assert (await client.list_resources()).resources
 
 
 # Pegboard behind Pegboard -------------------------------------------------------------------------

@@ -463,10 +463,8 @@ class Gateway:
 
     async def view(self, caller: Caller, **asked: Unpack[Asked]) -> View:
         """The board as one caller sees it; waits a little for servers that nobody has seen yet."""
-        waits = asked.get("whole", True) or self._fixed is None or self.offers.has_pins
-        while waits and self._awaited() and anyio.current_time() < self._deadline:
-            with anyio.CancelScope(deadline=self._deadline):
-                await self._mounted.wait()
+        if asked.get("whole", True) or self._fixed is None or self.offers.has_pins:
+            await self.first_look()
         if self.pending:
             await self._wait_for(asked.get("needs") or (), caller)
         kind = kind_of(
@@ -497,6 +495,12 @@ class Gateway:
         gone = [(n, why) for n, why in sorted(self.unavailable.items()) if n not in known]
         notes = missing_notes(starting, [why for name, why in gone if may_know(name)])
         return replace(view, notes=(*view.notes, *notes), is_complete=not self.pending)
+
+    async def first_look(self) -> None:
+        """Wait a little for servers that have never been listed."""
+        while self._awaited() and anyio.current_time() < self._deadline:
+            with anyio.CancelScope(deadline=self._deadline):
+                await self._mounted.wait()
 
     async def _look_for(self, kind: Kind) -> None:
         """Find out what servers list to clients of a kind; answers wait a little for it, once."""

@@ -46,6 +46,7 @@ _REMOVED = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsu
 _ACCOUNTED_ELSEWHERE = frozenset({"ping", "tools/call", "subscriptions/listen"})
 """What is counted and recorded by dispatch, when a stream begins, or not at all."""
 _LONGEST_TARGET = 500
+_LISTS = frozenset({"prompts/list", "resources/list", "resources/templates/list"})
 _ROOTS_CHANGED = "notifications/roots/list_changed"
 
 
@@ -184,6 +185,8 @@ class GatewayMiddleware(PegboardMiddleware):
         limits = self.gateway.limits
         is_call = limits is not None and not ctx.method.endswith("/list")
         try:
+            if ctx.method in _LISTS:  # the list of tools does not wait for a first start; these do
+                await self.gateway.first_look()
             async with limits.call(caller) if limits and is_call else nullcontext():
                 with sdk.relayed_errors():
                     result = await self.gateway.passthrough.request(
