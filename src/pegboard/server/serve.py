@@ -235,5 +235,5 @@ def _input_schema(board: Pegboard, name: str) -> Mapping[str, Any] | None:
     """The schema by which the SDK checks `Mcp-Param` headers, if the caller has such a tool."""
     who = sdk.current_identity()
     caller = Caller(who.principal, scopes=who.scopes, groups=who.groups)
-    found = board.policy.visible(board.known_catalog, caller).named(name)
+    found = board.policy.visible(board.known_catalog, caller).matching(name)
     return found[0].input_schema if len(found) == 1 else None
