@@ -28,6 +28,7 @@ TRUST = '[trust]\nlock = "store"\n'
 
 @pytest.fixture(scope="module")
 def world(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    redis_server.command("-n", "6", "FLUSHDB")  # another test may have left its records
     url = f"redis://127.0.0.1:{redis_server.port}/6"
     made = World(tmp_path_factory.mktemp("sharing"), url, TRUST, face="auto")
     yield made

@@ -265,7 +265,7 @@ class Gateway:
         leaving = self.pool.exchange(configuration.upstreams)
         self._learn()
         self._mount()
-        self._fix_list()
+        self._fixed = None  # another configuration, another list: it waits for new servers
         self._look_soon(new)
         await self.pool.retire(leaving)
 
