@@ -34,15 +34,16 @@ def wait(seconds: float = 0) -> str:
 
 server.run()
 """
+QUICK = {"name": "work_quick", "arguments": {}}
 CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("eager", "work_quick", {}),
-    ("proxy", "call_tool", {"name": "work_quick", "arguments": {}}),
-    ("proxy", "call_tool", {"name": "work.quick", "arguments": {}}),
-    ("proxy", "call_tools", {"calls": [{"name": "work_quick", "arguments": {}}]}),
+    ("proxy", "call_write_tool", {"name": "work_quick", "arguments": {}}),
+    ("proxy", "call_destructive_tool", {"name": "work.quick", "arguments": {}}),
+    ("proxy", "call_write_tool", {"name": "call_tools", "arguments": {"calls": [QUICK]}}),
     ("proxy", "invoke_tool", {"toolName": "work_quick", "args": {}}),
     ("hierarchy", "tools_dispatch", {"category": "work", "tool": "work_quick", "params": {}}),
     ("hierarchy", "tools_dispatch_parallel", {"calls": [{"tool": "work_quick", "params": {}}]}),
-    ("dynamic", "call_tool", {"name": "work_quick", "arguments": {}}),
+    ("dynamic", "call_write_tool", {"name": "work_quick", "arguments": {}}),
 ]
 READS: list[tuple[str, str, dict[str, Any]]] = [
     ("proxy", "search_tools", {"queries": ["answer at once"]}),
