@@ -201,3 +201,5 @@ async def test_a_wall_clock_that_is_set_back_does_not_keep_the_store_unused() ->
         while not store.is_shared:
             await anyio.sleep(0.01)
             await store.get("k")
+    await store.update("k", lambda _: "kept")
+    assert await shared.get("k") == "kept", "the shared store is in use again"

@@ -203,6 +203,7 @@ def test_a_client_that_does_not_read_is_cut_off(gateway: Gateway) -> None:
         pid, port = gateway.process.pid, urlsplit(gateway.url).port
         wait_until(lambda: _connections(pid, port) == 1, "it is being answered", gateway.log)
         wait_until(lambda: _connections(pid, port) == 0, "it is cut off", gateway.log)
+    assert gateway.text("s_one", {}) == "2", "others are served"
 
 
 def _connections(pid: int, port: int | None) -> int:
