@@ -69,7 +69,7 @@ def _direct(folder: Path, config: dict[str, Any], port: int | None) -> list[str]
 def _pegboard(folder: Path, config: dict[str, Any], port: int | None) -> list[str]:
     where = written(folder, "mcp.json", config)
     address = ["--http", f"127.0.0.1:{port}"] if port else []
-    return pegboard_command("--config", where, "--face", "proxy", *address)
+    return pegboard_command("--config", where, "--mode", "proxy", *address)
 
 
 def _fastmcp(kind: str) -> Callable[[Path, dict[str, Any], int | None], list[str]]:

@@ -18,11 +18,11 @@ from mcp import Client
 from mcp.server import MCPServer
 
 from benchmarks.timing import in_turn, microseconds
-from pegboard import Call as Asked
 from pegboard import Caller, Pegboard
-from pegboard.core.calls import Call
-from pegboard.server.answers import Answers, Request
-from pegboard.server.serve import build_server
+from pegboard import ToolCall as Asked
+from pegboard.core.calls import ToolCall
+from pegboard.server.serving import build_server
+from pegboard.server.tool_methods import Request, ToolMethods
 
 READ = {"readOnlyHint": True}
 ARGUMENT = {"project": "apollo", "limit": 5}
@@ -42,7 +42,9 @@ def board_of(**options: Any) -> Pegboard:
 async def pipeline() -> dict[str, float]:
     """In process: the function alone, and the same through every layer."""
     board = board_of()
-    call = Call(board.find("list_issues"), ARGUMENT, caller=Caller(face="proxy"), via="call_tool")
+    call = ToolCall(
+        board.find("list_issues"), ARGUMENT, caller=Caller(mode="proxy"), via="call_tool"
+    )
     fields = replace(call, shape=replace(call.shape, include_fields=("id",)))
     found = await in_turn(
         {
@@ -58,8 +60,8 @@ async def middleware() -> dict[str, float]:
     """Over a client in the same process: a bare server of the SDK, and boards."""
     bare = MCPServer("bare", log_level="WARNING")  # its log of every call would be measured too
     bare.tool()(list_issues)
-    eager = build_server(board_of(face="eager"), environ={})
-    proxy = build_server(board_of(face="proxy"), environ={})
+    eager = build_server(board_of(mode="eager"), environ={})
+    proxy = build_server(board_of(mode="proxy"), environ={})
     through = {"name": "list_issues", "arguments": ARGUMENT}
     async with Client(bare) as one, Client(eager) as two, Client(proxy) as three:
         for client in (one, two, three):
@@ -102,10 +104,10 @@ async def together() -> float:
 
 async def listing() -> dict[str, Any]:
     """The proxy list of a thousand functions: how long, and how many schemas it made."""
-    board = Pegboard("large", face="proxy")
+    board = Pegboard("large", mode="proxy")
     for number in range(1_000):
         board.tool(f"tool_{number}", category=f"group_{number % 20}")(list_issues)
-    answers, request = Answers(board), Request("tools/list", {}, Caller())
+    answers, request = ToolMethods(board), Request("tools/list", {}, Caller())
 
     async def ask() -> None:
         await answers.answer(request)

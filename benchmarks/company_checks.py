@@ -12,10 +12,10 @@ import resource
 import time
 
 from pegboard.core.calls import Caller
-from pegboard.core.lock import held_because
+from pegboard.core.enabled_tools import EnabledTools, EnabledToolsPolicy
 from pegboard.core.policy import Policy, Rule
-from pegboard.core.sessions import Session, SessionPolicy
-from pegboard.core.tools import Catalog, Tool, constant
+from pegboard.core.tool_lock import hold_reason
+from pegboard.core.tools import Catalog, Tool, constant_definition
 from pegboard.store.memory import MemoryStore
 
 RULES = 10_000
@@ -31,7 +31,7 @@ def memory() -> float:
 
 
 def catalog() -> Catalog:
-    schema = constant({"type": "object"})
+    schema = constant_definition({"type": "object"})
     tools = [Tool(f"t{i}", schema, f"s{i % 50}.t{i}", f"s{i % 50}") for i in range(TOOLS)]
     return Catalog(tools)
 
@@ -52,7 +52,7 @@ def check(policy: Policy, tools: Catalog) -> dict[str, float]:
     began = time.perf_counter()
     for number in range(ROUNDS):
         policy.allows(callers[number % 200], tool)
-        held_because(tool)
+        hold_reason(tool)
     return {
         "first sight of a caller, ms": round(first * 1e3, 3),
         "permission and lock check, us": round((time.perf_counter() - began) / ROUNDS * 1e6, 3),
@@ -60,9 +60,9 @@ def check(policy: Policy, tools: Catalog) -> dict[str, float]:
 
 
 async def sessions(store: MemoryStore) -> None:
-    policy = SessionPolicy(cap=40)
+    policy = EnabledToolsPolicy(cap=40)
     for number in range(SESSIONS):
-        session = Session().enable([f"s{number % 50}.t{number % 500}"], policy, 0.0)
+        session = EnabledTools().enable([f"s{number % 50}.t{number % 500}"], policy, 0.0)
         await store.update(f"session/{number:032x}", lambda kept, s=session: s.to_json(), ttl=3600)
 
 

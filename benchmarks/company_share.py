@@ -17,9 +17,9 @@ from tests.replicas.world import Replica
 
 from benchmarks.company_load import world
 from benchmarks.runner import percentile
-from pegboard.core.rollout import Rollout
-from pegboard.gateway.locks import StoreLocks
-from pegboard.gateway.switches import Switches
+from pegboard.core.mode_rollout import Rollout
+from pegboard.gateway.lock_storage import SharedLockStorage
+from pegboard.gateway.operator_decisions import ToolSwitches
 from pegboard.observe import rollouts
 from pegboard.ports import Store
 from pegboard.store.redis import RedisStore
@@ -50,7 +50,7 @@ Shows = Callable[[Replica], bool]
 
 
 def _kinds(store: Store) -> dict[str, tuple[Change, Shows]]:
-    locks, switches = StoreLocks(store), Switches(store)
+    locks, switches = SharedLockStorage(store), ToolSwitches(store)
 
     def lock(on: bool) -> Awaitable[object]:
         return locks.update(
@@ -64,7 +64,7 @@ def _kinds(store: Store) -> dict[str, tuple[Change, Shows]]:
             lambda r: "work_quick" in r.listed(),
         ),
         "rollout": (
-            lambda on: rollouts.start(store, Rollout(face="index", percent=100.0 * on)),
+            lambda on: rollouts.start(store, Rollout(mode="index", percent=100.0 * on)),
             lambda r: "list_available_tools" in str(r.ask("tools/list")),
         ),
     }

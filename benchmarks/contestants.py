@@ -129,34 +129,34 @@ def written(folder: Path, name: str, value: Any) -> str:
     return str(path)
 
 
-# Pegboard, one contestant per face.
+# Pegboard, one contestant per mode.
 
 
 @dataclass(frozen=True)
 class Pegboard:
-    face: str
+    mode: str
 
     @property
     def name(self) -> str:
-        return f"pegboard {self.face}"
+        return f"pegboard {self.mode}"
 
     def start(self, catalogue: Catalogue, folder: Path) -> Process:
         where = ["--catalog", str(catalogue.path)]
         if catalogue.runnable:
             config = written(folder, "mcp.json", catalogue.configuration())
             where = ["--config", config]
-        process = Process(pegboard_command(*where, "--face", self.face), pegboard_env(folder))
+        process = Process(pegboard_command(*where, "--mode", self.mode), pegboard_env(folder))
         wait_until_known(process, len(catalogue.tools))
-        if self.face == "proxy" and len(catalogue.tools) <= PREPARED:
+        if self.mode == "proxy" and len(catalogue.tools) <= PREPARED:
             settle(process.pid)  # its vectors are made by then: it ranks as it does from then on
         return process
 
     def find(self, ledger: Ledger, task: Task) -> Found:
-        if self.face == "proxy":
+        if self.mode == "proxy":
             return self._search(ledger, task)
-        if self.face == "index":
+        if self.mode == "index":
             return self._index(ledger, task)
-        if self.face == "hierarchy":
+        if self.mode == "hierarchy":
             return self._hierarchy(ledger, task)
         return shown_right(ledger, task, re.findall(r'^\{"name":"([^"]+)"', ledger.listing, re.M))
 
@@ -192,11 +192,11 @@ class Pegboard:
         return found
 
     def call(self, ledger: Ledger, found: Found, arguments: dict[str, Any]) -> str:
-        if self.face == "proxy":
+        if self.mode == "proxy":
             tool = ledger.catalogue.by_id[found.id or ""]
             inner = {"name": found.name, "arguments": arguments}
             return ledger.call("call", door(tool, ledger.listing), inner)
-        if self.face == "hierarchy":
+        if self.mode == "hierarchy":
             category = ledger.catalogue.by_id[found.id or ""]["server"]
             place = {"category": category, "tool": found.name}
             return ledger.call("call", "tools_dispatch", {**place, "params": arguments})

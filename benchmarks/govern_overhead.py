@@ -13,18 +13,17 @@ import anyio
 
 from benchmarks.timing import in_turn
 from pegboard.core.breaker import BreakerPolicy
-from pegboard.core.calls import Call, Caller, CallResult
-from pegboard.core.tools import Tool, constant
+from pegboard.core.calls import Caller, CallResult, ToolCall
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.dispatch.breaker import breaker
 from pegboard.dispatch.bulkhead import bulkhead
-from pegboard.dispatch.observe import Watching, observe
-from pegboard.dispatch.pipeline import compose
+from pegboard.dispatch.call_events import ObserveOptions, observe
+from pegboard.dispatch.layers import compose
 from pegboard.dispatch.retry import retry
 from pegboard.dispatch.timeout import timeout
-from pegboard.observe.in_flight import InFlight
-from pegboard.observe.live import Live
-from pegboard.observe.log import EventLog, log_to
-from pegboard.observe.several import Several
+from pegboard.observe.logs import EventLog, log_json
+from pegboard.observe.observers import CombinedObserver, InFlight
+from pegboard.observe.statistics import LiveStatistics
 from pegboard.ports import Handler, Layer
 from pegboard.store.memory import MemoryStore
 from pegboard.tokens import count_tokens
@@ -33,15 +32,15 @@ CALLS = 1_000
 
 TOOL = Tool(
     name="search_issues",
-    definition=constant({"type": "object"}),
+    definition=constant_definition({"type": "object"}),
     server="github",
     annotations={"readOnlyHint": True},
 )
-CALL = Call(TOOL, {"query": "crash on start", "limit": 10}, caller=Caller(face="proxy"))
+CALL = ToolCall(TOOL, {"query": "crash on start", "limit": 10}, caller=Caller(mode="proxy"))
 RESULT = CallResult.json([{"id": n, "title": f"Issue {n}", "open": True} for n in range(20)])
 
 
-async def answer(call: Call) -> CallResult:
+async def answer(call: ToolCall) -> CallResult:
     return RESULT
 
 
@@ -49,9 +48,9 @@ def layers() -> dict[str, list[Layer]]:
     """What is measured: each layer by itself, then all of them."""
     store = MemoryStore()
     shaky = MemoryStore()
-    watched = Several(InFlight(), Live())
-    logged = Several(InFlight(), Live(), EventLog())
-    log_to(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 open until the process ends
+    watched = CombinedObserver(InFlight(), LiveStatistics())
+    logged = CombinedObserver(InFlight(), LiveStatistics(), EventLog())
+    log_json(open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 open until the process ends
     govern: list[Layer] = [breaker(store=store), bulkhead(), retry(), timeout()]
     return {
         "breaker": [breaker(store=store)],
@@ -59,11 +58,11 @@ def layers() -> dict[str, list[Layer]]:
         "timeout": [timeout()],
         "retry": [retry()],
         "bulkhead": [bulkhead()],
-        "observe": [observe(Watching(observer=watched))],
-        "observe_and_log": [observe(Watching(observer=logged))],
-        "observe_and_count_tokens": [observe(Watching(observer=watched, count=count_tokens))],
-        "all": [observe(Watching(observer=watched)), *govern],
-        "all_with_log": [observe(Watching(observer=logged)), *govern],
+        "observe": [observe(ObserveOptions(observer=watched))],
+        "observe_and_log": [observe(ObserveOptions(observer=logged))],
+        "observe_and_count_tokens": [observe(ObserveOptions(observer=watched, count=count_tokens))],
+        "all": [observe(ObserveOptions(observer=watched)), *govern],
+        "all_with_log": [observe(ObserveOptions(observer=logged)), *govern],
     }
 
 
@@ -74,7 +73,7 @@ def _failed_once(store: MemoryStore) -> Layer:
         guarded = breaker(store=store, policy=BreakerPolicy())(handler)
         state = {"failures": 1, "failed_at": time.time()}
 
-        async def with_a_failure(call: Call) -> CallResult:
+        async def with_a_failure(call: ToolCall) -> CallResult:
             await store.update("breaker:tool:github.search_issues", lambda _: state)
             return await guarded(call)
 

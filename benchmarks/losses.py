@@ -16,7 +16,7 @@ OURS = "pegboard proxy"
 
 
 def losses(found: dict[str, dict[str, Any]]) -> str:
-    """A list of what a peer does better than our default face, and of the targets missed."""
+    """A list of what a peer does better than our default mode, and of the targets missed."""
     lines = [
         *_tokens(found.get("tokens", {})),
         *_retrieval(found.get("retrieval", {})),
@@ -29,7 +29,7 @@ def losses(found: dict[str, dict[str, Any]]) -> str:
     ]
     if not lines:
         return "Nothing that was measured shows a peer ahead."
-    said = "Read from the same results: every measure in which a peer is ahead of the `proxy` face."
+    said = "Read from the same results: every measure in which a peer is ahead of the `proxy` mode."
     return said + "\n\n" + "\n".join(f"- {line}" for line in lines)
 
 

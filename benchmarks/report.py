@@ -99,7 +99,7 @@ def contestants(found: dict[str, dict[str, Any]]) -> str:
     for figures in found.values():
         versions |= figures["versions"]
     what = {
-        "pegboard": "the gateway, `pegboard serve`, one contestant per face",
+        "pegboard": "the gateway, `pegboard serve`, one contestant per mode",
         "fastmcp": "`BM25SearchTransform`, `RegexSearchTransform`; for start and calls over"
         " `create_proxy` of an `mcpServers` file, elsewhere over tools of its own, which is"
         " quicker and says the same",

@@ -73,7 +73,7 @@ def _config(folder: Path) -> str:
 
 
 def _pegboard(folder: Path) -> list[str]:
-    return pegboard_command("--config", _config(folder), "--face", "proxy")
+    return pegboard_command("--config", _config(folder), "--mode", "proxy")
 
 
 def _keeping_nothing(folder: Path) -> list[str]:
@@ -84,7 +84,7 @@ def _keeping_nothing(folder: Path) -> list[str]:
         f"env = {{ PYTHONPATH = {json.dumps(PATHS)} }}\n",
         encoding="utf-8",
     )
-    return pegboard_command("--config", str(path), "--face", "proxy")
+    return pegboard_command("--config", str(path), "--mode", "proxy")
 
 
 def _through_call_tool(name: str) -> tuple[str, dict[str, Any]]:

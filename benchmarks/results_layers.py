@@ -13,30 +13,30 @@ from typing import Any
 
 from benchmarks.results_data import fifty_kilobytes, listings
 from benchmarks.timing import Act, in_turn
-from pegboard.core.calls import Call, CallResult, Shape
-from pegboard.core.tools import Tool, constant
-from pegboard.dispatch.cache import CachePolicy, cache_layer
-from pegboard.dispatch.pipeline import compose
+from pegboard.core.calls import CallResult, ResultShape, ToolCall
+from pegboard.core.tools import Tool, constant_definition
+from pegboard.dispatch.layers import compose
 from pegboard.dispatch.project import projection_layer
+from pegboard.dispatch.result_cache import CachePolicy, cache_layer
 from pegboard.dispatch.spill import spill_layer
 from pegboard.dispatch.tables import table_layer
 from pegboard.ports import Handler
 from pegboard.store.memory import MemoryStore
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
-TOOL = Tool("list_issues", constant({"type": "object"}), risk="read")
+TOOL = Tool("list_issues", constant_definition({"type": "object"}), risk="read")
 ORDINARY: dict[str, Any] = {"items": listings(5)["issues"]["items"], "total": 5}
 
 
 async def main() -> None:
     small, large = CallResult.json(ORDINARY), CallResult.json(fifty_kilobytes())
-    fields = Shape(include_fields=("number", "title"))
+    fields = ResultShape(include_fields=("number", "title"))
     timed = await overhead(
         {
-            "ordinary result": (small, Shape()),
+            "ordinary result": (small, ResultShape()),
             "ordinary result, two fields": (small, fields),
             "50 KB, two fields": (large, fields),
-            "50 KB, kept": (large, Shape()),
+            "50 KB, kept": (large, ResultShape()),
         }
     )
     print(
@@ -52,7 +52,7 @@ async def main() -> None:
 
 
 def layered(result: CallResult) -> Handler:
-    async def run(call: Call) -> CallResult:
+    async def run(call: ToolCall) -> CallResult:
         return result
 
     layers = [
@@ -64,14 +64,14 @@ def layered(result: CallResult) -> Handler:
     return compose(layers, run)
 
 
-async def overhead(cases: dict[str, tuple[CallResult, Shape]]) -> dict[str, float]:
+async def overhead(cases: dict[str, tuple[CallResult, ResultShape]]) -> dict[str, float]:
     """Milliseconds of CPU that the layers add; what runs inside takes none."""
     acts = {name: _act(*case) for name, case in cases.items()}
     return {name: round(us / 1e3, 3) for name, us in (await in_turn(acts, 30)).items()}
 
 
-def _act(result: CallResult, shape: Shape) -> Act:
-    handler, call = layered(result), Call(TOOL, {"q": "open"}, shape=shape)
+def _act(result: CallResult, shape: ResultShape) -> Act:
+    handler, call = layered(result), ToolCall(TOOL, {"q": "open"}, shape=shape)
     return lambda: handler(call)
 
 
@@ -79,7 +79,7 @@ async def spilled() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in listings(500).items():
         whole = CallResult.text(value) if isinstance(value, str) else CallResult.json(value)
-        result = await layered(whole)(Call(TOOL, {}))
+        result = await layered(whole)(ToolCall(TOOL, {}))
         found[name] = {
             "whole": count_tokens(value),
             "notice": count_tokens(result.content[0]["text"]),

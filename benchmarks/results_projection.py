@@ -14,8 +14,8 @@ from benchmarks.timing import milliseconds
 from examples.memory import RICH_EPISODE, build_board
 from pegboard import Pegboard
 from pegboard.core.json import compact
-from pegboard.core.projection import project, savings
-from pegboard.core.selection import select
+from pegboard.core.results.projection import measure_savings, project
+from pegboard.core.results.selection import select
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
 SELECTIONS = {
@@ -67,7 +67,7 @@ async def queries(board: Pegboard) -> dict[str, Any]:
 
 
 def saved(value: Any, fields: tuple[str, ...]) -> dict[str, Any]:
-    report = savings(value, fields, count_tokens)
+    report = measure_savings(value, fields, count_tokens)
     if report.missing:
         raise SystemExit(f"The example has no {', '.join(report.missing)}.")
     return {

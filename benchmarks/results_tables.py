@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.results_data import listings
 from benchmarks.timing import milliseconds
 from pegboard.core.json import compact
-from pegboard.core.tables import decode_table, encode_table
+from pegboard.core.results.table_format import decode_table, encode_table
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
 

@@ -1,6 +1,6 @@
 """Does search find the right tool, and does it say so when there is none?
 
-Every set is judged by `pegboard.measure.evaluate`, whose rankers stand side by side over the same
+Every set is judged by `pegboard.measure.search_quality`, whose rankers stand side by side over the same
 queries. Sets that our models never learned from stand apart from those that they did. Intervals are
 95 % of 2,000 paired bootstraps of the difference to FastMCP's BM25.
 """
@@ -22,17 +22,17 @@ from benchmarks.tables import table
 from pegboard.adapters.catalog_file import read_catalog
 from pegboard.core.search import SearchIndex
 from pegboard.core.tools import Catalog
-from pegboard.embed.finder import Finder
-from pegboard.embed.local import LocalMeanings
-from pegboard.measure.evaluate import (
-    Judged,
+from pegboard.embed.live_index import LiveIndex
+from pegboard.embed.vectorizer import LocalVectorizer
+from pegboard.measure.search_quality import (
+    JudgedQuery,
     Ranker,
     fastmcp_rankers,
-    ours,
+    pegboard_ranker,
     plain_bm25,
-    quality,
     read_queries,
-    sampled,
+    sample_queries,
+    score_ranking,
 )
 
 VALIDATE = ("mcpproxy_golden", "azure_mcp", "dust_mcp", "everyday")
@@ -88,25 +88,25 @@ def measure(profile: Profile) -> dict[str, Any]:
 
 def index_of(name: str) -> SearchIndex:
     catalog = Catalog(read_catalog(data(f"sets/{name}/tools.jsonl")))
-    return Finder(LocalMeanings(VECTORS)).prepare(catalog)
+    return LiveIndex(LocalVectorizer(VECTORS)).prepare(catalog)
 
 
-def asked(name: str, most: int) -> list[Judged]:
-    return sampled(read_queries(data(f"sets/{name}/queries.jsonl")), most)
+def asked(name: str, most: int) -> list[JudgedQuery]:
+    return sample_queries(read_queries(data(f"sets/{name}/queries.jsonl")), most)
 
 
 def rankers(index: SearchIndex) -> dict[str, Ranker]:
-    without = SearchIndex.build(index.catalog, LocalMeanings())
+    without = SearchIndex.build(index.catalog, LocalVectorizer())
     return {
-        "pegboard": ours(index),
-        "pegboard, no vectors yet": ours(without),
+        "pegboard": pegboard_ranker(index),
+        "pegboard, no vectors yet": pegboard_ranker(without),
         **fastmcp_rankers(index.catalog),
         "plain BM25": plain_bm25(index.catalog),
     }
 
 
-def per_query(ranker: Ranker, queries: Sequence[Judged]) -> Rows:
-    judged = [quality(ranker(q.query), q.relevant) for q in queries]
+def per_query(ranker: Ranker, queries: Sequence[JudgedQuery]) -> Rows:
+    judged = [score_ranking(ranker(q.query), q.relevant) for q in queries]
     return 100 * np.array([[one[key] for key in MEASURES.values()] for one in judged])
 
 

@@ -33,12 +33,12 @@ from benchmarks.tables import missing, table
 from benchmarks.wire import memory_mb
 from pegboard.adapters.catalog_file import read_catalog
 from pegboard.core.search import SearchIndex
-from pegboard.core.search.dense import Exact
-from pegboard.core.search.fields import fields_of, passage
+from pegboard.core.search.searchable_fields import build_passage, read_searchable_fields
+from pegboard.core.search.vectors import QuantizedVectors
 from pegboard.core.tools import Catalog, Tool
-from pegboard.embed.finder import Finder
-from pegboard.embed.kept_index import KeptIndexes
-from pegboard.embed.local import LocalMeanings
+from pegboard.embed.index_files import IndexFiles
+from pegboard.embed.live_index import LiveIndex
+from pegboard.embed.vectorizer import LocalVectorizer
 
 MADE = 500
 WHOLE_PEER = 5_000
@@ -145,7 +145,7 @@ def answers(path: str, count: str) -> dict[str, float]:
     """Times and memory of one size, with exact vectors of every tool."""
     catalog = Catalog(tools(path, int(count)))
     with tempfile.TemporaryDirectory() as folder:
-        meanings = LocalMeanings(Path(folder))
+        meanings = LocalVectorizer(Path(folder))
         began = time.perf_counter()
         index = SearchIndex.build(catalog, meanings)
         index.search("create an issue")
@@ -165,18 +165,22 @@ def answers(path: str, count: str) -> dict[str, float]:
         }
 
 
-def _keep_vectors(meanings: LocalMeanings, index: SearchIndex) -> None:
+def _keep_vectors(meanings: LocalVectorizer, index: SearchIndex) -> None:
     lacking = index.lacking()
-    some = meanings.make([passage(fields_of(tool)) for _, tool in lacking[:MADE]])
+    some = meanings.make(
+        [build_passage(read_searchable_fields(tool)) for _, tool in lacking[:MADE]]
+    )
     which = np.arange(len(lacking)) % len(some.rows)
-    meanings.keep([key for key, _ in lacking], Exact(some.rows[which], some.scales[which]))
+    meanings.keep(
+        [key for key, _ in lacking], QuantizedVectors(some.rows[which], some.scales[which])
+    )
 
 
 def changes(path: str) -> dict[str, float]:
     """Building, adding, and answering while vectors are made."""
     many = tools(path, 5_010)
     began = time.perf_counter()
-    index = SearchIndex.build(Catalog(many[:5_000]), LocalMeanings())
+    index = SearchIndex.build(Catalog(many[:5_000]), LocalVectorizer())
     index.search("create an issue")
     build = time.perf_counter() - began
     began = time.perf_counter()
@@ -187,7 +191,7 @@ def changes(path: str) -> dict[str, float]:
 
 def _behind(some: Sequence[Tool]) -> dict[str, float]:
     """Vectors of 500 tools in the background, and answers meanwhile."""
-    finder, catalog = Finder(LocalMeanings()), Catalog(some)
+    finder, catalog = LiveIndex(LocalVectorizer()), Catalog(some)
 
     def search(query: str) -> object:
         return finder.index(catalog).search(query)
@@ -208,7 +212,7 @@ def first(path: str, folder: str) -> dict[str, float]:
     """Take a kept index of 500 tools and answer once, from a process that just began."""
     catalog = Catalog(tools(path, 500))
     began = time.perf_counter()
-    finder = Finder(LocalMeanings(Path(folder) / "v"), KeptIndexes(Path(folder) / "i"))
+    finder = LiveIndex(LocalVectorizer(Path(folder) / "v"), IndexFiles(Path(folder) / "i"))
     finder.index(catalog, "500").search("find a file by its name")
     return {"first_search_ms": (time.perf_counter() - began) * 1e3}
 

@@ -32,7 +32,7 @@ def measure(profile: Profile) -> dict[str, Any]:
 def through(tools: Catalogue, folder: Path, calls: int) -> dict[str, Any]:
     """Memory of a gateway after each tenth of so many calls, eight at a time, all checked."""
     where = written(folder, "soak.json", tools.configuration())
-    command = pegboard_command("--config", where, "--face", "proxy")
+    command = pegboard_command("--config", where, "--mode", "proxy")
     memory: list[float] = []
     with Process(command, pegboard_env(folder)) as process:
         wait_until_known(process, len(tools.tools))

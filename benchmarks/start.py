@@ -91,7 +91,7 @@ def entries(servers: int) -> dict[str, Entry]:
 
 def _pegboard(folder: Path, config: dict[str, Any]) -> Process:
     where = written(folder, "mcp.json", config)
-    command = pegboard_command("--config", where, "--face", "proxy")
+    command = pegboard_command("--config", where, "--mode", "proxy")
     return Process(command, pegboard_env(folder, vectors=False))
 
 

@@ -16,7 +16,7 @@ from pegboard import count_tokens
 from pegboard.tokens import DEFAULT_TOKENIZER
 
 LISTED_ONLY = ("stub", "dynamic")
-"""Faces of which the list is counted and no walk made: what follows depends on the client."""
+"""Modes of which the list is counted and no walk made: what follows depends on the client."""
 
 
 def measure(profile: Profile) -> dict[str, Any]:
@@ -33,9 +33,9 @@ def measure(profile: Profile) -> dict[str, Any]:
 def of_catalogue(tools: Catalogue, folder: Path, count: int) -> dict[str, Any]:
     tasks = tasks_of(tools, count)
     figures = by_everyone(tools, folder, tasks, of_contestant)
-    for face in LISTED_ONLY:
-        with Pegboard(face).start(tools, folder) as process:
-            figures[f"pegboard {face}"] = {"list": count_tokens(listing_of(process))}
+    for mode in LISTED_ONLY:
+        with Pegboard(mode).start(tools, folder) as process:
+            figures[f"pegboard {mode}"] = {"list": count_tokens(listing_of(process))}
     size = {"tools": len(tools.tools), "servers": len(tools.servers), "tasks": len(tasks)}
     return {**size, "contestants": figures}
 

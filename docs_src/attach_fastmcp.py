@@ -13,7 +13,7 @@ def forecast(city: str, days: int = 3) -> str:
     return f"{city}: sunny for {days} days"
 
 
-attach(server, face="proxy")
+attach(server, mode="proxy")
 
 if __name__ == "__main__":
     server.run()

@@ -11,7 +11,7 @@ READ = {"readOnlyHint": True}
 CHANGE = {"readOnlyHint": False, "destructiveHint": False}
 DESTROY = {"readOnlyHint": False, "destructiveHint": True}
 
-board = Pegboard("tracker", face="proxy")
+board = Pegboard("tracker", mode="proxy")
 issues = board.category("issues", description="Bugs and tasks")
 
 

@@ -7,11 +7,11 @@ import anyio
 from mcp import Client
 
 from pegboard import Pegboard
-from pegboard.server.serve import build_server
+from pegboard.server.serving import build_server
 
 board = Pegboard(
     "archive",
-    face="proxy",
+    mode="proxy",
     spill_tokens=2_000,  # above this a result is kept; None sends everything whole
     spill_per_tool={"read_letter": None},
     spill_ttl=600.0,

@@ -21,7 +21,7 @@ def book_room(name: str) -> str:
     return f"booked {name}"
 
 
-attach(server, face="proxy", risk="single", pins=["find_room"])
+attach(server, mode="proxy", risk="single", pins=["find_room"])
 
 
 async def main() -> None:

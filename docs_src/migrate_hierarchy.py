@@ -5,7 +5,7 @@ import anyio
 from pegboard import Call, Pegboard
 from pegboard.testing import connect
 
-board = Pegboard("office", face="hierarchy", breaker_failures=5, breaker_cooldown=60.0)
+board = Pegboard("office", mode="hierarchy", breaker_failures=5, breaker_cooldown=60.0)
 calendar = board.category("calendar", description="Who is where")
 
 

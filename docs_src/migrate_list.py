@@ -5,7 +5,7 @@ import anyio
 from pegboard import Example, Pegboard
 from pegboard.testing import connect
 
-board = Pegboard("mail", face="index")
+board = Pegboard("mail", mode="index")
 mail = board.category("mail", description="Letters and who they are for")
 
 

@@ -14,7 +14,7 @@ class Episode(BaseModel):
     steps: list[str]
 
 
-board = Pegboard("memory", face="stub")
+board = Pegboard("memory", mode="stub")
 
 
 @board.tool

@@ -5,7 +5,7 @@ import anyio
 from pegboard import Pegboard
 from pegboard.testing import connect
 
-board = Pegboard("tasks", face="stub")
+board = Pegboard("tasks", mode="stub")
 
 
 def graph_tools():

@@ -5,7 +5,7 @@ import anyio
 from pegboard import Pegboard
 from pegboard.testing import connect
 
-board = Pegboard("tracker", face="dynamic", pins=["whoami"], session_cap=40)
+board = Pegboard("tracker", mode="dynamic", pins=["whoami"], session_cap=40)
 issues = board.category("issues", description="Bugs and tasks")
 
 

@@ -1,4 +1,4 @@
-"""The first server: two tools, shown through whatever face suits the client."""
+"""The first server: two tools, shown through whatever mode suits the client."""
 
 from pegboard import Example, Pegboard
 

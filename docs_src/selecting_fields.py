@@ -7,9 +7,9 @@ import anyio
 from mcp import Client
 
 from pegboard import Pegboard
-from pegboard.server.serve import build_server
+from pegboard.server.serving import build_server
 
-board = Pegboard("shop", face="proxy")
+board = Pegboard("shop", mode="proxy")
 
 
 @board.tool(annotations={"readOnlyHint": True})

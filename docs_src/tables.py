@@ -6,10 +6,10 @@ import anyio
 from mcp import Client
 
 from pegboard import Pegboard, count_tokens
-from pegboard.core.tables import decode_table
-from pegboard.server.serve import build_server
+from pegboard.core.results.table_format import decode_table
+from pegboard.server.serving import build_server
 
-board = Pegboard("sales", face="proxy")
+board = Pegboard("sales", mode="proxy")
 
 
 @board.tool(annotations={"readOnlyHint": True})

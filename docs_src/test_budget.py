@@ -14,4 +14,4 @@ def forecast(city: str, days: int = 3) -> str:
 
 
 def test_the_list_stays_affordable(pegboard_budget: Budget) -> None:
-    pegboard_budget(server, face="eager", max_tokens=120)
+    pegboard_budget(server, mode="eager", max_tokens=120)

@@ -4,7 +4,7 @@ import anyio
 from mcp import Client
 
 from pegboard import Pegboard, ToolError, UpstreamUnavailable
-from pegboard.server.serve import build_server
+from pegboard.server.serving import build_server
 
 board = Pegboard("mail", breaker_failures=3, breaker_cooldown=30.0, attempts=2)
 READ = {"readOnlyHint": True}

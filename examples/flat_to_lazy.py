@@ -31,7 +31,7 @@ def _converter(one: str, other: str):
     return convert
 
 
-server = attach(build_server(), face="proxy")
+server = attach(build_server(), mode="proxy")
 
 if __name__ == "__main__":
     server.run()

@@ -19,7 +19,7 @@ from langchain.agents import create_agent
 from langchain_mcp_adapters.client import MultiServerMCPClient
 from langchain_mcp_adapters.tools import load_mcp_tools
 
-GATEWAY = ("pegboard", "serve", "--config", "examples/gateway.toml", "--face", "proxy")
+GATEWAY = ("pegboard", "serve", "--config", "examples/gateway.toml", "--mode", "proxy")
 
 
 async def carry_out(model: Any, task: str, command: Sequence[str] = GATEWAY) -> list[Any]:

@@ -6,7 +6,7 @@
         result = await tools.call(name, {"project": "WEB"})
 
 Definitions are fetched when a tool is first called and kept by name, several at once where they are
-known to be needed. It works with any server that has the proxy face, over any transport of the SDK.
+known to be needed. It works with any server that has the proxy mode, over any transport of the SDK.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CALL_BY_RISK = {
 
 @dataclass
 class LazyTools:
-    """The tools behind a proxy face, with the definitions seen so far."""
+    """The tools behind a proxy mode, with the definitions seen so far."""
 
     client: Client
     schemas: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])

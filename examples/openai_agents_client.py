@@ -4,7 +4,7 @@
     python -m examples.openai_agents_client MODEL "Which milestones are running late?"
 
 The gateway is another process, so what it is made with and what the agent is made with do not have
-to agree. The agent is shown the few tools of the proxy face, whatever stands behind it.
+to agree. The agent is shown the few tools of the proxy mode, whatever stands behind it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from agents import Agent, Runner
 from agents.mcp import MCPServerStdio
 
-GATEWAY = ("pegboard", "serve", "--config", "examples/gateway.toml", "--face", "proxy")
+GATEWAY = ("pegboard", "serve", "--config", "examples/gateway.toml", "--mode", "proxy")
 
 
 def gateway(command: Sequence[str] = GATEWAY) -> MCPServerStdio:
@@ -25,7 +25,7 @@ def gateway(command: Sequence[str] = GATEWAY) -> MCPServerStdio:
     return MCPServerStdio(
         params={"command": command[0], "args": list(command[1:])},
         name="pegboard",
-        cache_tools_list=True,  # the list of the proxy face never changes
+        cache_tools_list=True,  # the list of the proxy mode never changes
         client_session_timeout_seconds=60,
     )
 

@@ -1,7 +1,7 @@
 """A Pydantic AI agent with all tools of a gateway: `python -m examples.pydantic_ai_client MODEL`.
 
 Needs `pydantic-ai-slim[mcp]` and the key of a model. The agent is shown the few tools of the proxy
-face, whatever stands behind it, and finds the rest by searching.
+mode, whatever stands behind it, and finds the rest by searching.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ sys.path.insert(0, str(ROOT))
 
 from examples import memory, tracker  # noqa: E402 the folder beside this one
 from pegboard import Pegboard, PegboardError, Tool  # noqa: E402
-from pegboard.core.field_reference import fields_page  # noqa: E402
 from pegboard.core.json import Json  # noqa: E402
+from pegboard.core.results.output_fields import render_fields_page  # noqa: E402
 
 PAGES = ROOT / "docs" / "reference" / "fields"
 _RISKS = ("read", "write", "destructive")
@@ -36,7 +36,7 @@ def boards() -> dict[str, Pegboard]:
 def pages() -> dict[Path, str]:
     """Every page by its file, as it must be now."""
     return {
-        PAGES / f"{name}.md": fields_page(name, board.tools(), anyio.run(samples, board))
+        PAGES / f"{name}.md": render_fields_page(name, board.tools(), anyio.run(samples, board))
         for name, board in boards().items()
     }
 

@@ -32,7 +32,7 @@ COLOURS = 256
 """Enough for a page that is nearly all flat, at a third of the size."""
 
 CONFIGURATION = """
-face = "proxy"
+mode = "proxy"
 
 [results]
 spill_tokens = 600
@@ -43,17 +43,17 @@ lock = "pegboard.lock"
 [servers.tracker]
 command = "{python}"
 args = ["-m", "examples.tracker"]
-env = {{ PYTHONPATH = "{path}", PEGBOARD_FACE = "eager" }}
+env = {{ PYTHONPATH = "{path}", PEGBOARD_MODE = "eager" }}
 
 [servers.memory]
 command = "{python}"
 args = ["-m", "examples.memory"]
-env = {{ PYTHONPATH = "{path}", PEGBOARD_FACE = "eager" }}
+env = {{ PYTHONPATH = "{path}", PEGBOARD_MODE = "eager" }}
 
 [servers.mail]
 command = "{python}"
 args = ["mail.py"]
-env = {{ PYTHONPATH = "{path}", PEGBOARD_FACE = "eager" }}
+env = {{ PYTHONPATH = "{path}", PEGBOARD_MODE = "eager" }}
 
 [servers.billing]
 command = "billing-server"

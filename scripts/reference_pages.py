@@ -23,12 +23,12 @@ from pegboard import errors
 from pegboard.cli.app import app
 from pegboard.config.schema import settings_schema
 from pegboard.core.calls import Caller
-from pegboard.core.options import FACES
-from pegboard.faces.aliases import everywhere
-from pegboard.faces.auto import known_clients
-from pegboard.faces.registry import BY_NAME
-from pegboard.server.answers import Answers, Request
-from pegboard.server.methods import ANSWERS
+from pegboard.core.options import MODES
+from pegboard.modes.aliases import build_aliases
+from pegboard.modes.auto import known_clients
+from pegboard.modes.registry import MODES_BY_NAME
+from pegboard.server.extension_methods import METHODS
+from pegboard.server.tool_methods import Request, ToolMethods
 from pegboard.tokens import count_tokens
 
 ROOT = Path(__file__).parents[1]
@@ -182,7 +182,7 @@ def clients_page() -> str:
         "# Client notes",
         "What is known of clients, and where it was read. In the session era `auto` goes by the name that a client gives: one that "
         "defers tools itself gets `eager`. From MCP 2026-07-28 on a client's name must not change behaviour, so there "
-        "`pegboard install` writes the face into the client's entry. `[clients]` in `pegboard.toml` overrides both.",
+        "`pegboard install` writes the mode into the client's entry. `[clients]` in `pegboard.toml` overrides both.",
         "\n".join(
             ["| client | gives its name as | follows `list_changed` | defers tools | note | read in |",
              "|---|---|---|---|---|---|", *rows]
@@ -229,7 +229,7 @@ async def methods_page() -> str:
         "`io.github.pegboard/lazy-tools`. The examples are real: asked of the [quick start](../index.md)'s board.",
         "## `tools/list` with `lazy`",
         'The protocol\'s own method with one more parameter, or `_meta["io.github.pegboard/lazy"]`: `true` gives stubs, '
-        '`"bare"` stubs without `inputSchema`, `false` full definitions, whatever the face. With `false` and '
+        '`"bare"` stubs without `inputSchema`, `false` full definitions, whatever the mode. With `false` and '
         '`_meta["io.github.pegboard/details"]: true`, each entry also has category, summary, examples, related tools, '
         "aliases, tags and deprecation in its `_meta`, under `io.github.pegboard/`. A gateway asks for them when one of "
         "its servers advertises this extension, so that a Pegboard can stand behind another.",
@@ -240,29 +240,29 @@ async def methods_page() -> str:
         "tools/describe_batch": {"names": ["keep_note", "keep_notes"]},
         "tools/manifest": {},
     }
-    for method, answer in ANSWERS.items():
+    for method, answer in METHODS.items():
         said = inspect.cleandoc(answer.__doc__ or "")
         parts += [f"## `{method}`", said, await _exchange(method, examples[method])]
     return "\n\n".join(parts)
 
 
 async def meta_tools_page() -> str:
-    """What each face lists, with what it costs, and what can be called unlisted."""
+    """What each mode lists, with what it costs, and what can be called unlisted."""
     parts = [
         "# Meta-tools",
-        "What each face lists of its own, for the [quick start](../index.md)'s board. Tokens are those of "
+        "What each mode lists of its own, for the [quick start](../index.md)'s board. Tokens are those of "
         "`o200k_base` for name, description and input schema.",
     ]
-    parts += [await _face(name) for name in FACES]
-    unlisted = ", ".join(f"`{n}`" for n in everywhere())
+    parts += [await _mode(name) for name in MODES]
+    unlisted = ", ".join(f"`{n}`" for n in build_aliases())
     parts += ["## Callable everywhere although unlisted", f"{unlisted}: the names of other systems, so that "
               "instructions written for those keep working."]  # fmt: skip
     return "\n\n".join(parts)
 
 
-async def _face(name: str) -> str:
-    view = await _board().view(Caller(face=name))
-    own = BY_NAME[name].meta_tools(view)  # pyright: ignore[reportArgumentType] a face
+async def _mode(name: str) -> str:
+    view = await _board().view(Caller(mode=name))
+    own = MODES_BY_NAME[name].meta_tools(view)  # pyright: ignore[reportArgumentType] a mode
     if not own:
         return f"## `{name}`\n\nNone: it lists tools themselves."
     shown = [f"## `{name}`"]
@@ -275,7 +275,7 @@ async def _face(name: str) -> str:
 
 
 async def _exchange(method: str, params: dict[str, Any]) -> str:
-    answer = await Answers(_board()).answer(Request(method, params, Caller()))
+    answer = await ToolMethods(_board()).answer(Request(method, params, Caller()))
     asked = {"method": method, "params": params}
     return f"{_json(asked)}\n\n{_json(answer)}"
 

@@ -254,7 +254,7 @@ async def trace_gateway_call(*, mode: str = "eager") -> Trace:
     """
     from pegboard.config import Configuration, Settings
     from pegboard.gateway.gateway import Gateway
-    from pegboard.gateway.server import build_server
+    from pegboard.gateway.mcp_server import build_gateway_server
     from pegboard.testing import connect
     from pegboard.upstream.spec import UpstreamSpec
 
@@ -263,7 +263,7 @@ async def trace_gateway_call(*, mode: str = "eager") -> Trace:
     arguments: dict[str, Any] = {"title": "none"}
     with tempfile.TemporaryDirectory() as folder, Trace(PEGBOARD).installed() as trace:
         async with Gateway(configuration, folder=Path(folder)) as gateway:
-            server = build_server(gateway, environ={"PEGBOARD_FACE": mode})
+            server = build_gateway_server(gateway, environ={"PEGBOARD_MODE": mode})
             async with connect(server) as client:
                 if mode == "proxy":
                     through = {"name": "notes.read_note", "arguments": arguments}

@@ -281,4 +281,4 @@ def _reports() -> list[Any]:
 
 
 if __name__ == "__main__":
-    office_board(face=os.environ.get("OFFICE_FACE", "auto")).run()
+    office_board(mode=os.environ.get("OFFICE_MODE", "auto")).run()

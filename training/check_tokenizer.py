@@ -13,7 +13,7 @@ from nets import load_corpus
 from tokenizers import Tokenizer
 from train import all_texts
 
-from pegboard.embed.models import WEIGHTS, tokenizer
+from pegboard.embed.bundled_models import WEIGHTS, tokenizer
 
 LIMIT = 128
 

@@ -15,10 +15,10 @@ from corpus import VALIDATE
 
 from pegboard.adapters.catalog_file import read_catalog
 from pegboard.core.tools import Catalog
-from pegboard.embed import models
-from pegboard.embed.finder import Finder
-from pegboard.embed.local import LocalMeanings
-from pegboard.measure.evaluate import ours, quality, read_queries
+from pegboard.embed import bundled_models
+from pegboard.embed.live_index import LiveIndex
+from pegboard.embed.vectorizer import LocalVectorizer
+from pegboard.measure.search_quality import pegboard_ranker, read_queries, score_ranking
 
 COLUMNS = ("recall_1", "recall_5", "recall_10", "hit_5", "ndcg_10")
 
@@ -26,9 +26,11 @@ COLUMNS = ("recall_1", "recall_5", "recall_10", "hit_5", "ndcg_10")
 def figures(bench: Path, name: str, weights: Path) -> np.ndarray:
     """The mean of each column over the queries of one set, in percent."""
     folder = bench / "sets" / name
-    finder = Finder(LocalMeanings(embedder=models.encoder(weights)))
-    rank = ours(finder.prepare(Catalog(read_catalog(folder / "tools.jsonl"))))
-    rows = [quality(rank(q.query), q.relevant) for q in read_queries(folder / "queries.jsonl")]
+    finder = LiveIndex(LocalVectorizer(embedder=bundled_models.encoder(weights)))
+    rank = pegboard_ranker(finder.prepare(Catalog(read_catalog(folder / "tools.jsonl"))))
+    rows = [
+        score_ranking(rank(q.query), q.relevant) for q in read_queries(folder / "queries.jsonl")
+    ]
     return 100 * np.mean([[row[column] for column in COLUMNS] for row in rows], axis=0)
 
 

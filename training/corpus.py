@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pegboard.core.search.fields import fields_of, passage
-from pegboard.core.tools import Tool, constant
+from pegboard.core.search.searchable_fields import build_passage, read_searchable_fields
+from pegboard.core.tools import Tool, constant_definition
 
 VALIDATE = ("mcpproxy_golden", "azure_mcp", "dust_mcp", "everyday", "agents")
 TRAIN = {"metatool_single": 3000, "bfcl_v3": 2000, "sealtools_dev": 2000, "toollinkos_main": 1600}
@@ -36,7 +36,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def tool_of(entry: dict[str, Any]) -> Tool:
     return Tool(
         entry["name"],
-        constant(entry.get("inputSchema") or {}),
+        constant_definition(entry.get("inputSchema") or {}),
         id=entry["id"],
         server=entry.get("server") or None,
         category=entry.get("category") or None,
@@ -63,7 +63,7 @@ def labelled(bench: Path, name: str, cap: int | None) -> dict[str, Any]:
     train.sort(key=lambda q: share(name + q[0]))
     return {
         "name": name,
-        "tools": [passage(fields_of(tool_of(t))) for t in tools],
+        "tools": [build_passage(read_searchable_fields(tool_of(t))) for t in tools],
         "train": train[:cap] if cap else [],
         "held": held[:800],
         "spare": [q for q, _ in train[cap:]] if cap else [],
@@ -83,7 +83,7 @@ def written(bench: Path) -> dict[str, Any]:
             (held if back else train).extend([q, [at]] for q in row["queries"])
     return {
         "name": "written",
-        "tools": [passage(fields_of(tool_of(t))) for t in tools],
+        "tools": [build_passage(read_searchable_fields(tool_of(t))) for t in tools],
         "train": train,
         "held": held,
     }

@@ -23,7 +23,7 @@ from quantise import eight_bit_tensors, rounded
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
-from pegboard.core.search.fields import Fields, passage
+from pegboard.core.search.searchable_fields import SearchableFields, build_passage
 
 STEPS, BATCH, RATE, TEMPERATURE, STILL = 160, 32, 3e-5, 0.05, 20.0
 LENGTH = 64
@@ -44,7 +44,9 @@ def operations(path: Path) -> list[Operation]:
                 found.append((tools, [p.strip() for p in line[1:].split(";")]))
             else:
                 server, name, description = (part.strip() for part in line.split("|"))
-                tools.append(passage(Fields(name, "", server, "", description, "", "")))
+                tools.append(
+                    build_passage(SearchableFields(name, "", server, "", description, "", ""))
+                )
     return found
 
 

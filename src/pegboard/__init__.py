@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pegboard.board import Pegboard
+from pegboard.core.calls import Call as Call
 from pegboard.core.calls import Caller, CallResult, Outcome
-from pegboard.core.calls import CallRequest as Call
 from pegboard.core.policy import Policy, Rule
 from pegboard.core.tools import Catalog, Category, Example, Tool
 from pegboard.errors import (
@@ -31,8 +31,8 @@ from pegboard.errors import (
 )
 
 if TYPE_CHECKING:
-    from pegboard.attached import attach
-    from pegboard.core.projection import project, validate_fields
+    from pegboard.attachment import attach
+    from pegboard.core.results.projection import project, validate_fields
     from pegboard.core.search import Match
     from pegboard.tokens import count_tokens
 
@@ -74,10 +74,10 @@ __all__ = [
 
 _LATER = {
     "Match": "pegboard.core.search",
-    "attach": "pegboard.attached",
+    "attach": "pegboard.attachment",
     "count_tokens": "pegboard.tokens",
-    "project": "pegboard.core.projection",
-    "validate_fields": "pegboard.core.projection",
+    "project": "pegboard.core.results.projection",
+    "validate_fields": "pegboard.core.results.projection",
 }
 
 

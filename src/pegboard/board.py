@@ -15,15 +15,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from pegboard.adapters.functions import FunctionTools, ToolKeywords
-from pegboard.calling import Calling, is_closed, shape_of
-from pegboard.core.calls import LOCAL, Call, Caller, CallRequest, CallResult, Outcome
+from pegboard.calling import Calling, build_shape, is_closed
+from pegboard.core.calls import LOCAL_CALLER, Call, Caller, CallResult, Outcome, ToolCall
 from pegboard.core.json import JsonObject
-from pegboard.core.names import resolve
 from pegboard.core.options import Options, make_options
-from pegboard.core.policy import EVERYTHING, Policy
-from pegboard.core.registry import Need, Registry
-from pegboard.core.risk import is_known_of_any
+from pegboard.core.policy import ALLOW_ALL, Policy
+from pegboard.core.risk import any_risk_declared
 from pegboard.core.schema_cache import SchemaCache
+from pegboard.core.tool_names import resolve
+from pegboard.core.tool_registry import LoadTarget, Registry
 from pegboard.core.tools import Catalog, Category, Risk, Tool
 from pegboard.errors import ConfigError
 from pegboard.finding import Finding
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from pegboard.core.search import Match, SearchIndex
-    from pegboard.embed.finder import Finder
-    from pegboard.faces.face import Asked, View
+    from pegboard.embed.live_index import LiveIndex
+    from pegboard.modes.mode import View, ViewRequest
+    from pegboard.pipeline import Parts
     from pegboard.ports import Embedder, Handler, Layer, Source
     from pegboard.server.auth import Auth
-    from pegboard.server.operations import Operations
-    from pegboard.wiring import Parts
+    from pegboard.server.board_operations import Operations
 
 
 class Pegboard:
-    """A catalogue of tools that clients see through a face.
+    """A catalogue of tools that clients see through a mode.
 
     Args:
         name: What the server is called.
-        face: `eager`, `stub`, `index`, `hierarchy`, `proxy`, `dynamic`, or `auto` to let it choose.
-        pins: Names of tools that every face lists as themselves.
+        mode: `eager`, `stub`, `index`, `hierarchy`, `proxy`, `dynamic`, or `auto` to let it choose.
+        pins: Names of tools that every mode lists as themselves.
         risk: `split` gives one call tool per risk, `single` one for all, `auto` splits when any
             tool is annotated as the first client asks.
         instructions: What the server tells a model about itself.
@@ -64,19 +64,19 @@ class Pegboard:
         self,
         name: str = "pegboard",
         *,
-        face: str = "auto",
+        mode: str = "auto",
         pins: Sequence[str] = (),
         risk: str = "auto",
         instructions: str | None = None,
         version: str = "",
-        policy: Policy = EVERYTHING,
+        policy: Policy = ALLOW_ALL,
         embedder: Embedder | None = None,
         **options: Any,
     ) -> None:
         self.name = name
         self.instructions = instructions
         self.version = version
-        self.options = make_options(face=face, pins=tuple(pins), risk=risk, **options)
+        self.options = make_options(mode=mode, pins=tuple(pins), risk=risk, **options)
         self.schema_cache = SchemaCache(
             time.monotonic,
             capacity=self.options.schema_cache_size,
@@ -228,9 +228,11 @@ class Pegboard:
             self.load_named(name)
         return resolve(self.known_catalog, name)
 
-    def load_named(self, name: str, caller: Caller = LOCAL) -> None:
+    def load_named(self, name: str, caller: Caller = LOCAL_CALLER) -> None:
         """Run the loaders that may give the caller a tool of this name."""
-        self._registry.load_for([Need(name)], lambda whole: self.policy.visible(whole, caller))
+        self._registry.load_for(
+            [LoadTarget(name)], lambda whole: self.policy.visible(whole, caller)
+        )
 
     def search(
         self,
@@ -258,7 +260,7 @@ class Pegboard:
         return self._finding.index
 
     @property
-    def finder(self) -> Finder:
+    def finder(self) -> LiveIndex:
         """Keeps the index current, and on disk."""
         return self._finding.finder
 
@@ -297,23 +299,23 @@ class Pegboard:
         include_fields: Sequence[str] | None = None,
         *,
         select: str | None = None,
-        caller: Caller = LOCAL,
+        caller: Caller = LOCAL_CALLER,
     ) -> CallResult:
         """Call a tool as a client would: checked, governed, and with the fields asked for.
 
         Raises:
             PegboardError: The call could not be made, or failed.
         """
-        shape = shape_of(include_fields, select)
+        shape = build_shape(include_fields, select)
         return await self.dispatch(self._calling.make(name, arguments, shape, caller))
 
     async def call_many(
         self,
-        calls: Sequence[CallRequest],
+        calls: Sequence[Call],
         *,
         max_concurrency: int = 16,
         deadline: float | None = None,
-        caller: Caller = LOCAL,
+        caller: Caller = LOCAL_CALLER,
     ) -> list[Outcome]:
         """Make several calls side by side: outcomes in order, each with its own error.
 
@@ -346,7 +348,7 @@ class Pegboard:
         """The layer that refuses calls of tools that their caller may not see."""
         return self._calling.guard
 
-    def alternatives(self, call: Call) -> list[Tool]:
+    def alternatives(self, call: ToolCall) -> list[Tool]:
         """Tools to suggest while one is out of order: its related ones, then those most like it."""
         return self._calling.alternatives(call)
 
@@ -354,19 +356,19 @@ class Pegboard:
         """Whether a tool takes no parameters but those in its schema, as Python functions do."""
         return is_closed(tool)
 
-    async def run_call(self, call: Call) -> CallResult:
+    async def run_call(self, call: ToolCall) -> CallResult:
         """The innermost handler: hand the call to where its tool comes from."""
         return await self._calling.run(call)
 
-    async def view(self, caller: Caller = LOCAL, **asked: Unpack[Asked]) -> View:
+    async def view(self, caller: Caller = LOCAL_CALLER, **asked: Unpack[ViewRequest]) -> View:
         """The board as one caller sees it on one request; `whole` runs pending loaders."""
-        from pegboard.viewing import view_of
+        from pegboard.viewing import build_view
 
         if self._splits_risk is None:
-            self._splits_risk = is_known_of_any(self.known_catalog, self.options.risk_rules)
-        view = await view_of(self, self._registry, self._finding, caller, asked)
-        face = self.operations.rollouts.face_for(caller) if self.operations is not None else None
-        return view if face is None else replace(view, options=replace(view.options, face=face))
+            self._splits_risk = any_risk_declared(self.known_catalog, self.options.risk_rules)
+        view = await build_view(self, self._registry, self._finding, caller, asked)
+        mode = self.operations.rollouts.mode_for(caller) if self.operations is not None else None
+        return view if mode is None else replace(view, options=replace(view.options, mode=mode))
 
     # Serving -----------------------------------------------------------------------------------
 
@@ -376,17 +378,17 @@ class Pegboard:
         What is wrong with the board, its environment or the address is written to standard error,
         and the process ends with status 3.
         """
-        from pegboard.server.serve import run
+        from pegboard.server.serving import run_board
 
         try:
-            run(self, http=http)
+            run_board(self, http=http)
         except ConfigError as exc:
             sys.stderr.write(f"error: {exc.message}\n")
             raise SystemExit(3) from exc
 
     async def serve_stdio(self) -> None:
         """Serve one client on standard input and output."""
-        from pegboard.server.serve import serve_stdio
+        from pegboard.server.serving import serve_stdio
 
         await serve_stdio(self)
 
@@ -398,22 +400,22 @@ class Pegboard:
         auth: Auth | None = None,
         **page: Any,
     ) -> Starlette:
-        """An ASGI application with `/mcp`, `/mcp/<face>`, the page at `/`, and what operators need.
+        """An ASGI application with `/mcp`, `/mcp/<mode>`, the page at `/`, and what operators need.
 
         That is `/health`, `/ready`, with `metrics=True` also `/metrics`, and a rollout on the page.
 
         Args:
             host: The address that it will listen on; requests that name another are refused.
-            environ: Where `PEGBOARD_FACE` and `ALWAYS_AVAILABLE_TOOLS` are, if not in that of the
+            environ: Where `PEGBOARD_MODE` and `ALWAYS_AVAILABLE_TOOLS` are, if not in that of the
                 process.
             auth: How callers of `/mcp` are asked who they are; the page has `identify`.
             page: Fields of `pegboard.web.Panel` that differ from the usual, such as `identify`.
         """
-        from pegboard.server.operations import Operations
-        from pegboard.server.serve import http_app
+        from pegboard.server.board_operations import Operations
+        from pegboard.server.serving import board_app
         from pegboard.store.fallback import decision_store
         from pegboard.web import metrics_route, page_routes, panel_of
-        from pegboard.web.rollout import rollout_section
+        from pegboard.web.rollout_page import rollout_section
 
         operations = Operations.of(self)
         sections = (rollout_section(decision_store(self.parts.store)),)
@@ -423,7 +425,7 @@ class Pegboard:
         if operations.metrics is not None:
             routes.append(metrics_route(panel, operations.metrics))
         around = os.environ if environ is None else environ
-        return http_app(self, *routes, host=host, environ=around, auth=auth)
+        return board_app(self, *routes, host=host, environ=around, auth=auth)
 
     @classmethod
     def from_catalog(cls, path: str | Path, **options: Any) -> Pegboard:
@@ -449,7 +451,7 @@ class Pegboard:
 
         Args:
             path: `pegboard.toml`, or the file that an MCP client keeps its servers in.
-            settings: Top-level settings that win over the file's, such as `face`.
+            settings: Top-level settings that win over the file's, such as `mode`.
 
         Raises:
             ConfigError: The file cannot be read or understood.
@@ -457,4 +459,4 @@ class Pegboard:
         # By name, because a gateway is made of boards and not the other way round.
         from importlib import import_module
 
-        return import_module("pegboard.gateway.board").GatewayBoard.open(path, **settings)
+        return import_module("pegboard.gateway.gateway_board").GatewayBoard.open(path, **settings)

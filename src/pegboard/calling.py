@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pegboard.core.calls import Call, Caller, CallRequest, CallResult, Outcome, Shape
-from pegboard.core.names import resolve
-from pegboard.core.tools import Catalog, Tool, group_of
+from pegboard.core.calls import Call, Caller, CallResult, Outcome, ResultShape, ToolCall
+from pegboard.core.tool_names import resolve
+from pegboard.core.tools import Catalog, Tool, group_name
 from pegboard.errors import ToolNotFound, UpstreamUnavailable
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pegboard.core.json import JsonObject
     from pegboard.core.options import Options
     from pegboard.core.policy import Policy
+    from pegboard.pipeline import Parts
     from pegboard.ports import Handler, Layer, Source
-    from pegboard.wiring import Parts
 
 
 class Called(Protocol):
@@ -36,7 +36,7 @@ class Called(Protocol):
 
     def load_named(self, name: str, caller: Caller = ...) -> None: ...
 
-    async def run_call(self, call: Call) -> CallResult: ...
+    async def run_call(self, call: ToolCall) -> CallResult: ...
 
 
 class Calling:
@@ -52,7 +52,7 @@ class Calling:
     @cached_property
     def parts(self) -> Parts:
         """What dispatch is made with, unless it is replaced before use."""
-        from pegboard.wiring import Parts
+        from pegboard.pipeline import Parts
 
         return Parts(alternatives=self.alternatives, is_closed=is_closed, layers=(self.guard,))
 
@@ -60,9 +60,9 @@ class Calling:
     def dispatch(self) -> Handler:
         """Carries out a call through every layer."""
         if self._dispatch is None:
-            from pegboard.wiring import pipeline
+            from pegboard.pipeline import build_pipeline
 
-            self._dispatch = pipeline(self._board.options, self._board.run_call, self.parts)
+            self._dispatch = build_pipeline(self._board.options, self._board.run_call, self.parts)
         return self._dispatch
 
     def renew(self) -> None:
@@ -72,18 +72,18 @@ class Calling:
     @property
     def guard(self) -> Layer:
         """The layer that refuses calls of tools that their caller may not see."""
-        from pegboard.dispatch.guard import guard
+        from pegboard.dispatch.permissions import check_permissions
 
-        return guard(lambda: self._board.policy, lambda: self._board.known_catalog)
+        return check_permissions(lambda: self._board.policy, lambda: self._board.known_catalog)
 
     def make(
-        self, name: str, arguments: JsonObject | str | None, shape: Shape, caller: Caller
-    ) -> Call:
+        self, name: str, arguments: JsonObject | str | None, shape: ResultShape, caller: Caller
+    ) -> ToolCall:
         """The call of the tool that a name means to the caller."""
         given: Any = {} if arguments is None else arguments
         is_open = self._board.policy.is_open
         tool = self._board.find(name) if is_open else self._find_for(caller, name)
-        return Call(tool, given, shape=shape, caller=caller)
+        return ToolCall(tool, given, shape=shape, caller=caller)
 
     def _find_for(self, caller: Caller, name: str) -> Tool:
         visible = self._board.policy.visible
@@ -95,24 +95,24 @@ class Calling:
 
     async def call_many(
         self,
-        calls: Sequence[CallRequest],
+        calls: Sequence[Call],
         caller: Caller,
         *,
         max_concurrency: int,
         deadline: float | None,
     ) -> list[Outcome]:
         """One outcome per request, in their order, whether or not a call can be made of it."""
-        from pegboard.dispatch.fanout import call_requests
+        from pegboard.dispatch.fan_out import call_requests
 
-        def make(asked: CallRequest) -> Call:
-            shape = shape_of(asked.include_fields, asked.select)
+        def make(asked: Call) -> ToolCall:
+            shape = build_shape(asked.include_fields, asked.select)
             return self.make(asked.name, dict(asked.arguments), shape, caller)
 
         return await call_requests(
             self.dispatch, calls, make, max_concurrency=max_concurrency, deadline=deadline
         )
 
-    async def run(self, call: Call) -> CallResult:
+    async def run(self, call: ToolCall) -> CallResult:
         """Hand a call to where its tool comes from: a server, or a function of this process.
 
         Raises:
@@ -129,11 +129,11 @@ class Calling:
             tool=call.tool.name,
         )
 
-    def alternatives(self, call: Call) -> list[Tool]:
+    def alternatives(self, call: ToolCall) -> list[Tool]:
         """What the caller could use in place of a tool: its related ones, else those beside it."""
         catalog = self._board.policy.visible(self._board.known_catalog, call.caller)
         related = catalog.related(call.tool)
-        return related or [t for t in catalog.group(group_of(call.tool)) if t.id != call.tool.id]
+        return related or [t for t in catalog.group(group_name(call.tool)) if t.id != call.tool.id]
 
 
 def is_closed(tool: Tool) -> bool:
@@ -141,8 +141,8 @@ def is_closed(tool: Tool) -> bool:
     return tool.server is None
 
 
-def shape_of(include_fields: Sequence[str] | None, select: str | None) -> Shape:
+def build_shape(include_fields: Sequence[str] | None, select: str | None) -> ResultShape:
     """The part of a result that is asked for; fields may be one text, which is a sequence too."""
-    from pegboard.core.paths import parse_fields
+    from pegboard.core.results.paths import parse_fields
 
-    return Shape(parse_fields(include_fields), select)
+    return ResultShape(parse_fields(include_fields), select)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pegboard.core.policy import Policy
     from pegboard.core.search import SearchIndex
     from pegboard.core.tools import Catalog
-    from pegboard.embed.finder import Finder
+    from pegboard.embed.live_index import LiveIndex
+    from pegboard.pipeline import Parts
     from pegboard.ports import Embedder
     from pegboard.registering import Registering
-    from pegboard.wiring import Parts
 
 
 class Searched(Protocol):
@@ -48,16 +48,16 @@ class Finding:
         """A hash of what all mounted tools were read from, where that is known."""
 
     @cached_property
-    def finder(self) -> Finder:
+    def finder(self) -> LiveIndex:
         """Keeps the index current, and on disk."""
-        from pegboard.embed.home import finder_in
+        from pegboard.embed.live_index import open_live_index
 
-        return finder_in(self.kept_in, self._board.embedder)
+        return open_live_index(self.kept_in, self._board.embedder)
 
     @property
     def kept_in(self) -> Path:
         """The folder of vectors and indexes."""
-        from pegboard.embed.home import home_folder
+        from pegboard.embed.live_index import home_folder
 
         return self._board.folder or home_folder(os.environ)
 

@@ -36,14 +36,14 @@ T = TypeVar("T")
 
 DEADLINE = 5.0
 """Seconds that one function may run."""
-START_TIME = 20.0
+START_TIMEOUT = 20.0
 """Seconds for a worker process to start, on a machine with much else to do."""
-WAITING_TIME = 10.0
+WAIT_TIMEOUT = 10.0
 """Seconds to wait for a free worker."""
 IDLE_TIME = 60.0
 """Seconds after which a worker without work exits."""
-MOST_WORKERS = max(2, min(4, os.cpu_count() or 2))
-MOST_MEMORY = 2 << 30
+MAX_WORKERS = max(2, min(4, os.cpu_count() or 2))
+MAX_MEMORY = 2 << 30
 """Bytes of address space that a worker may have."""
 _NICENESS = 5
 _LENGTH = 8
@@ -69,12 +69,12 @@ async def offload(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
         PegboardError: Whatever of ours the function raised.
     """
     limiter = _limiter()
-    with anyio.move_on_after(WAITING_TIME) as waiting:
+    with anyio.move_on_after(WAIT_TIMEOUT) as waiting:
         await limiter.acquire()
     if waiting.cancelled_caught:
         raise Busy("Too many expensive requests at once: try again in a moment.", retry_after=1.0)
     try:
-        is_value, outcome = await _exchanged((function, args, kwargs))
+        is_value, outcome = await _run_in_worker((function, args, kwargs))
     finally:
         limiter.release()
     if is_value:
@@ -86,12 +86,12 @@ def _limiter() -> anyio.CapacityLimiter:
     try:
         return _places.get()
     except LookupError:
-        limiter = anyio.CapacityLimiter(MOST_WORKERS)
+        limiter = anyio.CapacityLimiter(MAX_WORKERS)
         _places.set(limiter)
         return limiter
 
 
-async def _exchanged(job: object) -> tuple[bool, Any]:
+async def _run_in_worker(job: object) -> tuple[bool, Any]:
     worker = await to_thread.run_sync(_ready_worker)
     try:
         with anyio.fail_after(DEADLINE):
@@ -144,7 +144,7 @@ class _Worker:
             raise DeadlineExceeded(f"No worker process could be started: {exc}.") from exc
         with _guard:
             _all.add(self)
-        timer = threading.Timer(START_TIME, self._process.kill)
+        timer = threading.Timer(START_TIMEOUT, self._process.kill)
         timer.start()
         try:
             self.exchange((_ready, (), {}))
@@ -190,11 +190,11 @@ def _send(stream: IO[bytes], value: object) -> None:
 
 
 def _receive(stream: IO[bytes]) -> Any:
-    size = int.from_bytes(_exactly(stream, _LENGTH), "big")
-    return pickle.loads(_exactly(stream, size))
+    size = int.from_bytes(_read_exactly(stream, _LENGTH), "big")
+    return pickle.loads(_read_exactly(stream, size))
 
 
-def _exactly(stream: IO[bytes], size: int) -> bytes:
+def _read_exactly(stream: IO[bytes], size: int) -> bytes:
     data = stream.read(size)
     if len(data) < size:
         raise EOFError
@@ -206,17 +206,17 @@ def _exactly(stream: IO[bytes], size: int) -> bytes:
 
 def work() -> None:
     """Answer jobs until the parent is gone or has none for a while."""
-    _limit_itself()
+    _limit_resources()
     source, target = sys.stdin.buffer, sys.stdout.buffer
     while _has_input():
         try:
             function, args, kwargs = _receive(source)
         except EOFError:
             return
-        _send(target, _outcome(function, args, kwargs))
+        _send(target, _run_job(function, args, kwargs))
 
 
-def _outcome(function: Callable[..., object], args: Any, kwargs: Any) -> tuple[bool, object]:
+def _run_job(function: Callable[..., object], args: Any, kwargs: Any) -> tuple[bool, object]:
     try:
         return True, function(*args, **kwargs)
     except PegboardError as exc:
@@ -227,7 +227,7 @@ def _outcome(function: Callable[..., object], args: Any, kwargs: Any) -> tuple[b
         return False, DeadlineExceeded("The value is nested too deep.")
 
 
-def _limit_itself() -> None:
+def _limit_resources() -> None:
     if sys.platform != "win32":
         import resource
         import signal
@@ -235,7 +235,7 @@ def _limit_itself() -> None:
         os.nice(_NICENESS)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the parent, which ends us
         with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+            resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
 
 
 def _has_input() -> bool:

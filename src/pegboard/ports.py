@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from pegboard.core.calls import Call, CallResult
+from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.events import Event
 from pegboard.core.json import Json
 from pegboard.core.tools import Tool
@@ -26,13 +26,13 @@ __all__ = [
     "Source",
     "Store",
     "call_progress",
-    "progress_of_call",
-    "tell",
+    "progress_callback",
+    "record_event",
 ]
 
 logger = logging.getLogger(__name__)
 
-Handler: TypeAlias = Callable[[Call], Awaitable[CallResult]]
+Handler: TypeAlias = Callable[[ToolCall], Awaitable[CallResult]]
 """Carries out one call."""
 
 Layer: TypeAlias = Callable[[Handler], Handler]
@@ -49,7 +49,7 @@ class Source(Protocol):
         """All tools of this source, as they are now."""
         ...
 
-    async def call(self, call: Call) -> CallResult:
+    async def call(self, call: ToolCall) -> CallResult:
         """Run one call of a tool of this source. Raises `UpstreamError` when it cannot be run."""
         ...
 
@@ -101,7 +101,7 @@ class Observer(Protocol):
     def record(self, event: Event) -> None: ...
 
 
-def tell(observer: Observer | None, event: Event) -> None:
+def record_event(observer: Observer | None, event: Event) -> None:
     """Tell an observer, if there is one; if it fails, the log hears of it and nobody else."""
     if observer is None:
         return
@@ -115,7 +115,7 @@ call_progress: ContextVar[Callable[[], None] | None] = ContextVar("pegboard_prog
 """What the layer that bounds a call's time has it call whenever it shows progress."""
 
 
-def progress_of_call() -> Callable[[], None]:
+def progress_callback() -> Callable[[], None]:
     """A function for a source to call whenever the call under way shows progress.
 
     Ask for it in the call's own task; call it wherever progress arrives on the same event loop.

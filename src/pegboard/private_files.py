@@ -10,7 +10,7 @@ FOLDER_MODE = 0o700
 _OTHERS = 0o077
 
 
-def private_folder(folder: Path) -> None:
+def make_private_folder(folder: Path) -> None:
     """Make a folder and those above it that are missing; close one that others can look into.
 
     Only for folders that are ours alone: the folder above may be anybody's, and stays as it is.
@@ -18,12 +18,12 @@ def private_folder(folder: Path) -> None:
     Raises:
         OSError: It cannot be made.
     """
-    private_parents(folder)
+    make_private_parents(folder)
     folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
-    _close(folder, FOLDER_MODE)
+    _restrict(folder, FOLDER_MODE)
 
 
-def private_parents(path: Path) -> None:
+def make_private_parents(path: Path) -> None:
     """Make the folders above a path that are missing; existing ones stay as they are."""
     missing = [parent for parent in path.parents if not parent.exists()]
     for parent in reversed(missing):
@@ -37,11 +37,11 @@ def open_private(path: Path, flags: int = os.O_WRONLY | os.O_TRUNC) -> int:
         OSError: It cannot be opened.
     """
     handle = os.open(path, flags | os.O_CREAT, FILE_MODE)
-    _close(path, FILE_MODE)
+    _restrict(path, FILE_MODE)
     return handle
 
 
-def _close(path: Path, mode: int) -> None:
+def _restrict(path: Path, mode: int) -> None:
     """Take the rights of others away, where there are any and the file is ours."""
     if os.name != "posix":
         return

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar, Unpack, overload
 
 from pegboard.adapters.functions import Function, FunctionTools, Registration, ToolKeywords
-from pegboard.core.options import Options, refuse_unknown
-from pegboard.core.registry import Registry
-from pegboard.core.risk import with_risk
+from pegboard.core.options import Options, reject_unknown_keys
+from pegboard.core.risk import apply_risk_rules
+from pegboard.core.tool_registry import Registry
 from pegboard.core.tools import Tool
 from pegboard.errors import ConfigError, PegboardError
 
@@ -101,7 +101,7 @@ class Registering:
     def _with_risk(self, tool: Tool) -> Tool:
         """Configured rules win over what a tool says of itself."""
         options = self._options()
-        return with_risk(tool, options.risk_rules, strict=options.strict_risk)
+        return apply_risk_rules(tool, options.risk_rules, strict=options.strict_risk)
 
 
 class CategoryHandle:
@@ -124,5 +124,5 @@ class CategoryHandle:
 
 def make_registration(**given: Any) -> Registration:
     """What a decorator says, or an error that names the nearest known keyword."""
-    refuse_unknown(given, Registration, "keyword")
+    reject_unknown_keys(given, Registration, "keyword")
     return Registration(**given)

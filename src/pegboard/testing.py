@@ -1,9 +1,9 @@
 """For tests of your own: a client in memory, fakes of the ports, and what a server costs.
 
-    async with connect(board, face="proxy") as client:       # a board, or any MCP server object
+    async with connect(board, mode="proxy") as client:       # a board, or any MCP server object
         await client.call_tool("search_tools", {"query": "open issues"})
 
-    assert await list_tokens(server, face="proxy") < 500
+    assert await list_tokens(server, mode="proxy") < 500
 
 Fakes implement a port of `pegboard.ports` and do as they are told; nothing is patched.
 """
@@ -15,12 +15,12 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from pegboard.board import Pegboard
-from pegboard.core.calls import Call, CallResult, Era
+from pegboard.core.calls import CallResult, Era, ToolCall
 from pegboard.core.events import Event
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.options import FaceName, checked_face
-from pegboard.core.tools import Tool, constant
-from pegboard.core.wire import tool_from_wire
+from pegboard.core.options import ModeName, check_mode
+from pegboard.core.tool_parser import tool_from_wire
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import ConfigError
 from pegboard.tokens import DEFAULT_TOKENIZER
 
@@ -51,7 +51,7 @@ def make_tool(
     schema: JsonObject = {"type": "object", "properties": properties or {}}
     if required:
         schema["required"] = list(required)
-    return Tool(name, constant(schema, output_schema), **about)
+    return Tool(name, constant_definition(schema, output_schema), **about)
 
 
 class FakeClock:
@@ -76,12 +76,12 @@ class FakeSource:
     def __init__(self, tools: Iterable[Tool] = (), **answers: Json) -> None:
         self.listed = list(tools)
         self.answers: dict[str, Json] = dict(answers)
-        self.calls: list[Call] = []
+        self.calls: list[ToolCall] = []
 
     async def tools(self) -> Sequence[Tool]:
         return self.listed
 
-    async def call(self, call: Call) -> CallResult:
+    async def call(self, call: ToolCall) -> CallResult:
         self.calls.append(call)
         answer = self.answers.get(call.tool.name, "done")
         if isinstance(answer, BaseException):
@@ -121,14 +121,14 @@ def board_of(**sources: FakeSource) -> Pegboard:
 
 @asynccontextmanager
 async def connect(
-    server: Any, *, face: str | None = None, era: Era = "modern", name: str = "test"
+    server: Any, *, mode: str | None = None, era: Era = "modern", name: str = "test"
 ) -> AsyncGenerator[Client]:
     """A real MCP client, connected in memory.
 
     Args:
         server: A `Pegboard`; an `MCPServer`, low-level `Server` or FastMCP server; or what the
             client of the SDK takes: a URL, or the parameters of a command.
-        face: The face of a board, whatever it is configured to.
+        mode: The mode of a board, whatever it is configured to.
         era: The protocol era that the client speaks.
         name: What the client calls itself.
     """
@@ -136,45 +136,45 @@ async def connect(
     from mcp_types import Implementation
 
     info = Implementation(name=name, version="0")
-    mode = "legacy" if era == "legacy" else "auto"
-    async with Client(_target(server, face), mode=mode, client_info=info) as client:
+    negotiation = "legacy" if era == "legacy" else "auto"
+    async with Client(_target(server, mode), mode=negotiation, client_info=info) as client:
         yield client
 
 
 async def list_tokens(
-    server: Any, face: str = "proxy", *, tokenizer: str = DEFAULT_TOKENIZER
+    server: Any, mode: str = "proxy", *, tokenizer: str = DEFAULT_TOKENIZER
 ) -> int:
-    """The tokens that a model reads of a server's list under a face.
+    """The tokens that a model reads of a server's list under a mode.
 
     A server that Pegboard has no part in yet is counted as it would be behind it.
     """
-    return sum((await listed_costs(server, face, tokenizer=tokenizer)).values())
+    return sum((await listed_costs(server, mode, tokenizer=tokenizer)).values())
 
 
 async def listed_costs(
-    server: Any, face: str = "proxy", *, tokenizer: str = DEFAULT_TOKENIZER
+    server: Any, mode: str = "proxy", *, tokenizer: str = DEFAULT_TOKENIZER
 ) -> dict[str, int]:
-    """The tokens that a model reads of each tool that a server lists under a face."""
-    from pegboard.measure.faces import listed, read_tokens
+    """The tokens that a model reads of each tool that a server lists under a mode."""
+    from pegboard.measure.mode_costs import count_entry_tokens, listed
 
     board = await _catalogued(server)
-    name: Any = checked_face(face)
+    name: Any = check_mode(mode)
     entries = await listed(board, _chosen(board) if name == "auto" else name)
-    return {entry["name"]: read_tokens([entry], tokenizer) for entry in entries}
+    return {entry["name"]: count_entry_tokens([entry], tokenizer) for entry in entries}
 
 
-def _chosen(board: Pegboard) -> FaceName:
+def _chosen(board: Pegboard) -> ModeName:
     from pegboard.core.calls import Caller
-    from pegboard.faces.auto import choose
+    from pegboard.modes.auto import choose_mode
 
-    return choose("auto", Caller(), board.catalog, board.options)
+    return choose_mode("auto", Caller(), board.catalog, board.options)
 
 
 async def _catalogued(server: Any) -> Pegboard:
-    """A board that has the server's tools, all of them, whatever face it wears."""
+    """A board that has the server's tools, all of them, whatever mode it wears."""
     if isinstance(server, Pegboard):
         return server
-    from pegboard.core.details import LAZY_KEY
+    from pegboard.core.tool_parser import LAZY_KEY
 
     board = Pegboard("measured")
     async with connect(server) as client:
@@ -189,15 +189,15 @@ async def _catalogued(server: Any) -> Pegboard:
                 return board
 
 
-def _target(server: Any, face: str | None) -> Any:
+def _target(server: Any, mode: str | None) -> Any:
     if isinstance(server, Pegboard):
-        from pegboard.server.serve import build_server
+        from pegboard.server.serving import build_server
 
-        return build_server(server, environ={} if face is None else {"PEGBOARD_FACE": face})
-    if face is not None:
-        raise ConfigError("Only a `Pegboard` is shown under a face: give one, or leave `face` out.")
+        return build_server(server, environ={} if mode is None else {"PEGBOARD_MODE": mode})
+    if mode is not None:
+        raise ConfigError("Only a `Pegboard` is shown under a mode: give one, or leave `mode` out.")
     if type(server).__name__ == "FastMCP":
-        from pegboard.server import sdk
+        from pegboard.server import mcp_private
 
-        return sdk.lowlevel(server)
+        return mcp_private.get_lowlevel_server(server)
     return server

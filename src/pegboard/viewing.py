@@ -10,13 +10,13 @@ from anyio import to_thread
 
 from pegboard.core.calls import Caller
 from pegboard.core.options import Options
-from pegboard.core.policy import EVERYTHING, Policy
-from pegboard.core.registry import Registry
+from pegboard.core.policy import ALLOW_ALL, Policy
+from pegboard.core.tool_registry import Registry
 from pegboard.core.tools import Catalog
-from pegboard.faces.face import Asked, View
 from pegboard.finding import Finding
+from pegboard.modes.mode import View, ViewRequest
+from pegboard.pipeline import Parts, build_fan_out, build_resource_reader, build_result_reader
 from pegboard.ports import Handler
-from pegboard.wiring import Parts, fan_out, resource_reader, result_reader
 
 
 class Viewed(Protocol):
@@ -36,11 +36,11 @@ class Viewed(Protocol):
     def parts(self) -> Parts: ...
 
 
-async def view_of(
-    board: Viewed, registry: Registry, finding: Finding, caller: Caller, asked: Asked
+async def build_view(
+    board: Viewed, registry: Registry, finding: Finding, caller: Caller, asked: ViewRequest
 ) -> View:
     """What the caller may see and do on one request."""
-    policy = EVERYTHING if asked.get("everything") else board.policy
+    policy = ALLOW_ALL if asked.get("everything") else board.policy
     notes = await _load(registry, policy, caller, asked)
     options, parts, dispatch = board.options, board.parts, board.dispatch
     seen = policy.visible(registry.snapshot(), caller)
@@ -50,9 +50,9 @@ async def view_of(
         options=options,
         index=lambda: finding.index_for(seen),
         dispatch=dispatch,
-        fan_out=fan_out(options, dispatch, parts),
-        read_result=result_reader(options, parts),
-        read_resource=resource_reader(options, parts),
+        fan_out=build_fan_out(options, dispatch, parts),
+        read_result=build_result_reader(options, parts),
+        read_resource=build_resource_reader(options, parts),
         session=asked.get("session"),
         caller=caller,
         constant=None if constant is None else policy.visible(constant, caller),
@@ -69,7 +69,7 @@ async def view_of(
 
 
 async def _load(
-    registry: Registry, policy: Policy, caller: Caller, asked: Asked
+    registry: Registry, policy: Policy, caller: Caller, asked: ViewRequest
 ) -> tuple[str, ...]:
     """Run the loaders that are needed; why some could not, as far as the caller may know of it."""
     needs = asked.get("needs")

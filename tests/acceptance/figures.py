@@ -26,8 +26,8 @@ from tests.acceptance.support import (
 from tests.conformance.clients import Scenario, Step
 
 from examples.memory import RICH_EPISODE
-from pegboard.core.field_reference import field_entries
 from pegboard.core.json import compact
+from pegboard.core.results.output_fields import list_field_entries
 from pegboard.tokens import count_tokens
 
 PAIR = ("query_memory", "create_episode")
@@ -50,11 +50,11 @@ def _saved(part: int, whole: int, least: float) -> Figure:
 
 @cache
 def _lists() -> tuple[int, int, int]:
-    """Tokens of twenty stubs, of the twenty whole tools, of the list in the `proxy` face."""
+    """Tokens of twenty stubs, of the twenty whole tools, of the list in the `proxy` mode."""
     board = twenty_tools()
-    stubs = play(board, "modern", {"list": LIST}, face="stub")["list"].ok["tools"]
-    whole = play(board, "modern", {"list": LIST}, face="eager")["list"].ok["tools"]
-    proxy = play(board, "modern", {"list": LIST}, face="proxy")["list"].ok["tools"]
+    stubs = play(board, "modern", {"list": LIST}, mode="stub")["list"].ok["tools"]
+    whole = play(board, "modern", {"list": LIST}, mode="eager")["list"].ok["tools"]
+    proxy = play(board, "modern", {"list": LIST}, mode="proxy")["list"].ok["tools"]
     assert len(stubs) == len(whole) == 20
     return count_tokens(stubs), count_tokens(whole), count_tokens(proxy)
 
@@ -74,7 +74,7 @@ def stubs_per_list() -> Figure:
     texts: list[str] = []
     met = True
     for name, make in BOARDS.items():
-        tools = play(make(), "modern", {"list": LIST}, face="stub")["list"].ok["tools"]
+        tools = play(make(), "modern", {"list": LIST}, mode="stub")["list"].ok["tools"]
         stubs = [t for t in tools if t["inputSchema"] == {"type": "object"}]  # pins are whole
         limit = 25 * len(stubs)
         tokens = as_read(stubs)
@@ -88,7 +88,7 @@ def _described() -> dict[str, int]:
     """Tokens of `tools/describe` for each of the twenty tools, as the design counts them."""
     board = twenty_tools()
     steps: Scenario = {t.name: ask("tools/describe", tool_name=t.name) for t in board.tools()}
-    told = play(board, "modern", steps, face="stub")
+    told = play(board, "modern", steps, mode="stub")
     return {name: count_tokens(answer.ok) for name, answer in told.answers.items()}
 
 
@@ -103,7 +103,7 @@ def _pair_found(limit: int | None = None) -> float:
     words = "query the memory for earlier work, then create an episode"
     arguments: dict[str, Any] = {"query": words} | ({"limit": limit} if limit else {})
     search = call("search_tools", **arguments)
-    text = play(twenty_tools(), "modern", {"search": search}, face="proxy")["search"].text
+    text = play(twenty_tools(), "modern", {"search": search}, mode="proxy")["search"].text
     assert all(f"{name}(" in text for name in PAIR)
     return 1 - (_lists()[2] + count_tokens(text)) / sum(_described().values())
 
@@ -126,7 +126,7 @@ def _largest(kind: str) -> tuple[int, str]:
     for make in BOARDS.values():
         board = make()
         steps: Scenario = {tool.name: _describing(kind, tool.name) for tool in board.tools()}
-        told = play(board, "modern", steps, face="index" if "get" in kind else "proxy")
+        told = play(board, "modern", steps, mode="index" if "get" in kind else "proxy")
         for name, answer in told.answers.items():
             text = compact(answer.ok) if "/" in kind else answer.text
             found.append((count_tokens(text), name))
@@ -164,7 +164,7 @@ def average_describe() -> Figure:
     for make in BOARDS.values():
         board = make()
         steps: Scenario = {t.name: ask("tools/describe", names=[t.name]) for t in board.tools()}
-        for answer in play(board, "modern", steps, face="stub").answers.values():
+        for answer in play(board, "modern", steps, mode="stub").answers.values():
             total, count = total + count_tokens(answer.ok), count + 1
     return Figure(f"{total // count} tokens on average over {count} tools, both schemas", None)
 
@@ -172,7 +172,7 @@ def average_describe() -> Figure:
 @cache
 def _episode(*fields: str, episode: str = RICH_EPISODE) -> int:
     get = call("get_episode", episode_id=episode, include_fields=list(fields))
-    told = play(memory_board(), "modern", {"get": get}, face="eager")
+    told = play(memory_board(), "modern", {"get": get}, mode="eager")
     return count_tokens(compact(told["get"].ok["structuredContent"]))
 
 
@@ -199,13 +199,13 @@ def status_fields() -> Figure:
 
 @cache
 def first_dynamic_list() -> Figure:
-    told = play(tracker_board(), "legacy", {"list": LIST}, face="dynamic")
+    told = play(tracker_board(), "legacy", {"list": LIST}, mode="dynamic")
     return _at_most(as_read(told["list"].ok["tools"]), 2_000)
 
 
 @cache
 def whole_tracker_list() -> Figure:
-    tools = play(tracker_board(), "modern", {"list": LIST}, face="eager")["list"].ok["tools"]
+    tools = play(tracker_board(), "modern", {"list": LIST}, mode="eager")["list"].ok["tools"]
     return Figure(f"{as_read(tools):,} tokens for {len(tools)} tools, without output schemas", None)
 
 
@@ -219,7 +219,7 @@ def search_overhead() -> Figure:
             "search": call("search_tools", query=words),
             "after": LIST,
         }
-        told = play(tracker_board(), "legacy", steps, face="dynamic")
+        told = play(tracker_board(), "legacy", steps, mode="dynamic")
         known = set(told["before"].names)
         added = [t for t in told["after"].ok["tools"] if t["name"] not in known]
         costs.append(count_tokens(told["search"].text) + as_read(added))
@@ -230,7 +230,7 @@ def search_overhead() -> Figure:
 @cache
 def proxy_list() -> Figure:
     """The meta-tools alone; the design has three of them and no pins."""
-    tools = play(tracker_board(), "modern", {"list": LIST}, face="proxy")["list"].ok["tools"]
+    tools = play(tracker_board(), "modern", {"list": LIST}, mode="proxy")["list"].ok["tools"]
     pins = {"list_projects", "fulltext_search"}
     return _at_most(as_read([t for t in tools if t["name"] not in pins]), 500)
 
@@ -249,22 +249,22 @@ def index_saved() -> Figure:
         "all": call("list_available_tools"),
         "one": call("get_tool_description", tool_name="create_issue"),
     }
-    told = play(tracker_board(), "modern", steps, face="index")
+    told = play(tracker_board(), "modern", steps, mode="index")
     way = as_read(told["list"].ok["tools"])
     way += sum(count_tokens(told[key].text) for key in ("all", "one"))
-    whole = play(tracker_board(), "modern", {"list": LIST}, face="eager")["list"].ok["tools"]
+    whole = play(tracker_board(), "modern", {"list": LIST}, mode="eager")["list"].ok["tools"]
     return _saved(way, as_read(whole), 0.47)
 
 
 @cache
 def four_schemas() -> Figure:
-    tools = play(tracker_board(), "modern", {"list": LIST}, face="hierarchy")["list"].ok["tools"]
+    tools = play(tracker_board(), "modern", {"list": LIST}, mode="hierarchy")["list"].ok["tools"]
     return _at_most(as_read(tools[:4]), 400)
 
 
 @cache
 def fields_described() -> Figure:
-    entries = [e for make in BOARDS.values() for t in make().tools() for e in field_entries(t)]
+    entries = [e for make in BOARDS.values() for t in make().tools() for e in list_field_entries(t)]
     described = sum(bool(entry.description) for entry in entries)
     return Figure(f"{described:,} of {len(entries):,} fields", described == len(entries))
 

@@ -16,10 +16,10 @@ from tests.conformance.clients import ROOT, Era, Scenario, Step, Transcript, pla
 
 from examples import memory, tracker
 from pegboard import Pegboard
-from pegboard.server.serve import build_server
+from pegboard.server.serving import build_server
 from pegboard.tokens import count_tokens
 
-FACES = ("eager", "stub", "index", "hierarchy", "proxy", "dynamic")
+MODES = ("eager", "stub", "index", "hierarchy", "proxy", "dynamic")
 LIST: Step = {"do": "list"}
 READ_BY_MODELS = ("name", "description", "inputSchema")
 
@@ -34,14 +34,14 @@ def ask(method: str, /, **params: Any) -> Step:
     return {"do": "raw", "method": method, "params": params}
 
 
-def play(board: Pegboard, era: Era, steps: Scenario, *, face: str | None = None) -> Transcript:
+def play(board: Pegboard, era: Era, steps: Scenario, *, mode: str | None = None) -> Transcript:
     """The steps, played by a client in the same process."""
-    environ = {"PEGBOARD_FACE": face} if face else {}
+    environ = {"PEGBOARD_MODE": mode} if mode else {}
     return play_python(build_server(board, environ=environ), era, steps)
 
 
 def play_on_stdio(
-    module: str, era: Era, steps: Scenario, *, face: str, **environ: str
+    module: str, era: Era, steps: Scenario, *, mode: str, **environ: str
 ) -> Transcript:
     """The steps, played against a process of its own."""
     server = StdioServerParameters(
@@ -51,7 +51,7 @@ def play_on_stdio(
         env={
             "PATH": os.environ["PATH"],
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
-            "PEGBOARD_FACE": face,
+            "PEGBOARD_MODE": mode,
             **environ,
         },
     )
@@ -93,8 +93,8 @@ def twenty_tools() -> Pegboard:
 
 
 def twelve_tools() -> Pegboard:
-    """Twelve small tools in the `index` face, each registered where it is written."""
-    board = Pegboard("twelve", face="index")
+    """Twelve small tools in the `index` mode, each registered where it is written."""
+    board = Pegboard("twelve", mode="index")
     for number in range(12):
         verb = ("read", "write", "list", "find")[number % 4]
         noun = ("note", "task", "file")[number % 3]

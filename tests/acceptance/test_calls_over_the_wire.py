@@ -15,7 +15,7 @@ from tests.acceptance.support import call, in_both_eras, play
 from tests.conformance.clients import Era
 
 from pegboard import Pegboard, UpstreamUnavailable
-from pegboard.server.serve import build_server
+from pegboard.server.serving import build_server
 
 READ = {"readOnlyHint": True}
 
@@ -83,9 +83,9 @@ class Workshop:
 
 @asynccontextmanager
 async def connected(board: Pegboard, era: Era) -> AsyncGenerator[Client]:
-    mode = "legacy" if era == "legacy" else "auto"
+    negotiation = "legacy" if era == "legacy" else "auto"
     with anyio.fail_after(30):
-        async with Client(build_server(board, environ={}), mode=mode) as client:
+        async with Client(build_server(board, environ={}), mode=negotiation) as client:
             yield client
 
 
@@ -177,13 +177,13 @@ async def test_a_function_that_shows_progress_is_given_more_time(era: Era) -> No
 
 
 @in_both_eras
-@pytest.mark.parametrize("face", ["eager", "proxy"])
+@pytest.mark.parametrize("mode", ["eager", "proxy"])
 @pytest.mark.anyio
 async def test_a_call_that_its_client_gives_up_is_cancelled_in_the_function(
-    face: str, era: Era
+    mode: str, era: Era
 ) -> None:
-    workshop = Workshop(face=face)
-    through = ("held", {}) if face == "eager" else ("call_tool", {"name": "held", "arguments": {}})
+    workshop = Workshop(mode=mode)
+    through = ("held", {}) if mode == "eager" else ("call_tool", {"name": "held", "arguments": {}})
     async with connected(workshop.board, era) as client:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, *through)
@@ -197,7 +197,7 @@ async def test_a_call_that_its_client_gives_up_is_cancelled_in_the_function(
 
 @in_both_eras
 def test_a_fan_out_keeps_order_whatever_finishes_first(era: Era) -> None:
-    workshop = Workshop(face="proxy")
+    workshop = Workshop(mode="proxy")
     calls = [{"name": "read", "arguments": {"n": n}} for n in range(100)]
     told = play(
         workshop.board,

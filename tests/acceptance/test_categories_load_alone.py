@@ -72,14 +72,14 @@ DAY: dict[str, Any] = {"day": "Monday"}
     ids=lambda step: step.get("name") or step["method"],
 )
 def test_only_the_category_that_is_named_is_loaded(step: Step, era: Era) -> None:
-    made = Board(face="hierarchy")
+    made = Board(mode="hierarchy")
     told = play(made.board, era, {"step": step})["step"]
     assert "report_07" in str(told.ok) or "7 on Monday" in str(told.ok)
     assert made.ran == ["c07"]
 
 
 @pytest.mark.parametrize(
-    ("face", "step"),
+    ("mode", "step"),
     [
         ("proxy", call("call_tool", name="c07.report_07", arguments=DAY)),
         ("proxy", call("call_tools", calls=[{"name": "c07.report_07", "arguments": DAY}])),
@@ -87,8 +87,8 @@ def test_only_the_category_that_is_named_is_loaded(step: Step, era: Era) -> None
         ("index", call("get_tool_description", tool_name="c07.report_07")),
     ],
 )
-def test_meta_tools_of_other_faces_load_the_named_category_alone(face: str, step: Step) -> None:
-    made = Board(face=face)
+def test_meta_tools_of_other_modes_load_the_named_category_alone(mode: str, step: Step) -> None:
+    made = Board(mode=mode)
     told = play(made.board, "modern", {"step": step})["step"]
     assert "report_07" in told.text or "7 on Monday" in told.text
     assert made.ran == ["c07"]
@@ -106,7 +106,7 @@ def test_meta_tools_of_other_faces_load_the_named_category_alone(face: str, step
     ids=lambda step: step.get("name") or step["method"],
 )
 def test_a_decorated_category_loads_nothing(step: Step, era: Era) -> None:
-    made = Board(face="hierarchy")
+    made = Board(mode="hierarchy")
     assert play(made.board, era, {"step": step})["step"].ok
     assert made.ran == []
 
@@ -132,7 +132,7 @@ async def test_so_it_does_for_somebody_who_may_see_only_some_categories() -> Non
 
 
 def test_a_tool_that_the_named_category_lacks_loads_no_other() -> None:
-    made = Board(face="hierarchy")
+    made = Board(mode="hierarchy")
     step = call("tools_dispatch", category="c07", tool="report_08", params=DAY)
     told = play(made.board, "modern", {"step": step})["step"]
     assert told.mendable["kind"] == "unknown_tool"
@@ -151,9 +151,9 @@ def test_a_dotted_name_that_only_looks_like_a_category_is_found() -> None:
     made = Board()
 
     def load() -> list[Any]:
-        from pegboard.core.tools import Tool, constant
+        from pegboard.core.tools import Tool, constant_definition
 
-        return [Tool("c07.special", constant({"type": "object"}))]
+        return [Tool("c07.special", constant_definition({"type": "object"}))]
 
     made.board.load("dotted", load)
     assert made.board.describe("c07.special")[0].category == "dotted"
@@ -161,7 +161,7 @@ def test_a_dotted_name_that_only_looks_like_a_category_is_found() -> None:
 
 @in_both_eras
 def test_a_category_whose_loader_fails_is_named_with_the_reason(era: Era) -> None:
-    made = Board(face="hierarchy")
+    made = Board(mode="hierarchy")
 
     def load() -> list[Any]:
         raise OSError("no such disk")

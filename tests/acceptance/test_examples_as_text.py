@@ -16,7 +16,7 @@ from tests.acceptance.support import call, in_both_eras, play
 from tests.conformance.clients import Era
 
 from pegboard import ConfigError, Example, Pegboard
-from pegboard.core.tools import Tool, constant
+from pegboard.core.tools import Tool, constant_definition
 
 AS_THEY_WRITE = [
     {
@@ -41,7 +41,7 @@ def search_context(query: str, limit: int = 10, strict: bool = False) -> list[st
 
 
 def board_with(*examples: Any) -> Pegboard:
-    board = Pegboard("forge", face="index")
+    board = Pegboard("forge", mode="index")
     board.category("search").tool(examples=examples)(search_context)
     return board
 
@@ -54,9 +54,11 @@ def test_examples_as_the_design_writes_them_are_shown_as_arguments(era: Era) -> 
 
 
 def test_so_are_those_of_a_category_that_is_loaded_later() -> None:
-    board = Pegboard("forge", face="index")
+    board = Pegboard("forge", mode="index")
     text: Any = "search_context(query='x')"
-    tool = Tool("search_context", constant({"type": "object"}), examples=(Example("One", text),))
+    tool = Tool(
+        "search_context", constant_definition({"type": "object"}), examples=(Example("One", text),)
+    )
     board.load("search", lambda: [tool])
     assert board.describe("search.search_context")[0].examples[0].invocation == {"query": "x"}
 

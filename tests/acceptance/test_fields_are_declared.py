@@ -13,8 +13,8 @@ from tests.acceptance.support import ask, call, in_both_eras, memory_board, play
 from tests.conformance.clients import Era
 
 from pegboard import Pegboard
-from pegboard.core.calls import Call, CallResult
-from pegboard.core.tools import Tool, constant
+from pegboard.core.calls import CallResult, ToolCall
+from pegboard.core.tools import Tool, constant_definition
 
 FIELDS = ["id", "description"]
 EPISODE = {"id", "task_description"}
@@ -37,7 +37,7 @@ def test_it_is_declared_by_descriptions_and_whole_lists(era: Era) -> None:
             "whole": ask("tools/list", lazy=False),
             "list": ask("tools/list"),
         },
-        face="stub",
+        mode="stub",
     )
     [named], [batch] = told["named"].ok["tools"], told["batch"].ok["tools"]
     schemas = [named["inputSchema"], told["theirs"].ok["schema"]["inputSchema"]]
@@ -53,7 +53,7 @@ def test_it_is_declared_by_descriptions_and_whole_lists(era: Era) -> None:
 @in_both_eras
 def test_it_is_a_parameter_of_a_tools_description(era: Era) -> None:
     steps = {"described": call("get_tool_description", tool_name="get_episode")}
-    told = play(memory_board(), era, steps, face="index")["described"].json
+    told = play(memory_board(), era, steps, mode="index")["described"].json
     assert told["parameters"]["include_fields"] == {
         "type": "array",
         "description": "Result fields to return",
@@ -73,7 +73,7 @@ def closed_board() -> Pegboard:
     }
     output = {"type": "object", "properties": {"id": {}, "x": {}}}
 
-    board.mount({"far": Far()}, [Tool("closed", constant(closed, output), server="far")])
+    board.mount({"far": Far()}, [Tool("closed", constant_definition(closed, output), server="far")])
     return board
 
 
@@ -83,7 +83,7 @@ class Far:
     async def tools(self) -> list[Tool]:
         return []
 
-    async def call(self, call: Call) -> CallResult:
+    async def call(self, call: ToolCall) -> CallResult:
         assert call.arguments == {"n": 1}
         return CallResult.json({"id": 1, "x": 2}, structured=True)
 
@@ -94,8 +94,8 @@ def own(include_fields: list[str]) -> dict[str, list[str]]:
 
 
 @in_both_eras
-@pytest.mark.parametrize("face", ["eager", "stub", "index", "hierarchy", "proxy", "dynamic"])
-def test_a_closed_schema_takes_it_too(face: str, era: Era) -> None:
+@pytest.mark.parametrize("mode", ["eager", "stub", "index", "hierarchy", "proxy", "dynamic"])
+def test_a_closed_schema_takes_it_too(mode: str, era: Era) -> None:
     arguments: dict[str, Any] = {"n": 1, "include_fields": ["id"]}
     told = play(
         closed_board(),
@@ -106,7 +106,7 @@ def test_a_closed_schema_takes_it_too(face: str, era: Era) -> None:
             "own": call("own", include_fields=["given"]),
             "own described": ask("tools/describe", name="own"),
         },
-        face=face,
+        mode=mode,
     )
     schema = told["described"].ok["tool"]["inputSchema"]
     assert schema["additionalProperties"] is False
@@ -140,7 +140,7 @@ def test_an_id_and_a_description_can_be_had_of_every_tool(era: Era) -> None:
                 include_fields=FIELDS,
             ),
         },
-        face="proxy",
+        mode="proxy",
     )
     for key in ("query", "get"):
         assert set(told[key].ok["structuredContent"]["episode"]) == EPISODE

@@ -19,11 +19,11 @@ def test_a_tool_that_is_switched_off_is_marked_where_it_is_described(era: Era) -
         "off": call("get_tool_description", tool_name="delete_issue"),
         "on": call("get_tool_description", tool_name="get_issue"),
     }
-    told = play(board, era, steps, face="index")
+    told = play(board, era, steps, mode="index")
     assert told["off"].json["enabled"] is False
     assert "enabled" not in told["on"].json
     pair: dict[str, Any] = {"category": "issues", "tool": "delete_issue"}
-    schema = play(board, era, {"s": call("tools_get_schema", **pair)}, face="hierarchy")["s"]
+    schema = play(board, era, {"s": call("tools_get_schema", **pair)}, mode="hierarchy")["s"]
     assert schema.json["schema"]["enabled"] is False
 
 
@@ -38,7 +38,7 @@ def test_a_wrong_category_for_a_real_tool_is_answered_with_the_right_one(era: Er
             "dispatch": call("tools_dispatch", **wrong, params={}),
             "several": call("tools_dispatch", calls=[{**wrong, "params": {}}]),
         },
-        face="hierarchy",
+        mode="hierarchy",
     )
     errors = [told["schema"].mendable, told["dispatch"].mendable]
     errors.append(told["several"].json["results"][0]["error"])
@@ -59,7 +59,7 @@ def test_so_it_is_in_process() -> None:
 def test_nobody_is_told_of_a_tool_that_is_hidden_from_them() -> None:
     from pegboard.core.policy import Policy, Rule
 
-    board = Pegboard("hidden", face="hierarchy")
+    board = Pegboard("hidden", mode="hierarchy")
     for category in ("open", "secret"):
         board.category(category).tool(name=f"read_{category}")(read)
     board.policy = Policy([Rule(effect="deny", categories=("secret",))])

@@ -15,7 +15,7 @@ from tests.acceptance.support import tracker_board as tracker
 from tests.conformance.clients import Era, Scenario, Transcript
 
 from pegboard import Call, Pegboard, UpstreamUnavailable
-from pegboard.server.serve import build_server
+from pegboard.server.serving import build_server
 from pegboard.tokens import count_tokens
 
 FOUR = ["tools_list_categories", "tools_list_tools", "tools_get_schema", "tools_dispatch"]
@@ -49,8 +49,8 @@ STEPS: Scenario = {
 @pytest.fixture(scope="module", params=["legacy", "modern", "stdio"])
 def told(request: pytest.FixtureRequest) -> Transcript:
     if request.param == "stdio":
-        return play_on_stdio("examples.tracker", "legacy", STEPS, face="hierarchy")
-    return play(tracker(), request.param, STEPS, face="hierarchy")
+        return play_on_stdio("examples.tracker", "legacy", STEPS, mode="hierarchy")
+    return play(tracker(), request.param, STEPS, mode="hierarchy")
 
 
 def test_four_schemas_stand_in_front_of_any_catalogue(told: Transcript) -> None:
@@ -98,7 +98,7 @@ def test_a_wrong_turn_is_answered_with_what_would_be_right(told: Transcript) -> 
 
 
 def test_sixteen_slow_calls_take_little_more_than_one() -> None:
-    board = Pegboard("slow", face="hierarchy", max_parallel=16)
+    board = Pegboard("slow", mode="hierarchy", max_parallel=16)
     running: list[int] = []
     most = 0
 
@@ -134,7 +134,7 @@ class Backend:
     def __init__(self, **options: Any) -> None:
         self.away = True
         self.asked = 0
-        self.board = Pegboard("shaky", face="hierarchy", **options)
+        self.board = Pegboard("shaky", mode="hierarchy", **options)
         self.board.tool("fetch", related=["cached"])(self.fetch)
         self.board.tool("cached", annotations=READ)(self.cached)
 

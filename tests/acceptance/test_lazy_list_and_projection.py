@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from tests.acceptance.support import (
-    FACES,
     LIST,
+    MODES,
     ask,
     call,
     in_both_eras,
@@ -51,11 +51,11 @@ def _steps() -> Scenario:
     }
 
 
-@pytest.fixture(scope="module", params=[(f, e) for f in FACES for e in ("legacy", "modern")])
+@pytest.fixture(scope="module", params=[(f, e) for f in MODES for e in ("legacy", "modern")])
 def told(request: pytest.FixtureRequest) -> Transcript:
-    """What a direct call with fields answers, in every face."""
-    face, era = request.param
-    return play(memory_board(), era, _steps(), face=face)
+    """What a direct call with fields answers, in every mode."""
+    mode, era = request.param
+    return play(memory_board(), era, _steps(), mode=mode)
 
 
 @in_both_eras
@@ -128,7 +128,7 @@ def test_text_and_structured_content_stay_equal(told: Transcript) -> None:
 
 @in_both_eras
 def test_on_standard_input_and_output_it_is_the_same(era: Era) -> None:
-    told = play_on_stdio("examples.memory", era, _steps(), face="eager")
+    told = play_on_stdio("examples.memory", era, _steps(), mode="eager")
     assert _saved(told, "minimal") > 0.9
     assert told["invalid"].mendable["kind"] == "invalid_field"
 

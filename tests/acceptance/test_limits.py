@@ -24,7 +24,7 @@ from tests.acceptance.support import memory_board, tracker_board
 
 from examples.memory import RICH_EPISODE
 from pegboard import project
-from pegboard.server.serve import build_server
+from pegboard.server.serving import build_server
 
 DESIGNS: tuple[criteria.Design, ...] = tuple(
     module.DESIGN
@@ -86,7 +86,7 @@ def test_projecting_an_episode_takes_less_than_a_millisecond() -> None:
 async def test_listing_and_describing_take_less_than_a_tenth_of_a_second(
     name: str, arguments: dict[str, str]
 ) -> None:
-    server = build_server(tracker_board(), environ={"PEGBOARD_FACE": "index"})
+    server = build_server(tracker_board(), environ={"PEGBOARD_MODE": "index"})
     taken: list[float] = []
     async with Client(server) as client:
         for _ in range(5):

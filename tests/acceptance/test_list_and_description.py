@@ -39,8 +39,8 @@ STEPS: Scenario = {
 @pytest.fixture(scope="module", params=["legacy", "modern", "stdio"])
 def told(request: pytest.FixtureRequest) -> Transcript:
     if request.param == "stdio":
-        return play_on_stdio("examples.tracker", "modern", STEPS, face="index")
-    return play(tracker(), request.param, STEPS, face="index")
+        return play_on_stdio("examples.tracker", "modern", STEPS, mode="index")
+    return play(tracker(), request.param, STEPS, mode="index")
 
 
 def test_two_tools_and_the_pins_are_all_that_is_listed(told: Transcript) -> None:
@@ -78,7 +78,7 @@ def test_a_description_has_parameters_examples_and_related_tools(told: Transcrip
 
 
 def test_list_describe_and_call_cost_less_than_half_of_listing_everything(told: Transcript) -> None:
-    whole = play(tracker(), "modern", {"list": LIST}, face="eager")["list"].ok["tools"]
+    whole = play(tracker(), "modern", {"list": LIST}, mode="eager")["list"].ok["tools"]
     way = as_read(told["list"].ok["tools"]) + sum(
         count_tokens(told[key].text) for key in ("available", "issues", "description")
     )
@@ -97,7 +97,7 @@ def test_an_unknown_tool_is_answered_with_the_nearest(told: Transcript) -> None:
 
 @in_both_eras
 def test_a_registered_function_brings_its_metadata(era: Era) -> None:
-    board = Pegboard("desk", face="index")
+    board = Pegboard("desk", mode="index")
 
     @board.tool(
         category="notes",

@@ -34,7 +34,7 @@ STUB_TOKENS = 25
 @pytest.mark.parametrize("make", [memory_board, tracker_board])
 def test_a_listing_of_stubs_stays_under_its_limit(make: Callable[[], Pegboard], era: Era) -> None:
     board = make()
-    told = play(board, era, {"stubs": LIST, "whole": ask("tools/list", lazy=False)}, face="stub")
+    told = play(board, era, {"stubs": LIST, "whole": ask("tools/list", lazy=False)}, mode="stub")
     stubs, whole = told["stubs"].ok["tools"], told["whole"].ok["tools"]
     assert [t["name"] for t in stubs] == [t["name"] for t in whole]
     pins = [t for t in stubs if t["inputSchema"] != {"type": "object"}]  # listed whole
@@ -45,10 +45,10 @@ def test_a_listing_of_stubs_stays_under_its_limit(make: Callable[[], Pegboard], 
 
 @in_both_eras
 def test_a_stub_has_a_name_a_summary_and_a_schema_that_every_client_takes(era: Era) -> None:
-    told = play(memory_board(), era, {"list": LIST}, face="stub")
+    told = play(memory_board(), era, {"list": LIST}, mode="stub")
     for stub in told["list"].ok["tools"]:
         if stub["name"] == "query_memory":
-            continue  # a pin, which every face lists whole
+            continue  # a pin, which every mode lists whole
         assert 0 < len(stub["description"]) <= 80
         assert stub["inputSchema"] == {"type": "object"}
     assert told["list"].ok["_meta"]["io.github.pegboard/lazy"] is True
@@ -65,7 +65,7 @@ def test_describe_is_complete(era: Era) -> None:
             "one": ask("tools/describe", tool_name="get_episode"),
             "whole": ask("tools/list", lazy=False),
         },
-        face="stub",
+        mode="stub",
     )
     whole = {tool["name"]: tool for tool in told["whole"].ok["tools"]}
     assert told["described"].ok["tools"] == [whole[name] for name in names]
@@ -84,7 +84,7 @@ def test_a_name_that_is_not_found_is_an_error_with_the_nearest(era: Era) -> None
             "one": ask("tools/describe", tool_name="get_episod"),
             "several": ask("tools/describe_batch", tool_names=["health_check", "get_episod"]),
         },
-        face="stub",
+        mode="stub",
     )
     assert told["one"].misuse["data"]["unknownNames"] == ["get_episod"]
     assert told["one"].misuse["data"]["nearest"]["get_episod"][0] == "get_episode"
@@ -124,7 +124,7 @@ def test_a_loader_runs_on_first_use_and_once() -> None:
 
         return [burndown]
 
-    board = Pegboard("lazy", face="stub")
+    board = Pegboard("lazy", mode="stub")
     board.load("reports", load, description="Figures")
     assert not board.is_loaded("reports")
     told = play(board, "modern", {"call": call("burndown", project="x"), "list": LIST})
@@ -143,7 +143,7 @@ def on_stdio(request: pytest.FixtureRequest) -> Transcript:
             "describe": ask("tools/describe", names=["health_check"]),
             "call": call("health_check"),
         },
-        face="stub",
+        mode="stub",
     )
 
 

@@ -16,9 +16,9 @@ from tests.acceptance.support import call, in_both_eras, play
 from tests.conformance.clients import Era, Transcript, served
 
 from pegboard import CallResult, Pegboard
-from pegboard.core.calls import Call
-from pegboard.core.tables import decode_table
-from pegboard.core.tools import Tool, constant
+from pegboard.core.calls import ToolCall
+from pegboard.core.results.table_format import decode_table
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.tokens import count_tokens
 
 READ = {"readOnlyHint": True}
@@ -81,21 +81,21 @@ def of(tool: str, /, *, meta: Any = None, shape: dict[str, Any] | None = None, *
 # Large results -----------------------------------------------------------------------------------
 
 
-def _notice(face: str, era: Era, board: Pegboard) -> dict[str, Any]:
+def _notice(mode: str, era: Era, board: Pegboard) -> dict[str, Any]:
     step = {
         "proxy": of("rows", count=2_000),
         "dynamic": of("rows", count=2_000),
         "hierarchy": call("tools_dispatch", tool="rows", params={"count": 2_000}),
         "index": call("rows", count=2_000),
-    }[face]
-    return play(board, era, {"large": step}, face=face)["large"].json
+    }[mode]
+    return play(board, era, {"large": step}, mode=mode)["large"].json
 
 
 @in_both_eras
-@pytest.mark.parametrize("face", ["index", "hierarchy", "proxy", "dynamic"])
-def test_a_large_result_stays_and_every_row_of_it_can_be_read(face: str, era: Era) -> None:
-    board = archive(face=face)
-    notice = _notice(face, era, board)
+@pytest.mark.parametrize("mode", ["index", "hierarchy", "proxy", "dynamic"])
+def test_a_large_result_stays_and_every_row_of_it_can_be_read(mode: str, era: Era) -> None:
+    board = archive(mode=mode)
+    notice = _notice(mode, era, board)
     assert notice["rows"] == 2_000
     assert notice["tokens"] > 4_000
     assert count_tokens(notice) < 1_000
@@ -111,14 +111,14 @@ def test_a_large_result_stays_and_every_row_of_it_can_be_read(face: str, era: Er
     assert ids == list(range(2_000))
 
 
-@pytest.mark.parametrize("face", ["hierarchy", "dynamic"])
-def test_a_client_that_calls_nothing_unlisted_reads_on_through_the_call_tool(face: str) -> None:
-    board = archive(face=face)
-    notice = _notice(face, "legacy", board)
+@pytest.mark.parametrize("mode", ["hierarchy", "dynamic"])
+def test_a_client_that_calls_nothing_unlisted_reads_on_through_the_call_tool(mode: str) -> None:
+    board = archive(mode=mode)
+    notice = _notice(mode, "legacy", board)
     reading = {"handle": notice["handle"], "offset": 1_999}
     step = (
         call("tools_dispatch", tool="read_result", params=reading)
-        if face == "hierarchy"
+        if mode == "hierarchy"
         else call("call_tool", name="read_result", arguments=reading)
     )
     assert play(board, "legacy", {"page": step})["page"].json["value"][0]["id"] == 1_999
@@ -126,7 +126,7 @@ def test_a_client_that_calls_nothing_unlisted_reads_on_through_the_call_tool(fac
 
 @in_both_eras
 def test_a_kept_result_is_read_by_path_words_and_expression(era: Era) -> None:
-    board = archive(face="proxy")
+    board = archive(mode="proxy")
     handle = _notice("proxy", era, board)["handle"]
 
     def read(**how: Any) -> Any:
@@ -155,7 +155,7 @@ def test_a_kept_result_is_read_by_path_words_and_expression(era: Era) -> None:
 
 
 def test_a_long_text_is_kept_and_searched_by_lines() -> None:
-    board = archive(face="proxy")
+    board = archive(mode="proxy")
     notice = play(board, "modern", {"log": of("log", lines=5_000)})["log"].json
     steps = {"errors": call("read_result", handle=notice["handle"], grep="ERROR")}
     found = play(board, "modern", steps)["errors"].json["text"].splitlines()
@@ -164,7 +164,7 @@ def test_a_long_text_is_kept_and_searched_by_lines() -> None:
 
 
 def test_the_budget_is_set_by_board_tool_and_call() -> None:
-    board = archive(face="proxy", spill_tokens=300, spill_per_tool={"log": None})
+    board = archive(mode="proxy", spill_tokens=300, spill_per_tool={"log": None})
     told = play(
         board,
         "modern",
@@ -195,7 +195,7 @@ def _signed_in(app: Any) -> Callable[[Any, Any, Any], Awaitable[None]]:
 
 @pytest.mark.anyio
 async def test_a_handle_of_somebody_else_looks_like_none() -> None:
-    with served(_signed_in(archive(face="proxy").asgi())) as url:  # pyright: ignore[reportArgumentType] any ASGI application
+    with served(_signed_in(archive(mode="proxy").asgi())) as url:  # pyright: ignore[reportArgumentType] any ASGI application
         large = await _as("ann", url, "call_tool", {"name": "rows", "arguments": {"count": 2_000}})
         handle = json.loads(large.content[0].text)["handle"]
         own = await _as("ann", url, "read_result", {"handle": handle, "limit": 1})
@@ -220,9 +220,9 @@ async def _as(owner: str, url: str, tool: str, arguments: dict[str, Any]) -> Any
 
 @pytest.fixture(scope="module", params=["legacy", "modern"])
 def told(request: pytest.FixtureRequest) -> Transcript:
-    """Answers of the proxy face, in every shape."""
+    """Answers of the proxy mode, in every shape."""
     return play(
-        archive(face="proxy"),
+        archive(mode="proxy"),
         request.param,
         {
             "table": of("rows", count=50),
@@ -304,17 +304,27 @@ def test_a_deprecated_tool_warns_and_still_answers(told: Transcript) -> None:
 def test_a_tool_with_an_invalid_schema_is_called_unchecked_and_reported_once(
     era: Era, caplog: pytest.LogCaptureFixture
 ) -> None:
-    board = Pegboard("broken", face="proxy")
+    board = Pegboard("broken", mode="proxy")
     schema = {"type": "object", "properties": {"n": {"type": "no such type"}}}
 
     class Echo:
         async def tools(self) -> list[Tool]:
-            return [Tool("echo", constant(schema), server="there", annotations=READ, risk="read")]
+            return [
+                Tool(
+                    "echo",
+                    constant_definition(schema),
+                    server="there",
+                    annotations=READ,
+                    risk="read",
+                )
+            ]
 
-        async def call(self, call: Call) -> CallResult:
+        async def call(self, call: ToolCall) -> CallResult:
             return CallResult.json(call.arguments)
 
-    board.mount({"there": Echo()}, [Tool("echo", constant(schema), server="there", risk="read")])
+    board.mount(
+        {"there": Echo()}, [Tool("echo", constant_definition(schema), server="there", risk="read")]
+    )
     step = call("call_tool", name="echo", arguments={"n": 1})
     told = play(board, era, {"one": step, "two": step})
     assert told["one"].json == told["two"].json == {"n": 1}

@@ -18,7 +18,7 @@ from tests.acceptance.support import (
 )
 from tests.conformance.clients import Era, Scenario, Transcript, play_python
 
-from pegboard.server.serve import build_server
+from pegboard.server.serving import build_server
 from pegboard.tokens import count_tokens
 
 CHANGED = ("notifications/tools/list_changed",)
@@ -39,8 +39,8 @@ STEPS: Scenario = {
 @pytest.fixture(scope="module", params=["memory", "stdio"])
 def told(request: pytest.FixtureRequest) -> Transcript:
     if request.param == "stdio":
-        return play_on_stdio("examples.tracker", "legacy", STEPS, face="dynamic")
-    return play(tracker_board(), "legacy", STEPS, face="dynamic")
+        return play_on_stdio("examples.tracker", "legacy", STEPS, mode="dynamic")
+    return play(tracker_board(), "legacy", STEPS, mode="dynamic")
 
 
 def test_at_first_there_are_the_pins_and_a_search(told: Transcript) -> None:
@@ -82,7 +82,7 @@ def test_an_unknown_tool_is_answered_with_help(told: Transcript) -> None:
 
 
 def test_always_available_tools_come_from_the_environment() -> None:
-    environ = {"PEGBOARD_FACE": "dynamic", "ALWAYS_AVAILABLE_TOOLS": "list_members, create_issue"}
+    environ = {"PEGBOARD_MODE": "dynamic", "ALWAYS_AVAILABLE_TOOLS": "list_members, create_issue"}
     server = build_server(tracker_board(), environ=environ)
     names = play_python(server, "legacy", {"list": LIST})["list"].names
     assert {"list_members", "create_issue"} <= set(names)
@@ -101,7 +101,7 @@ def test_the_names_of_the_earlier_system_work_in_every_session(era: Era) -> None
             "unknown": call("invoke_tool", toolName="list_project", args={}),
             "wrong": call("invoke_tool", toolName="create_issue", args={"project": "WEB"}),
         },
-        face="proxy",
+        mode="proxy",
     )
     categories = {c["name"]: c for c in told["categories"].json["categories"]}
     assert len(categories) == 15
@@ -118,7 +118,7 @@ def test_in_the_modern_era_the_list_does_not_change_with_use() -> None:
         tracker_board(),
         "modern",
         {"before": LIST, "search": call("search_tools", query="issues"), "after": LIST},
-        face="dynamic",
+        mode="dynamic",
     )
     assert told["before"].ok == told["after"].ok
     assert told["search"].notifications == ()

@@ -27,13 +27,13 @@ def greet(name: str) -> str:
     "Say hello."
     return f"Hello {name}"
 
-attach(server, face="proxy")
+attach(server, mode="proxy")
 server.run()
 """
 BOARD = """
 from pegboard import Pegboard
 
-board = Pegboard("own", face="proxy")
+board = Pegboard("own", mode="proxy")
 
 @board.tool
 def greet(name: str) -> str:
@@ -44,15 +44,15 @@ board.run()
 """
 
 
-def listed(folder: Path, era: Era, arguments: list[str], face: str | None = None) -> list[str]:
-    """The names that a process lists, with `PEGBOARD_FACE` in its environment or without."""
+def listed(folder: Path, era: Era, arguments: list[str], mode: str | None = None) -> list[str]:
+    """The names that a process lists, with `PEGBOARD_MODE` in its environment or without."""
     environ = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
         "PEGBOARD_HOME": str(folder / "home"),
     }
-    if face is not None:
-        environ["PEGBOARD_FACE"] = face
+    if mode is not None:
+        environ["PEGBOARD_MODE"] = mode
     process = StdioServerParameters(
         command=sys.executable, args=arguments, cwd=str(folder), env=environ
     )
@@ -72,11 +72,11 @@ def test_the_environment_wins_over_a_gateways_file_and_a_flag_over_both(
     era: Era, tmp_path: Path
 ) -> None:
     write(tmp_path, {"one": polite()})
-    (tmp_path / "pegboard.toml").write_text('face = "proxy"\nimport = ["mcp.json"]\n', "utf-8")
+    (tmp_path / "pegboard.toml").write_text('mode = "proxy"\nimport = ["mcp.json"]\n', "utf-8")
     serve = ["-m", "pegboard", "serve", "--config", "pegboard.toml"]
     assert listed(tmp_path, era, serve)[0] == "search_tools"
     assert "search_tools" not in listed(tmp_path, era, serve, "eager")
-    by_flag = listed(tmp_path, era, [*serve, "--face", "index"], "eager")
+    by_flag = listed(tmp_path, era, [*serve, "--mode", "index"], "eager")
     assert by_flag == ["list_available_tools", "get_tool_description"]
 
 
@@ -84,21 +84,21 @@ def test_the_command_line_shows_the_same_list(tmp_path: Path) -> None:
     tools = '[{"name": "greet", "description": "Say hello.", "inputSchema": {"type": "object"}}]'
     (tmp_path / "tools.json").write_text(tools, "utf-8")
 
-    def shown(*flags: str, face: str = "") -> str:
+    def shown(*flags: str, mode: str = "") -> str:
         command = [sys.executable, "-m", "pegboard", "list", "--catalog", "tools.json", *flags]
-        environ = {**os.environ, "PEGBOARD_FACE": face}
+        environ = {**os.environ, "PEGBOARD_MODE": mode}
         return subprocess.run(
             command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=True
         ).stdout
 
-    assert "tools_dispatch" in shown(face="hierarchy")
-    assert "search_tools" in shown("--face", "proxy", face="hierarchy")
+    assert "tools_dispatch" in shown(mode="hierarchy")
+    assert "search_tools" in shown("--mode", "proxy", mode="hierarchy")
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("PEGBOARD_FACE", "prox", "PEGBOARD_FACE: Unknown face 'prox'. Did you mean 'proxy'?"),
+        ("PEGBOARD_MODE", "prox", "PEGBOARD_MODE: Unknown mode 'prox'. Did you mean 'proxy'?"),
         (
             "ALWAYS_AVAILABLE_TOOLS",
             "greet,gret",

@@ -35,7 +35,7 @@ def searched(board: Pegboard, query: str, **more: Any) -> Transcript:
         "search": call("search_tools", query=query, **more),
         "after": LIST,
     }
-    return play(board, "legacy", steps, face="dynamic")
+    return play(board, "legacy", steps, mode="dynamic")
 
 
 def enabled(told: Transcript) -> list[dict[str, Any]]:

@@ -19,9 +19,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from pegboard.adapters.openapi.source import OpenApiSource
-from pegboard.adapters.openapi.spec import OpenApiSpec
-from pegboard.core.calls import Call, CallResult
+from pegboard.adapters.openapi.document import OpenApiSpec
+from pegboard.adapters.openapi.openapi_source import OpenApiSource
+from pegboard.core.calls import CallResult, ToolCall
 from pegboard.errors import (
     ConfigError,
     InvalidArguments,
@@ -133,7 +133,7 @@ async def source(address: str) -> AsyncIterator[OpenApiSource]:
 
 async def call(source: OpenApiSource, name: str, **arguments: Any) -> CallResult:
     tools = {tool.id: tool for tool in await source.tools()}
-    return await source.call(Call(tools[f"library.{name}"], arguments))
+    return await source.call(ToolCall(tools[f"library.{name}"], arguments))
 
 
 async def test_every_argument_arrives_in_its_place(source: OpenApiSource) -> None:
@@ -269,7 +269,7 @@ async def test_an_api_that_is_away_is_an_error_of_the_upstream(
 async def test_no_answer_in_time(source: OpenApiSource) -> None:
     tools = {tool.name: tool for tool in await source.tools()}
     with anyio.fail_after(5), pytest.raises(UpstreamTimeout, match=r"within 0\.05 seconds"):
-        await source.call(Call(replace(tools["slow"], timeout=0.05), {}))
+        await source.call(ToolCall(replace(tools["slow"], timeout=0.05), {}))
 
 
 async def test_nobody_there() -> None:
@@ -340,5 +340,5 @@ async def test_without_an_address_the_configuration_must_say_it(tmp_path: Path) 
 async def test_a_tool_of_another_source_is_not_known(source: OpenApiSource) -> None:
     (tool, *_) = await source.tools()
     with pytest.raises(ToolNotFound):
-        await source.call(Call(replace(tool, id="other.thing"), {}))
+        await source.call(ToolCall(replace(tool, id="other.thing"), {}))
     assert next(p.operation for p in source.problems) == "upload"

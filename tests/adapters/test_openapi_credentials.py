@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from pegboard.adapters.openapi.source import OpenApiSource
-from pegboard.adapters.openapi.spec import OpenApiSpec, origin_of, public
-from pegboard.core.calls import Call, CallResult
+from pegboard.adapters.openapi.document import OpenApiSpec, parse_origin, strip_credentials
+from pegboard.adapters.openapi.openapi_source import OpenApiSource
+from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.json import JsonObject
 from pegboard.errors import ConfigError, InvalidArguments
 
@@ -101,7 +101,7 @@ async def call(spec: OpenApiSpec, name: str = "read", **arguments: Any) -> CallR
     source = OpenApiSource(spec)
     try:
         tools = {tool.own_name: tool for tool in await source.tools()}
-        return await source.call(Call(tools[name], arguments))
+        return await source.call(ToolCall(tools[name], arguments))
     finally:
         await source.aclose()
 
@@ -153,7 +153,7 @@ async def test_a_document_s_own_host_gets_the_key_and_another_does_not(api: Serv
     ],
 )
 def test_an_address_has_one_origin_or_none(url: str, origin: Any) -> None:
-    assert origin_of(url) == origin
+    assert parse_origin(url) == origin
 
 
 HEADERS = (
@@ -172,7 +172,7 @@ async def test_arguments_set_no_header_that_routes_frames_or_identifies(
     [read, _] = await source.tools()
     assert list(read.input_schema["properties"]) == ["X-Fine"]
     given = dict.fromkeys(HEADERS, "evil")
-    await source.call(Call(read, {"X-Fine": "1", **given}))
+    await source.call(ToolCall(read, {"X-Fine": "1", **given}))
     await source.aclose()
     [(_, headers, _)] = api.seen
     assert headers["host"] == api.address.removeprefix("http://")
@@ -219,4 +219,4 @@ async def test_nothing_that_a_model_reads_holds_a_password_or_key(
 
 
 def test_an_address_is_shown_without_user_and_password() -> None:
-    assert public("https://u:p@h.example:8/x?y") == "https://h.example:8/x?y"
+    assert strip_credentials("https://u:p@h.example:8/x?y") == "https://h.example:8/x?y"

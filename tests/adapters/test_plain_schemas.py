@@ -17,7 +17,7 @@ from mcp.server.mcpserver.tools.base import Tool as SdkTool
 from pydantic import BaseModel, Field
 
 from examples import memory, tracker
-from pegboard.adapters.plain_schemas import plain_schemas
+from pegboard.adapters.functions import build_plain_schemas
 
 
 class Colour(Enum):
@@ -96,7 +96,7 @@ def functions_of_examples() -> list[Callable[..., Any]]:
 
 
 def same_as_sdk(fn: Callable[..., Any]) -> bool:
-    made = plain_schemas(fn)
+    made = build_plain_schemas(fn)
     if made is None:
         return False
     sdk = SdkTool.from_function(fn)
@@ -112,7 +112,7 @@ def test_an_ordinary_function_has_the_schemas_of_the_sdk(fn: Callable[..., Any])
 
 @pytest.mark.parametrize("fn", UNUSUAL, ids=lambda fn: fn.__name__)
 def test_an_unusual_one_is_left_to_the_sdk(fn: Callable[..., Any]) -> None:
-    assert plain_schemas(fn) is None
+    assert build_plain_schemas(fn) is None
 
 
 def test_every_tool_of_the_example_servers_has_them_too() -> None:
@@ -122,7 +122,7 @@ def test_every_tool_of_the_example_servers_has_them_too() -> None:
 
 
 def test_a_type_that_has_no_json_form_is_as_it_is_with_the_sdk() -> None:
-    made = plain_schemas(not_json)
+    made = build_plain_schemas(not_json)
     assert made is None or made.output == SdkTool.from_function(not_json).output_schema
 
 

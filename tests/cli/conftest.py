@@ -28,7 +28,7 @@ def config(tmp_path: Path) -> Path:
         "command": sys.executable,
         "args": ["-m", "tests.boards"],
         "cwd": str(ROOT),
-        "env": {"PYTHONPATH": "src:.", "OFFICE_FACE": "eager"},
+        "env": {"PYTHONPATH": "src:.", "OFFICE_MODE": "eager"},
     }
     path.write_text(json.dumps({"mcpServers": {"office": entry}}))
     return path

@@ -37,7 +37,7 @@ def test_every_command_explains_itself(command: str, tmp_path: Path) -> None:
 
 
 def test_list_shows_tools_and_their_cost(catalog: Path, tmp_path: Path) -> None:
-    ran = pegboard("list", "--catalog", str(catalog), "--face", "proxy", home=tmp_path)
+    ran = pegboard("list", "--catalog", str(catalog), "--mode", "proxy", home=tmp_path)
     assert "search_tools" in ran.out
     assert "tokens (o200k_base)" in ran.out
     listed = pegboard("list", "--catalog", str(catalog), "--json", home=tmp_path).json
@@ -107,7 +107,7 @@ def test_try_takes_one_task_and_prints_json(catalog: Path, tmp_path: Path) -> No
 # --- measure --------------------------------------------------------------------------------------
 
 
-def test_measure_shows_servers_faces_and_the_dearest_tools(catalog: Path, tmp_path: Path) -> None:
+def test_measure_shows_servers_modes_and_the_dearest_tools(catalog: Path, tmp_path: Path) -> None:
     out = pegboard("measure", "--catalog", str(catalog), home=tmp_path).out
     for word in ("server", "proxy", "hierarchy", "first definition", "The dearest tools", "less"):
         assert word in out
@@ -133,13 +133,13 @@ def test_doctor_says_that_there_are_no_servers(tmp_path: Path) -> None:
 def test_measure_prints_the_agreed_json(catalog: Path, tmp_path: Path) -> None:
     value = pegboard("measure", str(catalog), "--json", home=tmp_path).json
     assert value["tokenizer"] == "o200k_base"
-    assert {"list", "first_definition", "session"} <= set(value["faces"]["proxy"])
+    assert {"list", "first_definition", "session"} <= set(value["modes"]["proxy"])
 
 
 def test_measure_takes_prices_and_a_session(catalog: Path, tmp_path: Path) -> None:
     def cached(*words: str) -> float:
         ran = pegboard("measure", str(catalog), "--json", *words, home=tmp_path)
-        return ran.json["faces"]["eager"]["session_cached"]
+        return ran.json["modes"]["eager"]["session_cached"]
 
     assert cached("--turns", "40") > cached()
     assert cached("--price", "1,1,1") > cached()
@@ -244,7 +244,7 @@ def _entry_of(config: Path, home: Path) -> dict[str, Any]:
     path = home / ".cursor/mcp.json"
     path.parent.mkdir()
     path.write_bytes(config.read_bytes())
-    words = ("install", "cursor", "--face", "proxy", "--yes", "--json")
+    words = ("install", "cursor", "--mode", "proxy", "--yes", "--json")
     served = pegboard(*words, home=home).json["config"]
     assert pegboard("list", "--config", served, home=home).code == 0
     return json.loads(path.read_text())["mcpServers"]["pegboard"]
@@ -304,7 +304,7 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("measure", "--catalog", "{catalog}", "--tokenizer", "x"), 3, "Unknown tokenizer"),
     (("measure", "--catalog", "{catalog}", "--html", "/no/such/x"), 3, "cannot be written"),
     (("measure", "--catalog", "{catalog}", "--tools", "9", "--turns", "2"), 3, "9 tools cannot"),
-    (("list", "--catalog", "{catalog}", "--face", "prox"), 3, "Did you mean 'proxy'?"),
+    (("list", "--catalog", "{catalog}", "--mode", "prox"), 3, "Did you mean 'proxy'?"),
     (("install", "curser"), 3, "Did you mean 'cursor'?"),
     (("install", "zed"), 1, "not found on this machine"),
     (("uninstall", "cursor", "--yes"), 1, "not installed in Cursor"),

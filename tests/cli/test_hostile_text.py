@@ -52,8 +52,8 @@ def config(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "words",
     [
-        ("list", "--face", "eager"),
-        ("list", "--face", "proxy"),
+        ("list", "--mode", "eager"),
+        ("list", "--mode", "proxy"),
         ("search", "hidden name"),
         ("search", "hidden name", "--json"),
         ("describe", "h_echo", "h.na\\u{200b}me\\u{1b}[31m\\u{1b}]0;owned\\u{7}\\u{9b}2J[/x]"),
@@ -80,7 +80,7 @@ def test_no_command_repaints_a_terminal_or_trips_over_brackets(
 def test_brackets_are_printed_as_they_are(catalog: Path, tmp_path: Path) -> None:
     described = pegboard("describe", "echo", "--catalog", str(catalog), home=tmp_path)
     assert hostile.BRACKETS in described.out.replace("\n", " ")
-    listed = pegboard("list", "--face", "proxy", "--catalog", str(catalog), home=tmp_path)
+    listed = pegboard("list", "--mode", "proxy", "--catalog", str(catalog), home=tmp_path)
     assert "Call a [write] tool" in listed.out
 
 

@@ -84,7 +84,7 @@ def test_a_gateway_that_is_started_serves_from_what_was_indexed(
     os.utime(kept, (1, 1))
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "pegboard", "serve", "--config", str(config), "--face", "proxy"],
+        args=["-m", "pegboard", "serve", "--config", str(config), "--mode", "proxy"],
         env={**os.environ, "PEGBOARD_HOME": str(tmp_path / "cache")},
         cwd=ROOT,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pegboard.config import Surroundings, read_servers
-from pegboard.config.servers import runs_pegboard
+from pegboard.config.server_entries import runs_pegboard
 from pegboard.errors import ConfigError
 from pegboard.upstream.spec import UpstreamSpec
 
@@ -265,10 +265,10 @@ def test_codex_token_variable_that_is_not_set_is_reported(
 
 def test_our_own_keys_stand_beside_the_clients(write: Write, around: Surroundings) -> None:
     text = """{"mcpServers": {"a": {"command": "x", "include": ["get_*"], "exclude": ["get_x"],
-      "category": "c", "prefix": "p", "pins": ["get_a"], "face": "eager", "isolation": "session",
+      "category": "c", "prefix": "p", "pins": ["get_a"], "mode": "eager", "isolation": "session",
       "stateless": true, "idleStop": 5, "startTimeout": 7}}}"""
     a = by_name(write("mcp.json", text), around)["a"]
-    assert (a.category, a.prefix, a.pins, a.face) == ("c", "p", ("get_a",), "eager")
+    assert (a.category, a.prefix, a.pins, a.mode) == ("c", "p", ("get_a",), "eager")
     assert (a.isolation, a.stateless, a.idle_stop, a.start_timeout) == ("session", True, 5, 7)
     assert [a.shows(n) for n in ("get_a", "get_x", "set_a")] == [True, False, False]
 

@@ -22,7 +22,7 @@ def test_an_empty_file_is_all_defaults(write: Write, around: Surroundings) -> No
 
 def test_settings_are_read_and_frozen(write: Write, around: Surroundings) -> None:
     text = """
-face = "proxy"
+mode = "proxy"
 pins = ["a", "b"]
 [clients]
 claude-code = "eager"
@@ -41,7 +41,7 @@ principal = "ci"
 sha256 = "00"
 """
     settings = load(write("pegboard.toml", text), around).settings
-    assert (settings.face, settings.pins) == ("proxy", ("a", "b"))
+    assert (settings.mode, settings.pins) == ("proxy", ("a", "b"))
     assert settings.clients == {"claude-code": "eager"}
     assert (settings.names.style, settings.names.separator) == ("bare", ".")
     assert settings.risk_rules.destructive == ("*.delete_*",)
@@ -49,7 +49,7 @@ sha256 = "00"
     assert settings.store.url == "redis://example.org:6379/0"
     assert settings.auth.keys[0].principal == "ci"
     with pytest.raises(FrozenInstanceError):
-        settings.face = "eager"  # pyright: ignore[reportAttributeAccessIssue]
+        settings.mode = "eager"  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_servers_get_the_defaults_of_the_file(write: Write, around: Surroundings) -> None:
@@ -129,7 +129,7 @@ def test_an_import_that_fails_leaves_the_others(write: Write, around: Surroundin
 @pytest.mark.parametrize(
     ("text", "line", "says"),
     [
-        ("fase = 'proxy'", 1, "fase: there is no such setting. Did you mean 'face'?"),
+        ("mdoe = 'proxy'", 1, "mdoe: there is no such setting. Did you mean 'mode'?"),
         (
             "\n[names]\nseperator = '.'",
             3,
@@ -140,15 +140,15 @@ def test_an_import_that_fails_leaves_the_others(write: Write, around: Surroundin
             2,
             "servers.a.comand: there is no such setting. Did you mean",
         ),
-        ("[zzzzqq]\n", 1, "zzzzqq: there is no such setting. Known: face, pins"),
-        ("face = 'proxi'", 1, "face: this should be 'auto', 'eager'"),
+        ("[zzzzqq]\n", 1, "zzzzqq: there is no such setting. Known: mode, pins"),
+        ("mode = 'proxi'", 1, "mode: this should be 'auto', 'eager'"),
         ("pins = 'a'", 1, "pins: this should be a list; this is text"),
         ("[calls]\n\ntimeout = '5'", 3, "calls.timeout: this should be a number; this is text"),
         ("[calls]\ntimeout = 0", 2, "calls.timeout: this should be greater than 0"),
         ("[servers]\na = 3", 2, "servers.a: this should be a table; this is a number"),
         ("[sources.pets]\nbase_url = 'x'", 1, "sources.pets.openapi: this is required"),
         ("instructions = '${NOPE}'", 1, "instructions: the variable NOPE is not set"),
-        ("face = ", 1, "not valid TOML"),
+        ("mode = ", 1, "not valid TOML"),
     ],
 )
 def test_what_is_wrong_with_the_file_is_raised_with_its_line(
@@ -162,7 +162,7 @@ def test_what_is_wrong_with_the_file_is_raised_with_its_line(
 
 
 def test_everything_that_is_wrong_is_said_at_once(write: Write, around: Surroundings) -> None:
-    path = write("pegboard.toml", "fase = 1\nrisk = 'x'\n[calls]\nqueue = -1\n")
+    path = write("pegboard.toml", "mdoe = 1\nrisk = 'x'\n[calls]\nqueue = -1\n")
     with pytest.raises(ConfigError) as caught:
         load(path, around)
     assert sorted(p["line"] for p in caught.value.details["problems"]) == [1, 2, 4]

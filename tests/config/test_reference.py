@@ -40,5 +40,5 @@ def test_the_errors_read_as_shown(write: Write, around: Surroundings) -> None:
     (problem,) = load(write("mcp.json", text), around).problems
     assert problem.message.partition(": ")[2] == unset
     with pytest.raises(ConfigError) as caught:
-        load(write("pegboard.toml", "fase = 1"), around)
+        load(write("pegboard.toml", "mdoe = 1"), around)
     assert caught.value.message.partition(": ")[2] == unknown

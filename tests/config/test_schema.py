@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 
-from pegboard.config.schema import FILES, main, servers_schema, settings_schema, text_of
+from pegboard.config.schema import FILES, main, render_schema, servers_schema, settings_schema
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
@@ -19,7 +19,7 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 def test_the_committed_schema_is_the_one_that_the_command_writes(name: str, tmp_path: Path) -> None:
     main([str(tmp_path)])
     committed = (REFERENCE / name).read_text(encoding="utf-8")
-    assert committed == (tmp_path / name).read_text(encoding="utf-8") == text_of(name)
+    assert committed == (tmp_path / name).read_text(encoding="utf-8") == render_schema(name)
 
 
 def test_every_setting_is_described() -> None:
@@ -36,8 +36,8 @@ def test_every_setting_is_described() -> None:
 
 def test_the_schema_of_settings_tells_right_from_wrong() -> None:
     valid = jsonschema_rs.validator_for(settings_schema()).is_valid
-    assert valid({"face": "proxy", "import": ["a"], "servers": {"a": {"command": "x"}}})
-    assert not valid({"fase": "proxy"})
+    assert valid({"mode": "proxy", "import": ["a"], "servers": {"a": {"command": "x"}}})
+    assert not valid({"mdoe": "proxy"})
     assert not valid({"calls": {"timeout": 0}})
     assert not valid({"servers": {"a": {"command": 5}}})
 

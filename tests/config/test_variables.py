@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard.config.documents import KeyPath
-from pegboard.config.variables import Spelling, Unresolved, Variables, expanded
+from pegboard.config.variables import (
+    UnresolvedVariable,
+    Variables,
+    VariableSyntax,
+    expand_variables,
+)
 
 
 def variables(tmp_path: Path = Path("/c")) -> Variables:
@@ -42,7 +47,7 @@ def variables(tmp_path: Path = Path("/c")) -> Variables:
         ("none", "${A} $A {env:A}", "${A} $A {env:A}"),
     ],
 )
-def test_references_are_replaced(spelling: Spelling, text: str, meant: str) -> None:
+def test_references_are_replaced(spelling: VariableSyntax, text: str, meant: str) -> None:
     assert variables().expand(text, spelling) == meant
 
 
@@ -59,9 +64,9 @@ def test_references_are_replaced(spelling: Spelling, text: str, meant: str) -> N
     ],
 )
 def test_a_reference_without_a_value_says_what_to_do(
-    spelling: Spelling, text: str, variable: str, says: str
+    spelling: VariableSyntax, text: str, variable: str, says: str
 ) -> None:
-    with pytest.raises(Unresolved) as caught:
+    with pytest.raises(UnresolvedVariable) as caught:
         variables().expand(text, spelling)
     assert caught.value.variable == variable
     assert says in str(caught.value)
@@ -76,7 +81,9 @@ def test_files_are_read_from_beside_the_configuration(tmp_path: Path) -> None:
 def test_every_string_of_a_value_is_expanded_and_each_failure_reported() -> None:
     seen: list[tuple[KeyPath, str]] = []
     value = {"args": ["${A}", "${B}"], "env": {"X": "${C}", "N": 5}}
-    result = expanded(value, variables(), "dollar", lambda k, u: seen.append((k, u.variable)))
+    result = expand_variables(
+        value, variables(), "dollar", lambda k, u: seen.append((k, u.variable))
+    )
     assert result == {"args": ["one", "${B}"], "env": {"X": "${C}", "N": 5}}
     assert seen == [(("args", 1), "B"), (("env", "X"), "C")]
 

@@ -1,4 +1,4 @@
-"""Which client meets which face: every pair that the suite plays."""
+"""Which client meets which mode: every pair that the suite plays."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from functools import partial
 
 import pytest
 from tests.conformance.clients import Era
-from tests.conformance.scenarios import shown_face
+from tests.conformance.scenarios import shown_mode
 
-from pegboard.core.options import FACES, FaceName
+from pegboard.core.options import MODES, ModeName
 
 
 @dataclass(frozen=True)
 class Case:
-    """One client, over one transport, in one era, at one face."""
+    """One client, over one transport, in one era, at one mode."""
 
     client: str
     era: Era
-    face: FaceName
+    mode: ModeName
 
     @property
-    def shown(self) -> FaceName:
-        return shown_face(self.face, self.era)
+    def shown(self) -> ModeName:
+        return shown_mode(self.mode, self.era)
 
     def __str__(self) -> str:
-        return f"{self.client}-{self.era}-{self.face}"
+        return f"{self.client}-{self.era}-{self.mode}"
 
 
 _EVERYWHERE: tuple[tuple[str, Era], ...] = (
@@ -37,7 +37,7 @@ _EVERYWHERE: tuple[tuple[str, Era], ...] = (
     ("typescript2-http", "legacy"),
     ("typescript2-http", "modern"),
 )
-# A process of Python takes seconds to start on a small machine, so stdio is tried at one face each.
+# A process of Python takes seconds to start on a small machine, so stdio is tried at one mode each.
 _ON_STDIO = (
     Case("python-stdio", "legacy", "dynamic"),
     Case("python-stdio", "modern", "proxy"),
@@ -45,12 +45,12 @@ _ON_STDIO = (
     Case("typescript2-stdio", "legacy", "hierarchy"),
     Case("typescript2-stdio", "modern", "index"),
 )
-CASES = (*(Case(c, e, f) for c, e in _EVERYWHERE for f in FACES), *_ON_STDIO)
+CASES = (*(Case(c, e, f) for c, e in _EVERYWHERE for f in MODES), *_ON_STDIO)
 
 
-def cases_of(*faces: FaceName, era: Era | None = None) -> list[Case]:
-    """The cases whose client is really shown one of these faces."""
-    return [c for c in CASES if c.shown in faces and era in (None, c.era)]
+def cases_of(*modes: ModeName, era: Era | None = None) -> list[Case]:
+    """The cases whose client is really shown one of these modes."""
+    return [c for c in CASES if c.shown in modes and era in (None, c.era)]
 
 
 only = partial(pytest.mark.parametrize, "case", ids=str, indirect=True)

@@ -1,4 +1,4 @@
-"""Every pair of client and face plays its scenario once; the tests read what came back."""
+"""Every pair of client and mode plays its scenario once; the tests read what came back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.conformance.clients import (
 )
 from tests.conformance.scenarios import scenario
 
-from pegboard.server.serve import build_server
+from pegboard.server.serving import build_server
 
 
 @dataclass
@@ -50,27 +50,27 @@ class Stage:
         if case.client.startswith("typescript"):
             self._play_typescript(case)
             return
-        steps = scenario(case.face, case.era)
+        steps = scenario(case.mode, case.era)
         match case.client:
             case "python-memory":
-                target = build_server(office_board(face=case.face), environ={})
+                target = build_server(office_board(mode=case.mode), environ={})
             case "python-http":
-                target = f"{self.url}/mcp/{case.face}"
+                target = f"{self.url}/mcp/{case.mode}"
             case _:
-                target = StdioServerParameters(**office_process(OFFICE_FACE=case.face))
+                target = StdioServerParameters(**office_process(OFFICE_MODE=case.mode))
         self.played[case] = play_python(target, case.era, steps)
 
     def _play_typescript(self, case: Case) -> None:
         """All cases of this client in one process: starting it is most of the time."""
         alike = [c for c in CASES if c.client == case.client]
         sdk = "1" if case.client.startswith("typescript1") else "2"
-        jobs = [Job(self._server(c), c.era, scenario(c.face, c.era)) for c in alike]
+        jobs = [Job(self._server(c), c.era, scenario(c.mode, c.era)) for c in alike]
         self.played.update(zip(alike, play_typescript(sdk, jobs), strict=True))
 
     def _server(self, case: Case) -> dict[str, object]:
         if case.client.endswith("stdio"):
-            return office_process(PEGBOARD_FACE=case.face)
-        return {"url": f"{self.url}/mcp/{case.face}"}
+            return office_process(PEGBOARD_MODE=case.mode)
+        return {"url": f"{self.url}/mcp/{case.mode}"}
 
 
 @pytest.fixture(scope="session")

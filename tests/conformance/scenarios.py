@@ -1,4 +1,4 @@
-"""What every client plays against every face of the office: steps by key, as data."""
+"""What every client plays against every mode of the office: steps by key, as data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.conformance.clients import Era, Scenario, Step
 
-from pegboard.core.options import FaceName
+from pegboard.core.options import ModeName
 
 LAZY = "io.github.pegboard/lazy"
 STRUCTURED = "io.github.pegboard/structured"
@@ -42,7 +42,7 @@ _COMMON: dict[str, Step] = {
     "batch": request("tools/describe_batch", tool_names=["echo", "get_isue", "search", "burndown"]),
     "batch of names": request("tools/describe_batch", names=["echo"]),
     "manifest": request("tools/manifest"),
-    # Tools by their own names, whatever the face lists.
+    # Tools by their own names, whatever the mode lists.
     "direct": call("get_issue", id=1),
     "direct by category": call("documents.search", query="build"),
     "direct of a loader": call("velocity", weeks=3),
@@ -170,7 +170,7 @@ _DYNAMIC: dict[str, Step] = {
     "list after category": LISTING,
 }
 
-_OF_FACE: dict[FaceName, dict[str, Step]] = {
+_OF_MODE: dict[ModeName, dict[str, Step]] = {
     "eager": {},
     "stub": {},
     "index": _INDEX,
@@ -180,11 +180,11 @@ _OF_FACE: dict[FaceName, dict[str, Step]] = {
 }
 
 
-def shown_face(face: FaceName, era: Era) -> FaceName:
-    """The face that a client really gets: `dynamic` is for the session era only."""
-    return "proxy" if (face, era) == ("dynamic", "modern") else face
+def shown_mode(mode: ModeName, era: Era) -> ModeName:
+    """The mode that a client really gets: `dynamic` is for the session era only."""
+    return "proxy" if (mode, era) == ("dynamic", "modern") else mode
 
 
-def scenario(face: FaceName, era: Era) -> Scenario:
-    """Everything that is asked of one face in one era."""
-    return {**_COMMON, **_OF_FACE[shown_face(face, era)]}
+def scenario(mode: ModeName, era: Era) -> Scenario:
+    """Everything that is asked of one mode in one era."""
+    return {**_COMMON, **_OF_MODE[shown_mode(mode, era)]}

@@ -15,8 +15,8 @@ from tests.conformance.clients import Era, play_python
 from tests.conformance.scenarios import LISTING, call, request
 
 from pegboard import AmbiguousName, ConfigError, Example, Pegboard, Tool, ToolNotFound
-from pegboard.core.tools import constant
-from pegboard.server.serve import build_server
+from pegboard.core.tools import constant_definition
+from pegboard.server.serving import build_server
 
 ERAS: tuple[Era, ...] = ("legacy", "modern")
 
@@ -60,8 +60,8 @@ def test_switching_an_unknown_or_ambiguous_tool_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"face": "prox"}, "Unknown face 'prox'. Did you mean 'proxy'"),
-        ({"client_faces": {"cursor-vscode": "dynamik"}}, "Unknown face 'dynamik'.*'dynamic'"),
+        ({"mode": "prox"}, "Unknown mode 'prox'. Did you mean 'proxy'"),
+        ({"client_modes": {"cursor-vscode": "dynamik"}}, "Unknown mode 'dynamik'.*'dynamic'"),
         ({"risk": "splitt"}, "risk is 'splitt'; it must be one of auto, split, single"),
         ({"risk_rules": {"delete_*": "dangerous"}}, "not one of read, write, destructive"),
         ({"session_cap": 0}, "session_cap is 0; it must be at least 1"),
@@ -146,7 +146,7 @@ def test_a_loader_that_raises_is_reported_and_poisons_nothing(era: Era) -> None:
     def broken() -> list[Callable[..., Any]]:
         raise OSError("the disk is gone")
 
-    board = office_board(face="proxy")
+    board = office_board(mode="proxy")
     board.load("graphs", broken)
     told = play_python(
         build_server(board, environ={}),
@@ -169,7 +169,7 @@ def test_a_loader_that_raises_is_reported_and_poisons_nothing(era: Era) -> None:
 
 @pytest.mark.parametrize("schema", [{"type": "array"}, {"type": "string"}, [], "object", 5])
 def test_a_schema_that_is_not_an_object_is_refused_by_a_catalogue(schema: Any) -> None:
-    from pegboard.core.wire import tool_from_wire
+    from pegboard.core.tool_parser import tool_from_wire
 
     with pytest.raises(ConfigError, match="object"):
         tool_from_wire({"name": "odd", "inputSchema": schema})
@@ -177,7 +177,7 @@ def test_a_schema_that_is_not_an_object_is_refused_by_a_catalogue(schema: Any) -
 
 def test_a_tool_of_ones_own_with_a_schema_that_is_not_an_object_is_refused() -> None:
     with pytest.raises(ConfigError, match="must be a JSON Schema object with type 'object'"):
-        Tool("odd", constant({"type": "array"}))
+        Tool("odd", constant_definition({"type": "array"}))
 
 
 def test_type_hints_that_make_no_schema_are_refused_by_name() -> None:
@@ -204,10 +204,10 @@ def test_too_many_names_at_once_are_misuse_that_says_how_many_may_be(era: Era) -
 
 
 @pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("face", ["proxy", "hierarchy", "index", "dynamic"])
-def test_a_tool_with_the_name_of_a_meta_tool_does_not_hide_it(face: str, era: Era) -> None:
-    """The name stays the face's; the tool is reached through a meta-tool or its category."""
-    board = office_board(face=face)
+@pytest.mark.parametrize("mode", ["proxy", "hierarchy", "index", "dynamic"])
+def test_a_tool_with_the_name_of_a_meta_tool_does_not_hide_it(mode: str, era: Era) -> None:
+    """The name stays the mode's; the tool is reached through a meta-tool or its category."""
+    board = office_board(mode=mode)
     board.tool(name="list_tool_categories")(note)
     told = play_python(
         build_server(board, environ={}), era, {"own": call("list_tool_categories", text="mine")}
@@ -217,18 +217,18 @@ def test_a_tool_with_the_name_of_a_meta_tool_does_not_hide_it(face: str, era: Er
 
 @pytest.mark.parametrize("era", ERAS)
 def test_a_policy_by_risk_refuses_inside_dispatch(era: Era) -> None:
-    """CONTRACT: in the hierarchy face one name carries all risks, so `dispatch_risk` decides."""
+    """CONTRACT: in the hierarchy mode one name carries all risks, so `dispatch_risk` decides."""
     steps = {
         "read": call("tools_dispatch", tool="echo", params={"text": "hi"}),
         "write": call("tools_dispatch", tool="create_project", params={"name": "x"}),
         "destroy": call("tools_dispatch", tool="cancel_event", params={"title": "x"}),
     }
-    refuse = office_board(face="hierarchy", dispatch_risk="refuse")
+    refuse = office_board(mode="hierarchy", dispatch_risk="refuse")
     told = play_python(build_server(refuse, environ={}), era, steps)
     assert told["read"].ok
     assert told["write"].ok
     assert told["destroy"].mendable["kind"] == "not_permitted"
-    strict = office_board(face="hierarchy", dispatch_risk="read-only")
+    strict = office_board(mode="hierarchy", dispatch_risk="read-only")
     told = play_python(build_server(strict, environ={}), era, steps)
     assert told["read"].ok
     assert told["write"].mendable["kind"] == "not_permitted"

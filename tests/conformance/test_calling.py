@@ -1,4 +1,4 @@
-"""Tools called by their own names, in every face: as before, and with errors that help."""
+"""Tools called by their own names, in every mode: as before, and with errors that help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each face lists, and that what is listed is what is described and what can be called."""
+"""What each mode lists, and that what is listed is what is described and what can be called."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tests.boards import office_board
 from tests.conformance.cases import Case, cases_of, only
 from tests.conformance.clients import Transcript
 
-from pegboard.core.options import FaceName
+from pegboard.core.options import ModeName
 
-META_TOOLS: dict[FaceName, list[str]] = {
+META_TOOLS: dict[ModeName, list[str]] = {
     "proxy": [
         "search_tools",
         "describe_tools",
@@ -39,7 +39,7 @@ def test_the_office_has_two_tools_of_one_name_under_their_categories() -> None:
 
 
 @only(cases_of("proxy", "index", "hierarchy", "dynamic"))
-def test_a_lazy_face_lists_its_meta_tools_and_nothing_else(case: Case, told: Transcript) -> None:
+def test_a_lazy_mode_lists_its_meta_tools_and_nothing_else(case: Case, told: Transcript) -> None:
     assert told["list"].names == META_TOOLS[case.shown]
 
 
@@ -64,7 +64,7 @@ def test_a_stub_is_a_name_a_summary_and_any_object(told: Transcript) -> None:
         assert 0 < len(tool["description"]) <= len("[deprecated] ") + 80
 
 
-def test_every_face_lists_stubs_and_everything_when_it_is_asked(told: Transcript) -> None:
+def test_every_mode_lists_stubs_and_everything_when_it_is_asked(told: Transcript) -> None:
     for key in ("lazy", "lazy by meta", "eager", "eager by meta"):
         assert sorted(told[key].names) == sorted(EVERY_TOOL), key
     assert told["lazy"].ok["tools"] == told["lazy by meta"].ok["tools"]
@@ -81,7 +81,7 @@ def test_parity_what_is_listed_is_what_is_described_and_in_the_manifest(told: Tr
         declared = schema["properties"].pop("include_fields")
         assert declared["items"] == {"type": "string"}
         listed = deepcopy(by_name[tool["name"]])
-        # Only the whole list of a server of stubs declares it too: see `docs/decisions/faces.md`.
+        # Only the whole list of a server of stubs declares it too: see `docs/decisions/modes.md`.
         listed["inputSchema"].get("properties", {}).pop("include_fields", None)
         assert tool == listed
 

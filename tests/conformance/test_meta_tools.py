@@ -1,4 +1,4 @@
-"""The meta-tools of each face: search, describe, call, and what they say when a call is wrong."""
+"""The meta-tools of each mode: search, describe, call, and what they say when a call is wrong."""
 
 from __future__ import annotations
 
@@ -239,5 +239,5 @@ def test_a_search_about_a_category_enables_all_of_it_and_keeps_what_was_found(
 
 
 @only(cases_of("eager", "stub", "index", "hierarchy", "proxy"))
-def test_no_other_face_announces_a_changed_list(told: Transcript) -> None:
+def test_no_other_mode_announces_a_changed_list(told: Transcript) -> None:
     assert {key: a.notifications for key, a in told.answers.items() if a.notifications} == {}

@@ -24,13 +24,13 @@ def test_the_server_says_who_it_is(told: Transcript) -> None:
     assert told.info["instructions"] == "An office to test with."
 
 
-def test_the_extension_is_advertised_with_its_methods_and_faces(
+def test_the_extension_is_advertised_with_its_methods_and_modes(
     case: Case, told: Transcript
 ) -> None:
     place = "extensions" if case.era == "modern" else "experimental"
     settings = told.info["capabilities"][place][EXTENSION]
     assert settings["methods"] == ["tools/describe", "tools/describe_batch", "tools/manifest"]
-    assert set(settings["faces"]) == {"eager", "stub", "index", "hierarchy", "proxy", "dynamic"}
+    assert set(settings["modes"]) == {"eager", "stub", "index", "hierarchy", "proxy", "dynamic"}
 
 
 def test_list_changed_is_advertised(told: Transcript) -> None:

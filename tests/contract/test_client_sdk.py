@@ -1,4 +1,4 @@
-"""What `pegboard.upstream.sdk` relies on in the SDK that is private, provisional or a message."""
+"""What `upstream.client_sdk` relies on in the SDK that is private, provisional or a message."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.subscriptions import ToolsListChanged
 from tests.upstream.servers.everything import Everything, make_server, serve
 
-from pegboard.upstream.sdk import (
+from pegboard.upstream.client_sdk import (
     ClientSession,
-    FrontChannel,
+    DownstreamChannel,
     MCPError,
     RelayDispatcher,
+    build_headers,
     follow_changes,
-    header_map,
-    headers_for,
-    is_lost,
+    is_connection_closed,
     negotiate,
     open_session,
+    read_header_map,
 )
 
 pytestmark = pytest.mark.anyio
@@ -134,12 +134,12 @@ async def test_a_closed_connection_is_told_from_an_error_of_the_server() -> None
         await negotiate(session, None)
         with pytest.raises(MCPError) as own:
             await dispatcher.inner.send_raw_request("tools/call", {"name": "fail"})
-        assert not is_lost(own.value)
+        assert not is_connection_closed(own.value)
     assert dispatcher.ended.is_set()
     with pytest.raises(MCPError) as closed:
         await dispatcher.inner.send_raw_request("ping", {})
-    assert is_lost(closed.value)
-    assert not is_lost(MCPError(t.CONNECTION_CLOSED, "the server's own -32000"))
+    assert is_connection_closed(closed.value)
+    assert not is_connection_closed(MCPError(t.CONNECTION_CLOSED, "the server's own -32000"))
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -152,7 +152,7 @@ async def test_a_front_request_has_a_raw_channel_back_to_its_client(mode: str) -
         ended.append("over")
 
     async def call_tool(ctx: Any, params: Any) -> t.CallToolResult:
-        channel = FrontChannel(ctx)
+        channel = DownstreamChannel(ctx)
         seen.append((channel.can_ask, channel.capabilities()))
         for _ in range(2):
             channel.when_over("test", end)
@@ -192,15 +192,15 @@ def test_headers_of_a_modern_request_name_method_subject_and_mirrored_arguments(
         "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
     }
     params = {"name": "go", "arguments": {"region": "eu"}}
-    headers = headers_for("2026-07-28", "modern", "tools/call", params, header_map(schema))
+    headers = build_headers("2026-07-28", "modern", "tools/call", params, read_header_map(schema))
     assert headers == {
         "mcp-protocol-version": "2026-07-28",
         "mcp-method": "tools/call",
         "mcp-name": "go",
         "Mcp-Param-Region": "eu",
     }
-    about = headers_for("2026-07-28", "modern", "tasks/get", {"taskId": "5"}, None)
+    about = build_headers("2026-07-28", "modern", "tasks/get", {"taskId": "5"}, None)
     assert about["mcp-name"] == "5"
-    assert headers_for("2025-11-25", "legacy", "tools/call", params, None) == {
+    assert build_headers("2025-11-25", "legacy", "tools/call", params, None) == {
         "mcp-protocol-version": "2025-11-25"
     }

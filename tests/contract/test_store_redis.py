@@ -12,8 +12,7 @@ from tests.real_redis import RedisServer
 
 from pegboard.core.json import Json
 from pegboard.errors import ConfigError, StoreError
-from pegboard.store.redis import RedisStore
-from pegboard.store.redis_urls import connect
+from pegboard.store.redis import RedisStore, connect_redis
 
 pytestmark = pytest.mark.anyio
 
@@ -137,7 +136,7 @@ async def test_a_subscription_goes_on_trying_while_redis_is_away(own_redis: Redi
         tried.set()
         await anyio.sleep(0.01)
 
-    store = RedisStore(connect(f"redis://{own_redis.address}"), sleep=sleep)
+    store = RedisStore(connect_redis(f"redis://{own_redis.address}"), sleep=sleep)
     heard: list[Json] = []
     with anyio.fail_after(20):
         async with store.subscribe("t") as messages, anyio.create_task_group() as tasks:
@@ -179,7 +178,7 @@ async def test_a_wrong_password_is_a_store_error_that_does_not_show_it(
 
 
 async def test_tls_and_login_reach_the_connections_behind_a_sentinel() -> None:
-    connected = connect("rediss+sentinel://ann:pw@h1:1,h2/board/3?socket_timeout=9")
+    connected = connect_redis("rediss+sentinel://ann:pw@h1:1,h2/board/3?socket_timeout=9")
     client = connected.client
     assert isinstance(client, Redis)
     options = client.connection_pool.connection_kwargs
@@ -195,4 +194,4 @@ async def test_tls_and_login_reach_the_connections_behind_a_sentinel() -> None:
 )
 def test_an_address_that_cannot_be_read_is_a_configuration_error(url: str) -> None:
     with pytest.raises(ConfigError, match=r"redis|sentinel"):
-        connect(url)
+        connect_redis(url)

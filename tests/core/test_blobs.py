@@ -7,9 +7,16 @@ import base64
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.core.blobs import Blob, blobs_in, handle_in, too_much, uri_of, with_links
 from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject
+from pegboard.core.results.blob_links import (
+    Blob,
+    find_blobs,
+    find_oversized,
+    handle_to_uri,
+    replace_with_links,
+    uri_to_handle,
+)
 
 
 def encoded(size: int) -> str:
@@ -29,7 +36,7 @@ READABLE: JsonObject = {"type": "resource", "resource": {"uri": "file:///a.txt",
 
 
 def test_images_audio_and_files_are_found_and_text_is_not() -> None:
-    found = blobs_in(CallResult({"content": [TEXT, IMAGE, AUDIO, READABLE, FILE]}))
+    found = find_blobs(CallResult({"content": [TEXT, IMAGE, AUDIO, READABLE, FILE]}))
     assert [(b.position, b.size, b.mime_type, b.name) for b in found] == [
         (1, 10, "image/png", "image 2"),
         (2, 20, "audio/wav", "audio 3"),
@@ -39,7 +46,7 @@ def test_images_audio_and_files_are_found_and_text_is_not() -> None:
 
 def test_blocks_that_are_not_what_they_should_be_are_left_alone() -> None:
     odd = [{"type": "image"}, {"type": "image", "data": 5}, {"type": "resource", "resource": 5}]
-    assert blobs_in(CallResult({"content": odd})) == []
+    assert find_blobs(CallResult({"content": odd})) == []
 
 
 @given(st.integers(0, 2000))
@@ -53,7 +60,7 @@ sizes = st.lists(st.integers(0, 100), max_size=8)
 @given(sizes, st.integers(0, 300))
 def test_as_little_goes_as_must(given_sizes: list[int], budget: int) -> None:
     blobs = [Blob(i, encoded(size), "a/b", "a") for i, size in enumerate(given_sizes)]
-    going = too_much(blobs, budget)
+    going = find_oversized(blobs, budget)
     staying = [blob for blob in blobs if blob not in going]
     assert sum(blob.size for blob in staying) <= budget
     if going:
@@ -64,13 +71,19 @@ def test_as_little_goes_as_must(given_sizes: list[int], budget: int) -> None:
 
 def test_links_stand_where_the_blobs_stood_and_the_rest_is_as_it_was() -> None:
     result = CallResult({"content": [TEXT, IMAGE, FILE], "_meta": {"a": 1}})
-    blob = blobs_in(result)[1]
+    blob = find_blobs(result)[1]
     link = blob.link("cafe", "tomorrow")
-    changed = with_links(result, {blob.position: link})
+    changed = replace_with_links(result, {blob.position: link})
     assert changed.wire == {"content": [TEXT, IMAGE, link], "_meta": {"a": 1}}
-    assert (link["uri"], link["mimeType"], link["size"]) == (uri_of("cafe"), "application/zip", 30)
+    assert (link["uri"], link["mimeType"], link["size"]) == (
+        handle_to_uri("cafe"),
+        "application/zip",
+        30,
+    )
 
 
 def test_only_our_uris_have_handles() -> None:
-    assert handle_in(uri_of("cafe")) == "cafe"
-    assert [handle_in(uri) for uri in ("file:///a", None, 5, "pegboard://other/a")] == [None] * 4
+    assert uri_to_handle(handle_to_uri("cafe")) == "cafe"
+    assert [uri_to_handle(uri) for uri in ("file:///a", None, 5, "pegboard://other/a")] == [
+        None
+    ] * 4

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from pegboard.core.events import CallFinished, Event, SearchAnswered, as_json
+from pegboard.core.events import CallFinished, Event, SearchAnswered, event_to_json
 
 KINDS: list[Any] = list(get_args(Event))
 
@@ -29,8 +29,8 @@ def test_an_event_cannot_be_changed_by_who_hears_of_it() -> None:
 
 
 def test_a_record_begins_with_its_kind_and_leaves_out_what_is_not_known() -> None:
-    event = SearchAnswered(at=1.0, face="proxy", matches=2, duration=0.01, found=("a", "b"))
-    record = as_json(event)
+    event = SearchAnswered(at=1.0, mode="proxy", matches=2, duration=0.01, found=("a", "b"))
+    record = event_to_json(event)
     assert next(iter(record.items())) == ("event", "search.answered")
     assert record["found"] == ["a", "b"]
     assert "query" not in record
@@ -39,5 +39,5 @@ def test_a_record_begins_with_its_kind_and_leaves_out_what_is_not_known() -> Non
 
 def test_a_zero_is_known() -> None:
     event = CallFinished(at=1.0, id="c", tool="t", duration=0.0, outcome="ok", tokens_out=0)
-    assert as_json(event)["tokens_out"] == 0
-    assert as_json(event)["cached"] is False
+    assert event_to_json(event)["tokens_out"] == 0
+    assert event_to_json(event)["cached"] is False

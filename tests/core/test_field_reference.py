@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pegboard.core.field_reference import field_entries, fields_page
-from pegboard.core.tools import Tool, constant
+from pegboard.core.results.output_fields import list_field_entries, render_fields_page
+from pegboard.core.tools import Tool, constant_definition
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -30,12 +30,12 @@ SAMPLE = {"items": [{"id": 7, "owner": None}, {"title": "x" * 100}], "counts": {
 
 
 def _tool(name: str, output: Any, **more: Any) -> Tool:
-    definition = constant({"type": "object"}, output)
+    definition = constant_definition({"type": "object"}, output)
     return Tool(name, definition, summary=f"The {name}", category="c", **more)
 
 
 def test_each_field_has_path_type_description_and_example() -> None:
-    entries = field_entries(_tool("list", SCHEMA), SAMPLE)
+    entries = list_field_entries(_tool("list", SCHEMA), SAMPLE)
     found = {e.path: (e.type, e.description, e.example) for e in entries}
     assert found == {
         "items": ("object[]", "", ""),
@@ -49,7 +49,7 @@ def test_each_field_has_path_type_description_and_example() -> None:
 
 
 def test_a_tool_without_output_schema_has_no_fields() -> None:
-    assert field_entries(_tool("mute", None), {"a": 1}) == []
+    assert list_field_entries(_tool("mute", None), {"a": 1}) == []
 
 
 def test_what_the_author_says_of_fields_fills_in_what_the_schema_does_not() -> None:
@@ -60,7 +60,7 @@ def test_what_the_author_says_of_fields_fills_in_what_the_schema_does_not() -> N
         "owner": "less exact than the path",
         "list.size": "Of this tool only",
     }
-    entries = field_entries(_tool("list", SCHEMA, field_descriptions=said))
+    entries = list_field_entries(_tool("list", SCHEMA, field_descriptions=said))
     found = {e.path: e.description for e in entries if e.description}
     assert found == {
         "items[].id": "Its number.",
@@ -70,7 +70,7 @@ def test_what_the_author_says_of_fields_fills_in_what_the_schema_does_not() -> N
     }
     assert "size" not in {
         e.path
-        for e in field_entries(_tool("get", SCHEMA, field_descriptions=said))
+        for e in list_field_entries(_tool("get", SCHEMA, field_descriptions=said))
         if e.description
     }
 
@@ -84,7 +84,7 @@ def test_descriptions_of_fields_are_not_sent_and_do_not_change_the_digest() -> N
 def test_a_page_has_a_table_per_tool_and_borrows_examples_of_like_fields() -> None:
     one = {"type": "object", "properties": {"id": {"type": "integer"}}}
     tools = [_tool("list", SCHEMA), _tool("get", one), _tool("mute", None)]
-    page = fields_page("shop", tools, {"c.list": SAMPLE, "list": SAMPLE})
+    page = render_fields_page("shop", tools, {"c.list": SAMPLE, "list": SAMPLE})
     assert page.index("### get") < page.index("### list") < page.index("### mute")
     assert '| `counts` | `{[key]: int}` |  | `{"a\\|b":1}` |' in page
     assert page.count("| `7` |") == 2

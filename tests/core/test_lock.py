@@ -7,21 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.core.digests import definition_digest, words_digest
 from pegboard.core.json import Json, JsonObject, digest
-from pegboard.core.lock import (
+from pegboard.core.tool_lock import (
     MOST_WAITING,
-    Action,
-    Decision,
-    Hold,
-    Listed,
+    HoldReason,
+    ListedDefinition,
+    LockAction,
+    LockDecision,
     ServerLock,
     TrustMode,
     TrustRule,
-    held,
-    held_because,
+    definition_digest,
+    hold_reason,
+    make_placeholder,
+    words_digest,
 )
-from pegboard.core.tools import Tool, constant
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import NotPermitted, ToolNotFound
 
 HARMLESS: JsonObject = {"name": "add", "description": "Adds two numbers.", "inputSchema": {}}
@@ -30,7 +31,7 @@ FIRST_USE, APPROVE = TrustRule("first-use"), TrustRule("approve")
 
 
 def see(lock: ServerLock, *entries: JsonObject, rule: TrustRule = FIRST_USE) -> ServerLock:
-    return lock.see([Listed.of(entry) for entry in entries], rule, 1.0)
+    return lock.see([ListedDefinition.of(entry) for entry in entries], rule, 1.0)
 
 
 def locked(mode: TrustMode, *listings: JsonObject) -> ServerLock:
@@ -40,13 +41,13 @@ def locked(mode: TrustMode, *listings: JsonObject) -> ServerLock:
     return lock
 
 
-def hold(lock: ServerLock, entry: JsonObject, rule: TrustRule = FIRST_USE) -> Hold | None:
-    return lock.hold(Listed.of(entry), rule)
+def hold(lock: ServerLock, entry: JsonObject, rule: TrustRule = FIRST_USE) -> HoldReason | None:
+    return lock.hold(ListedDefinition.of(entry), rule)
 
 
-def decided(lock: ServerLock, action: Action, entry: JsonObject | None = None) -> ServerLock:
+def decided(lock: ServerLock, action: LockAction, entry: JsonObject | None = None) -> ServerLock:
     shown = definition_digest(entry) if entry is not None else None
-    return lock.decided(Decision(action, "calc", "add", "ann", 9.0, shown))
+    return lock.decided(LockDecision(action, "calc", "add", "ann", 9.0, shown))
 
 
 def test_a_definition_is_usable_on_first_use_and_held_when_it_changes() -> None:
@@ -138,7 +139,7 @@ def test_a_definition_that_is_too_deep_for_a_digest_is_never_usable() -> None:
         schema = {"items": schema}
     deep = {**HARMLESS, "inputSchema": schema}
     for lock in (ServerLock(), locked("first-use", HARMLESS)):
-        after = lock.see([Listed.of(deep)], FIRST_USE, 1.0)
+        after = lock.see([ListedDefinition.of(deep)], FIRST_USE, 1.0)
         assert after is lock
         assert hold(after, deep) is not None
     while schema:  # else freeing it would nest as deeply
@@ -284,13 +285,15 @@ def test_the_diff_shows_changed_lines_and_spells_hidden_characters_out() -> None
 
 
 def test_a_stand_in_has_the_name_and_nothing_of_the_held_definition() -> None:
-    tool = Tool("calc_add", constant({"type": "object", "title": "evil"}), description="evil")
-    stand_in = held(tool, "changed")
+    tool = Tool(
+        "calc_add", constant_definition({"type": "object", "title": "evil"}), description="evil"
+    )
+    stand_in = make_placeholder(tool, "changed")
     assert (stand_in.name, stand_in.id) == ("calc_add", "calc_add")
     assert not stand_in.enabled
     assert "evil" not in str(stand_in.wire())
-    assert "changed since it was approved" in (held_because(stand_in) or "")
-    assert held_because(tool) is None
+    assert "changed since it was approved" in (hold_reason(stand_in) or "")
+    assert hold_reason(tool) is None
 
 
 entries = st.sampled_from([HARMLESS, POISONED, {"name": "sub"}, {"name": "sub", "title": "x"}])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.core.names import nearest, nearest_tools, resolve
-from pegboard.core.tools import Catalog, Tool, constant
+from pegboard.core.tool_names import nearest, nearest_tools, resolve
+from pegboard.core.tools import Catalog, Tool, constant_definition
 from pegboard.errors import AmbiguousName, ToolNotFound
 
 
@@ -17,7 +17,7 @@ def tool(name: str, *, category: str | None = None, server: str | None = None) -
     groups = [group for group in (server, category) if group]
     return Tool(
         name,
-        constant({"type": "object"}),
+        constant_definition({"type": "object"}),
         id=".".join([*groups, name]),
         category=category,
         server=server,
@@ -132,7 +132,7 @@ def test_a_tool_of_another_category_is_not_found_in_this_one() -> None:
 
 
 def test_nearest_names_are_addresses_of_enabled_tools() -> None:
-    off = Tool("serch", constant({"type": "object"}), enabled=False)
+    off = Tool("serch", constant_definition({"type": "object"}), enabled=False)
     catalog = Catalog([*CATALOG, off])
     found = nearest_tools(catalog, "serch")
     assert found[:2] == ["documents.search", "issues.search"]

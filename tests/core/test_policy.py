@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard.core.calls import Caller
-from pegboard.core.names import resolve
-from pegboard.core.policy import EVERYTHING, Policy, Rule
-from pegboard.core.tools import Catalog, Category, Risk, Tool, constant
+from pegboard.core.policy import ALLOW_ALL, Policy, Rule
+from pegboard.core.tool_names import resolve
+from pegboard.core.tools import Catalog, Category, Risk, Tool, constant_definition
 from pegboard.errors import ToolNotFound
 
 
 def tool(name: str, server: str = "crm", category: str = "sales", risk: Risk = "read") -> Tool:
-    definition = constant({"type": "object"})
+    definition = constant_definition({"type": "object"})
     return Tool(f"{server}_{name}", definition, f"{server}.{name}", server, category, risk=risk)
 
 
@@ -34,8 +34,8 @@ def seen(policy: Policy, **who: object) -> set[str]:
 
 
 def test_without_rules_everybody_sees_the_very_same_catalogue() -> None:
-    assert EVERYTHING.is_open
-    assert EVERYTHING.visible(CATALOG, Caller("anybody")) is CATALOG
+    assert ALLOW_ALL.is_open
+    assert ALLOW_ALL.visible(CATALOG, Caller("anybody")) is CATALOG
 
 
 def test_a_rule_gives_its_principals_what_it_names_and_nobody_else() -> None:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pegboard.core.json import compact
-from pegboard.core.paths import join_path, quote_key
-from pegboard.core.projection import project, project_report, savings
+from pegboard.core.results.paths import join_path, quote_key
+from pegboard.core.results.projection import measure_savings, project, project_report
 from pegboard.errors import InvalidField
 
 EPISODE: dict[str, Any] = {
@@ -261,7 +261,7 @@ def is_part_of(part: Any, whole: Any) -> bool:
 @settings(deadline=None)
 @given(objects, fields)
 def test_savings_are_the_tokens_of_both_texts(value: dict[str, Any], asked: list[str]):
-    report = savings(value, asked, len)
+    report = measure_savings(value, asked, len)
     assert report.before == len(compact(value))
     assert report.after == len(compact(project(value, asked)))
     assert report.saved == pytest.approx(1 - report.after / report.before)

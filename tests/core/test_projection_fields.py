@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pegboard.core.projection import validate_fields
+from pegboard.core.results.projection import validate_fields
 from pegboard.core.schemas import output_fields
 from pegboard.errors import InvalidField
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.core.paths import Mark, join_path, parse_fields, parse_path, quote_key
+from pegboard.core.results.paths import Mark, join_path, parse_fields, parse_path, quote_key
 from pegboard.errors import InvalidField
 
 keys = st.text(max_size=12)

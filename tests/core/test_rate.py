@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.core.rate import Allowance, RateLimit
+from pegboard.core.token_bucket import RateLimit, TokenBucket
 from pegboard.errors import ConfigError
 
 
 def test_a_burst_is_let_through_and_then_the_rate_counts() -> None:
     limit = RateLimit(calls=60, per=60, burst=3)
-    allowance = Allowance()
+    allowance = TokenBucket()
     outcomes: list[bool] = []
     for number in range(5):
         allowance, refusal = allowance.admit(limit, str(number), now=0.0)
@@ -24,7 +24,7 @@ def test_a_burst_is_let_through_and_then_the_rate_counts() -> None:
 
 def test_a_place_is_free_again_when_its_call_ends_or_its_lease_does() -> None:
     limit = RateLimit(concurrent=1, lease=10)
-    busy, refusal = Allowance().admit(limit, "a", 0.0)
+    busy, refusal = TokenBucket().admit(limit, "a", 0.0)
     assert refusal is None
     assert busy.admit(limit, "b", 1.0)[1] is not None
     assert busy.finished("a").admit(limit, "b", 1.0)[1] is None
@@ -39,12 +39,12 @@ def test_no_more_calls_pass_than_burst_and_rate_together_allow(
     calls: int, pauses: list[float]
 ) -> None:
     limit = RateLimit(calls=calls, per=10.0, burst=5)
-    allowance, now, passed = Allowance(), 0.0, 0
+    allowance, now, passed = TokenBucket(), 0.0, 0
     for pause in pauses:
         now += pause
         allowance, refusal = allowance.admit(limit, "c", now)
         passed += refusal is None
-        allowance = Allowance.from_json(allowance.to_json())
+        allowance = TokenBucket.from_json(allowance.to_json())
     assert passed <= 5 + now * calls / 10.0 + 1e-6
 
 

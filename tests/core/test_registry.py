@@ -6,8 +6,8 @@ from threading import Barrier, Lock, Thread
 
 import pytest
 
-from pegboard.core.registry import RETRY_AFTER, Registry
-from pegboard.core.tools import Tool, constant
+from pegboard.core.tool_registry import RETRY_AFTER, Registry
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import AmbiguousName, ConfigError, ToolNotFound
 
 
@@ -23,7 +23,8 @@ class Clock:
 
 def tool(name: str, category: str | None = None, **given: object) -> Tool:
     tool_id = f"{category}.{name}" if category else name
-    return Tool(name, constant({"type": "object"}), id=tool_id, category=category, **given)  # type: ignore[arg-type]
+    empty = constant_definition({"type": "object"})
+    return Tool(name, empty, id=tool_id, category=category, **given)  # type: ignore[arg-type]
 
 
 @pytest.fixture

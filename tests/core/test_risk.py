@@ -8,17 +8,23 @@ import pytest
 
 from pegboard.core.calls import Caller
 from pegboard.core.policy import Policy, Rule
-from pegboard.core.risk import assessed, inferred_risk, risk_of, strict_risk, with_risk
-from pegboard.core.tools import Catalog, Tool, constant
+from pegboard.core.risk import (
+    annotated_risk,
+    apply_risk_rules,
+    assess_risk,
+    infer_risk,
+    strict_risk,
+)
+from pegboard.core.tools import Catalog, Tool, constant_definition
 
 SOMEBODY = Caller("ann")
 
 
 def tool(name: str, **annotations: bool) -> Tool:
-    risk, source = assessed(name, annotations, "crm")
+    risk, source = assess_risk(name, annotations, "crm")
     return Tool(
         f"crm_{name}",
-        constant({"type": "object"}),
+        constant_definition({"type": "object"}),
         id=f"crm.{name}",
         server="crm",
         annotations=annotations,
@@ -44,7 +50,7 @@ def tool(name: str, **annotations: bool) -> Tool:
     ],
 )
 def test_of_two_hints_the_stricter_wins(annotations: dict[str, Any], risk: str | None) -> None:
-    assert risk_of(annotations) == risk
+    assert annotated_risk(annotations) == risk
 
 
 @pytest.mark.parametrize(
@@ -61,7 +67,7 @@ def test_of_two_hints_the_stricter_wins(annotations: dict[str, Any], risk: str |
     ],
 )  # fmt: skip
 def test_the_name_tells_of_plain_readers_and_plain_deleters(risk: str, names: str) -> None:
-    assert {name: inferred_risk(name, "crm") for name in names.split()} == dict.fromkeys(
+    assert {name: infer_risk(name, "crm") for name in names.split()} == dict.fromkeys(
         names.split(), risk
     )
 
@@ -69,7 +75,7 @@ def test_the_name_tells_of_plain_readers_and_plain_deleters(risk: str, names: st
 def test_annotations_win_over_the_name_and_rules_over_both() -> None:
     said = tool("get_issue", readOnlyHint=False, destructiveHint=True)
     assert (said.risk, said.risk_source) == ("destructive", "annotated")
-    ruled = with_risk(said, {"crm.get_*": "read"}, strict=True)
+    ruled = apply_risk_rules(said, {"crm.get_*": "read"}, strict=True)
     assert (ruled.risk, ruled.risk_source) == ("read", "operator")
     assert (tool("get_issue").risk, tool("get_issue").risk_source) == ("read", "inferred")
 
@@ -93,7 +99,7 @@ def test_not_read_only_rules_out_an_inferred_read_and_leaves_the_rest_to_the_nam
 def test_strict_takes_what_nothing_tells_about_for_destructive(
     name: str, hints: dict[str, bool], risk: str
 ) -> None:
-    assert with_risk(tool(name, **hints), {}, strict=True).risk == risk
+    assert apply_risk_rules(tool(name, **hints), {}, strict=True).risk == risk
 
 
 def test_a_denial_by_risk_goes_by_the_strict_value_and_an_allowance_does_not() -> None:
@@ -104,7 +110,7 @@ def test_a_denial_by_risk_goes_by_the_strict_value_and_an_allowance_does_not() -
         tool("update_issue", destructiveHint=False),
         tool("run_it"),
     ]
-    catalog = Catalog(with_risk(t, {"crm.run_it": "write"}) for t in tools)
+    catalog = Catalog(apply_risk_rules(t, {"crm.run_it": "write"}) for t in tools)
 
     def seen(policy: Policy) -> set[str]:
         return {t.own_name for t in policy.visible(catalog, SOMEBODY)}
@@ -116,5 +122,5 @@ def test_a_denial_by_risk_goes_by_the_strict_value_and_an_allowance_does_not() -
 
 
 def test_the_strict_value_of_an_operators_word_is_that_word() -> None:
-    ruled = with_risk(tool("delete_draft"), {"*": "write"})
+    ruled = apply_risk_rules(tool("delete_draft"), {"*": "write"})
     assert strict_risk(ruled) == "write"

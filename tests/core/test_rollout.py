@@ -5,54 +5,54 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard.core.calls import Caller
-from pegboard.core.rollout import ARMS, Comparison, Figures, Rollout
+from pegboard.core.mode_rollout import ARMS, ArmStatistics, Comparison, Rollout
 from pegboard.errors import ConfigError
 
 
 def test_about_the_asked_share_of_principals_is_switched() -> None:
-    rollout = Rollout(face="proxy", percent=10)
-    switched = sum(rollout.face_for(Caller(f"user{n}")) == "proxy" for n in range(10_000))
+    rollout = Rollout(mode="proxy", percent=10)
+    switched = sum(rollout.mode_for(Caller(f"user{n}")) == "proxy" for n in range(10_000))
     assert 850 < switched < 1150
 
 
 @given(st.text(), st.floats(0, 100), st.floats(0, 100))
-def test_a_larger_share_takes_the_new_face_from_nobody(
+def test_a_larger_share_takes_the_new_mode_from_nobody(
     principal: str, one: float, other: float
 ) -> None:
     small, large = sorted((one, other))
-    before = Rollout(face="proxy", percent=small).arm(principal, None)
-    after = Rollout(face="proxy", percent=large).arm(principal, None)
+    before = Rollout(mode="proxy", percent=small).arm(principal, None)
+    after = Rollout(mode="proxy", percent=large).arm(principal, None)
     assert (before, after) != ("candidate", "control")
 
 
 def test_nobody_at_nought_and_everybody_at_a_hundred() -> None:
     for n in range(200):
-        assert Rollout(face="proxy", percent=0).face_for(Caller(f"u{n}")) is None
-        assert Rollout(face="proxy", percent=100).face_for(Caller(f"u{n}")) == "proxy"
+        assert Rollout(mode="proxy", percent=0).mode_for(Caller(f"u{n}")) is None
+        assert Rollout(mode="proxy", percent=100).mode_for(Caller(f"u{n}")) == "proxy"
 
 
 def test_a_clients_name_switches_only_in_the_session_era() -> None:
     """MCP 2026-07-28: `clientInfo` should not change behaviour."""
-    rollout = Rollout(face="proxy", percent=100, by="client")
-    assert rollout.face_for(Caller(era="legacy", client="cursor")) == "proxy"
-    assert rollout.face_for(Caller(era="modern", client="cursor")) is None
-    assert rollout.face_for(Caller(era="legacy")) is None
+    rollout = Rollout(mode="proxy", percent=100, by="client")
+    assert rollout.mode_for(Caller(era="legacy", client="cursor")) == "proxy"
+    assert rollout.mode_for(Caller(era="modern", client="cursor")) is None
+    assert rollout.mode_for(Caller(era="legacy")) is None
 
 
 def test_mistakes_are_told() -> None:
-    with pytest.raises(ConfigError, match="Unknown face"):
-        Rollout(face="prox", percent=1)
+    with pytest.raises(ConfigError, match="Unknown mode"):
+        Rollout(mode="prox", percent=1)
     with pytest.raises(ConfigError, match="percent"):
-        Rollout(face="proxy", percent=101)
+        Rollout(mode="proxy", percent=101)
 
 
 figures = st.builds(
-    Figures, st.integers(0, 99), st.integers(0, 99), st.floats(0, 9), st.integers(0, 99)
+    ArmStatistics, st.integers(0, 99), st.integers(0, 99), st.floats(0, 9), st.integers(0, 99)
 )
 
 
 @given(st.lists(st.tuples(st.sampled_from(ARMS), figures), max_size=10))
-def test_figures_add_up_whoever_counted_them(counted: list[tuple[str, Figures]]) -> None:
+def test_figures_add_up_whoever_counted_them(counted: list[tuple[str, ArmStatistics]]) -> None:
     whole, left, right = Comparison(), Comparison(), Comparison()
     for number, (arm, more) in enumerate(counted):
         assert arm in ("control", "candidate")
@@ -65,8 +65,8 @@ def test_figures_add_up_whoever_counted_them(counted: list[tuple[str, Figures]])
 
 
 def test_a_summary_compares_what_sessions_cost() -> None:
-    summary = Figures(calls=10, errors=1, seconds=2.0, lists=2, tokens=900).summary()
+    summary = ArmStatistics(calls=10, errors=1, seconds=2.0, lists=2, tokens=900).summary()
     assert summary["errors"] == 0.1
     assert summary["mean_ms"] == 200
     assert summary["tokens_per_session"] == 450
-    assert Figures().summary()["errors"] is None
+    assert ArmStatistics().summary()["errors"] is None

@@ -6,7 +6,7 @@ import pytest
 
 from pegboard.core.json import Json
 from pegboard.core.schemas import returns
-from pegboard.core.schemas.returns import LIMIT
+from pegboard.core.schemas.output_shape import SHAPE_LIMIT
 
 
 def _object(**properties: Json) -> Json:
@@ -54,7 +54,7 @@ def test_the_envelope_of_a_wide_result_stays_open() -> None:
     shape = returns(wide)
     assert shape.startswith("{episode{field_0, field_1, ")
     assert shape.endswith(", …}}")
-    assert LIMIT - 20 < len(shape) <= LIMIT
+    assert SHAPE_LIMIT - 20 < len(shape) <= SHAPE_LIMIT
 
 
 def test_recursion_and_depth_end_in_a_mark() -> None:
@@ -80,4 +80,4 @@ def test_recursion_and_depth_end_in_a_mark() -> None:
     ],
 )
 def test_a_hostile_schema_gets_a_short_shape(schema: Json) -> None:
-    assert len(returns(schema)) <= LIMIT
+    assert len(returns(schema)) <= SHAPE_LIMIT

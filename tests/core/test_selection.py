@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pegboard.core.selection import Limits, check_expression, select
+from pegboard.core.results.selection import SelectionLimits, check_expression, select
 from pegboard.errors import InvalidField
 
 VALUE: dict[str, Any] = {
@@ -97,4 +97,4 @@ def test_steps_are_counted():
     rows = [{"a": i} for i in range(1_000)]
     assert len(select(rows, "[*].a")) == 1_000
     with pytest.raises(InvalidField, match="more than 500 steps"):
-        select(rows, "[*].a", Limits(steps=500))
+        select(rows, "[*].a", SelectionLimits(steps=500))

@@ -6,19 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.core.sessions import Session, SessionPolicy
+from pegboard.core.enabled_tools import EnabledTools, EnabledToolsPolicy
 from pegboard.errors import ConfigError
 
-THREE = SessionPolicy(cap=3)
+THREE = EnabledToolsPolicy(cap=3)
 
 
 def test_enabled_tools_accumulate() -> None:
-    session = Session().enable(["a"], THREE, now=1.0).enable(["b"], THREE, now=2.0)
+    session = EnabledTools().enable(["a"], THREE, now=1.0).enable(["b"], THREE, now=2.0)
     assert list(session.enabled) == ["a", "b"]
 
 
 def test_over_the_cap_the_least_recently_used_tool_makes_room() -> None:
-    before = Session().enable(["a"], THREE, 1.0).enable(["b"], THREE, 2.0).enable(["c"], THREE, 3.0)
+    before = (
+        EnabledTools().enable(["a"], THREE, 1.0).enable(["b"], THREE, 2.0).enable(["c"], THREE, 3.0)
+    )
     after = before.used("a", now=4.0).enable(["d"], THREE, now=5.0)
     assert "a" in after
     assert "b" not in after
@@ -26,45 +28,45 @@ def test_over_the_cap_the_least_recently_used_tool_makes_room() -> None:
 
 
 def test_enabling_again_counts_as_use() -> None:
-    session = Session().enable(["a", "b", "c"], THREE, now=1.0).enable(["c"], THREE, now=2.0)
+    session = EnabledTools().enable(["a", "b", "c"], THREE, now=1.0).enable(["c"], THREE, now=2.0)
     assert list(session.enable(["d"], THREE, now=3.0).enabled) == ["a", "c", "d"]
 
 
 def test_of_more_matches_than_fit_the_best_stay_and_the_best_is_evicted_last() -> None:
-    session = Session().enable(["best", "second", "third", "fourth"], THREE, now=1.0)
+    session = EnabledTools().enable(["best", "second", "third", "fourth"], THREE, now=1.0)
     assert set(session.enabled) == {"best", "second", "third"}
     assert list(session.enable(["x", "y"], THREE, now=2.0).enabled) == ["best", "y", "x"]
 
 
 def test_pins_take_no_room_and_are_never_evicted_because_they_are_never_enabled() -> None:
-    policy = SessionPolicy(cap=2, pins=frozenset({"pin"}))
-    session = Session().enable(["pin", "a", "b"], policy, now=1.0)
+    policy = EnabledToolsPolicy(cap=2, pins=frozenset({"pin"}))
+    session = EnabledTools().enable(["pin", "a", "b"], policy, now=1.0)
     assert set(session.enabled) == {"a", "b"}
 
 
 def test_a_tool_that_became_a_pin_gives_its_room_back() -> None:
-    session = Session().enable(["a", "b"], THREE, now=1.0)
-    policy = SessionPolicy(cap=3, pins=frozenset({"a"}))
+    session = EnabledTools().enable(["a", "b"], THREE, now=1.0)
+    policy = EnabledToolsPolicy(cap=3, pins=frozenset({"a"}))
     assert set(session.enable(["c"], policy, now=2.0).enabled) == {"b", "c"}
 
 
 def test_using_a_tool_that_is_not_enabled_changes_nothing() -> None:
-    session = Session().enable(["a"], THREE, now=1.0)
+    session = EnabledTools().enable(["a"], THREE, now=1.0)
     assert session.used("hidden", now=2.0) == session
 
 
 def test_an_empty_session_keeps_nothing_in_the_store() -> None:
-    assert Session().to_json() is None
+    assert EnabledTools().to_json() is None
 
 
 @pytest.mark.parametrize("value", [None, "x", {}, {"enabled": 3}, {"enabled": [["a"], 7, [1, 2]]}])
 def test_a_session_that_cannot_be_read_is_empty(value: object) -> None:
-    assert Session.from_json(value) == Session()
+    assert EnabledTools.from_json(value) == EnabledTools()
 
 
 def test_a_cap_below_one_is_refused() -> None:
     with pytest.raises(ConfigError, match="at least one"):
-        SessionPolicy(cap=0)
+        EnabledToolsPolicy(cap=0)
 
 
 names = st.sampled_from("abcdefgh")
@@ -75,8 +77,8 @@ steps = st.lists(st.tuples(st.sampled_from(["enable", "use"]), st.lists(names, m
 def test_whatever_happens_a_session_keeps_its_promises(
     history: list[tuple[str, list[str]]], cap: int, pins: frozenset[str]
 ) -> None:
-    policy = SessionPolicy(cap, pins)
-    session = Session()
+    policy = EnabledToolsPolicy(cap, pins)
+    session = EnabledTools()
     for now, (verb, ids) in enumerate(history):
         before = session
         if verb == "enable":
@@ -92,4 +94,4 @@ def test_whatever_happens_a_session_keeps_its_promises(
         stamps = list(session.enabled.values())
         assert stamps == sorted(stamps)
         kept = json.loads(json.dumps(session.to_json()))
-        assert list(Session.from_json(kept).enabled.items()) == list(session.enabled.items())
+        assert list(EnabledTools.from_json(kept).enabled.items()) == list(session.enabled.items())

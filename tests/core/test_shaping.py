@@ -6,28 +6,30 @@ from typing import Any
 
 import pytest
 
-from pegboard.core.calls import Shape
-from pegboard.core.shaping import fields_taken_off, requested_shape
-from pegboard.core.tools import Tool, constant
+from pegboard.core.calls import ResultShape
+from pegboard.core.results.shapes import extract_fields, parse_shape
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import InvalidArguments, InvalidField, PegboardError
 
-PLAIN = Tool("get", constant({"type": "object", "properties": {"id": {"type": "integer"}}}))
-OWN = Tool("own", constant({"type": "object", "properties": {"include_fields": {}}}))
+PLAIN = Tool(
+    "get", constant_definition({"type": "object", "properties": {"id": {"type": "integer"}}})
+)
+OWN = Tool("own", constant_definition({"type": "object", "properties": {"include_fields": {}}}))
 
 
 @pytest.mark.parametrize("given", [["id", "a.b"], "id, a.b", '["id","a.b"]'])
 def test_fields_come_as_a_list_or_as_a_text_that_spells_one(given: Any) -> None:
-    assert requested_shape({"include_fields": given}).include_fields == ("id", "a.b")
+    assert parse_shape({"include_fields": given}).include_fields == ("id", "a.b")
 
 
 @pytest.mark.parametrize("given", [None, [], ""])
 def test_no_fields_mean_the_whole_result(given: Any) -> None:
-    assert requested_shape({"include_fields": given, "select": ""}) == Shape()
+    assert parse_shape({"include_fields": given, "select": ""}) == ResultShape()
 
 
 def test_a_whole_shape_is_read() -> None:
     asked = {"select": "a", "raw": True, "max_tokens": "200"}
-    assert requested_shape(asked) == Shape(select="a", raw=True, max_tokens=200)
+    assert parse_shape(asked) == ResultShape(select="a", raw=True, max_tokens=200)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +47,7 @@ def test_what_cannot_be_meant_is_an_error_that_names_the_parameter(
     asked: dict[str, Any], error: type[PegboardError]
 ) -> None:
     with pytest.raises(error) as caught:
-        requested_shape(asked)
+        parse_shape(asked)
     assert caught.value.details["field"] in (*asked, "5", "[5]")
 
 
@@ -53,19 +55,22 @@ def test_what_cannot_be_meant_is_an_error_that_names_the_parameter(
     "arguments", [{"id": 1, "include_fields": ["a"]}, '{"id": 1, "include_fields": "a"}']
 )
 def test_fields_among_the_arguments_are_taken_off(arguments: Any) -> None:
-    assert fields_taken_off(PLAIN, arguments, Shape()) == ({"id": 1}, Shape(include_fields=("a",)))
+    assert extract_fields(PLAIN, arguments, ResultShape()) == (
+        {"id": 1},
+        ResultShape(include_fields=("a",)),
+    )
 
 
 def test_a_tool_with_a_parameter_of_that_name_keeps_it() -> None:
     arguments = {"include_fields": ["a"]}
-    assert fields_taken_off(OWN, arguments, Shape()) == (arguments, Shape())
+    assert extract_fields(OWN, arguments, ResultShape()) == (arguments, ResultShape())
 
 
 def test_fields_beside_the_arguments_win_over_those_among_them() -> None:
-    asked = Shape(include_fields=("b",))
-    assert fields_taken_off(PLAIN, {"include_fields": ["a"]}, asked) == ({}, asked)
+    asked = ResultShape(include_fields=("b",))
+    assert extract_fields(PLAIN, {"include_fields": ["a"]}, asked) == ({}, asked)
 
 
 @pytest.mark.parametrize("arguments", [{"id": 1}, "no JSON: include_fields", '["include_fields"]'])
 def test_arguments_without_fields_are_left_as_they_are(arguments: Any) -> None:
-    assert fields_taken_off(PLAIN, arguments, Shape())[0] is arguments
+    assert extract_fields(PLAIN, arguments, ResultShape())[0] is arguments

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 from pegboard.core.calls import CallResult
 from pegboard.core.json import compact
-from pegboard.core.outline import MORE, outline
-from pegboard.core.preview import preview
-from pegboard.core.spill import (
-    LINE,
+from pegboard.core.results.paths import OMISSION, build_outline
+from pegboard.core.results.spill_notice import (
+    LINE_LENGTH,
     SpillPolicy,
-    contents_of,
-    lines_of,
+    build_notice,
+    build_preview,
     new_handle,
-    notice,
+    read_contents,
     spill_key,
+    split_lines,
 )
-from pegboard.core.tools import Tool, constant
+from pegboard.core.tools import Tool, constant_definition
 
 ISSUES: list[Any] = [
     {"id": i, "title": f"Issue {i}", "user": {"login": "ann"} if i % 2 else None, "tags": ["x"]}
@@ -39,7 +39,7 @@ def words(text: str) -> int:
 
 
 def test_an_outline_has_paths_and_types():
-    assert outline({"items": ISSUES, "total": 900}) == {
+    assert build_outline({"items": ISSUES, "total": 900}) == {
         "items": "array[900]",
         "total": "integer",
         "items[].id": "integer",
@@ -51,9 +51,9 @@ def test_an_outline_has_paths_and_types():
 
 
 def test_an_outline_counts_what_it_does_not_list():
-    shown = outline({f"k{i}": i for i in range(100)}, limit=10)
+    shown = build_outline({f"k{i}": i for i in range(100)}, limit=10)
     assert len(shown) == 11
-    assert shown[MORE] == "at least 90 more"
+    assert shown[OMISSION] == "at least 90 more"
 
 
 def test_an_outline_of_very_deep_or_circular_objects_ends():
@@ -62,47 +62,49 @@ def test_an_outline_of_very_deep_or_circular_objects_ends():
         deep = {"a": deep}
     loop: dict[str, Any] = {}
     loop["again"] = loop
-    assert MORE in outline(deep)
-    assert MORE in outline(loop)
+    assert OMISSION in build_outline(deep)
+    assert OMISSION in build_outline(loop)
 
 
 def test_a_preview_shows_the_head_and_says_how_much_more_there_is():
-    shown = preview({"items": ISSUES, "total": 900}, 200, words)
+    shown = build_preview({"items": ISSUES, "total": 900}, 200, words)
     assert shown["total"] == 900
     assert shown["items"][0] == ISSUES[0]
     count = len(shown["items"]) - 1
-    assert shown["items"][-1] == f"{MORE} {900 - count} more"
+    assert shown["items"][-1] == f"{OMISSION} {900 - count} more"
 
 
 def test_a_preview_of_text_shows_its_head_and_its_end():
     log = "\n".join(f"line {i}" for i in range(10_000))
-    shown = preview(log, 100, words)
+    shown = build_preview(log, 100, words)
     assert shown.startswith("line 0\nline 1\n")
     assert shown.endswith("line 9999")
-    assert re.search(rf"{MORE} 9,9\d\d more lines", shown)
+    assert re.search(rf"{OMISSION} 9,9\d\d more lines", shown)
     assert words(shown) <= 100
 
 
 def test_a_preview_says_how_many_characters_of_a_text_are_left_out():
-    assert preview({"body": "x" * 5_000}, 60, words)["body"].endswith(f"{MORE} +4,600 characters")
+    assert build_preview({"body": "x" * 5_000}, 60, words)["body"].endswith(
+        f"{OMISSION} +4,600 characters"
+    )
 
 
 @given(values, st.integers(60, 400))
 def test_a_preview_keeps_to_its_budget(value: Any, budget: int):
-    assert words(compact(preview(value, budget, words))) <= budget
+    assert words(compact(build_preview(value, budget, words))) <= budget
 
 
 @given(values)
 def test_what_fits_generously_is_shown_whole_or_marked(value: Any):
-    shown = preview(value, 100_000, words)
-    assert shown == value or MORE in compact(shown)
+    shown = build_preview(value, 100_000, words)
+    assert shown == value or OMISSION in compact(shown)
 
 
 @given(st.text(max_size=2_000) | st.just("x" * 5_000 + "\n" + "y" * 10))
 def test_the_lines_of_a_text_are_the_text(text: str):
-    lines = lines_of(text)
+    lines = split_lines(text)
     assert "".join(lines) == text
-    assert all(len(line) <= LINE for line in lines)
+    assert all(len(line) <= LINE_LENGTH for line in lines)
 
 
 def test_a_handle_has_128_random_bits():
@@ -116,7 +118,7 @@ def test_the_key_of_a_handle_is_another_for_another_principal():
 
 
 def test_a_notice_has_what_the_contract_says():
-    said = notice(
+    said = build_notice(
         "abc",
         {"items": ISSUES},
         tokens=31_000,
@@ -131,16 +133,16 @@ def test_a_notice_has_what_the_contract_says():
 
 
 def test_a_notice_about_text_counts_its_lines():
-    said = notice("h", "a\nb\nc", tokens=9, expires_at=0, policy=SpillPolicy(), count=words)
+    said = build_notice("h", "a\nb\nc", tokens=9, expires_at=0, policy=SpillPolicy(), count=words)
     assert (said["lines"], said["fields"]) == (3, {})
     assert "rows" not in said
 
 
 def test_budgets_are_per_call_then_per_tool_then_general():
     policy = SpillPolicy(tokens=10, per_tool={"git.log": 20, "show": None})
-    log = Tool("log", constant({}), server="git")
-    show = Tool("show", constant({}), server="git")
-    other = Tool("other", constant({}))
+    log = Tool("log", constant_definition({}), server="git")
+    show = Tool("show", constant_definition({}), server="git")
+    other = Tool("other", constant_definition({}))
     assert policy.budget(log) == 20
     assert policy.budget(log, 30) == 30
     assert policy.budget(show) is None
@@ -175,12 +177,12 @@ def test_contents_are_each_thing_once_and_what_is_no_text_stays(
     wire: dict[str, Any] = {"content": content}
     if structured is not None:
         wire["structuredContent"] = structured
-    contents = contents_of(CallResult(wire))
+    contents = read_contents(CallResult(wire))
     assert contents.value == value
     assert list(contents.left) == left
 
 
 def test_a_mirror_counts_once_and_as_it_is_written():
     pretty = '{\n  "a": 1\n}'
-    contents = contents_of(CallResult.text(pretty, structured={"a": 1}))
+    contents = read_contents(CallResult.text(pretty, structured={"a": 1}))
     assert contents.texts == (pretty,)

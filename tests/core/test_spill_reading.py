@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pegboard.core.json import compact
-from pegboard.core.outline import MORE
-from pegboard.core.reading import Budget, Reading, read
+from pegboard.core.results.paths import OMISSION
+from pegboard.core.results.result_pages import PageBudget, PageRequest, read_page
 from pegboard.errors import InvalidArguments, InvalidField
 
 ROWS: list[Any] = [
@@ -25,7 +25,7 @@ def words(text: str) -> int:
 
 
 def reading(value: Any, tokens: int = 300, **asked: Any) -> dict[str, Any]:
-    return read(value, Reading(**asked), Budget(tokens, words))
+    return read_page(value, PageRequest(**asked), PageBudget(tokens, words))
 
 
 def test_an_envelope_is_read_by_its_rows():
@@ -66,7 +66,7 @@ def test_an_element_too_large_alone_is_shortened_and_named():
     big = {"id": 1, "body": "word " * 5_000}
     page = reading({"items": [big, {"id": 2}]}, tokens=100)
     assert page["shortened"] == ["items[0]"]
-    assert MORE in page["value"][0]["body"]
+    assert OMISSION in page["value"][0]["body"]
     assert page["next"] == {"offset": 1}
     body = reading({"items": [big]}, path="items[0].body", tokens=100)
     assert body["text"].startswith("word word")

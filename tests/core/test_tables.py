@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.core.tables import decode_table, encode_table
+from pegboard.core.results.table_format import decode_table, encode_table
 
 RECORDS = [
     {"id": 1, "name": "Ann Lee", "user": {"login": "ann", "id": 7}, "note": None},

@@ -16,10 +16,10 @@ from pegboard.core.tools import (
     Schemas,
     Tool,
     check_summary,
-    constant,
+    constant_definition,
     derive_summary,
-    group_of,
-    root_object,
+    group_name,
+    require_object_schema,
 )
 from pegboard.errors import ConfigError
 
@@ -27,7 +27,7 @@ OBJECT: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "str
 
 
 def tool(name: str = "a", **given: Any) -> Tool:
-    return Tool(name, constant(OBJECT), **given)
+    return Tool(name, constant_definition(OBJECT), **given)
 
 
 # Summaries ---------------------------------------------------------------------------------------
@@ -95,13 +95,15 @@ def test_the_digest_changes_exactly_when_what_a_client_is_shown_does() -> None:
     first = tool(description="Says hello.")
     assert first.digest == tool(description="Says hello.").digest
     assert first.digest == replace(first, enabled=False, tags=("x",)).digest
-    reordered = Tool("a", constant(dict(reversed(OBJECT.items()))), description="Says hello.")
+    reordered = Tool(
+        "a", constant_definition(dict(reversed(OBJECT.items()))), description="Says hello."
+    )
     assert first.digest == reordered.digest
     for other in (
         replace(first, description="Says bye."),
         replace(first, annotations={"readOnlyHint": True}),
-        Tool("a", constant(OBJECT, {"type": "object"}), description="Says hello."),
-        Tool("b", constant(OBJECT), description="Says hello."),
+        Tool("a", constant_definition(OBJECT, {"type": "object"}), description="Says hello."),
+        Tool("b", constant_definition(OBJECT), description="Says hello."),
     ):
         assert other.digest != first.digest
 
@@ -118,7 +120,7 @@ def test_the_wire_entry_has_a_fixed_order_and_no_empty_keys() -> None:
     assert list(tool().wire()) == ["name", "inputSchema"]
     whole = Tool(
         "a",
-        constant(OBJECT, {"type": "object"}),
+        constant_definition(OBJECT, {"type": "object"}),
         title="A",
         description="d",
         annotations={"readOnlyHint": True},
@@ -139,13 +141,13 @@ def test_the_wire_entry_has_a_fixed_order_and_no_empty_keys() -> None:
 
 @pytest.mark.parametrize("schema", [{}, {"type": "object"}, {"properties": {}}, OBJECT])
 def test_an_input_schema_is_an_object(schema: dict[str, Any]) -> None:
-    assert root_object(schema) is schema
+    assert require_object_schema(schema) is schema
 
 
 @pytest.mark.parametrize("schema", [None, [], "object", {"type": "array"}, {"type": "string"}])
 def test_anything_else_is_refused(schema: Any) -> None:
     with pytest.raises(ConfigError, match="type 'object'"):
-        root_object(schema)
+        require_object_schema(schema)
 
 
 # Catalogues --------------------------------------------------------------------------------------
@@ -213,7 +215,7 @@ def test_every_enabled_tool_is_in_exactly_one_group() -> None:
     assert {c.name: c.tool_count for c in catalog.groups} == {"general": 1, "s": 1, "x": 1}
     assert [t.name for t in catalog.group("general")] == ["c", "d"]
     assert sum(c.tool_count for c in catalog.groups) == len(catalog.enabled)
-    assert {group_of(t) for t in catalog} == {"x", "s", "general"}
+    assert {group_name(t) for t in catalog} == {"x", "s", "general"}
 
 
 def test_somebody_who_may_see_less_sees_no_empty_categories() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pegboard.core.tools import Example, Tool, constant
+from pegboard.core.tools import Example, Tool, constant_definition
 from pegboard.core.validation import Validator, Validators, check_examples
 from pegboard.errors import ConfigError, InvalidArguments
 
@@ -328,7 +328,9 @@ def test_the_least_recently_used_validator_goes_first() -> None:
 
 def test_an_example_must_be_a_valid_call() -> None:
     def tool(**invocation: Any) -> Tool:
-        return Tool("create_issue", constant(CREATE), examples=(Example("A crash", invocation),))
+        return Tool(
+            "create_issue", constant_definition(CREATE), examples=(Example("A crash", invocation),)
+        )
 
     check_examples(tool(**FITTING))
     with pytest.raises(ConfigError, match="The example 'A crash' is not a valid call of create"):

@@ -21,8 +21,8 @@ from tests.real_redis import RedisServer
 from tests.replicas.world import Replica, World, free_port
 
 from pegboard.config import Surroundings, load
-from pegboard.gateway.serving import PATIENCE
-from pegboard.server.guard import Guard
+from pegboard.gateway.runner import SHUTDOWN_TIMEOUT
+from pegboard.server.host_guard import HostGuard
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -94,7 +94,7 @@ class Started:
             began = time.monotonic()
             self.process.send_signal(signal.SIGTERM)
             answer = waiting.result()
-            assert self.process.wait(timeout=PATIENCE) == 0
+            assert self.process.wait(timeout=SHUTDOWN_TIMEOUT) == 0
         return answer, time.monotonic() - began
 
 
@@ -130,7 +130,7 @@ def test_what_compose_runs_becomes_healthy_and_drains_in_time(
     answer, took = started.drained()
     assert answer == "waited"
     assert took < seconds(service["stop_grace_period"])
-    assert seconds(service["stop_grace_period"]) > PATIENCE
+    assert seconds(service["stop_grace_period"]) > SHUTDOWN_TIMEOUT
 
 
 @pytest.mark.parametrize("started", ["kubernetes"], indirect=True)
@@ -145,7 +145,7 @@ def test_what_kubernetes_runs_answers_its_probes_and_drains_in_time(
     pause = float(container["lifecycle"]["preStop"]["exec"]["command"][1])
     grace = deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
     assert pause + took < grace
-    assert grace > pause + PATIENCE
+    assert grace > pause + SHUTDOWN_TIMEOUT
 
 
 def test_the_parts_of_the_kubernetes_example_name_each_other(
@@ -189,7 +189,7 @@ def test_the_configuration_beside_them_is_read_without_a_complaint(tmp_path: Pat
     found = load(DEPLOY / "pegboard.toml", Surroundings({}, tmp_path, tmp_path))
     assert not found.problems
     http = found.settings.http
-    guard = Guard.bound_to("0.0.0.0", hosts=http.allowed_hosts)
+    guard = HostGuard.bound_to("0.0.0.0", hosts=http.allowed_hosts)
     for host in ("tools.example.com", "pegboard", "10.1.2.3:8000", "127.0.0.1:8000"):
         assert guard.refuses(host, None) is None, host
     assert guard.refuses("evil.example", None) is not None

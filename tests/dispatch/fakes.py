@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pegboard.core.calls import Call, CallResult
+from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.events import Event
-from pegboard.core.tools import Tool, constant
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.ports import Handler
 
 OK = CallResult.text("done")
@@ -29,11 +29,11 @@ class Source:
     """A handler that answers each call with what it was told to, and remembers the calls."""
 
     def __init__(self) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[ToolCall] = []
         self.answers: dict[str, CallResult | BaseException] = {}
         self.queue: list[CallResult | BaseException] = []
 
-    async def __call__(self, call: Call) -> CallResult:
+    async def __call__(self, call: ToolCall) -> CallResult:
         self.calls.append(call)
         answer = self.queue.pop(0) if self.queue else self.answers.get(call.tool.id, OK)
         if isinstance(answer, BaseException):
@@ -54,14 +54,14 @@ class Recorder:
         return [e for e in self.events if isinstance(e, kind)]
 
 
-async def run(handler: Handler, call: Call) -> None:
+async def run(handler: Handler, call: ToolCall) -> None:
     """Make one call in a task of its own."""
     await handler(call)
 
 
-def make_call(name: str = "search", *, arguments: Any = None, **about: Any) -> Call:
+def make_call(name: str = "search", *, arguments: Any = None, **about: Any) -> ToolCall:
     """A call of a tool that belongs to the server `github` unless told otherwise."""
     about.setdefault("server", "github")
     extras = {k: about.pop(k) for k in ("caller", "params", "via") if k in about}
-    tool = Tool(name=name, definition=constant({"type": "object"}), **about)
-    return Call(tool, arguments or {}, **extras)
+    tool = Tool(name=name, definition=constant_definition({"type": "object"}), **about)
+    return ToolCall(tool, arguments or {}, **extras)

@@ -9,7 +9,7 @@ import pytest
 from tests.dispatch.fakes import Clock, Recorder, Source, make_call, run
 
 from pegboard.core.breaker import BreakerPolicy
-from pegboard.core.calls import Call, CallResult
+from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.events import BreakerChanged
 from pegboard.core.json import Json
 from pegboard.core.tools import Tool
@@ -92,7 +92,7 @@ async def test_the_refusal_names_related_tools_that_still_work() -> None:
     broken = make_call("list_pulls").tool
     other = make_call("find_tickets", server="jira").tool
 
-    def related(call: Call) -> Iterable[Tool]:
+    def related(call: ToolCall) -> Iterable[Tool]:
         return [call.tool, broken, issues, other]
 
     board = Board(alternatives=related)
@@ -131,7 +131,7 @@ async def test_while_a_probe_runs_other_calls_are_refused_also_on_another_replic
     board.clock.now += 60
     entered, leave = anyio.Event(), anyio.Event()
 
-    async def slow(call: Call) -> CallResult:
+    async def slow(call: ToolCall) -> CallResult:
         entered.set()
         await leave.wait()
         return CallResult.text("done")
@@ -153,7 +153,7 @@ async def test_a_cancelled_probe_makes_room_for_the_next() -> None:
     await board.fail(5)
     board.clock.now += 60
 
-    async def hangs(call: Call) -> CallResult:
+    async def hangs(call: ToolCall) -> CallResult:
         await anyio.sleep_forever()
         raise AssertionError
 
@@ -372,7 +372,7 @@ async def test_a_store_that_goes_away_while_a_call_runs_does_not_change_how_the_
 async def test_no_more_than_a_handful_of_alternatives_is_named() -> None:
     many = [make_call(f"t{n}", server="jira").tool for n in range(50)]
 
-    def related(call: Call) -> Iterable[Tool]:
+    def related(call: ToolCall) -> Iterable[Tool]:
         return many
 
     board = Board(alternatives=related)
@@ -386,7 +386,7 @@ async def test_calls_that_fail_side_by_side_all_count() -> None:
     board = Board()
     arrived = 0
 
-    async def together(call: Call) -> CallResult:
+    async def together(call: ToolCall) -> CallResult:
         nonlocal arrived
         arrived += 1
         while arrived < 5:

@@ -7,7 +7,7 @@ import pytest
 from tests.dispatch.fakes import make_call
 
 from pegboard.core.calls import CallResult
-from pegboard.dispatch.outages import Verdict, verdict
+from pegboard.dispatch.breaker import BackendVerdict, classify_outcome
 from pegboard.errors import (
     Busy,
     CircuitOpen,
@@ -23,32 +23,37 @@ from pegboard.errors import (
 @pytest.mark.parametrize(
     ("ended", "expected"),
     [
-        (CallResult.text("fine"), Verdict.ANSWERED),
-        (CallResult({"resultType": "input_required", "inputRequests": {}}), Verdict.ANSWERED),
-        (UpstreamUnavailable("x"), Verdict.UPSTREAM_AWAY),
-        (ConnectionResetError("x"), Verdict.UPSTREAM_AWAY),
-        (UpstreamTimeout("x"), Verdict.TOOL_FAILED),
-        (TimeoutError(), Verdict.TOOL_FAILED),
-        (UpstreamError("internal", code=-32603), Verdict.TOOL_FAILED),
-        (UpstreamError("no such tool", code=-32601), Verdict.ANSWERED),
-        (ToolError("no such issue"), Verdict.ANSWERED),
-        (ToolError("connection refused"), Verdict.TOOL_FAILED),
-        (InvalidArguments("x"), Verdict.UNTOLD),
-        (NotPermitted("x"), Verdict.UNTOLD),
-        (Busy("x"), Verdict.UNTOLD),
-        (CircuitOpen("x"), Verdict.UNTOLD),
-        (RuntimeError("a bug"), Verdict.UNTOLD),
-        (KeyboardInterrupt(), Verdict.UNTOLD),
+        (CallResult.text("fine"), BackendVerdict.ANSWERED),
+        (
+            CallResult({"resultType": "input_required", "inputRequests": {}}),
+            BackendVerdict.ANSWERED,
+        ),
+        (UpstreamUnavailable("x"), BackendVerdict.UPSTREAM_AWAY),
+        (ConnectionResetError("x"), BackendVerdict.UPSTREAM_AWAY),
+        (UpstreamTimeout("x"), BackendVerdict.TOOL_FAILED),
+        (TimeoutError(), BackendVerdict.TOOL_FAILED),
+        (UpstreamError("internal", code=-32603), BackendVerdict.TOOL_FAILED),
+        (UpstreamError("no such tool", code=-32601), BackendVerdict.ANSWERED),
+        (ToolError("no such issue"), BackendVerdict.ANSWERED),
+        (ToolError("connection refused"), BackendVerdict.TOOL_FAILED),
+        (InvalidArguments("x"), BackendVerdict.UNTOLD),
+        (NotPermitted("x"), BackendVerdict.UNTOLD),
+        (Busy("x"), BackendVerdict.UNTOLD),
+        (CircuitOpen("x"), BackendVerdict.UNTOLD),
+        (RuntimeError("a bug"), BackendVerdict.UNTOLD),
+        (KeyboardInterrupt(), BackendVerdict.UNTOLD),
     ],
     ids=repr,
 )
-def test_every_ending_has_its_verdict(ended: CallResult | BaseException, expected: Verdict) -> None:
-    assert verdict(make_call(), ended) is expected
+def test_every_ending_has_its_verdict(
+    ended: CallResult | BaseException, expected: BackendVerdict
+) -> None:
+    assert classify_outcome(make_call(), ended) is expected
 
 
 @pytest.mark.anyio
 async def test_cancellation_says_nothing() -> None:
-    assert verdict(make_call(), anyio.get_cancelled_exc_class()()) is Verdict.UNTOLD
+    assert classify_outcome(make_call(), anyio.get_cancelled_exc_class()()) is BackendVerdict.UNTOLD
 
 
 @pytest.mark.parametrize(
@@ -71,8 +76,10 @@ async def test_cancellation_says_nothing() -> None:
 )
 def test_errors_of_the_way_to_the_backend_count(text: str) -> None:
     result = CallResult.text(text, is_error=True)
-    assert verdict(make_call(), result) is Verdict.TOOL_FAILED
-    assert verdict(make_call(), CallResult.text(text)) is Verdict.ANSWERED, "only with isError"
+    assert classify_outcome(make_call(), result) is BackendVerdict.TOOL_FAILED
+    assert classify_outcome(make_call(), CallResult.text(text)) is BackendVerdict.ANSWERED, (
+        "only with isError"
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,7 +98,10 @@ def test_errors_of_the_way_to_the_backend_count(text: str) -> None:
     ],
 )
 def test_ordinary_errors_do_not(text: str) -> None:
-    assert verdict(make_call(), CallResult.text(text, is_error=True)) is Verdict.ANSWERED
+    assert (
+        classify_outcome(make_call(), CallResult.text(text, is_error=True))
+        is BackendVerdict.ANSWERED
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,7 +120,7 @@ def test_ordinary_errors_do_not(text: str) -> None:
 )
 def test_structured_errors_are_read_by_their_codes(structured: Any, counts: bool) -> None:
     result = CallResult.text("failed", structured=structured, is_error=True)
-    assert (verdict(make_call(), result) is Verdict.TOOL_FAILED) is counts
+    assert (classify_outcome(make_call(), result) is BackendVerdict.TOOL_FAILED) is counts
 
 
 @pytest.mark.parametrize(
@@ -123,4 +133,4 @@ def test_where_the_caller_chose_the_place_a_dead_place_is_no_outage(
 ) -> None:
     call = make_call("fetch", arguments=arguments)
     result = CallResult.text("connect ECONNREFUSED", is_error=True)
-    assert verdict(call, result) is Verdict.ANSWERED
+    assert classify_outcome(call, result) is BackendVerdict.ANSWERED

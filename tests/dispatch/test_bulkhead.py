@@ -6,7 +6,7 @@ import anyio
 import pytest
 from tests.dispatch.fakes import OK, make_call
 
-from pegboard.core.calls import Call, CallResult
+from pegboard.core.calls import CallResult, ToolCall
 from pegboard.dispatch.bulkhead import Bound, BulkheadPolicy, bulkhead
 from pegboard.errors import Busy, ConfigError, UpstreamError
 
@@ -21,7 +21,7 @@ class Slow:
         self.most = 0
         self.go = anyio.Event()
 
-    async def __call__(self, call: Call) -> CallResult:
+    async def __call__(self, call: ToolCall) -> CallResult:
         self.running.append(call.tool.name)
         self.most = max(self.most, len(self.running))
         try:
@@ -96,7 +96,7 @@ async def test_one_busy_upstream_does_not_hold_up_another() -> None:
 
 
 async def test_a_place_comes_free_after_failure_and_after_cancellation() -> None:
-    async def fails(call: Call) -> CallResult:
+    async def fails(call: ToolCall) -> CallResult:
         raise UpstreamError("x")
 
     failing = bulkhead(BulkheadPolicy(default=Bound(running=1, waiting=0)))(fails)

@@ -9,10 +9,10 @@ import anyio.lowlevel
 import pytest
 from tests.dispatch.fakes import Clock, Recorder, Source, make_call, run
 
-from pegboard.core.calls import Call, Caller, CallResult
+from pegboard.core.calls import Caller, CallResult, ToolCall
 from pegboard.core.events import CallFinished
-from pegboard.dispatch.cache import CachePolicy, ResultCache, cache_layer, cache_layer_over
-from pegboard.dispatch.observe import Watching, observe
+from pegboard.dispatch.call_events import ObserveOptions, observe
+from pegboard.dispatch.result_cache import CachePolicy, ResultCache, cache_layer, cache_layer_over
 from pegboard.errors import UpstreamError
 from pegboard.ports import Handler
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 KEPT = CachePolicy(ttl={"search": 60.0})
 
 
-def read(**about: Any) -> Call:
+def read(**about: Any) -> ToolCall:
     return make_call(**{"risk": "read", "risk_source": "annotated", **about})
 
 
@@ -40,7 +40,7 @@ class Gate:
         self.cancelled = 0
         self.fails: Exception | None = None
 
-    async def __call__(self, call: Call) -> CallResult:
+    async def __call__(self, call: ToolCall) -> CallResult:
         self.runs += 1
         try:
             await self.opened.wait()
@@ -95,7 +95,7 @@ async def test_another_caller_server_or_definition_is_another_call():
 @pytest.mark.parametrize(
     "call", [make_call(risk="write"), make_call(risk="destructive"), read(name="other")]
 )
-async def test_writes_and_tools_that_nobody_opted_in_are_never_kept(call: Call):
+async def test_writes_and_tools_that_nobody_opted_in_are_never_kept(call: ToolCall):
     source = Source()
     handler, cache, _ = cached(source)
     await handler(call)
@@ -198,7 +198,7 @@ async def test_like_calls_under_way_share_one_run_without_any_opting_in():
 @pytest.mark.parametrize(
     "call", [make_call(risk="write"), read(risk_source="inferred")], ids=["write", "inferred read"]
 )
-async def test_what_may_change_something_is_never_shared(call: Call):
+async def test_what_may_change_something_is_never_shared(call: ToolCall):
     """A name such as `get_next_job` says that it reads; nobody else does."""
     gate = Gate()
     handler = cache_layer(clock=Clock())(gate)
@@ -259,7 +259,7 @@ async def test_those_who_wait_share_the_failure_of_the_run():
 async def test_an_observer_hears_what_came_from_the_cache():
     recorder = Recorder()
     handler, _, _ = cached(Source())
-    watched = observe(Watching(observer=recorder))(handler)
+    watched = observe(ObserveOptions(observer=recorder))(handler)
     await watched(read())
     await watched(read())
     assert [event.cached for event in recorder.of(CallFinished)] == [False, True]

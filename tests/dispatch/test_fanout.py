@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.dispatch.fakes import make_call
 
-from pegboard.core.calls import Call, CallResult, Outcome
-from pegboard.dispatch.fanout import MOST_CALLS, call_many
+from pegboard.core.calls import CallResult, Outcome, ToolCall
+from pegboard.dispatch.fan_out import MAX_CALLS, call_many
 from pegboard.errors import InvalidArguments, ToolNotFound, UpstreamUnavailable
 
 pytestmark = pytest.mark.anyio
 
 
-async def echo(call: Call) -> CallResult:
+async def echo(call: ToolCall) -> CallResult:
     return CallResult.text(call.tool.name)
 
 
-def calls(*names: str) -> list[Call]:
+def calls(*names: str) -> list[ToolCall]:
     return [make_call(name) for name in names]
 
 
@@ -28,7 +28,7 @@ async def test_outcomes_come_in_the_order_of_the_calls_whatever_finishes_first()
     finished: list[str] = []
     gates = {name: anyio.Event() for name in "abcd"}
 
-    async def backwards(call: Call) -> CallResult:
+    async def backwards(call: ToolCall) -> CallResult:
         await gates[call.tool.name].wait()
         finished.append(call.tool.name)
         following = chr(ord(call.tool.name) - 1)
@@ -47,7 +47,7 @@ async def test_outcomes_come_in_the_order_of_the_calls_whatever_finishes_first()
 async def test_each_call_has_its_own_error_and_the_others_their_results(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def mixed(call: Call) -> CallResult:
+    async def mixed(call: ToolCall) -> CallResult:
         match call.tool.name:
             case "unknown":
                 raise ToolNotFound("unknown", ["known"])
@@ -60,7 +60,7 @@ async def test_each_call_has_its_own_error_and_the_others_their_results(
             case _:
                 return CallResult.text("fine")
 
-    with caplog.at_level(logging.CRITICAL, logger="pegboard.dispatch.fanout"):
+    with caplog.at_level(logging.CRITICAL, logger="pegboard.dispatch.fan_out"):
         outcomes = await call_many(mixed, calls("ok", "unknown", "away", "crash", "error", "ok"))
     assert [o.ok for o in outcomes] == [True, False, False, False, False, True]
     errors = [o.error or {} for o in outcomes]
@@ -75,7 +75,7 @@ async def test_each_call_has_its_own_error_and_the_others_their_results(
 async def test_an_error_result_in_our_own_shape_keeps_it() -> None:
     said = {"kind": "invalid_arguments", "message": "title is missing", "field": "title"}
 
-    async def refuses(call: Call) -> CallResult:
+    async def refuses(call: ToolCall) -> CallResult:
         return CallResult.text("title is missing", structured={"error": said}, is_error=True)
 
     (outcome,) = await call_many(refuses, calls("a"))
@@ -85,7 +85,7 @@ async def test_an_error_result_in_our_own_shape_keeps_it() -> None:
 async def test_no_more_calls_run_at_once_than_allowed() -> None:
     running = most = 0
 
-    async def counted(call: Call) -> CallResult:
+    async def counted(call: ToolCall) -> CallResult:
         nonlocal running, most
         running += 1
         most = max(most, running)
@@ -103,7 +103,7 @@ async def test_calls_wait_for_nothing_but_the_bound_so_all_take_about_as_long_as
     together = 0
     everybody = anyio.Event()
 
-    async def meets(call: Call) -> CallResult:
+    async def meets(call: ToolCall) -> CallResult:
         nonlocal together
         together += 1
         if together == 16:
@@ -117,7 +117,7 @@ async def test_calls_wait_for_nothing_but_the_bound_so_all_take_about_as_long_as
 
 
 async def test_at_the_deadline_finished_calls_keep_their_outcome_and_the_rest_time_out() -> None:
-    async def one_hangs(call: Call) -> CallResult:
+    async def one_hangs(call: ToolCall) -> CallResult:
         if call.tool.name == "hangs":
             await anyio.sleep_forever()
         return CallResult.text("done")
@@ -140,7 +140,7 @@ async def test_at_the_deadline_finished_calls_keep_their_outcome_and_the_rest_ti
 async def test_cancelling_the_request_cancels_every_call() -> None:
     cancelled: list[str] = []
 
-    async def hangs(call: Call) -> CallResult:
+    async def hangs(call: ToolCall) -> CallResult:
         try:
             await anyio.sleep_forever()
         finally:
@@ -155,19 +155,19 @@ async def test_cancelling_the_request_cancels_every_call() -> None:
 
 async def test_a_thousand_calls_are_carried_out() -> None:
     with anyio.fail_after(10):
-        outcomes = await call_many(echo, [make_call(f"t{n}") for n in range(MOST_CALLS)])
+        outcomes = await call_many(echo, [make_call(f"t{n}") for n in range(MAX_CALLS)])
     assert [o.name for o in outcomes] == [f"t{n}" for n in range(1000)]
 
 
 async def test_more_than_the_bound_is_refused_before_anything_runs() -> None:
-    ran: list[Call] = []
+    ran: list[ToolCall] = []
 
-    async def records(call: Call) -> CallResult:
+    async def records(call: ToolCall) -> CallResult:
         ran.append(call)
         return await echo(call)
 
     with pytest.raises(InvalidArguments, match="1,001 calls at once are too many: at most 1,000"):
-        await call_many(records, [make_call()] * (MOST_CALLS + 1))
+        await call_many(records, [make_call()] * (MAX_CALLS + 1))
     assert ran == []
 
 
@@ -183,7 +183,7 @@ async def test_no_calls_have_no_outcomes() -> None:
 
 @given(st.lists(st.booleans(), max_size=30), st.integers(1, 10))
 def test_whatever_fails_every_call_has_exactly_one_outcome(fates: list[bool], bound: int) -> None:
-    async def fated(call: Call) -> CallResult:
+    async def fated(call: ToolCall) -> CallResult:
         if call.tool.name.startswith("bad"):
             raise UpstreamUnavailable("x")
         return CallResult.text("x")

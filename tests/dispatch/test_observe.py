@@ -7,10 +7,10 @@ import anyio
 import pytest
 from tests.dispatch.fakes import OK, Clock, Recorder, Source, make_call, run
 
-from pegboard.core.budget import Estimate
-from pegboard.core.calls import Call, Caller, CallResult
+from pegboard.core.calls import Caller, CallResult, ToolCall
 from pegboard.core.events import CallFinished, CallStarted, Event
-from pegboard.dispatch.observe import Watching, notes, observe
+from pegboard.core.token_budget import Estimate
+from pegboard.dispatch.call_events import ObserveOptions, call_notes, observe
 from pegboard.errors import (
     Busy,
     InvalidArguments,
@@ -23,10 +23,10 @@ from pegboard.ports import Handler
 pytestmark = pytest.mark.anyio
 
 
-async def watched(handler: Handler, call: Call | None = None, **options: Any) -> CallFinished:
+async def watched(handler: Handler, call: ToolCall | None = None, **options: Any) -> CallFinished:
     """How a call through the layer was told of when it had ended."""
     recorder = Recorder()
-    layer = observe(Watching(observer=recorder, **options))
+    layer = observe(ObserveOptions(observer=recorder, **options))
     try:
         await layer(handler)(call or make_call())
     except Exception:
@@ -37,22 +37,22 @@ async def watched(handler: Handler, call: Call | None = None, **options: Any) ->
 
 async def test_a_call_is_told_of_when_it_starts_and_when_it_ends_under_one_id() -> None:
     recorder, source = Recorder(), Source()
-    caller = Caller(principal="ann", client="claude-code", face="proxy")
+    caller = Caller(principal="ann", client="claude-code", mode="proxy")
     call = make_call(caller=caller, via="call_tool")
-    await observe(Watching(observer=recorder, new_id=lambda: "c1"))(source)(call)
+    await observe(ObserveOptions(observer=recorder, new_id=lambda: "c1"))(source)(call)
     started, finished = recorder.events
     assert isinstance(started, CallStarted)
     assert isinstance(finished, CallFinished)
     for event in (started, finished):
         assert (event.id, event.tool, event.upstream) == ("c1", "github.search", "github")
-        assert (event.principal, event.client, event.face) == ("ann", "claude-code", "proxy")
+        assert (event.principal, event.client, event.mode) == ("ann", "claude-code", "proxy")
         assert event.via == "call_tool"
     assert source.calls[0].id == "c1", "inner layers see the id"
 
 
 async def test_a_call_that_has_an_id_keeps_it() -> None:
     call = make_call()
-    mine = Call(call.tool, {}, id="mine")
+    mine = ToolCall(call.tool, {}, id="mine")
     assert (await watched(Source(), mine)).id == "mine"
 
 
@@ -64,7 +64,7 @@ async def test_ids_are_fresh_for_every_call() -> None:
 async def test_the_duration_is_that_of_the_inner_handler() -> None:
     clock = Clock()
 
-    async def slow(call: Call) -> CallResult:
+    async def slow(call: ToolCall) -> CallResult:
         clock.now += 1.5
         return OK
 
@@ -101,13 +101,13 @@ async def test_every_ending_is_told_by_its_name(
 
 
 async def test_a_cancelled_call_is_told_of_too() -> None:
-    async def hangs(call: Call) -> CallResult:
+    async def hangs(call: ToolCall) -> CallResult:
         await anyio.sleep_forever()
         raise AssertionError
 
     recorder = Recorder()
     with anyio.move_on_after(0.01) as scope:
-        await observe(Watching(observer=recorder))(hangs)(make_call())
+        await observe(ObserveOptions(observer=recorder))(hangs)(make_call())
     assert scope.cancelled_caught
     assert [e.outcome for e in recorder.of(CallFinished)] == ["cancelled"]
 
@@ -122,7 +122,7 @@ class Broken:
 async def test_an_observer_that_raises_never_fails_the_call(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    handler = observe(Watching(observer=Broken()))(Source())
+    handler = observe(ObserveOptions(observer=Broken()))(Source())
     with caplog.at_level(logging.ERROR):
         assert await handler(make_call()) is OK
     assert "Broken failed on call.started" in caplog.text
@@ -130,8 +130,8 @@ async def test_an_observer_that_raises_never_fails_the_call(
 
 
 async def test_layers_inside_leave_what_only_they_know() -> None:
-    async def inner(call: Call) -> CallResult:
-        sheet = notes()
+    async def inner(call: ToolCall) -> CallResult:
+        sheet = call_notes()
         sheet.cached, sheet.spilled, sheet.projected = True, True, True
         sheet.tokens_out_before, sheet.tokens_out = 2500, 120
         return OK
@@ -142,14 +142,14 @@ async def test_layers_inside_leave_what_only_they_know() -> None:
 
 
 async def test_calls_side_by_side_have_notes_of_their_own() -> None:
-    async def inner(call: Call) -> CallResult:
-        notes().attempts = int(call.tool.name)
+    async def inner(call: ToolCall) -> CallResult:
+        call_notes().attempts = int(call.tool.name)
         await anyio.wait_all_tasks_blocked()
-        assert notes().attempts == int(call.tool.name)
+        assert call_notes().attempts == int(call.tool.name)
         return OK
 
     recorder = Recorder()
-    handler = observe(Watching(observer=recorder))(inner)
+    handler = observe(ObserveOptions(observer=recorder))(inner)
     async with anyio.create_task_group() as tasks:
         for n in range(1, 5):
             tasks.start_soon(run, handler, make_call(str(n)))
@@ -159,8 +159,8 @@ async def test_calls_side_by_side_have_notes_of_their_own() -> None:
 
 
 def test_notes_outside_of_a_call_are_a_blank_sheet() -> None:
-    notes().cached = True
-    assert not notes().cached
+    call_notes().cached = True
+    assert not call_notes().cached
 
 
 def words(text: str) -> int:
@@ -182,8 +182,8 @@ async def test_structured_content_without_text_is_counted_as_compact_json() -> N
 
 
 async def test_what_a_layer_has_counted_is_not_counted_again() -> None:
-    async def inner(call: Call) -> CallResult:
-        notes().tokens_out_before, notes().tokens_out = 900, 30
+    async def inner(call: ToolCall) -> CallResult:
+        call_notes().tokens_out_before, call_notes().tokens_out = 900, 30
         return OK
 
     finished = await watched(inner, count=words)
@@ -204,7 +204,7 @@ async def test_a_text_that_cannot_be_counted_does_not_fail_the_call() -> None:
         raise ValueError("no tokenizer")
 
     recorder = Recorder()
-    handler = observe(Watching(observer=recorder, count=fails))(Source())
+    handler = observe(ObserveOptions(observer=recorder, count=fails))(Source())
     assert await handler(make_call()) is OK
     assert recorder.of(CallFinished)[0].tokens_in is None
 
@@ -227,6 +227,6 @@ async def test_argument_values_leave_the_call_only_when_asked_for() -> None:
 )
 async def test_the_clients_trace_context_is_told_with_the_start(meta: Any, trace: int) -> None:
     recorder = Recorder()
-    await observe(Watching(observer=recorder))(Source())(make_call(params={"_meta": meta}))
+    await observe(ObserveOptions(observer=recorder))(Source())(make_call(params={"_meta": meta}))
     (started,) = recorder.of(CallStarted)
     assert len(started.trace) == trace

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from pegboard import offload as module
-from pegboard.core.selection import select
+from pegboard.core.results.selection import select
 from pegboard.errors import InvalidField
 from pegboard.offload import DeadlineExceeded, offload
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.dispatch.fakes import Recorder, Source, make_call
 
-from pegboard.core.calls import Call, CallResult, Shape
+from pegboard.core.calls import CallResult, ResultShape, ToolCall
 from pegboard.core.events import CallFinished
 from pegboard.core.json import compact
-from pegboard.core.tools import Tool, constant
-from pegboard.dispatch.observe import Watching, observe
+from pegboard.core.tools import Tool, constant_definition
+from pegboard.dispatch.call_events import ObserveOptions, observe
 from pegboard.dispatch.project import projection_layer
 from pegboard.errors import InvalidField
 
@@ -31,12 +31,12 @@ MISSING = "io.github.pegboard/missing_fields"
 
 def asking(
     *fields: str, select: str | None = None, schema: dict[str, Any] | None = None, **about: Any
-) -> Call:
-    tool = Tool("get_issue", constant({"type": "object"}, schema), **about)
-    return Call(tool, {}, shape=Shape(include_fields=fields, select=select))
+) -> ToolCall:
+    tool = Tool("get_issue", constant_definition({"type": "object"}, schema), **about)
+    return ToolCall(tool, {}, shape=ResultShape(include_fields=fields, select=select))
 
 
-async def answered(result: CallResult, call: Call) -> CallResult:
+async def answered(result: CallResult, call: ToolCall) -> CallResult:
     source = Source()
     source.queue.append(result)
     return await projection_layer()(source)(call)
@@ -152,7 +152,7 @@ async def test_json_of_any_depth_comes_back_projected_or_whole():
 async def test_an_observer_hears_the_tokens_before_and_after():
     recorder, source = Recorder(), Source()
     source.queue.append(CallResult.json(ISSUE))
-    watched = observe(Watching(observer=recorder, count=len))
+    watched = observe(ObserveOptions(observer=recorder, count=len))
     await watched(projection_layer(count=len)(source))(asking("id"))
     (finished,) = recorder.of(CallFinished)
     assert finished.projected
@@ -164,5 +164,5 @@ async def test_an_observer_hears_the_tokens_before_and_after():
 
 async def test_an_ordinary_call_is_not_noted_as_projected():
     recorder = Recorder()
-    await observe(Watching(observer=recorder))(projection_layer()(Source()))(make_call())
+    await observe(ObserveOptions(observer=recorder))(projection_layer()(Source()))(make_call())
     assert not recorder.of(CallFinished)[0].projected

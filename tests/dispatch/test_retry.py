@@ -10,7 +10,7 @@ from tests.dispatch.fakes import OK, Clock, Recorder, Source, make_call, run
 
 from pegboard.core.calls import CallResult
 from pegboard.core.events import CallRetried
-from pegboard.dispatch.observe import Watching, observe
+from pegboard.dispatch.call_events import ObserveOptions, observe
 from pegboard.dispatch.retry import RetryPolicy, retry
 from pegboard.errors import (
     Busy,
@@ -151,7 +151,7 @@ async def test_cancellation_ends_it_at_once() -> None:
 async def test_the_number_of_attempts_is_told_with_the_call() -> None:
     retrying = Retrying(AWAY, AWAY, OK)
     recorder = Recorder()
-    await observe(Watching(observer=recorder))(retrying.handler)(make_call(annotations=READ))
+    await observe(ObserveOptions(observer=recorder))(retrying.handler)(make_call(annotations=READ))
     assert recorder.events[-1].attempts == 3  # pyright: ignore[reportAttributeAccessIssue]
 
 

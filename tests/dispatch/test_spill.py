@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from tests.dispatch.fakes import Clock, Recorder, Source
 
-from pegboard.core.calls import Call, Caller, CallResult, Shape
+from pegboard.core.calls import Caller, CallResult, ResultShape, ToolCall
 from pegboard.core.events import CallFinished
 from pegboard.core.json import compact
-from pegboard.core.reading import Reading
-from pegboard.core.results import Promise
-from pegboard.core.spill import SpillPolicy
-from pegboard.core.tools import Tool, constant
-from pegboard.dispatch.observe import Watching, observe
+from pegboard.core.results.result_pages import PageRequest
+from pegboard.core.results.shapes import OutputContract
+from pegboard.core.results.spill_notice import SpillPolicy
+from pegboard.core.tools import Tool, constant_definition
+from pegboard.dispatch.call_events import ObserveOptions, observe
 from pegboard.dispatch.project import projection_layer
 from pegboard.dispatch.spill import read_result, spill_layer
 from pegboard.dispatch.tables import table_layer
@@ -32,17 +32,17 @@ ROWS: list[Any] = [
 ]
 BIG: dict[str, Any] = {"items": ROWS, "total": 400}
 ANN = Caller(principal="ann")
-TOOL = Tool("list", constant({"type": "object"}))
+TOOL = Tool("list", constant_definition({"type": "object"}))
 
 
 class Bench:
     """A spill layer with a clock that stands still, over a store in memory."""
 
-    def __init__(self, promise: Promise = "nothing", **policy: Any) -> None:
+    def __init__(self, promise: OutputContract = "nothing", **policy: Any) -> None:
         self.clock = Clock()
         self.store = MemoryStore(clock=self.clock)
         self.policy = SpillPolicy(**policy)
-        self.promise: Promise = promise
+        self.promise: OutputContract = promise
 
     def around(self, inner: Handler, **more: Any) -> Handler:
         settings: dict[str, Any] = {"store": self.store, "random": os.urandom} | more
@@ -55,17 +55,19 @@ class Bench:
         )
         return layer(inner)
 
-    async def call(self, result: CallResult, shape: Shape | None = None, **more: Any) -> CallResult:
+    async def call(
+        self, result: CallResult, shape: ResultShape | None = None, **more: Any
+    ) -> CallResult:
         source = Source()
         source.queue.append(result)
         params = more.pop("params", {})
-        call = Call(TOOL, {}, shape=shape or Shape(), caller=ANN, params=params)
+        call = ToolCall(TOOL, {}, shape=shape or ResultShape(), caller=ANN, params=params)
         return await self.around(source, **more)(call)
 
     async def read(self, handle: str, caller: Caller = ANN, **asked: Any) -> dict[str, Any]:
         return await read_result(
             handle,
-            Reading(**asked),
+            PageRequest(**asked),
             store=self.store,
             caller=caller,
             clock=self.clock,
@@ -121,25 +123,27 @@ async def test_a_mirror_counts_once():
 @pytest.mark.parametrize(
     ("policy", "shape"),
     [
-        ({"tokens": None}, Shape()),
-        ({"per_tool": {"list": 100_000}}, Shape()),
-        ({}, Shape(max_tokens=100_000)),
-        ({}, Shape(max_tokens=0)),
+        ({"tokens": None}, ResultShape()),
+        ({"per_tool": {"list": 100_000}}, ResultShape()),
+        ({}, ResultShape(max_tokens=100_000)),
+        ({}, ResultShape(max_tokens=0)),
     ],
 )
-async def test_tools_and_calls_have_budgets_of_their_own(policy: dict[str, Any], shape: Shape):
+async def test_tools_and_calls_have_budgets_of_their_own(
+    policy: dict[str, Any], shape: ResultShape
+):
     whole = CallResult.json(BIG)
     assert await Bench(**policy).call(whole, shape) is whole
 
 
 async def test_a_call_may_ask_for_less():
-    result = await Bench().call(CallResult.json({"items": ROWS[:40]}), Shape(max_tokens=500))
+    result = await Bench().call(CallResult.json({"items": ROWS[:40]}), ResultShape(max_tokens=500))
     assert said(result)["rows"] == 40
 
 
 async def test_a_notice_that_would_not_be_smaller_is_not_given():
     small = CallResult.json({"id": 1, "title": "A few words"})
-    assert await Bench().call(small, Shape(max_tokens=1)) is small
+    assert await Bench().call(small, ResultShape(max_tokens=1)) is small
 
 
 async def test_unknown_expired_and_foreign_handles_are_told_apart_by_nobody():
@@ -223,7 +227,7 @@ async def test_a_notice_is_given_only_where_the_relaxed_schema_lets_it_pass(
 ):
     source = Source()
     source.queue.append(CallResult.json(BIG))
-    call = Call(Tool("list", constant({"type": "object"}, schema)), {}, caller=ANN)
+    call = ToolCall(Tool("list", constant_definition({"type": "object"}, schema)), {}, caller=ANN)
     result = await Bench(promise="relaxed").around(source)(call)
     assert ("handle" in (result.structured or {})) == given
     assert result.structured == json.loads(result.content[0]["text"])
@@ -238,11 +242,11 @@ async def test_a_tool_without_output_schema_is_bound_by_none_when_called_directl
     source = Source()
     source.queue += [CallResult.json(BIG)] * 3
     layer = spill_layer(store=MemoryStore(), clock=Clock(), random=os.urandom, count=count_tokens)
-    checked = Tool("list", constant({"type": "object"}, {"type": "object"}))
+    checked = Tool("list", constant_definition({"type": "object"}, {"type": "object"}))
     handler = layer(source)
-    assert "handle" in said(await handler(Call(TOOL, {})))
-    assert (await handler(Call(checked, {}))).structured == BIG
-    assert "handle" in said(await handler(Call(checked, {}, via="call_tool")))
+    assert "handle" in said(await handler(ToolCall(TOOL, {})))
+    assert (await handler(ToolCall(checked, {}))).structured == BIG
+    assert "handle" in said(await handler(ToolCall(checked, {}, via="call_tool")))
 
 
 class BrokenStore(MemoryStore):
@@ -273,8 +277,8 @@ async def test_after_projection_and_tables_the_value_is_still_read_by_paths():
     source.queue.append(CallResult.json(BIG))
     inner = projection_layer()(source)
     handler = bench.around(table_layer(count=count_tokens, promise=lambda call: "nothing")(inner))
-    shape = Shape(include_fields=("id", "title", "body", "nope"))
-    result = await handler(Call(TOOL, {}, shape=shape, caller=ANN))
+    shape = ResultShape(include_fields=("id", "title", "body", "nope"))
+    result = await handler(ToolCall(TOOL, {}, shape=shape, caller=ANN))
     notice = said(result)
     assert notice["rows"] == 400
     assert result.content[1]["text"].startswith("Missing fields: nope.")
@@ -285,8 +289,8 @@ async def test_after_projection_and_tables_the_value_is_still_read_by_paths():
 async def test_an_observer_hears_that_a_result_was_kept_and_what_it_would_have_cost():
     bench, recorder, source = Bench(), Recorder(), Source()
     source.queue.append(CallResult.json(BIG))
-    await observe(Watching(observer=recorder, count=count_tokens))(bench.around(source))(
-        Call(TOOL, {}, caller=ANN)
+    await observe(ObserveOptions(observer=recorder, count=count_tokens))(bench.around(source))(
+        ToolCall(TOOL, {}, caller=ANN)
     )
     (finished,) = recorder.of(CallFinished)
     assert finished.spilled

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from tests.dispatch.fakes import Source
 
-from pegboard.core.calls import Call, CallResult, Shape
+from pegboard.core.calls import CallResult, ResultShape, ToolCall
 from pegboard.core.json import compact
-from pegboard.core.results import Promise, payload_of
-from pegboard.core.tables import decode_table
-from pegboard.core.tools import Tool, constant
+from pegboard.core.results.shapes import OutputContract, find_payload
+from pegboard.core.results.table_format import decode_table
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.dispatch.tables import TablePolicy, table_layer
 from pegboard.tokens import count_tokens
 
@@ -30,16 +30,18 @@ NESTED: dict[str, Any] = {
 
 async def answered(
     result: CallResult,
-    shape: Shape | None = None,
-    promise: Promise = "nothing",
+    shape: ResultShape | None = None,
+    promise: OutputContract = "nothing",
     params: dict[str, Any] | None = None,
     **policy: Any,
 ) -> CallResult:
     source = Source()
     source.queue.append(result)
     layer = table_layer(count=count_tokens, promise=lambda call: promise, **policy)
-    tool = Tool("list", constant({"type": "object"}))
-    return await layer(source)(Call(tool, {}, shape=shape or Shape(), params=params or {}))
+    tool = Tool("list", constant_definition({"type": "object"}))
+    return await layer(source)(
+        ToolCall(tool, {}, shape=shape or ResultShape(), params=params or {})
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ async def test_prose_beside_the_records_stays():
 
 
 async def test_a_later_layer_can_read_the_value_back():
-    payload = payload_of(await answered(CallResult.json({"items": ROWS})))
+    payload = find_payload(await answered(CallResult.json({"items": ROWS})))
     assert payload is not None
     assert payload.value == {"items": ROWS}
 
@@ -100,7 +102,7 @@ async def test_what_saves_too_little_or_is_no_answer_comes_as_it_was(given: Call
 @pytest.mark.parametrize(
     "how",
     [
-        {"shape": Shape(raw=True)},
+        {"shape": ResultShape(raw=True)},
         {"structured": True},
         {"params": {"_meta": {"io.github.pegboard/structured": True}}},
         {"promise": "exact"},

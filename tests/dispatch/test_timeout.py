@@ -5,15 +5,15 @@ import anyio.lowlevel
 import pytest
 from tests.dispatch.fakes import make_call
 
-from pegboard.core.calls import Call, CallResult
+from pegboard.core.calls import CallResult, ToolCall
 from pegboard.dispatch.timeout import TimeoutPolicy, timeout
 from pegboard.errors import ConfigError, UpstreamTimeout
-from pegboard.ports import progress_of_call
+from pegboard.ports import progress_callback
 
 pytestmark = pytest.mark.anyio
 
 
-async def hangs(call: Call) -> CallResult:
+async def hangs(call: ToolCall) -> CallResult:
     await anyio.sleep_forever()
     raise AssertionError
 
@@ -34,7 +34,7 @@ async def test_of_a_tool_that_changes_things_one_is_told_to_look_before_repeatin
 
 
 async def test_a_call_within_its_time_is_left_alone() -> None:
-    async def quick(call: Call) -> CallResult:
+    async def quick(call: ToolCall) -> CallResult:
         return CallResult.text("done")
 
     assert (await timeout()(quick)(make_call())).output == "done"
@@ -63,7 +63,7 @@ async def test_cancellation_by_the_caller_is_not_a_timeout() -> None:
 
 
 async def test_a_timeout_error_of_the_tools_own_passes_as_it_is() -> None:
-    async def broken(call: Call) -> CallResult:
+    async def broken(call: ToolCall) -> CallResult:
         raise TimeoutError("mine")
 
     with pytest.raises(TimeoutError, match="mine"):
@@ -74,10 +74,10 @@ async def deadlines(policy: TimeoutPolicy) -> tuple[float, float]:
     """When a call would have been given up before and after it showed progress."""
     seen: list[float] = []
 
-    async def advances(call: Call) -> CallResult:
+    async def advances(call: ToolCall) -> CallResult:
         seen.append(anyio.current_effective_deadline())
         await anyio.lowlevel.checkpoint()
-        progress_of_call()()
+        progress_callback()()
         seen.append(anyio.current_effective_deadline())
         return CallResult.text("done")
 
@@ -97,7 +97,7 @@ async def test_progress_for_ever_is_bounded_too() -> None:
 
 
 async def test_progress_outside_of_a_call_is_ignored() -> None:
-    assert progress_of_call()() is None
+    assert progress_callback()() is None
 
 
 @pytest.mark.parametrize("wrong", [{"default": 0}, {"longest": -1}, {"upstreams": {"x": 0}}])

@@ -128,7 +128,7 @@ def test_python_runs(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     server = tmp_path / "github.py"
     server.write_text(GITHUB)
     entry = f'{{"command": "{sys.executable}", "args": ["{server}"], '
-    env = f'"env": {{"PYTHONPATH": "{ROOT / "src"}", "PEGBOARD_FACE": "eager"}}}}'
+    env = f'"env": {{"PYTHONPATH": "{ROOT / "src"}", "PEGBOARD_MODE": "eager"}}}}'
     (tmp_path / "mcp.json").write_text(f'{{"mcpServers": {{"github": {entry}{env}}}}}')
     given: dict[str, Any] = {"Pegboard": Pegboard, "Issue": Issue, "board": quickstart}
     body = textwrap.indent(f"{block.text}\nreturn locals()", "    ")

@@ -18,7 +18,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from tests.e2e.test_serving import running_gateway
-from tests.gateway.support import MODES, SERVERS, said
+from tests.gateway.support import SDK_MODES, SERVERS, said
 from tests.upstream.test_pool import is_running
 
 pytestmark = pytest.mark.anyio
@@ -42,7 +42,7 @@ def keys() -> str:
 
 def config(folder: Path, *parts: str) -> Path:
     path = folder / "pegboard.toml"
-    path.write_text('face = "eager"\n' + "\n".join(parts))
+    path.write_text('mode = "eager"\n' + "\n".join(parts))
     return path
 
 
@@ -56,7 +56,7 @@ async def client_of(
     async with (
         httpx2.AsyncClient(headers=headers, timeout=30) as http,
         Client(
-            streamable_http_client(f"{url}/mcp", http_client=http), mode=MODES[era], cache=None
+            streamable_http_client(f"{url}/mcp", http_client=http), mode=SDK_MODES[era], cache=None
         ) as client,
     ):
         yield client
@@ -77,7 +77,7 @@ async def rows(client: Client, server: str) -> tuple[int, str]:
 
 async def test_two_people_with_their_own_keys_never_share_a_process(tmp_path: Path) -> None:
     """With a server on the SDK, and clients of both eras."""
-    everybody = [(who, era) for era in MODES for who in KEYS]
+    everybody = [(who, era) for era in SDK_MODES for who in KEYS]
     async with AsyncExitStack() as stack:
         path = config(tmp_path, keys(), server("t", "table"))
         url, _ = await stack.enter_async_context(running_gateway(tmp_path, path, patience=60))

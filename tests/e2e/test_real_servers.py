@@ -40,7 +40,7 @@ def from_pypi(name: str, *args: str) -> dict[str, Any]:
 @ERAS
 async def test_everything_answers_tools_prompts_resources(era: str, tmp_path: Path) -> None:
     servers = {"every": from_npm("mcp-server-everything")}
-    async with served(tmp_path, servers, "--face", "proxy", era=era) as client:
+    async with served(tmp_path, servers, "--mode", "proxy", era=era) as client:
         assert "every_echo" in await searched(client, "echo back a message")
         assert await called(client, "every_echo", {"message": "hi"}) == "Echo: hi"
         prompts = (await client.list_prompts()).prompts
@@ -55,7 +55,7 @@ async def test_files_are_written_read_and_refused_outside(era: str, tmp_path: Pa
     inside = tmp_path / "inside"
     inside.mkdir()
     servers = {"fs": from_npm("mcp-server-filesystem", str(inside))}
-    async with served(tmp_path, servers, "--face", "eager", era=era) as client:
+    async with served(tmp_path, servers, "--mode", "eager", era=era) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
         assert "fs_write_file" in names
         path = str(inside / "note.txt")
@@ -70,7 +70,7 @@ async def test_files_are_written_read_and_refused_outside(era: str, tmp_path: Pa
 async def test_a_memory_is_kept_between_calls_of_one_client(era: str, tmp_path: Path) -> None:
     entry = from_npm("mcp-server-memory")
     entry["env"] = {"MEMORY_FILE_PATH": str(tmp_path / "memory.json")}
-    async with served(tmp_path, {"mem": entry}, "--face", "proxy", era=era) as client:
+    async with served(tmp_path, {"mem": entry}, "--mode", "proxy", era=era) as client:
         entity = {"name": "Ada", "entityType": "person", "observations": ["wrote programs"]}
         created = await call_any(client, "mem_create_entities", {"entities": [entity]})
         assert "Ada" in created
@@ -87,7 +87,7 @@ async def test_time_git_and_sqlite_stand_side_by_side(era: str, tmp_path: Path) 
         "git": from_pypi("mcp-server-git", "--repository", str(repository)),
         "db": from_pypi("mcp-server-sqlite", "--db-path", str(tmp_path / "data.db")),
     }
-    async with served(tmp_path, servers, "--face", "proxy", era=era) as client:
+    async with served(tmp_path, servers, "--mode", "proxy", era=era) as client:
         while "Still starting" in await searched(client, "anything"):  # noqa: ASYNC110 - it tells by itself
             await anyio.sleep(0.2)
         now = await call_any(client, "time_get_current_time", {"timezone": "Europe/Paris"})

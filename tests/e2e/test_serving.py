@@ -16,7 +16,7 @@ import httpx2
 import pytest
 from anyio.abc import Process
 from mcp import Client
-from tests.gateway.support import MODES, ROOT, called, polite, said, served, write
+from tests.gateway.support import ROOT, SDK_MODES, called, polite, said, served, write
 
 pytestmark = pytest.mark.anyio
 Running = AbstractAsyncContextManager[tuple[str, Process]]
@@ -71,12 +71,12 @@ async def _ready(url: str) -> None:
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-async def test_every_face_has_an_address(era: str, tmp_path: Path) -> None:
+async def test_every_mode_has_an_address(era: str, tmp_path: Path) -> None:
     async with gateway(tmp_path, {"a": polite()}) as (url, _):
-        async with Client(f"{url}/mcp", mode=MODES[era], cache=None) as client:
+        async with Client(f"{url}/mcp", mode=SDK_MODES[era], cache=None) as client:
             assert [t.name for t in (await client.list_tools()).tools] == ["a_echo"]
             assert said(await client.call_tool("a_echo", {})).isdigit()
-        async with Client(f"{url}/mcp/proxy", mode=MODES[era], cache=None) as client:
+        async with Client(f"{url}/mcp/proxy", mode=SDK_MODES[era], cache=None) as client:
             assert "search_tools" in {t.name for t in (await client.list_tools()).tools}
             assert (await called(client, "a_echo")).isdigit()
 
@@ -113,7 +113,7 @@ async def test_a_page_of_a_stranger_is_not_answered(
 
 
 async def test_sigterm_finishes_the_call_under_way_and_leaves_no_process(tmp_path: Path) -> None:
-    async with gateway(tmp_path, {"a": _slow(tmp_path)}, "--face", "eager") as (url, process):
+    async with gateway(tmp_path, {"a": _slow(tmp_path)}, "--mode", "eager") as (url, process):
         results: list[str] = []
 
         async def call(client: Client) -> None:

@@ -138,7 +138,7 @@ def test_on_stdio_nothing_breaks_and_nothing_else_changes(
     era: str, servers: dict[str, Any], tmp_path: Path
 ) -> None:
     config = str(write(tmp_path, servers))
-    command = [sys.executable, "-m", "pegboard", "serve", "--config", config, "--face", "proxy"]
+    command = [sys.executable, "-m", "pegboard", "serve", "--config", config, "--mode", "proxy"]
     environ = {"PYTHONPATH": str(ROOT / "src"), "PEGBOARD_HOME": str(tmp_path / "home")}
     answers: dict[int, dict[str, Any]] = {}
     with subprocess.Popen(
@@ -166,7 +166,7 @@ async def test_over_http_a_half_is_replaced_and_nothing_else_changes(
     era: str, servers: dict[str, Any], tmp_path: Path
 ) -> None:
     async with (
-        gateway(tmp_path, servers, "--face", "proxy") as (url, _),
+        gateway(tmp_path, servers, "--mode", "proxy") as (url, _),
         httpx2.AsyncClient(timeout=20) as http,
     ):
         headers = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pegboard.core.tools import Catalog, Tool, constant
+from pegboard.core.tools import Catalog, Tool, constant_definition
 
 TOPICS = ("mail", "file", "weather", "issue")
 
@@ -43,7 +43,7 @@ def catalog_of() -> Callable[..., Catalog]:
 
     def make(**descriptions: str) -> Catalog:
         return Catalog(
-            Tool(name, constant({"type": "object"}), description=text)
+            Tool(name, constant_definition({"type": "object"}), description=text)
             for name, text in descriptions.items()
         )
 

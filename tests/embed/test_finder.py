@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from pegboard.core.tools import Catalog
-from pegboard.embed.finder import Finder
-from pegboard.embed.local import PATIENCE, LocalMeanings
+from pegboard.embed.live_index import LiveIndex
+from pegboard.embed.vectorizer import PATIENCE, LocalVectorizer
 
 from .conftest import TopicEmbedder
 
@@ -25,7 +25,7 @@ TOOLS = {
 
 
 def test_an_answer_does_not_wait_for_vectors(topics: TopicEmbedder, catalog_of: CatalogOf) -> None:
-    index = Finder(LocalMeanings(embedder=topics)).index(catalog_of(**TOOLS))
+    index = LiveIndex(LocalVectorizer(embedder=topics)).index(catalog_of(**TOOLS))
     assert index.search("weather")[0].tool.id == "gamma"
     assert topics.passages == []
     assert len(index.lacking()) == 3
@@ -39,7 +39,7 @@ def test_prepare_makes_every_vector_once_and_tells_how_far_it_is(
     def progress(made: int, of: int) -> None:
         told.append((made, of))
 
-    finder = Finder(LocalMeanings(embedder=topics))
+    finder = LiveIndex(LocalVectorizer(embedder=topics))
     index = finder.prepare(catalog_of(**TOOLS), progress)
     assert index.lacking() == []
     assert told[-1] == (3, 3)
@@ -50,8 +50,8 @@ def test_prepare_makes_every_vector_once_and_tells_how_far_it_is(
 def test_vectors_are_found_again_at_the_next_start(
     topics: TopicEmbedder, catalog_of: CatalogOf, tmp_path: Path
 ) -> None:
-    Finder(LocalMeanings(tmp_path, topics)).prepare(catalog_of(**TOOLS))
-    again = Finder(LocalMeanings(tmp_path, topics)).index(catalog_of(**TOOLS))
+    LiveIndex(LocalVectorizer(tmp_path, topics)).prepare(catalog_of(**TOOLS))
+    again = LiveIndex(LocalVectorizer(tmp_path, topics)).index(catalog_of(**TOOLS))
     assert again.lacking() == []
     assert len(topics.passages) == 3
 
@@ -59,7 +59,7 @@ def test_vectors_are_found_again_at_the_next_start(
 def test_a_new_tool_is_the_only_one_to_be_embedded(
     topics: TopicEmbedder, catalog_of: CatalogOf
 ) -> None:
-    finder = Finder(LocalMeanings(embedder=topics))
+    finder = LiveIndex(LocalVectorizer(embedder=topics))
     finder.prepare(catalog_of(**TOOLS))
     topics.passages.clear()
     finder.prepare(catalog_of(**TOOLS, delta="Creates an issue."))
@@ -69,12 +69,12 @@ def test_a_new_tool_is_the_only_one_to_be_embedded(
 def test_vectors_are_made_in_the_background(topics: TopicEmbedder, catalog_of: CatalogOf) -> None:
     made = threading.Event()
 
-    class Telling(LocalMeanings):
+    class Telling(LocalVectorizer):
         def keep(self, keys: Sequence[bytes], vectors: object) -> None:
             super().keep(keys, vectors)  # pyright: ignore[reportArgumentType] - passed on as it is
             made.set()
 
-    finder = Finder(Telling(embedder=topics))
+    finder = LiveIndex(Telling(embedder=topics))
     catalog = catalog_of(**TOOLS)
     finder.index(catalog)
     finder.start()
@@ -89,12 +89,12 @@ def test_when_all_vectors_are_made_nothing_is_left_of_the_indexes_without_them(
 ) -> None:
     rested = threading.Event()
 
-    class Telling(LocalMeanings):
+    class Telling(LocalVectorizer):
         def rest(self) -> None:
             super().rest()
             rested.set()
 
-    finder = Finder(Telling(embedder=topics))
+    finder = LiveIndex(Telling(embedder=topics))
     catalog = catalog_of(**TOOLS)
     first = ref(finder.index(catalog))
     gc.disable()
@@ -110,7 +110,7 @@ def test_when_all_vectors_are_made_nothing_is_left_of_the_indexes_without_them(
 
 def test_closing_a_finder_ends_its_thread(topics: TopicEmbedder, catalog_of: CatalogOf) -> None:
     before = set(threading.enumerate())
-    finder = Finder(LocalMeanings(embedder=topics))
+    finder = LiveIndex(LocalVectorizer(embedder=topics))
     finder.index(catalog_of(**TOOLS))
     finder.start()
     finder.close()
@@ -121,7 +121,7 @@ def test_a_finder_with_nothing_to_do_has_no_thread(
     topics: TopicEmbedder, catalog_of: CatalogOf
 ) -> None:
     before = set(threading.enumerate())
-    finder = Finder(LocalMeanings(embedder=topics))
+    finder = LiveIndex(LocalVectorizer(embedder=topics))
     finder.index(catalog_of(**TOOLS))
     finder.start()
     for thread in set(threading.enumerate()) - before:
@@ -130,7 +130,7 @@ def test_a_finder_with_nothing_to_do_has_no_thread(
 
 
 def test_the_same_query_is_embedded_once(topics: TopicEmbedder, catalog_of: CatalogOf) -> None:
-    index = Finder(LocalMeanings(embedder=topics)).prepare(catalog_of(**TOOLS))
+    index = LiveIndex(LocalVectorizer(embedder=topics)).prepare(catalog_of(**TOOLS))
     for limit in (1, 2, 3):
         index.search("will there be weather", limit=limit)
     assert topics.asked == ["will there be weather"]
@@ -143,7 +143,7 @@ def test_an_embedder_that_fails_leaves_an_answer_by_words(
         def queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
             raise ConnectionError("the service is down")
 
-    index = Finder(LocalMeanings(embedder=Failing())).prepare(catalog_of(**TOOLS))
+    index = LiveIndex(LocalVectorizer(embedder=Failing())).prepare(catalog_of(**TOOLS))
     assert index.search("read a file")[0].tool.id == "beta"
     assert "embedder failed" in caplog.text
 
@@ -159,7 +159,7 @@ def test_a_finder_that_is_asked_again_and_again_starts_no_more_threads(
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", counted)
-    finder, catalog = Finder(LocalMeanings(embedder=topics)), catalog_of(**TOOLS)
+    finder, catalog = LiveIndex(LocalVectorizer(embedder=topics)), catalog_of(**TOOLS)
     for _ in range(5):
         finder.start()
         finder.index(catalog)
@@ -168,7 +168,7 @@ def test_a_finder_that_is_asked_again_and_again_starts_no_more_threads(
 
 
 def test_making_vectors_waits_while_other_things_are_answered() -> None:
-    meanings = LocalMeanings()
+    meanings = LocalVectorizer()
     answered = iter(range(1, 5))
     meanings.pulse = lambda: next(answered, 4)
     meanings.give_way()
@@ -176,7 +176,7 @@ def test_making_vectors_waits_while_other_things_are_answered() -> None:
 
 
 def test_making_vectors_goes_on_when_answers_never_end() -> None:
-    meanings = LocalMeanings()
+    meanings = LocalVectorizer()
     meanings.pulse = itertools.count(1).__next__
     began = time.monotonic()
     meanings.give_way()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pegboard.embed.heap import give_back, let_go
+from pegboard.embed.numpy_runtime import release_free_memory, release_mapped
 
 MEGABYTE = 2**20
 STATUS = Path("/proc/self/status")
@@ -28,7 +28,7 @@ def test_what_was_freed_between_things_that_stay_is_given_back() -> None:
     stay = pieces[::16]
     del pieces
     held = resident()
-    give_back()
+    release_free_memory()
     assert len(stay) == 63
     assert held - resident() > 30 * MEGABYTE
 
@@ -39,12 +39,12 @@ def test_pages_of_a_mapped_array_go_and_come_back(tmp_path: Path) -> None:
     mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
     total = int(mapped.sum())
     held = resident()
-    let_go(mapped)
+    release_mapped(mapped)
     assert held - resident() > 16 * MEGABYTE
     assert int(mapped.sum()) == total
 
 
 def test_an_array_that_no_file_has_is_left_alone() -> None:
     array = np.arange(10)
-    let_go(array)
+    release_mapped(array)
     assert array.sum() == 45

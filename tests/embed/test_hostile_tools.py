@@ -15,10 +15,10 @@ import pytest
 
 from examples.tracker import build_board
 from pegboard.core.search import SearchIndex
-from pegboard.core.tools import Catalog, Tool, constant
-from pegboard.embed.finder import Finder
-from pegboard.embed.local import LocalMeanings
-from pegboard.measure.evaluate import Judged, read_queries, settled
+from pegboard.core.tools import Catalog, Tool, constant_definition
+from pegboard.embed.live_index import LiveIndex
+from pegboard.embed.vectorizer import LocalVectorizer
+from pegboard.measure.search_quality import JudgedQuery, read_queries, resolve_judgments
 
 REQUESTS = Path(__file__).parents[1] / "examples" / "tracker" / "requests.jsonl"
 HONEST = build_board(seeded=False).catalog
@@ -31,7 +31,7 @@ WORDS = (
 
 
 def hostile(name: str = "helper", schema: dict[str, Any] | None = None, **given: Any) -> Tool:
-    return Tool(name, constant(schema or {"type": "object"}), server="stranger", **given)
+    return Tool(name, constant_definition(schema or {"type": "object"}), server="stranger", **given)
 
 
 def with_parameters(text: str) -> dict[str, Any]:
@@ -74,15 +74,15 @@ HOSTILE = {
 
 
 @pytest.fixture(scope="module")
-def requests() -> list[Judged]:
-    return settled(read_queries(REQUESTS), HONEST)
+def requests() -> list[JudgedQuery]:
+    return resolve_judgments(read_queries(REQUESTS), HONEST)
 
 
 @dataclass(frozen=True)
 class World:
     """The honest catalogue under two kinds of vectors; a stranger comes in at a small cost."""
 
-    exact: Finder
+    exact: LiveIndex
     rough: SearchIndex
 
     def indexes(self, stranger: Tool) -> Iterator[SearchIndex]:
@@ -93,12 +93,12 @@ class World:
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    exact = Finder(LocalMeanings())
+    exact = LiveIndex(LocalVectorizer())
     exact.prepare(HONEST)
-    return World(exact, SearchIndex.build(HONEST, LocalMeanings()))
+    return World(exact, SearchIndex.build(HONEST, LocalVectorizer()))
 
 
-def overtaken(index: SearchIndex, requests: list[Judged], stranger: Tool) -> list[str]:
+def overtaken(index: SearchIndex, requests: list[JudgedQuery], stranger: Tool) -> list[str]:
     """The requests for which the stranger stands before every right tool."""
     lost: list[str] = []
     for one in requests:
@@ -112,7 +112,7 @@ def overtaken(index: SearchIndex, requests: list[Judged], stranger: Tool) -> lis
 
 @pytest.mark.parametrize("stranger", HOSTILE.values(), ids=HOSTILE)
 def test_a_tool_that_argues_for_itself_does_not_overtake_the_honest_ones(
-    stranger: Tool, world: World, requests: list[Judged]
+    stranger: Tool, world: World, requests: list[JudgedQuery]
 ) -> None:
     for index in world.indexes(stranger):
         assert len(overtaken(index, requests, stranger)) <= 1

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from pegboard.core.search import SearchIndex
-from pegboard.core.tools import Catalog, Schemas, Tool, constant
-from pegboard.embed import kept_index
-from pegboard.embed.finder import Finder
-from pegboard.embed.kept_index import FORMAT, SUFFIX, KeptIndexes
-from pegboard.embed.local import LocalMeanings
+from pegboard.core.tools import Catalog, Schemas, Tool, constant_definition
+from pegboard.embed import index_files
+from pegboard.embed.index_files import FORMAT, SUFFIX, IndexFiles
+from pegboard.embed.live_index import LiveIndex
+from pegboard.embed.vectorizer import LocalVectorizer
 
 from .conftest import TopicEmbedder
 
@@ -30,9 +30,9 @@ def found(index: SearchIndex) -> list[list[tuple[str, float, tuple[str, ...]]]]:
 
 
 @pytest.fixture
-def finder(topics: TopicEmbedder, tmp_path: Path) -> Callable[[], Finder]:
+def finder(topics: TopicEmbedder, tmp_path: Path) -> Callable[[], LiveIndex]:
     """A finder as a process has it that starts now."""
-    return lambda: Finder(LocalMeanings(tmp_path / "v", topics), KeptIndexes(tmp_path / "i"))
+    return lambda: LiveIndex(LocalVectorizer(tmp_path / "v", topics), IndexFiles(tmp_path / "i"))
 
 
 def the_file(tmp_path: Path) -> Path:
@@ -41,7 +41,7 @@ def the_file(tmp_path: Path) -> Path:
 
 
 def test_the_second_start_reads_no_schema_and_embeds_no_tool(
-    topics: TopicEmbedder, finder: Callable[[], Finder]
+    topics: TopicEmbedder, finder: Callable[[], LiveIndex]
 ) -> None:
     reads: list[str] = []
 
@@ -49,7 +49,7 @@ def test_the_second_start_reads_no_schema_and_embeds_no_tool(
         def tool(name: str, text: str) -> Tool:
             def schemas() -> Schemas:
                 reads.append(name)
-                return constant({"type": "object"})()
+                return constant_definition({"type": "object"})()
 
             return Tool(name, schemas, description=text)
 
@@ -65,7 +65,7 @@ def test_the_second_start_reads_no_schema_and_embeds_no_tool(
 
 
 def test_a_kept_index_is_mapped_and_not_read_into_memory(
-    finder: Callable[[], Finder], catalog_of: CatalogOf
+    finder: Callable[[], LiveIndex], catalog_of: CatalogOf
 ) -> None:
     finder().prepare(catalog_of(**TOOLS), source="file")
     vectors = finder().index(catalog_of(**TOOLS), "file").contents.vectors
@@ -76,7 +76,7 @@ def test_a_kept_index_is_mapped_and_not_read_into_memory(
 
 
 def test_a_kept_index_can_change_with_the_catalogue(
-    finder: Callable[[], Finder], catalog_of: CatalogOf, topics: TopicEmbedder
+    finder: Callable[[], LiveIndex], catalog_of: CatalogOf, topics: TopicEmbedder
 ) -> None:
     finder().prepare(catalog_of(**TOOLS), source="file")
     second = finder()
@@ -103,19 +103,19 @@ def test_a_kept_index_can_change_with_the_catalogue(
     ids=str,
 )
 def test_an_index_of_other_tools_is_not_taken(
-    other: dict[str, Any], finder: Callable[[], Finder], topics: TopicEmbedder, tmp_path: Path
+    other: dict[str, Any], finder: Callable[[], LiveIndex], topics: TopicEmbedder, tmp_path: Path
 ) -> None:
     def catalog(**given: Any) -> Catalog:
         about: dict[str, Any] = {"name": "alpha", "description": "Sends mail.", **given}
-        return Catalog([Tool(definition=constant({"type": "object"}), **about)])
+        return Catalog([Tool(definition=constant_definition({"type": "object"}), **about)])
 
     finder().index(catalog(), "file")
-    kept, meanings = KeptIndexes(tmp_path / "i"), LocalMeanings(embedder=topics)
+    kept, meanings = IndexFiles(tmp_path / "i"), LocalVectorizer(embedder=topics)
     assert kept.load(catalog(), "file", meanings) is not None
     assert kept.load(catalog(), "another file", meanings) is None
     assert kept.load(catalog(**other), "file", meanings) is None
     topics.id = "topics/2"
-    assert kept.load(catalog(), "file", LocalMeanings(embedder=topics)) is None
+    assert kept.load(catalog(), "file", LocalVectorizer(embedder=topics)) is None
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -136,7 +136,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_file_is_made_again(
     damage: Callable[[bytes], bytes],
-    finder: Callable[[], Finder],
+    finder: Callable[[], LiveIndex],
     catalog_of: CatalogOf,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
@@ -154,7 +154,7 @@ def test_a_damaged_file_is_made_again(
 
 
 def test_an_index_kept_before_its_vectors_were_made_gets_them_at_the_next_start(
-    finder: Callable[[], Finder], catalog_of: CatalogOf, tmp_path: Path
+    finder: Callable[[], LiveIndex], catalog_of: CatalogOf, tmp_path: Path
 ) -> None:
     early = finder()
     assert early.index(catalog_of(**TOOLS), "file").lacking()
@@ -166,7 +166,7 @@ def test_an_index_kept_before_its_vectors_were_made_gets_them_at_the_next_start(
 
 
 def test_vectors_made_in_the_background_are_kept_with_the_index(
-    finder: Callable[[], Finder], catalog_of: CatalogOf, topics: TopicEmbedder, tmp_path: Path
+    finder: Callable[[], LiveIndex], catalog_of: CatalogOf, topics: TopicEmbedder, tmp_path: Path
 ) -> None:
     served = finder()
     served.start()
@@ -181,7 +181,7 @@ def test_vectors_made_in_the_background_are_kept_with_the_index(
 
 
 def test_a_catalogue_that_was_read_again_and_is_the_same_is_not_written_again(
-    finder: Callable[[], Finder], catalog_of: CatalogOf, tmp_path: Path
+    finder: Callable[[], LiveIndex], catalog_of: CatalogOf, tmp_path: Path
 ) -> None:
     one = finder()
     one.prepare(catalog_of(**TOOLS), source="file")
@@ -196,7 +196,7 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_costs_only_the_keeping
     topics: TopicEmbedder, catalog_of: CatalogOf, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "taken").write_text("a file, not a folder")
-    finder = Finder(LocalMeanings(embedder=topics), KeptIndexes(tmp_path / "taken" / "i"))
+    finder = LiveIndex(LocalVectorizer(embedder=topics), IndexFiles(tmp_path / "taken" / "i"))
     with caplog.at_level(logging.WARNING):
         index = finder.prepare(catalog_of(**TOOLS), source="file")
     assert index.search("weather")[0].tool.id == "gamma"
@@ -205,7 +205,7 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_costs_only_the_keeping
 
 
 def test_nothing_is_kept_when_nobody_knows_what_the_tools_were_read_from(
-    finder: Callable[[], Finder], catalog_of: CatalogOf, tmp_path: Path
+    finder: Callable[[], LiveIndex], catalog_of: CatalogOf, tmp_path: Path
 ) -> None:
     one = finder()
     one.prepare(catalog_of(**TOOLS))
@@ -213,7 +213,7 @@ def test_nothing_is_kept_when_nobody_knows_what_the_tools_were_read_from(
     assert not one.is_kept
 
 
-def test_an_empty_catalogue_needs_no_file(finder: Callable[[], Finder], tmp_path: Path) -> None:
+def test_an_empty_catalogue_needs_no_file(finder: Callable[[], LiveIndex], tmp_path: Path) -> None:
     one = finder()
     assert one.prepare(Catalog([]), source="file").search("anything") == []
     assert one.is_kept
@@ -223,12 +223,12 @@ def test_an_empty_catalogue_needs_no_file(finder: Callable[[], Finder], tmp_path
 def test_the_oldest_files_are_forgotten(
     topics: TopicEmbedder, catalog_of: CatalogOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_index, "MOST_KEPT", 2)
-    meanings, kept = LocalMeanings(embedder=topics), KeptIndexes(tmp_path)
+    monkeypatch.setattr(index_files, "MOST_KEPT", 2)
+    meanings, kept = LocalVectorizer(embedder=topics), IndexFiles(tmp_path)
     for source in "abc":
         kept.save(SearchIndex.build(catalog_of(**TOOLS), meanings), source, meanings)
     assert len(list(tmp_path.iterdir())) == 2
-    monkeypatch.setattr(kept_index, "MOST_BYTES", 1)
+    monkeypatch.setattr(index_files, "MOST_BYTES", 1)
     kept.save(SearchIndex.build(catalog_of(**TOOLS), meanings), "d", meanings)
     assert len(list(tmp_path.iterdir())) == 1
     assert kept.load(catalog_of(**TOOLS), "d", meanings) is not None
@@ -239,14 +239,18 @@ def test_a_change_of_what_is_indexed_comes_with_a_new_format() -> None:
     tools = [
         Tool(
             "createIssue",
-            constant({"type": "object", "properties": {"title": {"description": "One line"}}}),
+            constant_definition(
+                {"type": "object", "properties": {"title": {"description": "One line"}}}
+            ),
             server="tracker",
             category="issues",
             aliases=("file a bug",),
             tags=("work",),
             description="Creates a new issue with running numbers in the repo.",
         ),
-        Tool("天气预报", constant({"type": "object"}), description="Wetter: café, größer."),
+        Tool(
+            "天气预报", constant_definition({"type": "object"}), description="Wetter: café, größer."
+        ),
     ]
     contents = SearchIndex.build(Catalog(tools)).contents
     postings = contents.postings

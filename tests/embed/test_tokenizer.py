@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.embed.models import WEIGHTS, tokenizer
-from pegboard.embed.tokenizer import END, START
+from pegboard.embed.bundled_models import WEIGHTS, tokenizer
+from pegboard.embed.wordpiece import END, START
 
 NAMES = (WEIGHTS / "vocabulary.txt").read_text(encoding="utf-8").split("\n")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pegboard.core.search.dense import Exact, as_bytes
+from pegboard.core.search.vectors import QuantizedVectors, quantize
 from pegboard.embed.vector_files import MANY_FILES, VectorFiles
 
 
@@ -12,9 +12,9 @@ def key(number: int) -> bytes:
     return number.to_bytes(16)
 
 
-def vectors(*numbers: int) -> Exact:
+def vectors(*numbers: int) -> QuantizedVectors:
     rows = np.random.default_rng(numbers).standard_normal((len(numbers), 4)).astype(np.float32)
-    return as_bytes(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    return quantize(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
 def files(folder: Path | None) -> VectorFiles:
@@ -24,7 +24,7 @@ def files(folder: Path | None) -> VectorFiles:
 def test_bytes_are_close_to_the_vector_they_stand_for() -> None:
     rows = np.random.default_rng(1).standard_normal((50, 384)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    kept = as_bytes(rows)
+    kept = quantize(rows)
     again = kept.rows * kept.scales[:, None]
     np.testing.assert_allclose(again @ rows.T, rows @ rows.T, atol=2e-3)
 

@@ -13,7 +13,7 @@ from tests.examples.world import Caller, TrackerWorld, World
 
 from examples import memory
 from pegboard import Pegboard, PegboardError
-from pegboard.core.field_reference import field_entries
+from pegboard.core.results.output_fields import list_field_entries
 
 CATEGORIES = [
     "activity",
@@ -127,7 +127,7 @@ def test_every_field_of_every_result_is_described(board: Pegboard) -> None:
     blank = [
         f"{tool.name}: {entry.path}"
         for tool in board.tools()
-        for entry in field_entries(tool)
+        for entry in list_field_entries(tool)
         if not entry.description
     ]
     assert blank == []

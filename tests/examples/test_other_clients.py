@@ -31,14 +31,14 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         missing_part("the clients of other frameworks are not installed (make test does it)")
     folder = tmp_path_factory.mktemp("gateway")
     tracker = {"command": sys.executable, "args": ["-m", "examples.tracker"], "cwd": str(ROOT)}
-    entry = {**tracker, "env": {**PATHS, "PEGBOARD_FACE": "eager"}}
+    entry = {**tracker, "env": {**PATHS, "PEGBOARD_MODE": "eager"}}
     config = folder / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"tracker": entry}}))
     # The clients hand hardly any of their environment on, so it is part of the command.
     surroundings = [f"PYTHONPATH={PATHS['PYTHONPATH']}", f"PEGBOARD_HOME={folder / 'home'}"]
     pegboard = ["env", *surroundings, sys.executable, "-m", "pegboard"]
     subprocess.run([*pegboard, "measure", str(config)], check=True, capture_output=True)
-    return [*pegboard, "serve", "--config", str(config), "--face", "proxy"]
+    return [*pegboard, "serve", "--config", str(config), "--mode", "proxy"]
 
 
 def run(program: str, command: list[str], folder: Path) -> dict[str, Any]:

@@ -37,7 +37,7 @@ async def test_the_flat_server_becomes_lazy_and_keeps_its_tools_callable() -> No
 
 
 async def test_the_client_s_helper_fetches_each_definition_once() -> None:
-    async with connect(build_board(), face="proxy") as client:
+    async with connect(build_board(), mode="proxy") as client:
         tools = LazyTools(client)
         found = await tools.find("which milestones are running late", limit=3)
         assert found
@@ -50,7 +50,7 @@ async def test_the_client_s_helper_fetches_each_definition_once() -> None:
 
 
 async def test_the_client_s_helper_says_what_is_wrong() -> None:
-    async with connect(build_board(), face="proxy") as client:
+    async with connect(build_board(), mode="proxy") as client:
         tools = LazyTools(client)
         with pytest.raises(LookupError, match="nothing_like_it"):
             await tools.call("nothing_like_it")

@@ -21,8 +21,8 @@ from starlette.applications import Starlette
 from pegboard import Pegboard
 from pegboard.core.policy import Policy, Rule
 from pegboard.server.auth import Auth, StaticKey, StaticKeys
-from pegboard.server.guard import Guard
-from pegboard.server.serve import asgi_app, build_server
+from pegboard.server.host_guard import HostGuard
+from pegboard.server.serving import asgi_app, build_server
 
 KEYS = {"ann": "key-of-ann", "bob": "key-of-bob"}
 SECRETS = {"ann": "the secret of ann", "bob": "the secret of bob"}
@@ -43,13 +43,13 @@ VERSIONS = ("2026-07-28", "2025-11-25", "2024-11-05", "1999-01-01", "", "x" * 30
 PATHS = (
     "/mcp", "/mcp/proxy", "/mcp/index", "/mcp/hierarchy", "/mcp/../mcp", "/mcp/%2e%2e/etc",
     "/health",
-    "/mcp/proxy?face=dynamic", "/mcp?face=%00", "/.well-known/oauth-protected-resource", "//mcp",
+    "/mcp/proxy?mode=dynamic", "/mcp?mode=%00", "/.well-known/oauth-protected-resource", "//mcp",
 )  # fmt: skip
 
 
 def board() -> Pegboard:
     """Tools for everybody, and private ones for ann and for bob."""
-    made = Pegboard("fuzzed", face="proxy", spill_tokens=200)
+    made = Pegboard("fuzzed", mode="proxy", spill_tokens=200)
 
     def private(name: str) -> None:
         @made.tool(name=f"secret_of_{name}", category="private")
@@ -80,7 +80,7 @@ def application() -> Starlette:
     """The board over HTTP, behind static keys."""
     hashes = {name: hashlib.sha256(key.encode()).hexdigest() for name, key in KEYS.items()}
     auth = Auth(verifier=StaticKeys(StaticKey(name, hashed) for name, hashed in hashes.items()))
-    return asgi_app(build_server(board()), Guard(), auth=auth)
+    return asgi_app(build_server(board()), HostGuard(), auth=auth)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class Attacker:
         if chance() < 0.3:
             headers.append(("Mcp-Session-Id", choose(self.sessions)))
         if chance() < 0.1:
-            headers.append((choose(("Mcp-Param-n", "Pegboard-Face", "X-Y")), self._text(60)))
+            headers.append((choose(("Mcp-Param-n", "Pegboard-Mode", "X-Y")), self._text(60)))
         return headers
 
     def _body(self, method: str) -> bytes:

@@ -78,7 +78,7 @@ class Report:
 
 def config(folder: Path, *, keys: bool) -> Path:
     """A gateway in front of the server with the secrets, which few may see."""
-    lines = ['face = "proxy"', "[results]", "spill_tokens = 200", "[http]"]
+    lines = ['mode = "proxy"', "[results]", "spill_tokens = 200", "[http]"]
     # The attack opens sessions all the time and holds their streams open.
     lines += ["max_sessions = 50", "max_sessions_per_principal = 30"]
     if keys:

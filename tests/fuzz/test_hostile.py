@@ -56,7 +56,7 @@ def test_hostile_messages_to_a_real_gateway_on_stdio(era: str, tmp_path: Path) -
     assert report.errors[0] > 100, "some are answered with a result"
 
 
-def test_an_unknown_face_is_misuse_for_every_method(tmp_path: Path) -> None:
+def test_an_unknown_mode_is_misuse_for_every_method(tmp_path: Path) -> None:
     with running(tmp_path, config(tmp_path, keys=False)) as gateway, gateway.client() as client:
         for method in ("tools/list", "resources/list", "prompts/get", "resources/read"):
             headers = {
@@ -67,7 +67,7 @@ def test_an_unknown_face_is_misuse_for_every_method(tmp_path: Path) -> None:
             }
             params = {"name": "x", "uri": "x", "_meta": MODERN_META}
             body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-            answer = client.post("/mcp?face=%00", json=body, headers=headers)
+            answer = client.post("/mcp?mode=%00", json=body, headers=headers)
             assert answer.status_code < 500
             assert "Internal error" not in answer.text
         assert tracebacks(gateway.log) == []

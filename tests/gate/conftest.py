@@ -8,7 +8,7 @@ import pytest
 from tests.gate.world import World, keys
 
 SETTINGS = (
-    'face = "proxy"\n'
+    'mode = "proxy"\n'
     + keys("ann", "bob", "carol", "dave", "eve", "hasty", "talkative", "scraper")
     + """
 [http]

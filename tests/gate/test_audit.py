@@ -69,9 +69,9 @@ def test_what_operators_decide_on_the_dashboard_is_on_record(world: World) -> No
         assert "proof" not in line["details"]
     ann.post("trust/revoke", "trust", server="wiki", tool="edit")
     assert lines(world, "ann", "trust.revoke")[-1]["details"] == {"server": "wiki", "tool": "edit"}
-    ann.post("rollout/start", "rollout", face="index", percent="0", by="principal")
+    ann.post("rollout/start", "rollout", mode="index", percent="0", by="principal")
     ann.post("rollout/stop", "rollout")
-    assert lines(world, "ann", "rollout.start")[-1]["details"]["face"] == "index"
+    assert lines(world, "ann", "rollout.start")[-1]["details"]["mode"] == "index"
     assert lines(world, "ann", "rollout.stop")[-1]["outcome"] == "ok"
 
 

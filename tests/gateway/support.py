@@ -20,12 +20,12 @@ from pegboard.config import Configuration
 from pegboard.config.settings import Settings
 from pegboard.core.json import JsonObject
 from pegboard.gateway.gateway import Gateway
-from pegboard.gateway.server import build_server
+from pegboard.gateway.mcp_server import build_gateway_server
 from pegboard.upstream.spec import UpstreamSpec
 
 ROOT = Path(__file__).parents[2]
 SERVERS = ROOT / "tests" / "upstream" / "servers"
-MODES = {"legacy": "legacy", "modern": "auto"}
+SDK_MODES = {"legacy": "legacy", "modern": "auto"}
 
 
 def entry(script: str, *args: str, **more: Any) -> JsonObject:
@@ -52,8 +52,8 @@ def write(folder: Path, servers: JsonObject | str) -> Path:
 
 def client_of(gateway: Gateway, era: str, **callbacks: Any) -> Client:
     """A client of a gateway in this process."""
-    server = build_server(gateway, environ={})
-    return Client(InMemoryTransport(server), mode=MODES[era], cache=None, **callbacks)
+    server = build_gateway_server(gateway, environ={})
+    return Client(InMemoryTransport(server), mode=SDK_MODES[era], cache=None, **callbacks)
 
 
 @asynccontextmanager
@@ -70,12 +70,12 @@ async def running(
 
 @asynccontextmanager
 async def everything_behind(
-    server: str, front: str, folder: Path, *, face: str = "eager", **callbacks: Any
+    server: str, front: str, folder: Path, *, mode: str = "eager", **callbacks: Any
 ) -> AsyncGenerator[tuple[Everything, Client, Gateway]]:
     """A client of one era, a gateway, and a server of another that does everything."""
     it = Everything()
     wires = memory({"e": (it, server)})
-    settings = Settings(face=face)  # pyright: ignore[reportArgumentType]
+    settings = Settings(mode=mode)  # pyright: ignore[reportArgumentType]
     async with (
         running([in_memory("e")], folder, settings=settings, open_wire=wires) as gateway,
         client_of(gateway, front, **callbacks) as client,
@@ -114,7 +114,7 @@ async def served_config(
     parameters = command(config, folder / "home", *options)
     with anyio.fail_after(40), (folder / "stderr.txt").open("w") as stderr:
         transport = stdio_client(parameters, errlog=stderr)
-        async with Client(transport, mode=MODES[era], cache=None) as client:
+        async with Client(transport, mode=SDK_MODES[era], cache=None) as client:
             yield client
 
 

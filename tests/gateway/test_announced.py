@@ -10,7 +10,7 @@ import mcp_types as t
 import pytest
 from tests.gateway.support import client_of, entry, everything_behind, searched, served
 
-from pegboard.core.tools import execution_of
+from pegboard.core.tools import parse_execution
 
 pytestmark = pytest.mark.anyio
 
@@ -48,7 +48,7 @@ async def test_a_first_start_announces_all_that_a_server_may_turn_out_to_have(
 
 
 async def test_how_a_tool_is_run_is_listed_unless_a_client_would_refuse_it(tmp_path: Path) -> None:
-    async with served(tmp_path, {"d": declared()}, "--face", "eager") as client:
+    async with served(tmp_path, {"d": declared()}, "--mode", "eager") as client:
         tools = {tool.name: tool.execution for tool in (await client.list_tools()).tools}
     assert tools.pop("d_long") == t.ToolExecution(task_support="required")
     assert set(tools) == {"d_odd", "d_broken", "d_plain"}
@@ -56,15 +56,15 @@ async def test_how_a_tool_is_run_is_listed_unless_a_client_would_refuse_it(tmp_p
 
 
 async def test_a_stub_says_how_its_tool_is_run(tmp_path: Path) -> None:
-    async with served(tmp_path, {"d": declared()}, "--face", "stub") as client:
+    async with served(tmp_path, {"d": declared()}, "--mode", "stub") as client:
         tools = {tool.name: tool.execution for tool in (await client.list_tools()).tools}
     assert tools["d_long"] == t.ToolExecution(task_support="required")
 
 
 def test_only_known_values_of_task_support_pass() -> None:
-    assert execution_of({"execution": {"taskSupport": "sometimes", "more": 1}}) == {"more": 1}
-    assert execution_of({"execution": {"taskSupport": ["required"]}}) == {}
-    assert execution_of({"execution": None}) == {}
+    assert parse_execution({"execution": {"taskSupport": "sometimes", "more": 1}}) == {"more": 1}
+    assert parse_execution({"execution": {"taskSupport": ["required"]}}) == {}
+    assert parse_execution({"execution": None}) == {}
 
 
 @pytest.mark.parametrize("front", ["legacy", "modern"])
@@ -92,7 +92,7 @@ async def test_tasks_and_extensions_of_servers_are_announced(tmp_path: Path, fro
 
 
 async def test_a_modern_client_reads_which_server_answered(tmp_path: Path) -> None:
-    async with everything_behind("modern", "modern", tmp_path, face="proxy") as (_, client, _g):
+    async with everything_behind("modern", "modern", tmp_path, mode="proxy") as (_, client, _g):
         result = await client.call_tool("call_destructive_tool", {"name": "echo"})
         answered = (result.meta or {})["io.modelcontextprotocol/serverInfo"]
         assert answered == {"name": "everything", "version": "1.2.3"}

@@ -16,7 +16,7 @@ from tests.upstream.support import in_memory, memory
 
 from pegboard import Pegboard
 from pegboard.config.settings import Settings
-from pegboard.server.serve import build_server
+from pegboard.server.serving import build_server
 
 pytestmark = pytest.mark.anyio
 
@@ -29,13 +29,13 @@ UNKNOWN = "io.github.pegboard/unknown_parameters"
 
 @asynccontextmanager
 async def behind(
-    folder: Path, schema: dict[str, Any], face: Any = "eager"
+    folder: Path, schema: dict[str, Any], mode: Any = "eager"
 ) -> AsyncGenerator[Client]:
     it = Everything()
     it.schemas["echo"] = schema
     wires = memory({"e": (it, "modern")})
     async with (
-        running([in_memory("e")], folder, settings=Settings(face=face), open_wire=wires) as gateway,
+        running([in_memory("e")], folder, settings=Settings(mode=mode), open_wire=wires) as gateway,
         client_of(gateway, "modern") as client,
     ):
         yield client
@@ -46,13 +46,13 @@ def received(result: t.CallToolResult) -> Any:
     return result.structured_content["arguments"]
 
 
-@pytest.mark.parametrize("face", ["eager", "proxy"])
+@pytest.mark.parametrize("mode", ["eager", "proxy"])
 async def test_a_server_gets_parameters_that_its_schema_does_not_forbid(
-    face: str, tmp_path: Path
+    mode: str, tmp_path: Path
 ) -> None:
     given = {"query": "a", "undocumented": {"b": [1]}}
-    async with behind(tmp_path, QUERY, face) as client:
-        if face == "eager":
+    async with behind(tmp_path, QUERY, mode) as client:
+        if mode == "eager":
             result = await client.call_tool("e_echo", given)
         else:
             result = await client.call_tool(
@@ -79,7 +79,7 @@ async def test_a_server_that_forbids_other_parameters_is_not_asked(tmp_path: Pat
 
 
 async def test_a_python_function_takes_no_parameter_that_it_does_not_have() -> None:
-    board = Pegboard(face="eager")
+    board = Pegboard(mode="eager")
 
     @board.tool
     def find(query: str) -> str:

@@ -14,8 +14,7 @@ from tests.upstream.support import gateway as relaying
 from tests.upstream.support import in_memory, memory
 
 from pegboard.gateway.gateway import Gateway
-from pegboard.upstream.discovery import BURST, REST, Found, Refresher
-from pegboard.upstream.listing import Listing
+from pegboard.upstream.listing import COOLDOWN, MAX_BURST, Listing, ListingRefresher, ListingResult
 
 pytestmark = pytest.mark.anyio
 
@@ -36,10 +35,10 @@ async def test_the_first_changes_of_a_server_are_seen_at_once(server: str, tmp_p
     async with everything_behind(server, "modern", tmp_path) as (it, client, gateway):
         await client.call_tool("e_echo", {})  # the first use of a server has it looked at, too
         await client.call_tool("e_change_tools", {})
-        assert await seen(gateway, "e_new") < REST / 2
+        assert await seen(gateway, "e_new") < COOLDOWN / 2
         it.tools["newer"] = it.echo
         await client.call_tool("e_change_tools", {})
-        assert await seen(gateway, "e_newer") < REST / 2
+        assert await seen(gateway, "e_newer") < COOLDOWN / 2
 
 
 def whole_listings() -> dict[int, Listing]:
@@ -61,7 +60,7 @@ async def test_what_a_server_listed_is_held_once(tmp_path: Path) -> None:
 async def test_a_server_that_goes_on_announcing_is_looked_at_a_few_times() -> None:
     it = Everything()
 
-    async def note(found: Found) -> None:
+    async def note(found: ListingResult) -> None:
         it.tools[f"tool_{it.listed}"] = it.echo  # so that every look finds something new
 
     wires = memory({"e": (it, "legacy")})
@@ -70,12 +69,12 @@ async def test_a_server_that_goes_on_announcing_is_looked_at_a_few_times() -> No
         anyio.create_task_group() as tasks,
         through.client("auto") as client,
     ):
-        refresher = Refresher(through.pool, note, quiet=0.01, rest=60.0)
+        refresher = ListingRefresher(through.pool, note, quiet=0.01, rest=60.0)
         through.pool.listen(refresher.notice)
         tasks.start_soon(refresher.run)
-        while it.listed < BURST:
+        while it.listed < MAX_BURST:
             await client.call_tool("e.change_tools", {})
         for _ in range(40):
             await client.call_tool("e.change_tools", {})
         tasks.cancel_scope.cancel()
-    assert it.listed == BURST
+    assert it.listed == MAX_BURST

@@ -63,9 +63,9 @@ async def test_prefix_category_and_filters_of_each_server_are_honoured(tmp_path:
 
 
 async def test_pins_are_found_by_name_by_glob_and_by_server(tmp_path: Path) -> None:
-    text = "face = 'proxy'\npins = ['a_*']\n"
+    text = "mode = 'proxy'\npins = ['a_*']\n"
     configuration = toml(
-        tmp_path, text + server("a") + server("b", pins="['ec*']") + server("c", face="'eager'")
+        tmp_path, text + server("a") + server("b", pins="['ec*']") + server("c", mode="'eager'")
         + server("d"),
     )  # fmt: skip
     with anyio.fail_after(20):
@@ -80,7 +80,7 @@ async def test_pins_are_found_by_name_by_glob_and_by_server(tmp_path: Path) -> N
 
 
 async def test_a_lazy_server_among_eager_ones_is_found_by_search(tmp_path: Path) -> None:
-    text = "face = 'eager'\n" + server("a") + server("b", face="'proxy'")
+    text = "mode = 'eager'\n" + server("a") + server("b", mode="'proxy'")
     with anyio.fail_after(20):
         async with (
             Gateway(toml(tmp_path, text), folder=tmp_path / "home") as gateway,
@@ -148,8 +148,8 @@ async def test_a_reload_takes_new_settings(tmp_path: Path) -> None:
     with anyio.fail_after(20):
         async with Gateway(toml(tmp_path, server("a")), folder=tmp_path / "h") as gateway:
             await gateway.looked()
-            await gateway.reload(toml(tmp_path, "face = 'index'\n" + server("a", prefix="'x'")))
-            assert gateway.options.face == "index"
+            await gateway.reload(toml(tmp_path, "mode = 'index'\n" + server("a", prefix="'x'")))
+            assert gateway.options.mode == "index"
             assert names(gateway) == ["x_echo"]
 
 

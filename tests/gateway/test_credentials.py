@@ -13,9 +13,9 @@ from tests.conformance.clients import served
 from pegboard.config import Configuration
 from pegboard.config.settings import Settings
 from pegboard.core.calls import Caller
+from pegboard.credentials import Credentials, is_template
 from pegboard.errors import NotPermitted, UpstreamError
 from pegboard.gateway.gateway import Gateway
-from pegboard.secrets import Credentials, is_template
 from pegboard.upstream.spec import UpstreamSpec
 
 

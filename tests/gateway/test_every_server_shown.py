@@ -24,7 +24,7 @@ from pegboard.config import Surroundings, load
 from pegboard.core.json import JsonObject
 from pegboard.core.policy import Policy, Rule
 from pegboard.gateway.gateway import Gateway
-from pegboard.gateway.http import gateway_app
+from pegboard.gateway.http_app import build_gateway_app
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +50,7 @@ def gateway(folder: Path) -> Gateway:
 
 
 async def test_a_server_left_out_is_named_by_search_and_by_errors(tmp_path: Path) -> None:
-    async with served(tmp_path, configured(tmp_path).read_text(), "--face", "proxy") as client:
+    async with served(tmp_path, configured(tmp_path).read_text(), "--mode", "proxy") as client:
         assert f"Not available: shop is left out: {UNSET}" in await searched(client, "echo")
         with pytest.raises(MCPError, match=f"shop is left out: {UNSET}"):
             await client.call_tool("shop_echo", {})
@@ -58,7 +58,9 @@ async def test_a_server_left_out_is_named_by_search_and_by_errors(tmp_path: Path
 
 
 def test_ready_and_the_dashboard_show_every_server(tmp_path: Path) -> None:
-    with TestClient(gateway_app(gateway(tmp_path), "127.0.0.1"), base_url="http://127.0.0.1") as it:
+    with TestClient(
+        build_gateway_app(gateway(tmp_path), "127.0.0.1"), base_url="http://127.0.0.1"
+    ) as it:
         state = it.get("/ready").json()
         assert (state["unavailable"], state["disabled"]) == (["shop"], ["old"])
         page = it.get("/").text
@@ -114,11 +116,11 @@ def slow(folder: Path, seconds: float) -> JsonObject:
 
 @asynccontextmanager
 async def starting(
-    folder: Path, servers: JsonObject, face: str = "auto", first_look: float = 0.1
+    folder: Path, servers: JsonObject, mode: str = "auto", first_look: float = 0.1
 ) -> AsyncGenerator[tuple[Gateway, Client]]:
     """A gateway that does not wait for its servers, and a client of it."""
     found = load(write(folder, servers), Surroundings({}, folder, folder))
-    settings = replace(found.settings, face=face, risk="single")  # pyright: ignore[reportArgumentType]
+    settings = replace(found.settings, mode=mode, risk="single")  # pyright: ignore[reportArgumentType]
     made = Gateway(replace(found, settings=settings), folder=folder / "home", first_look=first_look)
     with anyio.fail_after(20):
         async with made as it, client_of(it, "legacy") as client:
@@ -137,9 +139,9 @@ async def test_a_call_waits_for_a_server_that_is_still_being_listed(
         "call_tools": ("call_tools", {"calls": [{"name": "shop_echo"}]}),
     }
     name, arguments = calls[way]
-    face = "hierarchy" if way == "tools_dispatch" else "proxy"
+    mode = "hierarchy" if way == "tools_dispatch" else "proxy"
     servers = {"shop": slow(tmp_path, 1.0), "post": polite()}
-    async with starting(tmp_path, servers, face) as (it, client):
+    async with starting(tmp_path, servers, mode) as (it, client):
         assert "shop" in it.pending
         assert "Unknown" not in said(await client.call_tool(name, arguments))
         assert "shop" not in it.pending

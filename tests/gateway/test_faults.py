@@ -28,7 +28,7 @@ from pegboard.config.settings import Settings
 from pegboard.gateway.gateway import Gateway
 
 pytestmark = pytest.mark.anyio
-PROXY = Settings(face="proxy")
+PROXY = Settings(mode="proxy")
 
 
 def specs(folder: Path, servers: dict[str, Any]) -> Any:
@@ -73,7 +73,7 @@ async def test_a_server_that_cannot_be_listed_is_named_with_the_reason(
 
 async def test_a_command_that_does_not_exist_is_named_with_what_to_mend(tmp_path: Path) -> None:
     servers = {"bad": {"command": "no-such-command-anywhere"}, "good": polite()}
-    async with served(tmp_path, servers, "--face", "proxy") as client:
+    async with served(tmp_path, servers, "--mode", "proxy") as client:
         found = await searched(client, "echo")
         assert "no command 'no-such-command-anywhere'" in found
         await still_good(client)
@@ -135,7 +135,7 @@ async def test_ten_thousand_tools_are_searched_like_any(tmp_path: Path) -> None:
 
 async def test_an_invalid_tool_is_left_out_and_the_good_ones_stay(tmp_path: Path) -> None:
     servers = {"bad": faulty("bad_tool"), "good": polite()}
-    async with served(tmp_path, servers, "--face", "eager") as client:
+    async with served(tmp_path, servers, "--mode", "eager") as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
         assert names == {"bad_echo", "good_echo"}
     assert "bad: bad: it has no `inputSchema` object" in (tmp_path / "stderr.txt").read_text()
@@ -190,7 +190,7 @@ async def test_a_catalogue_cut_short_by_a_kill_is_written_anew(tmp_path: Path) -
 
 async def test_without_a_folder_to_write_everything_works_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file where a folder should be")
-    async with served(tmp_path, {"good": polite()}, "--face", "proxy") as client:
+    async with served(tmp_path, {"good": polite()}, "--mode", "proxy") as client:
         await still_good(client)
     told = (tmp_path / "stderr.txt").read_text()
     assert "Catalogues cannot be kept in" in told
@@ -219,7 +219,7 @@ async def test_a_file_that_cannot_be_understood_ends_with_3_and_a_sentence(
 
 async def test_a_server_with_a_missing_variable_is_left_out_and_named(tmp_path: Path) -> None:
     bad = polite(env={"TOKEN": "${NO_SUCH_VARIABLE_HERE}"})
-    async with served(tmp_path, {"bad": bad, "good": polite()}, "--face", "proxy") as client:
+    async with served(tmp_path, {"bad": bad, "good": polite()}, "--mode", "proxy") as client:
         await still_good(client)
     assert "NO_SUCH_VARIABLE_HERE is not set" in (tmp_path / "stderr.txt").read_text()
 
@@ -230,7 +230,7 @@ async def test_unknown_keys_and_repeated_names_are_told_and_the_rest_is_served(
     good = json.dumps(polite())
     twice = f'"good": {{"command": "no"}}, "good": {good}'
     text = f'{{"mcpServers": {{{twice}, "odd": {{"comand": 1}}}}}}'
-    async with served(tmp_path, text, "--face", "proxy") as client:
+    async with served(tmp_path, text, "--mode", "proxy") as client:
         await still_good(client)
     told = (tmp_path / "stderr.txt").read_text()
     assert "two servers have this name" in told

@@ -76,9 +76,9 @@ async def test_a_running_board_keeps_its_servers(tmp_path: Path) -> None:
 
 def test_settings_win_over_the_file_and_unknown_ones_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path, {"a": polite()})
-    assert Pegboard.from_config(path, face="index").options.face == "index"
-    with pytest.raises(ConfigError, match="fase"):
-        Pegboard.from_config(path, fase="index")
+    assert Pegboard.from_config(path, mode="index").options.mode == "index"
+    with pytest.raises(ConfigError, match="mdoe"):
+        Pegboard.from_config(path, mdoe="index")
     with pytest.raises(ConfigError, match="no such file"):
         Pegboard.from_config(tmp_path / "nowhere.json")
 

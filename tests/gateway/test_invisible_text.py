@@ -41,33 +41,33 @@ def echoed(result: t.CallToolResult) -> Any:
     return json.loads(said(result).replace(hostile.HIDDEN, ""))
 
 
-@pytest.mark.parametrize("face", ["eager", "index", "hierarchy", "proxy"])
-async def test_no_list_and_no_search_shows_hidden_text(face: str, tmp_path: Path) -> None:
-    async with served(tmp_path, hostile_server(), "--face", face) as client:
+@pytest.mark.parametrize("mode", ["eager", "index", "hierarchy", "proxy"])
+async def test_no_list_and_no_search_shows_hidden_text(mode: str, tmp_path: Path) -> None:
+    async with served(tmp_path, hostile_server(), "--mode", mode) as client:
         shown = [
             wire(await client.list_tools()),
             wire(await client.list_prompts()),
             wire(await client.list_resources()),
             wire(await client.list_resource_templates()),
         ]
-        if face == "proxy":
+        if mode == "proxy":
             shown.append(await searched(client, "echo what was received"))
             shown.append(await searched(client, "hidden name"))
             described = await client.call_tool("describe_tools", {"names": ["h_echo"]})
             shown.append(said(described))
             assert hostile.EMOJI in said(described)
-        if face == "index":
+        if mode == "index":
             for name in ("h_echo", "h.na\\u{200b}me"):
                 given = {"tool_name": name}
                 shown.append(wire(await client.call_tool("get_tool_description", given)))
-        if face == "hierarchy":
+        if mode == "hierarchy":
             listed = wire(await client.call_tool("tools_list_categories", {}))
             shown.append(listed)
     assert [found for one in shown if (found := hidden_in(one))] == []
 
 
 async def test_names_and_values_are_spelled_out_and_arrive_as_they_were(tmp_path: Path) -> None:
-    async with served(tmp_path, hostile_server(), "--face", "eager") as client:
+    async with served(tmp_path, hostile_server(), "--mode", "eager") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         schema = tools["h_echo"].input_schema
         level = schema["properties"]["le\\u{200b}vel"]
@@ -95,7 +95,7 @@ async def test_names_and_values_are_spelled_out_and_arrive_as_they_were(tmp_path
 async def test_a_tool_with_a_hidden_name_is_called_by_the_name_that_its_server_gave(
     tmp_path: Path,
 ) -> None:
-    async with served(tmp_path, hostile_server(), "--face", "eager") as client:
+    async with served(tmp_path, hostile_server(), "--mode", "eager") as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
         name = next(n for n in names if n.startswith("h_na"))
         result = await client.call_tool(name, {})
@@ -103,7 +103,7 @@ async def test_a_tool_with_a_hidden_name_is_called_by_the_name_that_its_server_g
 
 
 async def test_prompts_and_resources_arrive_under_the_server_s_names(tmp_path: Path) -> None:
-    async with served(tmp_path, hostile_server(), "--face", "proxy") as client:
+    async with served(tmp_path, hostile_server(), "--mode", "proxy") as client:
         await client.call_tool("search_tools", {"query": "x"})  # waits for the server
         [prompt] = (await client.list_prompts()).prompts
         [argument] = prompt.arguments or []
@@ -137,7 +137,7 @@ def _uri(read: t.ReadResourceResult) -> str:
 async def test_results_are_relayed_as_they_came_unless_they_are_to_be_cleaned(
     is_clean: bool, tmp_path: Path
 ) -> None:
-    settings = Settings(face="eager", results=ResultSettings(clean=is_clean))
+    settings = Settings(mode="eager", results=ResultSettings(clean=is_clean))
     command = entry("hostile")
     spec = UpstreamSpec("h", command=command["command"], args=tuple(command["args"]))
     async with (

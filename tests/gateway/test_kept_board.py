@@ -13,10 +13,10 @@ import pytest
 from tests.gateway.support import ROOT, polite, write
 
 from examples.tracker import build_board
-from pegboard.gateway.board import GatewayBoard
-from pegboard.gateway.kept_board import kept_board
-from pegboard.gateway.opening import Opening
-from pegboard.upstream.kept import About, CatalogueFolder
+from pegboard.gateway.config_source import ConfigSource
+from pegboard.gateway.gateway_board import GatewayBoard
+from pegboard.gateway.startup import open_cached_board
+from pegboard.upstream.catalog_cache import CatalogCache, ServerProfile
 
 SERVERS, TOOLS_OF_EACH = 70, 8
 
@@ -27,11 +27,11 @@ def seventy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("seventy")
     names = [f"server{number:02}" for number in range(SERVERS)]
     config = write(folder, {name: {"command": "/nowhere", "args": [name]} for name in names})
-    catalogues = CatalogueFolder(folder / "home" / "catalogues")
+    catalogues = CatalogCache(folder / "home" / "catalogues")
     entries = [tool.wire() for tool in build_board().tools()]
-    for number, spec in enumerate(Opening.of(config).read().upstreams):
+    for number, spec in enumerate(ConfigSource.of(config).read().upstreams):
         first = number * TOOLS_OF_EACH % len(entries)
-        catalogues.save(spec, About(), [*entries, *entries][first : first + TOOLS_OF_EACH])
+        catalogues.save(spec, ServerProfile(), [*entries, *entries][first : first + TOOLS_OF_EACH])
     return config
 
 
@@ -69,9 +69,9 @@ def test_what_is_kept_reads_as_the_gateway_shows_it(
     seventy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PEGBOARD_HOME", str(seventy.parent / "home"))
-    opening = Opening.of(seventy, face="index")
-    kept = kept_board(opening, opening.read())
-    whole = GatewayBoard.open(seventy, face="index")
+    opening = ConfigSource.of(seventy, mode="index")
+    kept = open_cached_board(opening, opening.read())
+    whole = GatewayBoard.open(seventy, mode="index")
     assert kept is not None
     assert kept.options == whole.options
     assert [t.wire() for t in kept.tools()] == [t.wire() for t in whole.tools()]
@@ -84,16 +84,16 @@ def test_it_is_nothing_to_read_from_where_a_server_was_never_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path / "home"))
-    opening = Opening.of(write(tmp_path, {"a": polite()}))
-    assert kept_board(opening, opening.read()) is None
+    opening = ConfigSource.of(write(tmp_path, {"a": polite()}))
+    assert open_cached_board(opening, opening.read()) is None
 
 
 def test_a_lock_is_left_to_the_gateway(seventy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PEGBOARD_HOME", str(seventy.parent / "home"))
     config = seventy.with_name("pegboard.toml")
     config.write_text('import = ["mcp.json"]\n[trust]\nlock = "pegboard.lock"\n')
-    opening = Opening.of(config)
+    opening = ConfigSource.of(config)
     try:
-        assert kept_board(opening, opening.read()) is None
+        assert open_cached_board(opening, opening.read()) is None
     finally:
         config.unlink()

@@ -13,13 +13,13 @@ from tests.gateway.support import called, client_of, faulty, running, searched, 
 from tests.upstream.support import script
 
 from pegboard.config.settings import Settings
-from pegboard.gateway.abouts import about
-from pegboard.upstream.kept import About
+from pegboard.gateway.catalogs import build_about
+from pegboard.upstream.catalog_cache import ServerProfile
 from pegboard.upstream.listing import Listing
 
 pytestmark = pytest.mark.anyio
 
-PROXY = Settings(face="proxy")
+PROXY = Settings(mode="proxy")
 
 
 async def test_a_failing_list_of_resources_or_prompts_costs_no_tools(
@@ -38,9 +38,9 @@ async def test_a_failing_list_of_resources_or_prompts_costs_no_tools(
 
 
 def test_a_list_that_fails_leaves_what_was_known_of_it() -> None:
-    known = About(prompts=[{"name": "greet"}], resources=[{"uri": "a://b"}])
+    known = ServerProfile(prompts=[{"name": "greet"}], resources=[{"uri": "a://b"}])
     listing = Listing("shop", failures={"prompts": "shop: prompts/list failed: no"})
-    assert about(listing, known) == About(prompts=[{"name": "greet"}])
+    assert build_about(listing, known) == ServerProfile(prompts=[{"name": "greet"}])
 
 
 @pytest.mark.parametrize("fault", ["cannot_list", "dies_at_start"])

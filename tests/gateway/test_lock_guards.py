@@ -14,8 +14,8 @@ import anyio
 import pytest
 
 from pegboard.config import Surroundings, load
-from pegboard.core.calls import Call
-from pegboard.core.lock import held_because
+from pegboard.core.calls import ToolCall
+from pegboard.core.tool_lock import hold_reason
 from pegboard.errors import NotPermitted
 from pegboard.gateway.gateway import Gateway
 from pegboard.store.memory import MemoryStore
@@ -50,7 +50,7 @@ def write(folder: Path, *, name: str = "pegboard.toml", trust: str = "") -> Path
     command, script = json.dumps(sys.executable), json.dumps(str(folder / "server.py"))
     path = folder / name
     path.write_text(
-        f'face = "eager"\n{trust}\n[upstreams]\nfolder = "cache"\n'
+        f'mode = "eager"\n{trust}\n[upstreams]\nfolder = "cache"\n'
         f"[servers.calc]\ncommand = {command}\nargs = [{script}]\n"
     )
     return path
@@ -89,12 +89,12 @@ async def relisted(gateway: Gateway) -> None:
 
 
 def hold_of(gateway: Gateway, name: str = "calc_add") -> str:
-    return held_because(gateway.board.find(name)) or ""
+    return hold_reason(gateway.board.find(name)) or ""
 
 
 async def refused(gateway: Gateway) -> bool:
     with pytest.raises(NotPermitted, match="held back"):
-        await gateway.board.dispatch(Call(gateway.board.find("calc_add"), {"a": 1, "b": 2}))
+        await gateway.board.dispatch(ToolCall(gateway.board.find("calc_add"), {"a": 1, "b": 2}))
     return True
 
 

@@ -53,9 +53,9 @@ class Studio(Everything):
         raise MCPError(-32000, "\x1b[31mno\u200b" + "!" * 50_000, {"stack": "x" * 50_000})
 
 
-def studio(folder: Path, face: str = "proxy", **results: Any) -> Any:
+def studio(folder: Path, mode: str = "proxy", **results: Any) -> Any:
     limits = ResultSettings(**results)
-    settings = Settings(face=face, risk="single", results=limits)  # pyright: ignore[reportArgumentType]
+    settings = Settings(mode=mode, risk="single", results=limits)  # pyright: ignore[reportArgumentType]
     wires = memory({"e": (Studio(), "legacy")})
     return running([in_memory("e")], folder, settings=settings, open_wire=wires)
 
@@ -67,7 +67,7 @@ async def call(client: Client, tool: str, names: list[str], **more: Any) -> t.Ca
 
 
 @pytest.mark.parametrize(
-    ("face", "tool"),
+    ("mode", "tool"),
     [
         ("proxy", "call_tools"),
         ("hierarchy", "tools_dispatch"),
@@ -75,9 +75,9 @@ async def call(client: Client, tool: str, names: list[str], **more: Any) -> t.Ca
     ],
 )
 async def test_a_fan_out_returns_pictures_as_content_blocks(
-    tmp_path: Path, face: str, tool: str
+    tmp_path: Path, mode: str, tool: str
 ) -> None:
-    async with studio(tmp_path, face) as gateway, client_of(gateway, "legacy") as client:
+    async with studio(tmp_path, mode) as gateway, client_of(gateway, "legacy") as client:
         result = await call(client, tool, ["echo", "draw", "rich"])
     first, *blocks = result.content
     assert isinstance(first, t.TextContent)
@@ -185,7 +185,7 @@ async def test_an_upstream_error_through_a_meta_tool_is_cleaned_and_bounded(
 async def test_the_demand_to_visit_a_page_stays_an_error_that_clients_act_on(
     tmp_path: Path,
 ) -> None:
-    async with everything_behind("legacy", "legacy", tmp_path, face="proxy") as (_, client, _g):
+    async with everything_behind("legacy", "legacy", tmp_path, mode="proxy") as (_, client, _g):
         with pytest.raises(MCPError) as caught:
             await client.call_tool("call_destructive_tool", {"name": "page_first"})
         assert caught.value.code == -32042
@@ -201,7 +201,7 @@ async def test_an_error_of_an_attached_server_is_a_result_behind_a_meta_tool() -
         """Run a statement."""
         raise MCPError(-32603, SQL_ERROR, {"position": 7})
 
-    attach(server, face="proxy")
+    attach(server, mode="proxy")
     async with Client(server) as client:
         one: dict[str, Any] = {"name": "query", "arguments": {"sql": "SELECT * FORM t"}}
         result = await client.call_tool("call_tool", one)

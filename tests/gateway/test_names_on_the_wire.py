@@ -18,12 +18,12 @@ from pegboard.config.settings import Settings
 pytestmark = pytest.mark.anyio
 
 
-async def answers(folder: Path, face: Any, *asked: tuple[str, dict[str, Any]]) -> list[Any]:
-    """What a client is told in one face by two servers that both have everything, as JSON."""
+async def answers(folder: Path, mode: Any, *asked: tuple[str, dict[str, Any]]) -> list[Any]:
+    """What a client is told in one mode by two servers that both have everything, as JSON."""
     wires = memory({"fetch": (Everything(), "modern"), "other": (Everything(), "legacy")})
     specs = [in_memory("fetch"), in_memory("other", include=("echo",), category="talk")]
     async with (
-        running(specs, folder, settings=Settings(face=face), open_wire=wires) as gateway,
+        running(specs, folder, settings=Settings(mode=mode), open_wire=wires) as gateway,
         client_of(gateway, "modern") as client,
     ):
         return [await _told(client, *one) for one in asked]
@@ -61,7 +61,7 @@ async def test_the_pair_finds_a_tool_by_its_servers_name_for_it(tmp_path: Path) 
     assert [outcome["ok"] for outcome in several["results"]] == [True, True, True]
 
 
-async def test_server_and_tool_do_in_every_face_that_asks_for_a_name(tmp_path: Path) -> None:
+async def test_server_and_tool_do_in_every_mode_that_asks_for_a_name(tmp_path: Path) -> None:
     described, called = await answers(
         tmp_path / "proxy",
         "proxy",

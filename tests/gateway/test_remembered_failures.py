@@ -13,7 +13,7 @@ from tests.gateway.support import write
 
 from pegboard import Pegboard
 from pegboard.core.json import JsonObject
-from pegboard.upstream.kept import About, CatalogueFolder, Failure
+from pegboard.upstream.catalog_cache import CatalogCache, ListingFailure, ServerProfile
 from pegboard.upstream.spec import UpstreamSpec
 
 SLOW_TO_FAIL = """
@@ -77,21 +77,21 @@ def test_a_board_reads_without_starting_a_failed_server_until_its_pause_is_over(
 
 
 def test_a_server_that_works_again_is_forgotten_as_a_failure(tmp_path: Path) -> None:
-    folder = CatalogueFolder(tmp_path)
+    folder = CatalogCache(tmp_path)
     spec = UpstreamSpec("shop", command="x")
     folder.mark_failed(spec, "no licence", now=1000.0)
-    folder.save(spec, About(), [])
+    folder.save(spec, ServerProfile(), [])
     assert folder.last_failure(spec) is None
 
 
 def test_the_pause_doubles_up_to_ten_minutes_and_survives_a_clock_that_goes_back(
     tmp_path: Path,
 ) -> None:
-    folder = CatalogueFolder(tmp_path)
+    folder = CatalogCache(tmp_path)
     spec = UpstreamSpec("shop", command="x")
     pauses = [folder.mark_failed(spec, "no", now=0.0).retry_at for _ in range(7)]
     assert pauses == [30, 60, 120, 240, 480, 600, 600]
-    failure = Failure("no", 7, 600.0)
+    failure = ListingFailure("no", 7, 600.0)
     assert folder.last_failure(spec) == failure
     assert (failure.wait(0.0), failure.wait(599.0), failure.wait(600.0)) == (600.0, 1.0, 0.0)
     assert failure.wait(-86_400.0) == 0.0
@@ -101,7 +101,7 @@ def test_the_pause_doubles_up_to_ten_minutes_and_survives_a_clock_that_goes_back
 def test_a_record_that_cannot_be_read_is_a_failure_that_may_be_tried_now(
     text: str, tmp_path: Path
 ) -> None:
-    folder = CatalogueFolder(tmp_path)
+    folder = CatalogCache(tmp_path)
     spec = UpstreamSpec("shop", command="x")
     folder.mark_failed(spec, "no", now=0.0)
     next(tmp_path.glob("*.failed")).write_text(text)

@@ -11,13 +11,13 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.gateway.support import entry, said, searched, served, served_config
 
-from pegboard.upstream.causes import LONGEST_DATA, LONGEST_MESSAGE
+from pegboard.upstream.failures import MAX_DATA_LENGTH, MAX_MESSAGE_LENGTH
 
 pytestmark = pytest.mark.anyio
 
 SECRET = "hunter2-and-3/4 more"
 TOML = """
-face = "eager"
+mode = "eager"
 [observe]
 log = "json"
 audit = "{audit}"
@@ -33,16 +33,16 @@ def hostile_server() -> dict[str, object]:
 
 
 async def test_an_error_of_a_server_is_bounded_clean_and_without_secrets(tmp_path: Path) -> None:
-    async with served(tmp_path, hostile_server(), "--face", "eager") as client:
+    async with served(tmp_path, hostile_server(), "--mode", "eager") as client:
         await client.list_tools()
         text = await _failure(client.call_tool("h_fail", {}))
     assert SECRET not in text
     assert "cannot log in with [redacted]x" in text
-    assert len(text) < 3 * LONGEST_MESSAGE + LONGEST_DATA
+    assert len(text) < 3 * MAX_MESSAGE_LENGTH + MAX_DATA_LENGTH
 
 
 async def test_the_last_words_of_a_server_hold_no_secret(tmp_path: Path) -> None:
-    async with served(tmp_path, hostile_server(), "--face", "proxy") as client:
+    async with served(tmp_path, hostile_server(), "--mode", "proxy") as client:
         await searched(client, "dies")
         text = await _failure(client.call_tool("call_write_tool", {"name": "h_die"}))
         again = await searched(client, "prints a secret and dies")

@@ -16,8 +16,7 @@ from tests.gateway.support import client_of, entry, running, said, searched, ser
 
 from pegboard import count_tokens
 from pegboard.config import Surroundings, load
-from pegboard.config.governance import TrustSettings
-from pegboard.config.settings import Settings
+from pegboard.config.settings import Settings, TrustSettings
 
 pytestmark = pytest.mark.anyio
 
@@ -36,12 +35,12 @@ def declared(instructions: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def behind(
-    folder: Path, instructions: dict[str, Any], face: str = "proxy", **settings: Any
+    folder: Path, instructions: dict[str, Any], mode: str = "proxy", **settings: Any
 ) -> AsyncGenerator[Client]:
     """A client of a gateway in front of servers with these instructions, each a process."""
     servers = {name: declared(text) for name, text in instructions.items()}
     found = load(write(folder, servers), Surroundings(os.environ, folder, folder))
-    shown = Settings(face=face, **settings)  # pyright: ignore[reportArgumentType]
+    shown = Settings(mode=mode, **settings)  # pyright: ignore[reportArgumentType]
     async with (
         running(found.upstreams, folder, settings=shown) as gateway,
         client_of(gateway, "legacy") as client,
@@ -54,7 +53,7 @@ async def described(client: Client, *names: str) -> str:
 
 
 async def test_they_come_with_the_top_match_and_with_descriptions_once(tmp_path: Path) -> None:
-    async with served(tmp_path, {"docs": declared(ADVICE)}, "--face", "proxy") as client:
+    async with served(tmp_path, {"docs": declared(ADVICE)}, "--mode", "proxy") as client:
         lines = (await searched(client, "look up a library")).splitlines()
         assert [line for line in lines if ADVICE in line] == [lines[1]] == [SAYS]
         assert (await described(client, "docs_resolve", "docs_lookup")).count(SAYS) == 1
@@ -66,7 +65,7 @@ async def test_they_come_with_the_top_match_and_with_descriptions_once(tmp_path:
 
 
 async def test_the_index_mode_gives_them_with_a_description(tmp_path: Path) -> None:
-    async with behind(tmp_path, {"docs": ADVICE}, face="index") as client:
+    async with behind(tmp_path, {"docs": ADVICE}, mode="index") as client:
         answer = await client.call_tool("get_tool_description", {"tool_name": "docs_lookup"})
         assert json.loads(said(answer))["server_instructions"] == {"server": "docs", "text": ADVICE}
 

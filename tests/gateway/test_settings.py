@@ -22,34 +22,39 @@ from tests.upstream.support import in_memory, memory, script
 from pegboard import Pegboard
 from pegboard.config import Configuration
 from pegboard.config.documents import Document
-from pegboard.config.governance import (
+from pegboard.config.server_entries import Surroundings, build_spec
+from pegboard.config.settings import (
     ApiKey,
     AuthSettings,
-    HttpSettings,
-    ObserveSettings,
-    TrustSettings,
-)
-from pegboard.config.servers import Surroundings, spec_of
-from pegboard.config.settings import (
     Budgets,
     CallSettings,
     DynamicSettings,
+    HttpSettings,
+    ObserveSettings,
     ResultSettings,
     RiskRules,
     ServerEntry,
     Settings,
     StoreSettings,
+    TrustSettings,
     UpstreamSettings,
 )
 from pegboard.core.calls import Caller
 from pegboard.core.options import Options
 from pegboard.errors import ConfigError
+from pegboard.gateway.from_settings import (
+    build_auth,
+    build_limits,
+    build_naming,
+    build_observability,
+    build_policy,
+    find_data_folder,
+    open_store,
+    settings_to_options,
+)
 from pegboard.gateway.gateway import Gateway
-from pegboard.gateway.governing import auth_of, limits_of, policy_of, store_of
-from pegboard.gateway.http import gateway_app
-from pegboard.gateway.observing import observing_of
-from pegboard.gateway.options import folder_of, naming_of, options_of
-from pegboard.gateway.trust import trust_of
+from pegboard.gateway.http_app import build_gateway_app
+from pegboard.gateway.operator_decisions import build_trust
 from pegboard.store.memory import MemoryStore
 from pegboard.tokens import TOKENIZERS, count_tokens
 
@@ -119,17 +124,17 @@ def test_every_setting_is_read_by_the_part_that_it_is_for(tmp_path: Path) -> Non
     around = Surroundings({}, tmp_path, tmp_path)
     document = Document(tmp_path / "pegboard.toml", "", {}, "toml")
     readers: list[Callable[[], object]] = [
-        lambda: spec_of("a", ServerEntry(command="x"), document, (), around, watched),
-        lambda: options_of(watched),
-        lambda: naming_of(watched),
-        lambda: folder_of(watched, {}, tmp_path),
-        lambda: policy_of(watched),
-        lambda: limits_of(watched, MemoryStore()),
-        lambda: store_of(watched, None),
-        lambda: auth_of(watched),
-        lambda: auth_of(keyed),
-        lambda: observing_of(watched, tmp_path),
-        lambda: trust_of(watched, tmp_path, MemoryStore()).rule("a"),
+        lambda: build_spec("a", ServerEntry(command="x"), document, (), around, watched),
+        lambda: settings_to_options(watched),
+        lambda: build_naming(watched),
+        lambda: find_data_folder(watched, {}, tmp_path),
+        lambda: build_policy(watched),
+        lambda: build_limits(watched, MemoryStore()),
+        lambda: open_store(watched, None),
+        lambda: build_auth(watched),
+        lambda: build_auth(keyed),
+        lambda: build_observability(watched, tmp_path),
+        lambda: build_trust(watched, tmp_path, MemoryStore()).rule("a"),
     ]
     for reader in readers:
         reader()
@@ -157,7 +162,7 @@ class Slow(Everything):
 
 async def test_one_server_gets_no_more_calls_at_once_than_configured(tmp_path: Path) -> None:
     slow, answers = Slow(), list[str]()
-    settings = Settings(face="eager", calls=CallSettings(upstream_concurrency=2, queue=1))
+    settings = Settings(mode="eager", calls=CallSettings(upstream_concurrency=2, queue=1))
     async with (
         running(
             [in_memory("s")], tmp_path, settings=settings, open_wire=memory({"s": (slow, "modern")})
@@ -184,7 +189,7 @@ async def test_one_server_gets_no_more_calls_at_once_than_configured(tmp_path: P
 async def test_each_server_has_its_own_seconds_for_a_call(tmp_path: Path) -> None:
     wires = memory({"quick": (Slow(), "modern"), "patient": (Slow(), "legacy")})
     specs = [in_memory("quick", timeout=0.05), in_memory("patient", timeout=0.1)]
-    settings = Settings(face="eager")
+    settings = Settings(mode="eager")
     async with (
         running(specs, tmp_path, settings=settings, open_wire=wires) as gateway,
         client_of(gateway, "modern") as client,
@@ -209,7 +214,7 @@ async def test_rules_of_risk_decide_through_which_meta_tool_a_tool_is_called(
     rules = RiskRules(destructive=("a.echo",), read=("*echo",))
     specs = [script("polite", server="a"), script("polite", server="b")]
     async with (
-        running(specs, tmp_path, settings=Settings(face="proxy", risk_rules=rules)) as gateway,
+        running(specs, tmp_path, settings=Settings(mode="proxy", risk_rules=rules)) as gateway,
         client_of(gateway, "modern") as client,
     ):
         assert {t.name: t.risk for t in gateway.board.tools()} == {
@@ -221,7 +226,7 @@ async def test_rules_of_risk_decide_through_which_meta_tool_a_tool_is_called(
         assert "call_destructive_tool" in said(told)
 
 
-async def test_the_face_of_a_client_is_chosen_by_a_glob_over_its_name(tmp_path: Path) -> None:
+async def test_the_mode_of_a_client_is_chosen_by_a_glob_over_its_name(tmp_path: Path) -> None:
     settings = Settings(clients={"visual*": "index"})
     info = t.Implementation(name="visual thing", version="1")
     async with (
@@ -247,7 +252,7 @@ class Many(Everything):
 
 
 async def test_a_search_enables_no_more_tools_than_configured(tmp_path: Path) -> None:
-    settings = Settings(face="dynamic", dynamic=DynamicSettings(per_search=3))
+    settings = Settings(mode="dynamic", dynamic=DynamicSettings(per_search=3))
     wires = memory({"m": (Many(), "modern")})
     async with (
         running([in_memory("m")], tmp_path, settings=settings, open_wire=wires) as gateway,
@@ -262,7 +267,7 @@ async def test_a_search_enables_no_more_tools_than_configured(tmp_path: Path) ->
 async def test_a_table_is_sent_where_it_saves_as_much_as_configured(
     saving: float, table: bool, tmp_path: Path
 ) -> None:
-    settings = Settings(face="proxy", results=ResultSettings(table_saving=saving))
+    settings = Settings(mode="proxy", results=ResultSettings(table_saving=saving))
     wires = memory({"m": (Many(), "modern")})
     async with (
         running([in_memory("m")], tmp_path, settings=settings, open_wire=wires) as gateway,
@@ -277,7 +282,7 @@ async def test_a_table_is_sent_where_it_saves_as_much_as_configured(
 async def test_results_are_kept_by_a_glob_over_tool_names(tmp_path: Path) -> None:
     many = Many()
     settings = Settings(
-        face="eager",
+        mode="eager",
         risk_rules=RiskRules(read=("*",)),
         results=ResultSettings(cache={"m_paint_1*": 60}),
     )
@@ -298,7 +303,7 @@ async def test_the_log_of_a_server_keeps_to_its_size(tmp_path: Path) -> None:
     around = Surroundings({}, tmp_path, tmp_path)
     noisy = script("misbehaving", "floods_stderr", server="noisy")
     its = ServerEntry(command=noisy.command, args=noisy.args)
-    spec = spec_of("noisy", its, document, (), around, settings)
+    spec = build_spec("noisy", its, document, (), around, settings)
     async with running([spec], tmp_path, settings=settings) as gateway:
         await gateway.looked()
     log = tmp_path / "logs" / "noisy.log"
@@ -314,7 +319,7 @@ async def test_tokens_are_counted_by_the_configured_tokenizer() -> None:
     for name in TOKENIZERS:
         budgets = Budgets(tokenizer=name)
         settings = Settings(budgets=budgets, results=ResultSettings(spill_tokens=between))
-        options: dict[str, Any] = {**options_of(settings), "face": "proxy"}
+        options: dict[str, Any] = {**settings_to_options(settings), "mode": "proxy"}
         board = Pegboard(**options)
 
         @board.tool
@@ -322,7 +327,7 @@ async def test_tokens_are_counted_by_the_configured_tokenizer() -> None:
             """A long text."""
             return text
 
-        result = await board.call("long", caller=Caller(face="proxy"))
+        result = await board.call("long", caller=Caller(mode="proxy"))
         assert ("handle" in result.output) is (tokens[name] > between)
 
 
@@ -338,7 +343,9 @@ async def test_clients_are_told_the_configured_instructions(tmp_path: Path) -> N
 @contextmanager
 def over_http(folder: Path, http: HttpSettings, host: str = "127.0.0.1") -> Generator[TestClient]:
     gateway = Gateway(Configuration(Settings(http=http)), folder=folder)
-    with TestClient(gateway_app(gateway, host, environ={}), base_url="http://127.0.0.1") as client:
+    with TestClient(
+        build_gateway_app(gateway, host, environ={}), base_url="http://127.0.0.1"
+    ) as client:
         yield client
 
 
@@ -383,8 +390,8 @@ def test_other_machines_are_let_in_unasked_only_where_it_is_said_twice(tmp_path:
     environ = {"PEGBOARD_UNAUTHENTICATED": "1"}
     for gateway, around in ((said_once, {}), (unsaid, environ)):
         with pytest.raises(ConfigError, match="unauthenticated"):
-            gateway_app(gateway, "0.0.0.0", environ=around)
-    assert gateway_app(said_once, "0.0.0.0", environ=environ)
+            build_gateway_app(gateway, "0.0.0.0", environ=around)
+    assert build_gateway_app(said_once, "0.0.0.0", environ=environ)
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
@@ -411,7 +418,7 @@ async def test_a_server_that_is_used_is_looked_at_again_unless_told_otherwise(
     for refresh in (True, False):
         it, folder = Everything(), tmp_path / str(refresh)
         wires = memory({"e": (it, "modern")})
-        settings = Settings(face="eager", upstreams=UpstreamSettings(refresh=refresh))
+        settings = Settings(mode="eager", upstreams=UpstreamSettings(refresh=refresh))
         async with running([in_memory("e")], folder, settings=settings, open_wire=wires):
             pass
         it.tools["new"] = it.echo
@@ -454,7 +461,7 @@ def test_a_gateway_and_a_board_of_ones_own_have_the_same_defaults() -> None:
     board = Options()
     differing = {
         name: (value, getattr(board, name))
-        for name, value in options_of(Settings()).items()
+        for name, value in settings_to_options(Settings()).items()
         if value != getattr(board, name)
     }
     assert differing == {"timeout": (None, 60.0), "risk": ("split", "auto")}

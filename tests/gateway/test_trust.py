@@ -11,11 +11,11 @@ import anyio
 import pytest
 
 from pegboard.config import Configuration, Surroundings, load
-from pegboard.core.calls import Call
-from pegboard.core.lock import Decision, Listed, TrustRule
+from pegboard.core.calls import ToolCall
+from pegboard.core.tool_lock import ListedDefinition, LockDecision, TrustRule
 from pegboard.errors import NotPermitted
 from pegboard.gateway.gateway import Gateway
-from pegboard.gateway.locks import LockFile, StoreLocks, decide
+from pegboard.gateway.lock_storage import FileLockStorage, SharedLockStorage, decide
 from pegboard.store.memory import MemoryStore
 
 SERVER = """
@@ -46,7 +46,7 @@ def configuration(folder: Path, mode: str = "first-use") -> Configuration:
     (folder / "server.py").write_text(SERVER)
     command, script = json.dumps(sys.executable), json.dumps(str(folder / "server.py"))
     (folder / "pegboard.toml").write_text(
-        f'face = "proxy"\n[trust]\nmode = "{mode}"\nlock = "pegboard.lock"\n'
+        f'mode = "proxy"\n[trust]\nmode = "{mode}"\nlock = "pegboard.lock"\n'
         f"[servers.calc]\ncommand = {command}\nargs = [{script}]\n"
     )
     return load(folder / "pegboard.toml", Surroundings({}, folder, folder))
@@ -89,8 +89,8 @@ async def test_a_changed_definition_is_held_until_an_operator_approves_it(tmp_pa
         await running.board.call("calc_multiply", {"a": 2, "b": 3})
         await until(running, "calc_add", enabled=False)
         with pytest.raises(NotPermitted, match=r"definition changed.*pegboard lock approve"):
-            await running.board.dispatch(Call(running.board.find("calc_add"), {"a": 1, "b": 2}))
-        view = await running.view(Call(running.board.find("calc_add"), {}).caller)
+            await running.board.dispatch(ToolCall(running.board.find("calc_add"), {"a": 1, "b": 2}))
+        view = await running.view(ToolCall(running.board.find("calc_add"), {}).caller)
         assert "id_rsa" not in str([t.wire() for t in view.catalog])
         assert not [m for m in running.board.search("add numbers") if m.tool.name == "calc_add"]
 
@@ -125,8 +125,8 @@ async def test_where_approval_is_asked_for_nothing_of_a_new_server_is_usable(
 WRITER = """
 import sys
 from pathlib import Path
-from pegboard.core.lock import Listed, TrustRule
-from pegboard.gateway.locks import LockFile
+from pegboard.core.tool_lock import Listed, TrustRule
+from pegboard.gateway.lock_storage import LockFile
 
 file = LockFile(Path(sys.argv[1]))
 for number in range(20):
@@ -143,19 +143,19 @@ def test_processes_that_write_one_lock_file_lose_nothing(tmp_path: Path) -> None
         for number in range(4)
     ]
     assert [writer.wait(timeout=60) for writer in writers] == [0, 0, 0, 0]
-    assert len(LockFile(path).read()["server"].tools) == 80
+    assert len(FileLockStorage(path).read()["server"].tools) == 80
     assert [p.name for p in tmp_path.iterdir() if p.suffix != ".turn"] == ["pegboard.lock"]
 
 
 @pytest.mark.anyio
 async def test_locks_in_the_store_are_shared_and_announced() -> None:
     store = MemoryStore()
-    one, other = StoreLocks(store), StoreLocks(store)
-    add = Listed.of({"name": "add"})
+    one, other = SharedLockStorage(store), SharedLockStorage(store)
+    add = ListedDefinition.of({"name": "add"})
     async with other.changes() as changes:
         await one.update("calc", lambda record: record.see([add], TrustRule("approve"), 1.0))
         with anyio.fail_after(5):
             assert await anext(changes) == "calc"
     assert (await other.all())["calc"].waiting["add"].state == "new"
-    await decide(other, Decision("approve", "calc", "add", "ann", 2.0, add.digest))
+    await decide(other, LockDecision("approve", "calc", "add", "ann", 2.0, add.digest))
     assert (await one.all())["calc"].hold(add, TrustRule("approve")) is None

@@ -21,14 +21,20 @@ from tests.upstream.test_http import serving
 from pegboard.config import Configuration
 from pegboard.config.settings import Settings, TrustSettings
 from pegboard.gateway.gateway import Gateway
-from pegboard.gateway.http import gateway_app
+from pegboard.gateway.http_app import build_gateway_app
+from pegboard.upstream.catalog_entries import (
+    capabilities_to_kind,
+    get_listed_tools,
+    is_kind_known,
+    kind_to_capabilities,
+    merge_variant,
+)
 from pegboard.upstream.spec import UpstreamSpec
-from pegboard.upstream.variants import capabilities_of, is_known, kind_of, listed_to, merged
 
 pytestmark = pytest.mark.anyio
 
 ERAS = ("legacy", "modern")
-EAGER = Settings(face="eager")
+EAGER = Settings(mode="eager")
 
 
 async def roots(context: Any) -> t.ListRootsResult:
@@ -123,8 +129,8 @@ async def test_a_server_that_lists_the_same_to_all_is_started_once_more_and_neve
     assert counts == [1, 2, 2, 2]
 
 
-async def test_the_list_of_the_proxy_face_is_the_same_for_all(tmp_path: Path) -> None:
-    settings = Settings(face="proxy", risk="split")
+async def test_the_list_of_the_proxy_mode_is_the_same_for_all(tmp_path: Path) -> None:
+    settings = Settings(mode="proxy", risk="split")
     lists: list[str] = []
     async with running([asking(tmp_path)], tmp_path, settings=settings) as gateway:
         for callbacks in ({}, EVERYTHING, {}):
@@ -137,7 +143,7 @@ async def test_the_list_of_the_proxy_face_is_the_same_for_all(tmp_path: Path) ->
 
 async def test_the_lock_covers_the_tools_of_all_kinds_of_clients(tmp_path: Path) -> None:
     lock = tmp_path / "lock.json"
-    settings = Settings(face="eager", trust=TrustSettings(lock=str(lock)))
+    settings = Settings(mode="eager", trust=TrustSettings(lock=str(lock)))
     async with (
         running([asking(tmp_path)], tmp_path, settings=settings) as gateway,
         client_of(gateway, "legacy", **EVERYTHING) as client,
@@ -160,7 +166,7 @@ async def test_a_shared_server_lists_the_same_to_all(tmp_path: Path) -> None:
 async def over_http(specs: list[UpstreamSpec], folder: Path) -> AsyncGenerator[str]:
     configuration = Configuration(EAGER, upstreams=tuple(specs))
     gateway = Gateway(configuration, folder=folder, first_look=30)  # a busy machine starts slowly
-    async with serving(gateway_app(gateway, "127.0.0.1")) as url:
+    async with serving(build_gateway_app(gateway, "127.0.0.1")) as url:
         yield f"{url}/mcp"
 
 
@@ -197,26 +203,26 @@ async def test_a_real_server_lists_its_13_or_17_tools_to_whom_they_are_for(
 def test_the_kind_of_a_client_is_what_it_can_be_asked_for(
     capabilities: dict[str, Any], kind: str
 ) -> None:
-    assert kind_of(capabilities) == kind
-    assert kind_of(capabilities_of(kind)) == kind
+    assert capabilities_to_kind(capabilities) == kind
+    assert capabilities_to_kind(kind_to_capabilities(kind)) == kind
 
 
 def test_what_is_known_of_a_client_that_can_be_asked_more_holds_for_less() -> None:
-    assert is_known({"roots+sampling": None}, "roots")
-    assert not is_known({"roots": None}, "roots+sampling")
-    assert not is_known({"": ["a"], "roots+sampling": ["a", "b"]}, "roots")
-    assert is_known({}, "")
+    assert is_kind_known({"roots+sampling": None}, "roots")
+    assert not is_kind_known({"roots": None}, "roots+sampling")
+    assert not is_kind_known({"": ["a"], "roots+sampling": ["a", "b"]}, "roots")
+    assert is_kind_known({}, "")
 
 
 def test_a_tool_has_one_definition_whoever_it_is_listed_to() -> None:
     base: list[dict[str, Any]] = [{"name": "a", "description": "as approved"}]
     other = [{"name": "a", "description": "another"}, {"name": "b"}]
-    entries, variants = merged(base, {}, "roots", other)
+    entries, variants = merge_variant(base, {}, "roots", other)
     assert entries == [{"name": "a", "description": "as approved"}, {"name": "b"}]
     assert json.loads(json.dumps(variants)) == {"": ["a"], "roots": ["a", "b"]}
-    assert listed_to(variants, "sampling") == ["a"]
-    assert listed_to(variants, "roots") == ["a", "b"]
-    assert merged(entries, variants, "sampling", base)[1]["sampling"] is None
+    assert get_listed_tools(variants, "sampling") == ["a"]
+    assert get_listed_tools(variants, "roots") == ["a", "b"]
+    assert merge_variant(entries, variants, "sampling", base)[1]["sampling"] is None
 
 
 async def test_a_server_that_lists_something_new_lists_it_to_every_kind_of_client(

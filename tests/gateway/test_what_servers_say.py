@@ -20,16 +20,21 @@ from tests.upstream.servers.everything import Everything
 from tests.upstream.support import in_memory, memory
 
 from pegboard.config import Configuration
-from pegboard.config.governance import PermissionRule, PermissionSettings
-from pegboard.config.settings import NameSettings, RiskRules, Settings
-from pegboard.core.calls import LOCAL
+from pegboard.config.settings import (
+    NameSettings,
+    PermissionRule,
+    PermissionSettings,
+    RiskRules,
+    Settings,
+)
+from pegboard.core.calls import LOCAL_CALLER
 from pegboard.core.json import JsonObject
-from pegboard.core.names import resolve
-from pegboard.core.tools import group_of
+from pegboard.core.tool_names import resolve
+from pegboard.core.tools import group_name
 from pegboard.errors import ToolNotFound
 from pegboard.gateway.gateway import Gateway
-from pegboard.upstream.fronts import Front
-from pegboard.upstream.listing import tools_params
+from pegboard.upstream.downstream import Downstream
+from pegboard.upstream.listing import build_tools_params
 from pegboard.upstream.spec import UpstreamSpec
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +68,7 @@ async def gateway(
     folder: Path, *specs: UpstreamSpec, rules: tuple[PermissionRule, ...] = (), **settings: Any
 ) -> AsyncGenerator[tuple[Gateway, Client]]:
     """A gateway over these servers; where there are rules, nothing else is allowed."""
-    settings.setdefault("face", "proxy")
+    settings.setdefault("mode", "proxy")
     default = "deny" if any(rule.effect == "allow" for rule in rules) else "allow"
     permissions = PermissionSettings(default=default, rules=rules)
     chosen = Settings(permissions=permissions, **settings)
@@ -134,7 +139,7 @@ async def test_a_servers_category_is_shown_and_found_within_the_server(tmp_path:
     tools = [in_category("open", "doors"), in_category("shut", "doors"), tool("ring")]
     house = server(tmp_path, "house", *tools)
     other = server(tmp_path, "other", in_category("open", "doors"))
-    async with gateway(tmp_path, house, other, face="hierarchy") as (made, client):
+    async with gateway(tmp_path, house, other, mode="hierarchy") as (made, client):
         groups = json.loads(said(await client.call_tool("tools_list_categories", {})))
         assert {c["name"]: c["tool_count"] for c in groups["categories"]} == {
             "house": 1,
@@ -151,7 +156,7 @@ async def test_a_servers_category_is_shown_and_found_within_the_server(tmp_path:
         whole_server = await client.call_tool("tools_list_tools", {"category": "house"})
         assert len(json.loads(said(whole_server))["tools"]) == 3
         found = made.board.search("everything about doors")
-        assert {group_of(match.tool) for match in found} == {"house/doors"}
+        assert {group_name(match.tool) for match in found} == {"house/doors"}
 
 
 async def test_no_servers_own_name_for_a_tool_earns_it_a_rule_for_another(tmp_path: Path) -> None:
@@ -268,9 +273,9 @@ DISPATCHERS: list[tuple[str, Any, JsonObject]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "face", "arguments"), DISPATCHERS)
+@pytest.mark.parametrize(("name", "mode", "arguments"), DISPATCHERS)
 async def test_every_name_that_carries_all_risks_keeps_to_what_dispatch_may_do(
-    name: str, face: Any, arguments: JsonObject, tmp_path: Path
+    name: str, mode: Any, arguments: JsonObject, tmp_path: Path
 ) -> None:
     crm = server(tmp_path, "crm", *CRM)
 
@@ -279,12 +284,12 @@ async def test_every_name_that_carries_all_risks_keeps_to_what_dispatch_may_do(
         return said(await client.call_tool(name, given))
 
     read_only = RiskRules(dispatch="read-only")
-    async with gateway(tmp_path, crm, face=face, risk_rules=read_only) as (_, client):
+    async with gateway(tmp_path, crm, mode=mode, risk_rules=read_only) as (_, client):
         assert "crm:get_lead" in await tried(client, "crm_get_lead")
         for other in ("crm_frobnicate", "crm_delete_all", "crm_merge_leads"):
             assert "calls only read-only tools here" in await tried(client, other)
     refuse = RiskRules(dispatch="refuse")
-    async with gateway(tmp_path, crm, face=face, risk_rules=refuse) as (_, client):
+    async with gateway(tmp_path, crm, mode=mode, risk_rules=refuse) as (_, client):
         assert "crm:frobnicate" in await tried(client, "crm_frobnicate")
         assert "is destructive" in await tried(client, "crm_delete_all")
 
@@ -363,7 +368,7 @@ async def test_over_http_too_a_list_given_before_all_servers_are_known_stays(
             gate.touch()
             await made.looked()
             assert (await client.list_tools()).tools == first
-    async with gateway(tmp_path, spec, face="auto") as (_, client):
+    async with gateway(tmp_path, spec, mode="auto") as (_, client):
         assert {t.name for t in (await client.list_tools()).tools} >= {"crm_get_lead"}
 
 
@@ -388,7 +393,7 @@ async def test_prompts_and_resources_of_a_first_start_wait_for_their_servers(
 INNER = """
 from pegboard import Example, Pegboard
 
-board = Pegboard("tracker", face="proxy", instructions="Track things.")
+board = Pegboard("tracker", mode="proxy", instructions="Track things.")
 
 @board.tool(category="issues", summary="Open one", aliases=("new_bug", "payroll_pay"),
             related=("close_issue",), tags=("bug",),
@@ -418,7 +423,7 @@ async def test_a_pegboard_behind_a_pegboard_shows_its_tools_with_all_that_it_kno
     script = tmp_path / "inner.py"
     script.write_text(INNER, encoding="utf-8")
     inner = {"tracker": {"command": sys.executable, "args": [str(script)]}}
-    async with served(tmp_path, inner, "--face", "proxy", era=era) as client:
+    async with served(tmp_path, inner, "--mode", "proxy", era=era) as client:
         found = ""
         while "tracker_open_issue(title: str)" not in found:  # `served` bounds the wait
             found = await searched(client, "open an issue")
@@ -462,20 +467,20 @@ async def test_a_hostile_server_gains_nothing_by_speaking_our_extension(tmp_path
         f"{OUR}deprecated": 7,
         f"{OUR}held": "because I say so",
     }
-    capabilities = {"tools": {}, "experimental": {EXTENSION: {"faces": []}}}
+    capabilities = {"tools": {}, "experimental": {EXTENSION: {"modes": []}}}
     evil = server(tmp_path, "evil", tool("pay", _meta=meta), capabilities=capabilities)
     payroll = server(tmp_path, "payroll", tool("pay"))
     async with gateway(tmp_path, evil, payroll) as (made, client):
         one = made.board.find("evil.pay")
         assert (one.category, one.tags, one.deprecated, one.meta) == ("evil", (), None, {})
-        assert group_of(one).startswith("evil/payroll")
+        assert group_name(one).startswith("evil/payroll")
         assert len(one.section or "") <= 64
         assert "/" not in (one.section or "")
         assert one.summary == "Yes…"
         assert len(one.aliases) == 20
         assert [len(e.description) <= 300 for e in one.examples] == [True] * 5
         assert not any("secret" in str(e.invocation) for e in one.examples)
-        view = await made.view(LOCAL)
+        view = await made.view(LOCAL_CALLER)
         assert view.related(one) == ["evil_pay"]
         assert made.board.search("payroll_pay")[0].tool.id == "payroll.pay"
         assert said(await client.call_tool("payroll_pay", {})) == "payroll:pay"
@@ -487,6 +492,6 @@ async def test_the_extension_is_asked_for_in_both_of_its_places(tmp_path: Path) 
         capabilities = {"tools": {}, place: {EXTENSION: {}}}
         spec = server(tmp_path, name, tool("x"), capabilities=capabilities)
         async with running([spec], tmp_path / "home") as made, made.pool.visit(name) as connection:
-            asked = tools_params(connection.capabilities)
-            page = await connection.request("tools/list", asked, Front(LOCAL, None, {}))
+            asked = build_tools_params(connection.capabilities)
+            page = await connection.request("tools/list", asked, Downstream(LOCAL_CALLER, None, {}))
             assert page["asked_with"] == {f"{OUR}lazy": False, f"{OUR}details": True}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pegboard.install import carrying_out
-from pegboard.install.clients import Client, Machine, System, client_of
+from pegboard.install.clients import Client, Machine, System, find_client
 from pegboard.install.plan import Plan, plan_install, plan_uninstall
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -49,7 +49,7 @@ class Desk:
 
 
 def desk(key: str, home: Path, system: System = "linux") -> Desk:
-    return Desk(client_of(key), Machine(system, home))
+    return Desk(find_client(key), Machine(system, home))
 
 
 def golden(key: str, name: str) -> bytes:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.install.machines import COMMAND, desk
 
-from pegboard.config.documents import parse
+from pegboard.config.documents import parse_document
 from pegboard.errors import PegboardError
 from pegboard.install import carrying_out
 from pegboard.install.plan import plan_install
@@ -59,7 +59,7 @@ def test_what_somebody_added_since_stays_when_uninstalling(tmp_path: Path) -> No
     there.write(changed)
     there.uninstall()
     assert "// mine" in there.text()
-    assert parse(there.text(), there.file).value == {
+    assert parse_document(there.text(), there.file).value == {
         "mcpServers": {"b": {"command": "b"}, "a": {"command": "a"}}
     }
 
@@ -99,13 +99,13 @@ def test_a_change_of_what_was_taken_over_is_not_lost(tmp_path: Path) -> None:
     assert json.loads(there.text()) == {"mcpServers": {"a": {"command": "a", "args": ["--new"]}}}
 
 
-def test_another_face_is_written_when_asked_for(tmp_path: Path) -> None:
+def test_another_mode_is_written_when_asked_for(tmp_path: Path) -> None:
     there = desk("cursor", tmp_path)
     there.write(ONE)
     there.install()
-    plan = there.install(face="index")
+    plan = there.install(mode="index")
     assert plan.is_change
-    assert plan.entry["args"][-2:] == ["--face", "index"]
+    assert plan.entry["args"][-2:] == ["--mode", "index"]
     there.uninstall()
     assert there.text() == ONE
 
@@ -123,7 +123,7 @@ def test_settings_of_one_s_own_outlive_installing_again_and_uninstalling(tmp_pat
     there.write(ONE)
     settings = there.install().ours.settings
     settings.write_text(settings.read_text() + 'pins = ["x"]\n')
-    there.install(face="proxy")
+    there.install(mode="proxy")
     assert 'pins = ["x"]' in settings.read_text()
     there.uninstall()
     assert 'pins = ["x"]' in settings.read_text()
@@ -177,8 +177,8 @@ def test_a_file_deleted_meanwhile_gets_its_servers_back(tmp_path: Path) -> None:
 
 
 def test_variables_decide_where_files_are(tmp_path: Path) -> None:
-    from pegboard.install.clients import Machine, client_of
+    from pegboard.install.clients import Machine, find_client
 
     machine = Machine("linux", tmp_path, {"CODEX_HOME": "/codex", "XDG_CONFIG_HOME": "/xdg"})
-    assert machine.file_of(client_of("codex")) == Path("/codex/config.toml")
-    assert machine.file_of(client_of("zed")) == Path("/xdg/zed/settings.json")
+    assert machine.file_of(find_client("codex")) == Path("/codex/config.toml")
+    assert machine.file_of(find_client("zed")) == Path("/xdg/zed/settings.json")

@@ -111,11 +111,11 @@ def test_the_usual_places_are_the_documented_ones(tmp_path: Path) -> None:
 
 
 def test_clients_that_defer_tools_are_shown_all_and_others_the_proxy(tmp_path: Path) -> None:
-    faces = {key: client.face for key, client in clients().items()}
-    assert {key for key, face in faces.items() if face == "eager"} == {
+    modes = {key: client.mode for key, client in clients().items()}
+    assert {key for key, mode in modes.items() if mode == "eager"} == {
         "claude-code", "cursor", "codex",
     }  # fmt: skip
-    assert set(faces.values()) == {"eager", "proxy"}
+    assert set(modes.values()) == {"eager", "proxy"}
 
 
 def _as_run(spec: UpstreamSpec) -> UpstreamSpec:

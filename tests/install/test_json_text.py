@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.config.documents import parse
-from pegboard.install import json_text
-from pegboard.install.editing import with_copies, with_entry, without
+from pegboard.config.documents import parse_document
+from pegboard.install import json_editor
+from pegboard.install.config_editor import add_server, copy_servers, remove_servers
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=6)
 ENTRIES = st.dictionaries(NAMES, st.one_of(st.text(max_size=6), st.integers(), st.none()))
@@ -47,21 +47,21 @@ def test_dropping_and_putting_mean_what_they_say(
 ) -> None:
     text, servers = made
     gone = data.draw(st.lists(st.sampled_from(sorted(servers)), unique=True)) if servers else []
-    after = with_entry(without(text, PATH, "t", gone), PATH, "t", "new", {"x": [1]})
+    after = add_server(remove_servers(text, PATH, "t", gone), PATH, "t", "new", {"x": [1]})
     left = {k: v for k, v in servers.items() if k not in gone}
-    assert parse(after, PATH).value == {"t": {**left, "new": {"x": [1]}}}
+    assert parse_document(after, PATH).value == {"t": {**left, "new": {"x": [1]}}}
 
 
 @given(texts())
 def test_copies_are_whole(made: tuple[str, dict[str, Any]]) -> None:
     text, servers = made
-    copied = with_copies('{\n  "t": {}\n}\n', PATH, "t", text, list(servers))
-    assert parse(copied, PATH).value == {"t": servers}
+    copied = copy_servers('{\n  "t": {}\n}\n', PATH, "t", text, list(servers))
+    assert parse_document(copied, PATH).value == {"t": servers}
 
 
 @given(texts())
 def test_a_file_without_trailing_commas_gets_none(made: tuple[str, dict[str, Any]]) -> None:
     _, servers = made
     strict = json.dumps({"t": servers, "z": 1}, indent=3)
-    after = json_text.put(json_text.drop(strict, "t", list(servers)[1:]), "t", "new", {})
+    after = json_editor.put(json_editor.drop(strict, "t", list(servers)[1:]), "t", "new", {})
     assert "new" in json.loads(after)["t"]

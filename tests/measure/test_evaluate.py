@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 from tests.boards import office_board
 
 from pegboard.errors import ConfigError
-from pegboard.measure.evaluate import (
-    Judged,
+from pegboard.measure.search_quality import (
+    JudgedQuery,
     evaluate,
     fastmcp_rankers,
     plain_bm25,
-    quality,
     read_queries,
-    settled,
+    resolve_judgments,
+    score_ranking,
 )
 
 tools = st.sampled_from("abcdefghijklmno")
 
 
 def test_the_figures_of_one_ranking() -> None:
-    found = quality(["x", "a", "y", "b"], frozenset("ab"))
+    found = score_ranking(["x", "a", "y", "b"], frozenset("ab"))
     assert (found["recall_1"], found["recall_3"], found["recall_5"]) == (0, 0.5, 1)
     assert found["mrr"] == 0.5
     best = 1 + 1 / math.log2(3)
@@ -33,17 +33,17 @@ def test_the_figures_of_one_ranking() -> None:
 
 
 def test_nothing_found_is_nought_everywhere() -> None:
-    assert set(quality([], frozenset("a")).values()) == {0.0}
+    assert set(score_ranking([], frozenset("a")).values()) == {0.0}
 
 
 @given(st.lists(tools, unique=True), st.frozensets(tools, min_size=1))
 def test_figures_lie_between_nought_and_one_and_grow_with_depth(
     ranking: list[str], relevant: frozenset[str]
 ) -> None:
-    found = quality(ranking, relevant)
+    found = score_ranking(ranking, relevant)
     assert all(0 <= value <= 1 for value in found.values())
     assert found["recall_1"] <= found["recall_3"] <= found["recall_5"] <= found["recall_10"]
-    ideal = quality(sorted(relevant), relevant)
+    ideal = score_ranking(sorted(relevant), relevant)
     assert ideal["ndcg_10"] == ideal["mrr"] == 1
     assert found["ndcg_10"] <= ideal["ndcg_10"]
 
@@ -59,7 +59,7 @@ def test_every_ranker_gets_every_query_and_progress_is_told() -> None:
     def progress(done: int, total: int) -> None:
         told.append((done, total))
 
-    queries = [Judged("one", frozenset("a")), Judged("two", frozenset("b"))]
+    queries = [JudgedQuery("one", frozenset("a")), JudgedQuery("two", frozenset("b"))]
     figures = evaluate(queries, {"first": ranker, "second": ranker}, progress)
     assert [q for q in asked if q != "warm up"] == ["one", "two"] * 2
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
@@ -77,8 +77,8 @@ def test_the_peers_find_a_tool_by_its_own_words() -> None:
 
 
 def test_names_count_as_ids_where_they_are_clear() -> None:
-    judged = [Judged("x", frozenset({"create_issue", "search", "gone"}))]
-    (one,) = settled(judged, office_board().catalog)
+    judged = [JudgedQuery("x", frozenset({"create_issue", "search", "gone"}))]
+    (one,) = resolve_judgments(judged, office_board().catalog)
     assert one.relevant == {"issues.create_issue", "search", "gone"}
 
 

@@ -1,4 +1,4 @@
-"""Measurements of a board: counted through the real faces."""
+"""Measurements of a board: counted through the real modes."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import pytest
 from tests.boards import office_board
 
 from pegboard import Pegboard, count_tokens
-from pegboard.core.options import FACES
-from pegboard.core.tools import Tool, constant
+from pegboard.core.options import MODES
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import ConfigError
 from pegboard.measure import Use, measure
-from pegboard.measure.advice import dearest
-from pegboard.measure.faces import list_cost, spread
-from pegboard.measure.results import read_results
+from pegboard.measure.expensive_tools import dearest
+from pegboard.measure.mode_costs import count_list_tokens, sample_evenly
+from pegboard.measure.result_costs import read_results
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_every_face_is_measured_and_the_json_has_the_agreed_shape() -> None:
+async def test_every_mode_is_measured_and_the_json_has_the_agreed_shape() -> None:
     value = (await measure(office_board())).to_json()
     assert value["tokenizer"] == "o200k_base"
-    assert list(value["faces"]) == list(FACES)
-    for cost in value["faces"].values():
+    assert list(value["modes"]) == list(MODES)
+    for cost in value["modes"].values():
         assert {"list", "first_definition", "session"} <= set(cost)
     assert [set(s) for s in value["servers"]] == [{"name", "tools", "tokens"}]
     assert json.loads(json.dumps(value)) == value
@@ -35,37 +35,37 @@ async def test_every_face_is_measured_and_the_json_has_the_agreed_shape() -> Non
 async def test_eager_lists_everything_at_once() -> None:
     board = office_board()
     measured = await measure(board)
-    assert measured.faces["eager"].entries == len(board.tools())
-    assert measured.faces["eager"].first_definition == 0
-    assert measured.everything == await list_cost(board, "eager")
+    assert measured.modes["eager"].entries == len(board.tools())
+    assert measured.modes["eager"].first_definition == 0
+    assert measured.everything == await count_list_tokens(board, "eager")
 
 
-async def test_the_list_of_a_face_is_what_its_clients_are_shown() -> None:
+async def test_the_list_of_a_mode_is_what_its_clients_are_shown() -> None:
     from pegboard.core.calls import Caller
-    from pegboard.server.answers import Answers, Request
+    from pegboard.server.tool_methods import Request, ToolMethods
 
-    for face in FACES:
-        board = office_board(face=face)
-        answer = await Answers(board).answer(Request("tools/list", {}, Caller(era="legacy")))
+    for mode in MODES:
+        board = office_board(mode=mode)
+        answer = await ToolMethods(board).answer(Request("tools/list", {}, Caller(era="legacy")))
         assert answer is not None
         read = [
             {k: e[k] for k in ("name", "description", "inputSchema") if k in e}
             for e in answer["tools"]
         ]
-        assert await list_cost(office_board(), face) == sum(count_tokens(e) for e in read)
+        assert await count_list_tokens(office_board(), mode) == sum(count_tokens(e) for e in read)
 
 
-async def test_finding_a_tool_costs_under_every_lazy_face() -> None:
+async def test_finding_a_tool_costs_under_every_lazy_mode() -> None:
     measured = await measure(office_board())
-    for face in ("stub", "index", "hierarchy", "proxy", "dynamic"):
-        assert measured.faces[face].first_definition > 10
-    assert measured.faces["dynamic"].finding.growth > 0
-    assert measured.faces["proxy"].finding.growth == 0
+    for mode in ("stub", "index", "hierarchy", "proxy", "dynamic"):
+        assert measured.modes[mode].first_definition > 10
+    assert measured.modes["dynamic"].finding.growth > 0
+    assert measured.modes["proxy"].finding.growth == 0
 
 
-async def test_the_configured_face_does_not_decide_what_is_measured() -> None:
-    one, other = await measure(office_board(face="index")), await measure(office_board())
-    assert one.faces == other.faces
+async def test_the_configured_mode_does_not_decide_what_is_measured() -> None:
+    one, other = await measure(office_board(mode="index")), await measure(office_board())
+    assert one.modes == other.modes
 
 
 async def test_servers_and_tools_add_up() -> None:
@@ -91,8 +91,8 @@ async def test_the_other_tokenizer_is_named_and_counts_otherwise() -> None:
 async def test_more_turns_cost_more() -> None:
     board = office_board()
     few, many = await measure(board, use=Use(turns=5)), await measure(board, use=Use(turns=50))
-    for face in FACES:
-        assert few.sessions[face].cached < many.sessions[face].cached
+    for mode in MODES:
+        assert few.sessions[mode].cached < many.sessions[mode].cached
 
 
 async def test_recorded_results_go_through_the_layers_that_real_ones_go_through(
@@ -146,8 +146,8 @@ def test_the_dearest_tools_say_why() -> None:
 
 def test_a_sample_is_spread_evenly() -> None:
     tools = [_tool(str(n), {}) for n in range(100)]
-    assert [t.name for t in spread(tools, 4)] == ["0", "25", "50", "75"]
-    assert spread(tools[:3], 10) == tools[:3]
+    assert [t.name for t in sample_evenly(tools, 4)] == ["0", "25", "50", "75"]
+    assert sample_evenly(tools[:3], 10) == tools[:3]
 
 
 async def test_seventy_servers_are_measured_within_two_seconds() -> None:
@@ -171,4 +171,4 @@ def _tool(
     output: dict[str, Any] | None = None,
 ) -> Tool:
     schema = {"type": "object", "properties": properties}
-    return Tool(name, constant(schema, output), description=description)
+    return Tool(name, constant_definition(schema, output), description=description)

@@ -12,10 +12,9 @@ from tests.boards import office_board
 
 from pegboard import Pegboard
 from pegboard.measure import measure
-from pegboard.measure.charts import charts_of
-from pegboard.measure.html import report
+from pegboard.measure.charts import Bar, Chart, build_charts, render_svg
+from pegboard.measure.html_report import render_report
 from pegboard.measure.measuring import Measurement, ServerCost, percent
-from pegboard.measure.svg import Bar, Chart, drawing
 from pegboard.testing import make_tool
 
 pytestmark = pytest.mark.anyio
@@ -28,17 +27,17 @@ async def measured() -> Measurement:
     return await measure(office_board())
 
 
-async def test_the_picture_is_well_formed_and_has_a_bar_for_every_face(
+async def test_the_picture_is_well_formed_and_has_a_bar_for_every_mode(
     measured: Measurement,
 ) -> None:
-    root = ElementTree.fromstring(drawing(charts_of(measured)))
+    root = ElementTree.fromstring(render_svg(build_charts(measured)))
     bars = [e for e in root.iter() if e.tag.endswith("rect")]
     assert len(bars) == 3 * 6 + 1
-    assert "prefers-color-scheme: dark" in drawing(charts_of(measured))
+    assert "prefers-color-scheme: dark" in render_svg(build_charts(measured))
 
 
 async def test_the_page_needs_nothing_from_elsewhere(measured: Measurement) -> None:
-    page = report(measured)
+    page = render_report(measured)
     assert "<script" not in page
     assert not re.search(r"""(src|href)\s*=|url\(|@import""", page)
     assert "prefers-color-scheme: dark" in page
@@ -46,15 +45,15 @@ async def test_the_page_needs_nothing_from_elsewhere(measured: Measurement) -> N
 
 async def test_the_page_is_whole(measured: Measurement) -> None:
     tags = _Tags()
-    tags.feed(report(measured))
+    tags.feed(render_report(measured))
     assert tags.open == []
     assert tags.seen >= {"table", "svg", "h1", "h2"}
 
 
 async def test_the_page_has_the_figures(measured: Measurement) -> None:
-    page = report(measured)
-    for face, cost in measured.faces.items():
-        assert face in page
+    page = render_report(measured)
+    for mode, cost in measured.modes.items():
+        assert mode in page
         assert f"{cost.list:,}" in page
     assert measured.dearest[0].id in page
 
@@ -62,20 +61,20 @@ async def test_the_page_has_the_figures(measured: Measurement) -> None:
 async def test_a_list_that_grows_is_not_called_a_saving() -> None:
     small = Pegboard("small")
     small.add(make_tool("ping"))
-    page = report(await measure(small))
+    page = render_report(await measure(small))
     assert "% more." in page
     assert "% less." not in page
 
 
 async def test_names_of_servers_cannot_write_into_a_report(measured: Measurement) -> None:
     hostile = replace(measured, servers=(ServerCost(HOSTILE, 1, 1),), failures={HOSTILE: HOSTILE})
-    assert "<script" not in report(hostile)
-    assert "<script" not in drawing(charts_of(hostile))
+    assert "<script" not in render_report(hostile)
+    assert "<script" not in render_svg(build_charts(hostile))
 
 
 def test_a_chart_of_nothing_is_still_a_picture() -> None:
     empty = Chart("Nothing", "at all", (Bar("none", 0),))
-    assert ElementTree.fromstring(drawing([empty])).attrib["viewBox"].startswith("0 0 720")
+    assert ElementTree.fromstring(render_svg([empty])).attrib["viewBox"].startswith("0 0 720")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +106,7 @@ class _Tags(HTMLParser):
 
 async def test_servers_are_counted_the_same_wherever_they_are(measured: Measurement) -> None:
     servers = tuple(ServerCost(f"s{n}", 1, 10) for n in range(20))
-    text = report(replace(measured, servers=servers, failures={"gone": "gone failed"}))
+    text = render_report(replace(measured, servers=servers, failures={"gone": "gone failed"}))
     assert re.findall(r"(\d+) servers? \((\d+) more could not be listed\)", text) == [
         ("20", "1"),
         ("20", "1"),

@@ -15,6 +15,7 @@ from tests.boards import office_board
 import pegboard.testing
 from pegboard import UpstreamUnavailable, attach
 from pegboard.errors import ConfigError
+from pegboard.pipeline import Parts
 from pegboard.testing import (
     FakeClock,
     FakeSource,
@@ -25,7 +26,6 @@ from pegboard.testing import (
     listed_costs,
     make_tool,
 )
-from pegboard.wiring import Parts
 
 pytestmark = pytest.mark.anyio
 
@@ -46,8 +46,8 @@ def test_the_public_names_are_there() -> None:
         assert getattr(pegboard.testing, name)
 
 
-async def test_a_client_in_memory_sees_a_board_under_the_face_asked_for() -> None:
-    async with connect(office_board(), face="proxy") as client:
+async def test_a_client_in_memory_sees_a_board_under_the_mode_asked_for() -> None:
+    async with connect(office_board(), mode="proxy") as client:
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert "search_tools" in names
         found = await client.call_tool("search_tools", {"query": "create an issue"})
@@ -62,9 +62,9 @@ async def test_a_client_in_memory_sees_other_servers_too(kind: type, era: str) -
     assert "Oslo: sunny for 3 days" in str(called.content)
 
 
-async def test_a_face_of_a_server_without_a_board_is_refused() -> None:
+async def test_a_mode_of_a_server_without_a_board_is_refused() -> None:
     with pytest.raises(ConfigError, match="Only a `Pegboard`"):
-        async with connect(_flat(MCPServer), face="proxy"):
+        async with connect(_flat(MCPServer), mode="proxy"):
             pass
 
 
@@ -77,11 +77,11 @@ async def test_a_flat_server_is_counted_as_it_would_be_behind_pegboard(kind: typ
 
 
 async def test_a_server_that_is_lazy_already_is_counted_whole() -> None:
-    flat, lazy = _flat(MCPServer), attach(_flat(MCPServer), face="proxy")
+    flat, lazy = _flat(MCPServer), attach(_flat(MCPServer), mode="proxy")
     assert await list_tokens(lazy, "eager") == await list_tokens(flat, "eager")
 
 
-async def test_auto_counts_the_face_that_it_would_choose() -> None:
+async def test_auto_counts_the_mode_that_it_would_choose() -> None:
     assert await list_tokens(_flat(MCPServer), "auto") == await list_tokens(
         _flat(MCPServer), "eager"
     )
@@ -122,7 +122,7 @@ def forecast(city: str) -> str:
     return city
 
 def test_fits(pegboard_budget):
-    assert pegboard_budget(server, face="eager", max_tokens=200) > 10
+    assert pegboard_budget(server, mode="eager", max_tokens=200) > 10
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -130,7 +130,7 @@ async def test_fits_in_an_async_test(pegboard_budget, anyio_backend):
     pegboard_budget(server, max_tokens=1000)
 
 def test_does_not_fit(pegboard_budget):
-    pegboard_budget(server, face="eager", max_tokens=10)
+    pegboard_budget(server, mode="eager", max_tokens=10)
 """
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pegboard.core.calls import Call, Caller, CallResult
-from pegboard.core.tools import Tool, constant
+from pegboard.core.calls import Caller, CallResult, ToolCall
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import NotPermitted
-from pegboard.observe.audit import AuditLog, audit
+from pegboard.observe.audit import AuditLog, audit_calls
 
-PAY = Tool("pay", constant({"type": "object"}), risk="destructive")
+PAY = Tool("pay", constant_definition({"type": "object"}), risk="destructive")
 
 
 def lines(path: Path) -> list[dict[str, object]]:
@@ -24,22 +24,22 @@ def lines(path: Path) -> list[dict[str, object]]:
 async def test_each_call_is_one_line_with_who_what_when_and_how_it_ended(tmp_path: Path) -> None:
     log = AuditLog(tmp_path / "audit.jsonl")
 
-    async def pay(call: Call) -> CallResult:
+    async def pay(call: ToolCall) -> CallResult:
         if call.arguments["sum"] > 10:
             raise NotPermitted("too much")
         if call.arguments["sum"] == 7:
             await anyio.sleep_forever()
         return CallResult.text("paid", is_error=call.arguments["sum"] < 0)
 
-    handle = audit(log, clock=lambda: 0.0)(pay)
+    handle = audit_calls(log, clock=lambda: 0.0)(pay)
     caller = Caller("ann", client="cursor")
-    await handle(Call(PAY, {"sum": 1, "to": "bob"}, caller=caller, id="1"))
-    await handle(Call(PAY, {"to": "bob", "sum": 1}, caller=caller, id="2"))
-    await handle(Call(PAY, {"sum": -1}, caller=caller))
+    await handle(ToolCall(PAY, {"sum": 1, "to": "bob"}, caller=caller, id="1"))
+    await handle(ToolCall(PAY, {"to": "bob", "sum": 1}, caller=caller, id="2"))
+    await handle(ToolCall(PAY, {"sum": -1}, caller=caller))
     with pytest.raises(NotPermitted):
-        await handle(Call(PAY, {"sum": 11}, caller=caller))
+        await handle(ToolCall(PAY, {"sum": 11}, caller=caller))
     with anyio.move_on_after(0.01):
-        await handle(Call(PAY, {"sum": 7}, caller=caller))
+        await handle(ToolCall(PAY, {"sum": 7}, caller=caller))
     log.close()
     written = lines(tmp_path / "audit.jsonl")
     assert [line["outcome"] for line in written] == [

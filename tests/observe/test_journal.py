@@ -10,7 +10,13 @@ import anyio
 import pytest
 
 from pegboard.core.events import CallFinished, CallStarted, ListAnswered, SearchAnswered
-from pegboard.observe.journal import MOST_FILES, UNUSED_FOR, Journal, JournalReader, sweep
+from pegboard.observe.event_journal import (
+    MAX_AGE,
+    MAX_FILES,
+    EventJournal,
+    JournalReader,
+    delete_old_journals,
+)
 
 
 def ended(number: int = 0, **more: object) -> CallFinished:
@@ -19,30 +25,30 @@ def ended(number: int = 0, **more: object) -> CallFinished:
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(tmp_path / "journals", "key")
+def journal(tmp_path: Path) -> EventJournal:
+    return EventJournal(tmp_path / "journals", "key")
 
 
-def reader_of(journal: Journal, key: str = "key") -> JournalReader:
+def reader_of(journal: EventJournal, key: str = "key") -> JournalReader:
     return JournalReader(journal.path.parent, key)
 
 
-def test_another_process_reads_what_was_written_each_once(journal: Journal) -> None:
+def test_another_process_reads_what_was_written_each_once(journal: EventJournal) -> None:
     reader = reader_of(journal)
     assert reader.new() == []
     journal.record(ended(1))
-    journal.record(ListAnswered(at=2.0, face="proxy", tools=5, duration=0.1))
-    assert reader.new() == [ended(1), ListAnswered(at=2.0, face="proxy", tools=5, duration=0.1)]
+    journal.record(ListAnswered(at=2.0, mode="proxy", tools=5, duration=0.1))
+    assert reader.new() == [ended(1), ListAnswered(at=2.0, mode="proxy", tools=5, duration=0.1)]
     journal.record(ended(3))
     assert reader.new() == [ended(3)]
     assert reader.new() == []
     assert reader_of(journal, "other").new() == []
 
 
-def test_what_was_said_is_not_written(journal: Journal) -> None:
+def test_what_was_said_is_not_written(journal: EventJournal) -> None:
     journal.record(ended(1, arguments={"password": "hunter2"}, handle="0123abcd"))
     journal.record(
-        SearchAnswered(at=2.0, face="proxy", matches=1, duration=0.1, query="hunter2", found=("x",))
+        SearchAnswered(at=2.0, mode="proxy", matches=1, duration=0.1, query="hunter2", found=("x",))
     )
     journal.record(CallStarted(at=3.0, id="3", tool="echo", trace={"baggage": "hunter2"}))
     written = journal.path.read_text()
@@ -54,14 +60,14 @@ def test_what_was_said_is_not_written(journal: Journal) -> None:
     ]
 
 
-def test_only_the_user_can_read_it(journal: Journal) -> None:
+def test_only_the_user_can_read_it(journal: EventJournal) -> None:
     journal.record(ended())
     assert stat.S_IMODE(journal.path.stat().st_mode) == 0o600
     assert stat.S_IMODE(journal.path.parent.stat().st_mode) == 0o700
 
 
 def test_it_stays_small_and_a_reader_misses_nothing(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, "key", most_bytes=2_000)
+    journal = EventJournal(tmp_path, "key", most_bytes=2_000)
     reader = reader_of(journal)
     seen: list[str] = []
     for number in range(200):
@@ -74,7 +80,7 @@ def test_it_stays_small_and_a_reader_misses_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line", [b"{", b"[]", b'{"event":"call.finished"}', b'{"event":"of.later"}', b"\xff\xfe", b"1"]
 )
-def test_a_line_that_is_none_is_passed_over(journal: Journal, line: bytes) -> None:
+def test_a_line_that_is_none_is_passed_over(journal: EventJournal, line: bytes) -> None:
     journal.record(ended(1))
     with journal.path.open("ab") as file:
         file.write(line + b"\n")
@@ -82,7 +88,7 @@ def test_a_line_that_is_none_is_passed_over(journal: Journal, line: bytes) -> No
     assert reader_of(journal).new() == [ended(1), ended(2)]
 
 
-def test_half_a_line_is_read_when_it_is_whole(journal: Journal) -> None:
+def test_half_a_line_is_read_when_it_is_whole(journal: EventJournal) -> None:
     journal.record(ended(1))
     line = journal.path.read_bytes()
     reader = reader_of(journal)
@@ -97,24 +103,24 @@ def test_a_folder_that_cannot_be_written_is_told_of_once_and_stops_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("")
-    journal = Journal(tmp_path / "file", "key")
+    journal = EventJournal(tmp_path / "file", "key")
     journal.record(ended(1))
     journal.record(ended(2))
     assert caplog.text.count("pegboard ui") == 1
 
 
 def test_what_is_old_or_too_much_is_swept_away(tmp_path: Path) -> None:
-    for number in range(MOST_FILES + 5):
+    for number in range(MAX_FILES + 5):
         path = tmp_path / f"key-{number}-1.jsonl"
         path.write_text("")
         os.utime(path, (number, number))
-    sweep(tmp_path, now=0.0)
+    delete_old_journals(tmp_path, now=0.0)
     assert {int(path.name.split("-")[1]) for path in tmp_path.iterdir()} == set(range(5, 25))
-    sweep(tmp_path, now=UNUSED_FOR + 10)
+    delete_old_journals(tmp_path, now=MAX_AGE + 10)
     assert {int(path.name.split("-")[1]) for path in tmp_path.iterdir()} == set(range(10, 25))
 
 
-def test_events_are_written_together_behind_the_answers(journal: Journal) -> None:
+def test_events_are_written_together_behind_the_answers(journal: EventJournal) -> None:
     reader = reader_of(journal)
 
     async def work() -> None:
@@ -129,7 +135,7 @@ def test_events_are_written_together_behind_the_answers(journal: Journal) -> Non
         anyio.run(work)
 
 
-def test_what_waits_is_written_when_it_is_closed_and_nothing_after(journal: Journal) -> None:
+def test_what_waits_is_written_when_it_is_closed_and_nothing_after(journal: EventJournal) -> None:
     reader = reader_of(journal)
 
     async def work() -> None:

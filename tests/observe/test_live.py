@@ -20,12 +20,12 @@ from pegboard.core.events import (
     ToolsEnabled,
     UpstreamStateChanged,
 )
-from pegboard.observe.live import OTHERS, Histogram, Live
+from pegboard.observe.statistics import OTHERS, Histogram, LiveStatistics
 
 
-def test_calls_are_counted_by_tool_upstream_face_and_outcome() -> None:
-    live = Live()
-    live.record(finished(tool="a", face="proxy"))
+def test_calls_are_counted_by_tool_upstream_mode_and_outcome() -> None:
+    live = LiveStatistics()
+    live.record(finished(tool="a", mode="proxy"))
     live.record(finished(tool="a", outcome="failed", error="timeout"))
     live.record(finished(tool="b", upstream=None))
     shot = live.snapshot()
@@ -33,11 +33,11 @@ def test_calls_are_counted_by_tool_upstream_face_and_outcome() -> None:
     assert shot["tools"]["a"]["outcomes"] == {"ok": 1, "failed": 1}
     assert shot["tools"]["a"]["errors"] == {"timeout": 1}
     assert shot["upstreams"]["github"]["calls"] == 2
-    assert shot["faces"]["proxy"]["calls"] == 1
+    assert shot["modes"]["proxy"]["calls"] == 1
 
 
 def test_calls_in_flight_are_those_started_and_not_ended() -> None:
-    live = Live()
+    live = LiveStatistics()
     live.record(started("a"))
     live.record(started("b"))
     live.record(finished("a"))
@@ -45,7 +45,7 @@ def test_calls_in_flight_are_those_started_and_not_ended() -> None:
 
 
 def test_tokens_saved_are_what_the_tool_said_less_what_the_model_got() -> None:
-    live = Live()
+    live = LiveStatistics()
     live.record(finished(tokens_in=10, tokens_out_before=2500, tokens_out=100, spilled=True))
     live.record(finished(tokens_out=50, cached=True, attempts=3))
     calls = live.snapshot()["calls"]
@@ -54,8 +54,8 @@ def test_tokens_saved_are_what_the_tool_said_less_what_the_model_got() -> None:
 
 
 def test_a_listing_is_compared_with_what_listing_everything_would_have_cost() -> None:
-    live = Live()
-    common: dict[str, Any] = {"at": 1.0, "face": "proxy", "duration": 0.002}
+    live = LiveStatistics()
+    common: dict[str, Any] = {"at": 1.0, "mode": "proxy", "duration": 0.002}
     live.record(ListAnswered(tools=4, tokens=350, tokens_full=40_000, **common))
     live.record(ListAnswered(tools=4, **common))
     live.record(SearchAnswered(matches=3, tokens=200, **common))
@@ -67,7 +67,7 @@ def test_a_listing_is_compared_with_what_listing_everything_would_have_cost() ->
 
 
 def test_the_state_of_breakers_upstreams_and_store_is_the_last_one_heard() -> None:
-    live = Live()
+    live = LiveStatistics()
     for state in ("open", "half_open"):
         live.record(BreakerChanged(at=1, scope="tool", name="a", state=state))
     live.record(BreakerChanged(at=1, scope="upstream", name="b", state="open"))
@@ -83,14 +83,14 @@ def test_the_state_of_breakers_upstreams_and_store_is_the_last_one_heard() -> No
 
 
 def test_the_last_calls_are_kept_newest_first_and_no_more_of_them() -> None:
-    live = Live(recent=3)
+    live = LiveStatistics(recent=3)
     for n in range(5):
         live.record(finished(str(n)))
     assert [c.id for c in live.recent()] == ["4", "3", "2"]
 
 
 def test_memory_is_bounded_however_many_names_there_are() -> None:
-    live = Live(most=10)
+    live = LiveStatistics(most=10)
     for n in range(1000):
         live.record(finished(tool=f"t{n}", upstream=f"u{n}"))
         live.record(BreakerChanged(at=1, scope="tool", name=f"t{n}", state="open"))
@@ -102,7 +102,7 @@ def test_memory_is_bounded_however_many_names_there_are() -> None:
 
 
 def test_a_snapshot_is_json() -> None:
-    live = Live()
+    live = LiveStatistics()
     live.record(finished())
     assert json.loads(json.dumps(live.snapshot())) == live.snapshot()
 
@@ -134,7 +134,7 @@ def test_percentiles_rise_and_never_exceed_the_longest(durations: list[float]) -
 
 
 def test_each_principal_has_figures_of_their_own_in_bounded_memory() -> None:
-    live = Live()
+    live = LiveStatistics()
     for number in range(300):
         live.record(finished(tool=f"t{number}", principal="bob"))
         live.record(finished(tool="other", principal=f"p{number}"))

@@ -19,7 +19,7 @@ from pegboard.core.events import (
     UpstreamStateChanged,
 )
 from pegboard.core.redaction import Redactor
-from pegboard.observe.log import EventLog, RateLimit, log_to
+from pegboard.observe.logs import EventLog, RepeatFilter, log_json
 
 
 class Lines:
@@ -35,7 +35,7 @@ class Lines:
 @pytest.fixture
 def lines() -> Iterator[Lines]:
     lines = Lines()
-    handler = log_to(lines.stream, level="DEBUG", redactor=Redactor(["my-own-secret"]))
+    handler = log_json(lines.stream, level="DEBUG", redactor=Redactor(["my-own-secret"]))
     yield lines
     logger = logging.getLogger("pegboard")
     logger.removeHandler(handler)
@@ -43,7 +43,7 @@ def lines() -> Iterator[Lines]:
 
 
 def test_a_call_is_one_line_of_json_with_everything_known_about_it(lines: Lines) -> None:
-    EventLog().record(finished(principal="ann", face="proxy", via="call_tool", tokens_out=12))
+    EventLog().record(finished(principal="ann", mode="proxy", via="call_tool", tokens_out=12))
     (line,) = lines.read()
     assert line["message"] == "call.finished"
     assert line["level"] == "info"
@@ -72,7 +72,7 @@ def test_what_needs_attention_is_a_warning(lines: Lines, event: Event, level: st
     assert [line["level"] for line in lines.read()] == [level]
 
 
-LISTED = ListAnswered(at=1, face="proxy", tools=5, duration=0.01)
+LISTED = ListAnswered(at=1, mode="proxy", tools=5, duration=0.01)
 
 
 def test_what_went_well_is_no_news_where_lines_are_not_json(
@@ -86,7 +86,7 @@ def test_what_went_well_is_no_news_where_lines_are_not_json(
 
 def test_below_the_level_nothing_is_written() -> None:
     stream = io.StringIO()
-    handler = log_to(stream, level="WARNING")
+    handler = log_json(stream, level="WARNING")
     try:
         EventLog().record(finished())
     finally:
@@ -96,7 +96,7 @@ def test_below_the_level_nothing_is_written() -> None:
 
 
 def test_what_people_searched_for_is_written_only_when_asked(lines: Lines) -> None:
-    event = SearchAnswered(at=1, face="proxy", matches=1, duration=0.01, query="my illness")
+    event = SearchAnswered(at=1, mode="proxy", matches=1, duration=0.01, query="my illness")
     EventLog().record(event)
     EventLog(queries=True).record(event)
     assert [line.get("query") for line in lines.read()] == [None, "my illness"]
@@ -138,7 +138,7 @@ def test_without_any_logging_set_up_nothing_is_written(capsys: pytest.CaptureFix
 
 def test_a_repeated_warning_is_limited_and_the_rest_are_counted() -> None:
     now = 0.0
-    limit = RateLimit(burst=2, interval=10.0, clock=lambda: now)
+    limit = RepeatFilter(burst=2, interval=10.0, clock=lambda: now)
 
     def line(text: str, level: int = logging.WARNING, **extra: object) -> logging.LogRecord:
         record = logging.LogRecord("a", level, "", 0, text, (), None)

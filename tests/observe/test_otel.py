@@ -13,10 +13,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from tests.dispatch.fakes import OK, make_call, run
 from tests.observe.samples import finished
 
-from pegboard.core.calls import Call, CallResult
-from pegboard.dispatch.observe import Watching, observe
+from pegboard.core.calls import CallResult, ToolCall
+from pegboard.dispatch.call_events import ObserveOptions, observe
 from pegboard.errors import UpstreamTimeout
-from pegboard.observe.otel import Spans
+from pegboard.observe.otel import CallSpans
 from pegboard.ports import Handler
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +34,7 @@ class Traced:
         provider = TracerProvider()
         provider.add_span_processor(SimpleSpanProcessor(self.exporter))
         self.tracer = provider.get_tracer("test")
-        self.layer = observe(Watching(observer=Spans(self.tracer)))
+        self.layer = observe(ObserveOptions(observer=CallSpans(self.tracer)))
 
     def around(self, handler: Handler) -> Handler:
         return self.layer(handler)
@@ -44,7 +44,7 @@ class Traced:
         return list(self.exporter.get_finished_spans())
 
 
-async def ok(call: Call) -> CallResult:
+async def ok(call: ToolCall) -> CallResult:
     return OK
 
 
@@ -77,7 +77,7 @@ async def test_below_a_server_span_of_the_same_trace_a_call_is_its_child() -> No
 async def test_what_a_call_does_in_turn_becomes_a_child_of_its_span() -> None:
     traced = Traced()
 
-    async def asks_upstream(call: Call) -> CallResult:
+    async def asks_upstream(call: ToolCall) -> CallResult:
         with traced.tracer.start_as_current_span("request"):
             return OK
 
@@ -91,7 +91,7 @@ async def test_what_a_call_does_in_turn_becomes_a_child_of_its_span() -> None:
 async def test_calls_side_by_side_do_not_become_each_others_parents() -> None:
     traced = Traced()
 
-    async def waits(call: Call) -> CallResult:
+    async def waits(call: ToolCall) -> CallResult:
         await anyio.wait_all_tasks_blocked()
         return OK
 
@@ -104,7 +104,7 @@ async def test_calls_side_by_side_do_not_become_each_others_parents() -> None:
 async def test_a_span_says_what_became_of_the_call() -> None:
     traced = Traced()
 
-    async def fails(call: Call) -> CallResult:
+    async def fails(call: ToolCall) -> CallResult:
         raise UpstreamTimeout("late")
 
     with pytest.raises(UpstreamTimeout):
@@ -128,13 +128,13 @@ async def test_a_trace_context_that_cannot_be_read_begins_a_trace_of_its_own(
 
 
 async def test_without_an_sdk_spans_cost_nothing_and_fail_nothing() -> None:
-    handler = observe(Watching(observer=Spans()))(ok)
+    handler = observe(ObserveOptions(observer=CallSpans()))(ok)
     assert await handler(make_call(params=META)) is OK
 
 
 def test_an_end_without_a_start_is_ignored() -> None:
     traced = Traced()
-    Spans(traced.tracer).record(finished())
+    CallSpans(traced.tracer).record(finished())
     assert traced.spans == []
 
 

@@ -15,18 +15,17 @@ from pegboard.core.events import (
     AnswerSent,
     BreakerChanged,
     CallFinished,
+    CallRejected,
     CallRetried,
     CallStarted,
-    CallUnmade,
     Event,
     SearchAnswered,
     StoreStateChanged,
     UpstreamStateChanged,
 )
-from pegboard.core.rollout import Figures, Rollout
+from pegboard.core.mode_rollout import ArmStatistics, Rollout
 from pegboard.errors import ConfigError
-from pegboard.observe.otel_metrics import ArmMeters, Meters
-from pegboard.observe.otel_setup import set_up
+from pegboard.observe.otel import OtelMetrics, OtelRolloutMetrics, configure_otel
 
 Point = tuple[str, Mapping[str, object], float]
 
@@ -54,9 +53,9 @@ class Measured:
 
 FINISHED = CallFinished(
     at=0, id="1", tool="a.b", duration=0.25, outcome="failed", error="timeout", upstream="a",
-    face="proxy", principal="ann", tokens_out=10, tokens_out_before=100,
+    mode="proxy", principal="ann", tokens_out=10, tokens_out_before=100,
 )  # fmt: skip
-PROXY = {"pegboard.face": "proxy"}
+PROXY = {"pegboard.mode": "proxy"}
 
 
 @pytest.mark.parametrize(
@@ -78,7 +77,7 @@ PROXY = {"pegboard.face": "proxy"}
         (FINISHED, ("pegboard.call.duration", {**PROXY, "pegboard.upstream": "a"}, 0.25)),
         (FINISHED, ("pegboard.tokens", {**PROXY, "kind": "saved"}, 90)),
         (
-            CallUnmade(at=0, name="x", error="not_found", arguments="", face="proxy"),
+            CallRejected(at=0, name="x", error="not_found", arguments="", mode="proxy"),
             ("pegboard.calls", {**PROXY, "outcome": "refused", "error.type": "not_found"}, 1),
         ),
         (
@@ -86,11 +85,11 @@ PROXY = {"pegboard.face": "proxy"}
             ("pegboard.retries", {"pegboard.upstream": "a"}, 1),
         ),
         (
-            AnswerSent(at=0, face="proxy", what="search_tools", tokens=55),
+            AnswerSent(at=0, mode="proxy", what="search_tools", tokens=55),
             ("pegboard.tokens", {**PROXY, "kind": "search_tools"}, 55),
         ),
         (
-            SearchAnswered(at=0, face="proxy", matches=1, duration=0.5),
+            SearchAnswered(at=0, mode="proxy", matches=1, duration=0.5),
             ("pegboard.question.duration", {**PROXY, "kind": "search"}, 0.5),
         ),
         (
@@ -106,13 +105,13 @@ PROXY = {"pegboard.face": "proxy"}
 )
 def test_an_event_is_recorded_with_what_it_is_about(event: Event, point: Point) -> None:
     measured = Measured()
-    Meters(measured.meter).record(event)
+    OtelMetrics(measured.meter).record(event)
     assert point in measured.points
 
 
 def test_calls_under_way_are_those_begun_and_not_ended() -> None:
     measured = Measured()
-    meters = Meters(measured.meter)
+    meters = OtelMetrics(measured.meter)
     for number in range(3):
         meters.record(CallStarted(at=0, id=str(number), tool="a.b"))
     meters.record(FINISHED)
@@ -121,7 +120,7 @@ def test_calls_under_way_are_those_begun_and_not_ended() -> None:
 
 def test_no_attribute_names_a_tool_or_a_person() -> None:
     measured = Measured()
-    Meters(measured.meter).record(FINISHED)
+    OtelMetrics(measured.meter).record(FINISHED)
     said = str(measured.points)
     assert "a.b" not in said
     assert "ann" not in said
@@ -129,11 +128,11 @@ def test_no_attribute_names_a_tool_or_a_person() -> None:
 
 def test_the_arms_of_a_rollout_are_recorded_apart() -> None:
     measured = Measured()
-    told, rollout = ArmMeters(measured.meter), Rollout(face="index", percent=10)
-    told(rollout, "control", Figures(lists=1, tokens=40))
-    told(rollout, "candidate", Figures(calls=1, errors=1, seconds=0.5))
-    control = {"pegboard.face": "index", "arm": "control"}
-    candidate = {"pegboard.face": "index", "arm": "candidate"}
+    told, rollout = OtelRolloutMetrics(measured.meter), Rollout(mode="index", percent=10)
+    told(rollout, "control", ArmStatistics(lists=1, tokens=40))
+    told(rollout, "candidate", ArmStatistics(calls=1, errors=1, seconds=0.5))
+    control = {"pegboard.mode": "index", "arm": "control"}
+    candidate = {"pegboard.mode": "index", "arm": "candidate"}
     recorded = measured.points
     for point in [
         ("pegboard.rollout.tokens", control, 40),
@@ -149,9 +148,9 @@ def test_without_an_sdk_nothing_is_recorded_and_nothing_fails() -> None:
     root = Path(__file__).parents[2]
     code = """
 from opentelemetry import metrics
-from tests.observe.test_otel_metrics import FINISHED, ArmMeters, Figures, Meters, Rollout
-Meters().record(FINISHED)
-ArmMeters()(Rollout(face="index", percent=10), "control", Figures(calls=1))
+from tests.observe.test_otel_metrics import FINISHED, ArmStatistics, OtelMetrics, OtelRolloutMetrics, Rollout
+OtelMetrics().record(FINISHED)
+OtelRolloutMetrics()(Rollout(mode="index", percent=10), "control", ArmStatistics(calls=1))
 print(type(metrics.get_meter_provider()).__name__)
 """
     ended = subprocess.run(
@@ -162,9 +161,9 @@ print(type(metrics.get_meter_provider()).__name__)
 
 def test_an_exporter_that_is_not_installed_is_an_error_that_says_how_to_get_it() -> None:
     with pytest.raises(ConfigError, match=r"'smoke_signals' for traces.*pegboard\[otel\]"):
-        set_up({"OTEL_TRACES_EXPORTER": "smoke_signals"})
+        configure_otel({"OTEL_TRACES_EXPORTER": "smoke_signals"})
 
 
 def test_importing_the_module_does_not_import_opentelemetry() -> None:
-    code = "import sys, pegboard.observe.otel_metrics; sys.exit('opentelemetry' in sys.modules)"
+    code = "import sys, pegboard.observe.otel; sys.exit('opentelemetry' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -6,17 +6,17 @@ from pegboard.core.events import (
     AnswerSent,
     BreakerChanged,
     CallFinished,
+    CallRejected,
     CallStarted,
-    CallUnmade,
     ListAnswered,
     StoreStateChanged,
     UpstreamStateChanged,
 )
-from pegboard.core.rollout import Figures, Rollout
-from pegboard.observe.prometheus import Prometheus
+from pegboard.core.mode_rollout import ArmStatistics, Rollout
+from pegboard.observe.prometheus import PrometheusMetrics
 
 
-def figures(prometheus: Prometheus) -> dict[tuple[str, ...], float]:
+def figures(prometheus: PrometheusMetrics) -> dict[tuple[str, ...], float]:
     text = prometheus.exposition().decode()
     return {
         (sample.name, *sorted(sample.labels.values())): sample.value
@@ -25,8 +25,8 @@ def figures(prometheus: Prometheus) -> dict[tuple[str, ...], float]:
     }
 
 
-def test_calls_are_counted_by_face_server_and_outcome() -> None:
-    prometheus = Prometheus()
+def test_calls_are_counted_by_mode_server_and_outcome() -> None:
+    prometheus = PrometheusMetrics()
     prometheus.record(CallStarted(at=0, id="1", tool="a.b"))
     assert figures(prometheus)[("pegboard_calls_running",)] == 1
     prometheus.record(
@@ -38,7 +38,7 @@ def test_calls_are_counted_by_face_server_and_outcome() -> None:
             outcome="failed",
             error="timeout",
             upstream="a",
-            face="proxy",
+            mode="proxy",
             tokens_out=10,
             tokens_out_before=100,
         )
@@ -51,13 +51,13 @@ def test_calls_are_counted_by_face_server_and_outcome() -> None:
 
 
 def test_states_are_gauges() -> None:
-    prometheus = Prometheus()
+    prometheus = PrometheusMetrics()
     assert figures(prometheus)[("pegboard_store_shared",)] == 1
     prometheus.record(StoreStateChanged(at=0, available=False))
     prometheus.record(UpstreamStateChanged(at=0, upstream="a", state="ready"))
     prometheus.record(BreakerChanged(at=0, scope="tool", name="a.b", state="open"))
-    prometheus.record(ListAnswered(at=0, face="proxy", tools=4, duration=0.01))
-    prometheus.record(AnswerSent(at=0, face="proxy", what="tools/list", tokens=300))
+    prometheus.record(ListAnswered(at=0, mode="proxy", tools=4, duration=0.01))
+    prometheus.record(AnswerSent(at=0, mode="proxy", what="tools/list", tokens=300))
     seen = figures(prometheus)
     assert seen[("pegboard_store_shared",)] == 0
     assert seen[("pegboard_upstream_up", "a")] == 1
@@ -67,17 +67,17 @@ def test_states_are_gauges() -> None:
 
 
 def test_a_call_that_was_not_made_counts_as_refused() -> None:
-    prometheus = Prometheus()
-    prometheus.record(CallUnmade(at=0, name="x", error="not_found", arguments="", face="proxy"))
+    prometheus = PrometheusMetrics()
+    prometheus.record(CallRejected(at=0, name="x", error="not_found", arguments="", mode="proxy"))
     assert figures(prometheus)[("pegboard_calls_total", "", "not_found", "proxy", "refused")] == 1
 
 
 def test_the_arms_of_a_rollout_stand_side_by_side() -> None:
-    prometheus = Prometheus()
-    rollout = Rollout(face="index", percent=50)
-    prometheus.arms(rollout, "control", Figures(lists=1, tokens=40))
-    prometheus.arms(rollout, "candidate", Figures(calls=1, errors=1, seconds=0.2))
-    prometheus.arms(rollout, "candidate", Figures(searches=1, tokens=7))
+    prometheus = PrometheusMetrics()
+    rollout = Rollout(mode="index", percent=50)
+    prometheus.arms(rollout, "control", ArmStatistics(lists=1, tokens=40))
+    prometheus.arms(rollout, "candidate", ArmStatistics(calls=1, errors=1, seconds=0.2))
+    prometheus.arms(rollout, "candidate", ArmStatistics(searches=1, tokens=7))
     seen = figures(prometheus)
     assert seen[("pegboard_rollout_sessions_total", "control", "index")] == 1
     assert seen[("pegboard_rollout_tokens_total", "control", "index")] == 40
@@ -90,7 +90,7 @@ def test_the_arms_of_a_rollout_stand_side_by_side() -> None:
 
 
 def test_no_figure_is_labelled_by_tool_or_person() -> None:
-    prometheus = Prometheus()
+    prometheus = PrometheusMetrics()
     for number in range(50):
         prometheus.record(
             CallFinished(

@@ -6,7 +6,7 @@ import pytest
 from tests.observe.samples import finished
 
 from pegboard.core.events import Event
-from pegboard.observe.several import Several
+from pegboard.observe.observers import CombinedObserver
 
 
 class Heard(list[Event]):
@@ -25,6 +25,6 @@ def test_each_observer_hears_everything_also_beside_one_that_fails(
     first, last = Heard(), Heard()
     event = finished()
     with caplog.at_level(logging.ERROR):
-        Several(first, Broken(), last).record(event)
+        CombinedObserver(first, Broken(), last).record(event)
     assert (first, last) == ([event], [event])
     assert "Broken failed on call.finished" in caplog.text

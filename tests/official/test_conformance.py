@@ -79,7 +79,7 @@ async def play(revision: str, folder: Path) -> str:
         missing_part("the official conformance suite is not installed (npm ci in tests/official)")
     config = folder / "pegboard.toml"
     config.write_text(
-        f"face = 'eager'\n[servers.c]\ncommand = '{sys.executable}'\n"
+        f"mode = 'eager'\n[servers.c]\ncommand = '{sys.executable}'\n"
         f"args = ['{HERE / 'server.py'}']\nprefix = ''\n"
     )
     async with running_gateway(folder, config, patience=240) as (url, _):

@@ -93,13 +93,13 @@ def lasting_redis(redis_program: str, tmp_path: Path) -> Iterator[RedisServer]:
     server.stop()
 
 
-def asked(replica: Replica, face: str, method: str, **params: Any) -> str:
+def asked(replica: Replica, mode: str, method: str, **params: Any) -> str:
     """The text of an answer in a mode of the test's choice."""
-    replica.client.headers["Pegboard-Face"] = face
+    replica.client.headers["Pegboard-Mode"] = mode
     try:
         return replica.post(method, **params).text
     finally:
-        del replica.client.headers["Pegboard-Face"]
+        del replica.client.headers["Pegboard-Mode"]
 
 
 def held(place: Place) -> list[tuple[str, str]]:
@@ -120,18 +120,18 @@ def test_a_third_replica_with_the_old_definition_releases_nothing_in_any_mode(
     assert "work_quick" in third.listed(), "the old definition is approved"
     assert held(place) == [("quick", "changed")]
     assert "work_quick" not in restarted.listed()
-    for face in ("eager", "stub", "index", "hierarchy", "proxy", "dynamic"):
+    for mode in ("eager", "stub", "index", "hierarchy", "proxy", "dynamic"):
         for lazy in (True, False, "bare"):
-            assert "private key" not in asked(restarted, face, "tools/list", lazy=lazy)
+            assert "private key" not in asked(restarted, mode, "tools/list", lazy=lazy)
     for name in ("work_quick", "work.quick"):
         assert "private key" not in asked(restarted, "proxy", "tools/describe", names=[name])
-    for face, name, arguments in READS:
-        answer = asked(restarted, face, "tools/call", name=name, arguments=arguments)
-        assert "private key" not in answer, (face, name)
-    for face, name, arguments in CALLS:
-        answer = asked(restarted, face, "tools/call", name=name, arguments=arguments)
-        assert "definition changed" in answer or "Unknown tool" in answer, (face, name, answer)
-        assert '"text":"quick"' not in answer, (face, name)
+    for mode, name, arguments in READS:
+        answer = asked(restarted, mode, "tools/call", name=name, arguments=arguments)
+        assert "private key" not in answer, (mode, name)
+    for mode, name, arguments in CALLS:
+        answer = asked(restarted, mode, "tools/call", name=name, arguments=arguments)
+        assert "definition changed" in answer or "Unknown tool" in answer, (mode, name, answer)
+        assert '"text":"quick"' not in answer, (mode, name)
     assert place.command("lock", "approve").returncode == 0
     eventually(lambda: "work_quick" in restarted.listed())
     assert restarted.text("work_quick") == "quick"

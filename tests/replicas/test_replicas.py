@@ -85,15 +85,15 @@ def test_a_rollout_reaches_every_replica_and_is_taken_back_at_once(
 ) -> None:
     replicas = pair
 
-    def faces() -> set[int]:
+    def modes() -> set[int]:
         return {len(r.ask("tools/list")["result"]["tools"]) for r in replicas}
 
-    before = faces()
+    before = modes()
     begun = world.command("rollout", "start", "hierarchy", "--percent", "100")
     assert begun.returncode == 0, begun.stderr
-    eventually(lambda: faces() == {4})
+    eventually(lambda: modes() == {4})
     assert world.command("rollout", "stop").returncode == 0
-    eventually(lambda: faces() == before)
+    eventually(lambda: modes() == before)
 
 
 def test_both_arms_of_a_rollout_are_compared_over_all_replicas(

@@ -11,10 +11,10 @@ import pytest
 from tests.real_redis import RedisServer
 from tests.replicas.world import Replica, World, message
 
-from pegboard.core.lock import Decision
-from pegboard.core.rollout import Rollout
-from pegboard.gateway.locks import StoreLocks, decide
-from pegboard.gateway.switches import Switches
+from pegboard.core.mode_rollout import Rollout
+from pegboard.core.tool_lock import LockDecision
+from pegboard.gateway.lock_storage import SharedLockStorage, decide
+from pegboard.gateway.operator_decisions import ToolSwitches
 from pegboard.observe import rollouts
 from pegboard.ports import Store
 from pegboard.store.redis import RedisStore
@@ -30,7 +30,7 @@ TRUST = '[trust]\nlock = "store"\n'
 def world(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     redis_server.command("-n", "6", "FLUSHDB")  # another test may have left its records
     url = f"redis://127.0.0.1:{redis_server.port}/6"
-    made = World(tmp_path_factory.mktemp("sharing"), url, TRUST, face="auto")
+    made = World(tmp_path_factory.mktemp("sharing"), url, TRUST, mode="auto")
     yield made
     made.stop()
 
@@ -79,17 +79,17 @@ async def test_what_operators_decide_shows_in_both_replicas_within_100_ms(
     world: World, pair: tuple[Replica, Replica]
 ) -> None:
     async with store_of(world) as store:
-        locks, switches = StoreLocks(store), Switches(store)
+        locks, switches = SharedLockStorage(store), ToolSwitches(store)
         seen = (await locks.all())["work"].tools["wait"].approved
         approved = seen.digest if seen else None
 
         def lock(usable: bool) -> Awaitable[object]:
             if usable:
-                return decide(locks, Decision("approve", "work", "wait", "ann", 1.0, approved))
-            return decide(locks, Decision("revoke", "work", "wait", "ann", 1.0))
+                return decide(locks, LockDecision("approve", "work", "wait", "ann", 1.0, approved))
+            return decide(locks, LockDecision("revoke", "work", "wait", "ann", 1.0))
 
         def roll_out(everybody: bool) -> Awaitable[object]:
-            return rollouts.start(store, Rollout(face="hierarchy", percent=100 * everybody))
+            return rollouts.start(store, Rollout(mode="hierarchy", percent=100 * everybody))
 
         def is_rolled_out(replica: Replica, everybody: bool) -> bool:
             return ("tools_dispatch" in str(replica.ask("tools/list"))) == everybody
@@ -147,7 +147,7 @@ async def test_a_crash_after_a_decision_loses_neither_the_decision_nor_anybodys_
     other = pair[1]
     async with store_of(world) as store:
         for name in ("wait", "report"):
-            await decide(StoreLocks(store), Decision("revoke", "work", name, "ann", 1.0))
+            await decide(SharedLockStorage(store), LockDecision("revoke", "work", name, "ann", 1.0))
     await seconds_until(lambda: not {"work_wait", "work_report"} & other.listed())
     crashing = world.start()
     answers: list[str] = []
@@ -162,15 +162,15 @@ async def test_a_crash_after_a_decision_loses_neither_the_decision_nor_anybodys_
             tasks.start_soon(calls)
             digest = await _shown_digest(crashing, "wait")
             crashing.decide("trust", "approve", server="work", tool="wait", digest=digest)
-            crashing.decide("rollout", "start", face="hierarchy", percent="100", by="principal")
+            crashing.decide("rollout", "start", mode="hierarchy", percent="100", by="principal")
             crashing.decide("tool", "switch", id="work_broken", enabled="")
             crashing.kill()
     assert answers == ["quick"] * 20
 
     def knows(replica: Replica) -> bool:
-        has_face = "tools_dispatch" in str(replica.ask("tools/list"))
+        has_mode = "tools_dispatch" in str(replica.ask("tools/list"))
         listed = replica.listed()
-        return has_face and "work_wait" in listed and not {"work_report", "work_broken"} & listed
+        return has_mode and "work_wait" in listed and not {"work_report", "work_broken"} & listed
 
     await seconds_until(lambda: knows(other))
     assert knows(world.start()), "and so does one that is started later"

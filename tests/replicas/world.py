@@ -149,14 +149,14 @@ class World:
     folder: Path
     store: str
     settings: str = ""
-    face: str = "proxy"
+    mode: str = "proxy"
     replicas: list[Replica] = field(default_factory=list[Replica])
 
     def __post_init__(self) -> None:
         (self.folder / "server.py").write_text(SERVER)
         command, script = json.dumps(sys.executable), json.dumps(str(self.folder / "server.py"))
         (self.folder / "pegboard.toml").write_text(
-            f'face = "{self.face}"\n{self.settings}\n[store]\nurl = "{self.store}"\n'
+            f'mode = "{self.mode}"\n{self.settings}\n[store]\nurl = "{self.store}"\n'
             f"[calls]\nbreaker_failures = 2\nbreaker_cooldown = 60.0\n"
             f"[servers.work]\ncommand = {command}\nargs = [{script}]\n"
         )

@@ -29,7 +29,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Generator[Gateway]:
         tool("plain", text={"type": "string", "pattern": "^[a-z]+$"}),
     ]
     servers = {"s": listed(folder, "s", *tools)}
-    with running(folder, write(folder, servers, 'face = "proxy"\n')) as gateway:
+    with running(folder, write(folder, servers, 'mode = "proxy"\n')) as gateway:
         gateway.call("s_rows", {"count": 2_000})  # loads the tokenizer, once
         yield gateway
 

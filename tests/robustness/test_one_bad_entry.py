@@ -12,10 +12,10 @@ import pytest
 from tests.real_redis import RedisServer
 from tests.robustness.world import listed, running, started, tool, wait_until, write
 
-from pegboard.gateway.opening import Opening
-from pegboard.gateway.serving import Serving
-from pegboard.gateway.supervision import supervised
-from pegboard.gateway.switches import KEY
+from pegboard.gateway.background_tasks import run_supervised
+from pegboard.gateway.config_source import ConfigSource
+from pegboard.gateway.operator_decisions import SWITCHES_KEY
+from pegboard.gateway.runner import GatewayRunner
 
 HALF = "\ud800"
 LONG_AND_HALF = "x" * 70 + HALF
@@ -38,7 +38,7 @@ def test_an_odd_entry_costs_itself_alone_also_after_a_restart(tmp_path: Path) ->
         "good": listed(tmp_path, "good", tool("fine")),
         "odd": listed(tmp_path, "odd", tool("usable"), *odd),
     }
-    config = write(tmp_path, servers, 'face = "proxy"\n')
+    config = write(tmp_path, servers, 'mode = "proxy"\n')
     for _ in range(2):  # the second one reads what the first one stored
         with running(tmp_path, config) as gateway:
             assert {"good_fine", "odd_usable", "odd_noted"} <= gateway.names()
@@ -57,7 +57,7 @@ def test_tools_with_the_same_id_cost_one_of_them(tmp_path: Path) -> None:
         "a": listed(tmp_path, "a", tool("b.c"), tool("other")),
         "a.b": listed(tmp_path, "a.b", tool("c")),
     }
-    with running(tmp_path, write(tmp_path, servers, 'face = "proxy"\n')) as gateway:
+    with running(tmp_path, write(tmp_path, servers, 'mode = "proxy"\n')) as gateway:
         names = gateway.names()
         assert len(names) == 2, names
         assert gateway.text("a_other", {}) == "2"
@@ -68,7 +68,7 @@ def test_tools_with_the_same_id_cost_one_of_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize("lock", ["folder/lock.json", "/proc/none/lock.json"])
 def test_a_lock_that_cannot_be_read_or_written_ends_nothing(lock: str, tmp_path: Path) -> None:
     servers = {"s": listed(tmp_path, "s", tool("one"))}
-    config = write(tmp_path, servers, f'face = "proxy"\n[trust]\nlock = "{lock}"\n')
+    config = write(tmp_path, servers, f'mode = "proxy"\n[trust]\nlock = "{lock}"\n')
     with started(tmp_path, config) as gateway:
         wait_until(lambda: gateway.health() == 200, "it is there", gateway.log)
         if lock.startswith("folder"):
@@ -83,7 +83,7 @@ def test_a_lock_that_cannot_be_read_or_written_ends_nothing(lock: str, tmp_path:
 
 
 def test_a_message_that_is_not_json_is_survived(tmp_path: Path, own_redis: RedisServer) -> None:
-    settings = f'face = "proxy"\n[store]\nurl = "redis://{own_redis.address}"\n'
+    settings = f'mode = "proxy"\n[store]\nurl = "redis://{own_redis.address}"\n'
     config = write(tmp_path, {"s": listed(tmp_path, "s", tool("one"), tool("two"))}, settings)
     with running(tmp_path, config) as gateway:
         wait_until(lambda: "s_one" in gateway.names(), "its tools are there", gateway.log)
@@ -94,10 +94,10 @@ def test_a_message_that_is_not_json_is_survived(tmp_path: Path, own_redis: Redis
         assert gateway.post("tools/list").status_code == 200
         assert gateway.health() == 200
         # What is decided afterwards is still followed.
-        own_redis.command("SET", f"pegboard:{KEY}", '["s.one"]')
+        own_redis.command("SET", f"pegboard:{SWITCHES_KEY}", '["s.one"]')
 
         def is_off() -> bool:
-            own_redis.command("PUBLISH", f"pegboard:{KEY}", "null")
+            own_redis.command("PUBLISH", f"pegboard:{SWITCHES_KEY}", "null")
             return "s_one" not in gateway.names()
 
         wait_until(is_off, "the switch is followed", gateway.log)
@@ -108,7 +108,7 @@ def test_a_message_that_is_not_json_is_survived(tmp_path: Path, own_redis: Redis
 async def test_a_gateway_that_cannot_go_on_fails_its_health_check_and_ends(tmp_path: Path) -> None:
     config = write(tmp_path, {"s": listed(tmp_path, "s", tool("one"))})
     environ = {"PEGBOARD_HOME": str(tmp_path / "home")}
-    serving = Serving(Opening.of(config, environ=environ))
+    serving = GatewayRunner(ConfigSource.of(config, environ=environ))
     ended: list[bool] = []
 
     async def crash() -> None:
@@ -133,7 +133,7 @@ async def test_a_gateway_that_cannot_go_on_fails_its_health_check_and_ends(tmp_p
 async def test_a_background_task_is_started_again_with_a_growing_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pegboard.gateway.supervision.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("pegboard.gateway.background_tasks.FIRST_PAUSE", 0.01)
     starts: list[float] = []
 
     async def work() -> None:
@@ -142,7 +142,7 @@ async def test_a_background_task_is_started_again_with_a_growing_pause(
             raise ValueError("not yet")
 
     with anyio.fail_after(5):
-        await supervised("Testing", work)
+        await run_supervised("Testing", work)
     gaps = [later - earlier for earlier, later in pairwise(starts)]
     assert len(gaps) == 3
     assert gaps[1] > gaps[0] * 1.2

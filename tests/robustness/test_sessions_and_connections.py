@@ -36,7 +36,7 @@ MOST_GROWTH = 150
 
 
 SETTINGS = """
-face = "eager"
+mode = "eager"
 [results]
 spill_tokens = 0
 [http]
@@ -217,7 +217,7 @@ def _connections(pid: int, port: int | None) -> int:
 def test_with_few_descriptors_new_clients_are_served_and_the_log_stays_small(
     tmp_path: Path,
 ) -> None:
-    path = config(tmp_path, 'face = "proxy"')
+    path = config(tmp_path, 'mode = "proxy"')
 
     def few() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))

@@ -18,7 +18,7 @@ from tests.conformance.clients import Era, Target, Transcript, play_python, serv
 from tests.conformance.scenarios import LISTING, call, request
 
 from pegboard import ConfigError, attach
-from pegboard.server import sdk
+from pegboard.server import mcp_private
 
 ERAS: tuple[Era, ...] = ("legacy", "modern")
 
@@ -112,14 +112,14 @@ pytestmark = pytest.mark.parametrize("kind", KINDS)
 
 
 def play(server: Any, era: Era, **steps: Any) -> Transcript:
-    target: Target = sdk.lowlevel(server)
+    target: Target = mcp_private.get_lowlevel_server(server)
     return play_python(target, era, steps)
 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_an_attached_server_lists_meta_tools_finds_and_calls(kind: str, era: Era) -> None:
     server = KINDS[kind]()
-    assert attach(server, face="proxy") is server
+    assert attach(server, mode="proxy") is server
     told = play(
         server,
         era,
@@ -153,7 +153,7 @@ def test_eager_lists_what_the_server_listed_but_for_relaxed_output(kind: str, er
     more = request("tools/list", cursor="more")
     steps = {"list": LISTING} | ({"more": more} if kind == "low-level" else {})
     before = play(KINDS[kind](), era, **steps)
-    after = play(attach(KINDS[kind](), face="eager"), era, list=LISTING)
+    after = play(attach(KINDS[kind](), mode="eager"), era, list=LISTING)
     listed = [tool for key in steps for tool in before[key].ok["tools"]]
     shown = {tool["name"]: tool for tool in after["list"].ok["tools"]}
     assert sorted(shown) == sorted(tool["name"] for tool in listed)
@@ -174,24 +174,24 @@ def test_direct_calls_answer_exactly_as_without_us(kind: str, era: Era) -> None:
         "raises": call("greet", name=""),
     }
     before = play(KINDS[kind](), era, list=LISTING, **steps)
-    after = play(attach(KINDS[kind](), face="eager"), era, list=LISTING, **steps)
+    after = play(attach(KINDS[kind](), mode="eager"), era, list=LISTING, **steps)
     for key in steps:
         assert (after[key].result, after[key].error) == (before[key].result, before[key].error), key
 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_what_the_server_tells_of_itself_stays(kind: str, era: Era) -> None:
-    told = play(attach(KINDS[kind](), face="proxy"), era, list=LISTING)
+    told = play(attach(KINDS[kind](), mode="proxy"), era, list=LISTING)
     assert told.info["serverInfo"]["name"] == "weather"
     place = "extensions" if era == "modern" else "experimental"
     assert "io.github.pegboard/lazy-tools" in told.info["capabilities"][place]
 
 
-def test_an_attached_server_is_served_over_http_with_its_faces(kind: str) -> None:
-    app = sdk.lowlevel(attach(KINDS[kind]())).streamable_http_app()
+def test_an_attached_server_is_served_over_http_with_its_modes(kind: str) -> None:
+    app = mcp_private.get_lowlevel_server(attach(KINDS[kind]())).streamable_http_app()
     with served(app) as url:
         for era in ERAS:
-            told = play_python(f"{url}/mcp?face=index", era, {"list": LISTING})
+            told = play_python(f"{url}/mcp?mode=index", era, {"list": LISTING})
             assert told["list"].names == ["list_available_tools", "get_tool_description"]
 
 
@@ -204,8 +204,8 @@ def test_attaching_twice_is_refused(kind: str) -> None:
 def test_only_servers_can_be_attached_to(kind: str) -> None:
     with pytest.raises(ConfigError, match="Cannot attach to str"):
         attach(kind)
-    with pytest.raises(ConfigError, match="Unknown face 'prox'"):
-        attach(KINDS[kind](), face="prox")
+    with pytest.raises(ConfigError, match="Unknown mode 'prox'"):
+        attach(KINDS[kind](), mode="prox")
     with pytest.raises(ConfigError, match=r"Unknown option 'pin'\. Did you mean 'pins'"):
         attach(KINDS[kind](), pin=["x"])
 
@@ -216,7 +216,7 @@ def test_the_index_of_an_attached_server_is_found_again(
     monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path))
 
     def search() -> str:
-        server = attach(KINDS[kind](), face="proxy")
+        server = attach(KINDS[kind](), mode="proxy")
         told = play(server, "modern", search=call("search_tools", query="how warm will it be"))
         for thread in threading.enumerate():
             if thread.name == "pegboard-vectors":

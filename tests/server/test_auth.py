@@ -17,7 +17,7 @@ from tests.conformance.clients import served
 from tests.server.auth_server import AUDIENCE, AuthorizationServer, authorization_server
 
 from pegboard import Pegboard
-from pegboard.core.calls import LOCAL
+from pegboard.core.calls import LOCAL_CALLER
 from pegboard.core.policy import Policy, Rule
 from pegboard.errors import ConfigError
 from pegboard.server.auth import (
@@ -29,8 +29,8 @@ from pegboard.server.auth import (
     is_loopback,
     refuse_exposure,
 )
-from pegboard.server.guard import Guard
-from pegboard.server.serve import asgi_app, build_server
+from pegboard.server.host_guard import HostGuard
+from pegboard.server.serving import asgi_app, build_server
 
 MODERN_META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -39,7 +39,7 @@ MODERN_META = {
 
 
 def board() -> Pegboard:
-    made = Pegboard("secrets", face="proxy")
+    made = Pegboard("secrets", mode="proxy")
 
     @made.tool(category="public", annotations={"readOnlyHint": True}, related=("read_salary",))
     def read_weather(city: str) -> str:
@@ -71,7 +71,7 @@ def issuer() -> Iterator[AuthorizationServer]:
 def url(issuer: AuthorizationServer) -> Iterator[str]:
     tokens = JwtTokens(issuer=issuer.issuer, audience=AUDIENCE, keys=KeySet(issuer.issuer))
     auth = Auth(verifier=tokens, issuer=issuer.issuer, resource=AUDIENCE)
-    with served(asgi_app(build_server(board()), Guard(), auth=auth)) as address:
+    with served(asgi_app(build_server(board()), HostGuard(), auth=auth)) as address:
         yield f"{address}/mcp"
 
 
@@ -90,7 +90,7 @@ def ask(
     return httpx2.post(url, json=body, headers=sent)
 
 
-def test_a_good_token_opens_the_door_under_every_face(
+def test_a_good_token_opens_the_door_under_every_mode(
     url: str, issuer: AuthorizationServer
 ) -> None:
     for address in (url, f"{url}/index"):
@@ -124,7 +124,7 @@ def test_the_metadata_of_the_resource_names_its_authorization_server(
         {"exp": None},
         {"sub": None},
         {"aud": None},
-        {"sub": LOCAL.principal},
+        {"sub": LOCAL_CALLER.principal},
         {"nbf": int(time.time()) + 3600},
     ],
     ids=str,

@@ -45,7 +45,7 @@ groups = st.none() | st.sampled_from(["issues", "no such", "", "*", "issues\x00"
 
 @pytest.fixture(scope="module")
 def board() -> Pegboard:
-    made = office_board(face="proxy")
+    made = office_board(mode="proxy")
     made.prepare()
     return made
 
@@ -142,7 +142,7 @@ def asked(board: Pegboard, searches: list[dict[str, Any]]) -> list[Any]:
     """The results of these searches, over one connection."""
 
     async def ask() -> list[Any]:
-        async with connect(board, face="proxy") as client:
+        async with connect(board, mode="proxy") as client:
             return [await client.call_tool("search_tools", search) for search in searches]
 
     return anyio.run(ask)

@@ -8,13 +8,13 @@ import pytest
 from mcp import Client
 from tests.boards import office_board
 
-from pegboard.server.serve import build_server
+from pegboard.server.serving import build_server
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_a_legacy_client_is_told_once_of_a_burst_of_changes() -> None:
-    board = office_board(face="eager")
+    board = office_board(mode="eager")
     told = anyio.Event()
     count = 0
 
@@ -38,7 +38,7 @@ async def test_a_legacy_client_is_told_once_of_a_burst_of_changes() -> None:
 
 async def test_a_modern_client_hears_it_on_the_stream_that_it_opened() -> None:
     """2026-07-28: change notifications travel only on a `subscriptions/listen` stream."""
-    board = office_board(face="eager")
+    board = office_board(mode="eager")
     with anyio.fail_after(10):
         async with Client(build_server(board, environ={})) as client:
             before = {tool.name for tool in (await client.list_tools()).tools}

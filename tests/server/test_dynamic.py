@@ -1,4 +1,4 @@
-"""Sessions of the `dynamic` face: what accumulates, what makes room, what is told."""
+"""Sessions of the `dynamic` mode: what accumulates, what makes room, what is told."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tests.boards import office_board
 from tests.conformance.clients import play_python
 from tests.conformance.scenarios import LISTING, call
 
-from pegboard.server.serve import build_server
+from pegboard.server.serving import build_server
 
 META = {"search_tools", "call_tool"}
 
 
 def test_tools_beyond_the_cap_make_room_least_recently_used_first() -> None:
-    server = build_server(office_board(face="dynamic", session_cap=2), environ={})
+    server = build_server(office_board(mode="dynamic", session_cap=2), environ={})
     told = play_python(
         server,
         "legacy",
@@ -33,7 +33,7 @@ def test_tools_beyond_the_cap_make_room_least_recently_used_first() -> None:
 
 
 def test_pins_take_no_room_and_stay() -> None:
-    board = office_board(face="dynamic", session_cap=1, pins=["list_projects"])
+    board = office_board(mode="dynamic", session_cap=1, pins=["list_projects"])
     told = play_python(
         build_server(board, environ={}),
         "legacy",
@@ -49,7 +49,7 @@ def test_pins_take_no_room_and_stay() -> None:
 
 def test_a_search_that_finds_nothing_announces_nothing() -> None:
     told = play_python(
-        build_server(office_board(face="dynamic"), environ={}),
+        build_server(office_board(mode="dynamic"), environ={}),
         "legacy",
         {"nothing": call("search_tools", query="zebra quantum xylophone"), "list": LISTING},
     )
@@ -59,7 +59,7 @@ def test_a_search_that_finds_nothing_announces_nothing() -> None:
 
 @pytest.mark.anyio
 async def test_sessions_do_not_see_what_others_found() -> None:
-    server = build_server(office_board(face="dynamic"), environ={})
+    server = build_server(office_board(mode="dynamic"), environ={})
     async with Client(server, mode="legacy") as one, Client(server, mode="legacy") as other:
         with anyio.fail_after(10):
             await one.call_tool("search_tools", {"query": "echo", "limit": 1})
@@ -71,7 +71,7 @@ async def test_sessions_do_not_see_what_others_found() -> None:
 
 def test_the_order_of_the_list_does_not_follow_use() -> None:
     told = play_python(
-        build_server(office_board(face="dynamic"), environ={}),
+        build_server(office_board(mode="dynamic"), environ={}),
         "legacy",
         {
             "b": call("search_tools", query="list_files", limit=1),

@@ -10,7 +10,7 @@ from tests.conformance.clients import Answer, Era, Job, play_python, play_typesc
 from tests.conformance.scenarios import LISTING, call
 
 from pegboard import Pegboard, ToolError
-from pegboard.server.serve import build_server
+from pegboard.server.serving import build_server
 
 STEPS = {
     "list": LISTING,
@@ -36,7 +36,7 @@ class Owner(BaseModel):
 
 
 def jobs() -> Pegboard:
-    board = Pegboard("jobs", face="eager")
+    board = Pegboard("jobs", mode="eager")
 
     @board.tool
     def job_status(number: int) -> Status:
@@ -96,7 +96,7 @@ def _text(answer: Answer) -> str:
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_a_tool_without_parameters_refuses_those_that_it_does_not_have(era: Era) -> None:
     """REQUIREMENTS D1: unknown parameters are reported, never silently dropped."""
-    board = Pegboard("bell", face="eager")
+    board = Pegboard("bell", mode="eager")
 
     @board.tool
     def ring() -> str:

@@ -1,4 +1,4 @@
-"""`include_fields` over the wire: on every tool, in every face, refused where it is nonsense."""
+"""`include_fields` over the wire: on every tool, in every mode, refused where it is nonsense."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from tests.boards import office_board
 from tests.conformance.clients import Era, play_python
 from tests.conformance.scenarios import call
 
-from pegboard.core.options import FACES, FaceName
-from pegboard.server.serve import build_server
+from pegboard.core.options import MODES, ModeName
+from pegboard.server.serving import build_server
 
 ERAS: tuple[Era, ...] = ("legacy", "modern")
 
 
 @pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("asked", [["id", "title"], "id, title"], ids=["list", "text"])
-def test_a_direct_call_keeps_the_asked_fields(face: FaceName, era: Era, asked: Any) -> None:
-    server = build_server(office_board(face=face), environ={})
+def test_a_direct_call_keeps_the_asked_fields(mode: ModeName, era: Era, asked: Any) -> None:
+    server = build_server(office_board(mode=mode), environ={})
     told = play_python(server, era, {"call": call("get_issue", id=1, include_fields=asked)})
     expected = {"id": 1, "title": "Door does not open"}
     assert told["call"].ok["structuredContent"] == expected
@@ -28,7 +28,7 @@ def test_a_direct_call_keeps_the_asked_fields(face: FaceName, era: Era, asked: A
 
 @pytest.mark.parametrize("era", ERAS)
 def test_omitted_or_empty_is_everything_as_before(era: Era) -> None:
-    server = build_server(office_board(face="proxy"), environ={})
+    server = build_server(office_board(mode="proxy"), environ={})
     told = play_python(
         server,
         era,
@@ -44,7 +44,7 @@ def test_omitted_or_empty_is_everything_as_before(era: Era) -> None:
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("asked", [5, {"id": True}, [1], ["nonsense"]])
 def test_fields_that_make_no_sense_are_refused_before_the_call(era: Era, asked: Any) -> None:
-    board = office_board(face="proxy")
+    board = office_board(mode="proxy")
     arguments = {"project": "apollo", "title": "Lamp is dark"}
     told = play_python(
         build_server(board, environ={}),

@@ -21,7 +21,7 @@ from pegboard.config.settings import ResultSettings, Settings
 from pegboard.core.calls import Caller
 from pegboard.core.json import JsonObject
 from pegboard.errors import InvalidArguments
-from pegboard.server.serve import build_server
+from pegboard.server.serving import build_server
 
 pytestmark = pytest.mark.anyio
 
@@ -47,7 +47,7 @@ class Painter(Everything):
 
 
 def painting_board(**options: Any) -> Pegboard:
-    board = Pegboard(face="proxy", spill_bytes=1000, **options)
+    board = Pegboard(mode="proxy", spill_bytes=1000, **options)
 
     @board.tool
     def paint() -> list[t.ContentBlock]:
@@ -88,7 +88,7 @@ async def test_a_board_keeps_a_large_picture_as_a_resource(era: str) -> None:
 
 @ERAS
 async def test_a_gateway_keeps_a_large_picture_as_a_resource(era: str, tmp_path: Path) -> None:
-    settings = Settings(face="proxy", risk="single", results=ResultSettings(spill_bytes=1000))
+    settings = Settings(mode="proxy", risk="single", results=ResultSettings(spill_bytes=1000))
     wires = memory({"p": (Painter(), "modern")})
     async with (
         running([in_memory("p")], tmp_path, settings=settings, open_wire=wires) as gateway,
@@ -112,7 +112,7 @@ async def test_an_attached_server_keeps_a_large_picture_as_a_resource(era: str) 
     def memo() -> str:
         return "a memo"
 
-    attach(server, face="proxy", spill_bytes=1000)
+    attach(server, mode="proxy", spill_bytes=1000)
     async with Client(server, mode=era, cache=None) as client:
         await check(client, await painted(client, "paint"))
         assert [str(r.uri) for r in (await client.list_resources()).resources] == ["memo://a"]
@@ -139,7 +139,7 @@ async def test_a_call_can_ask_for_everything_in_the_result() -> None:
 
 
 async def test_a_long_text_beside_a_picture_is_kept_too_and_the_link_stays() -> None:
-    board = Pegboard(face="proxy", spill_bytes=1000, spill_tokens=100)
+    board = Pegboard(mode="proxy", spill_bytes=1000, spill_tokens=100)
 
     @board.tool
     def paint() -> list[t.ContentBlock]:
@@ -159,7 +159,7 @@ async def test_a_long_text_beside_a_picture_is_kept_too_and_the_link_stays() -> 
 
 async def test_a_kept_picture_is_there_for_its_caller_alone_and_for_its_time() -> None:
     board = painting_board(spill_ttl=60.0)
-    ann, bob = Caller("ann", face="proxy"), Caller("bob", face="proxy")
+    ann, bob = Caller("ann", mode="proxy"), Caller("bob", mode="proxy")
     result = await board.call("paint", caller=ann)
     uri = result.content[2]["uri"]
     read = (await board.view(ann)).read_resource

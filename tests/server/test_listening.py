@@ -18,7 +18,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from pegboard.errors import ConfigError
-from pegboard.server.listening import Streams, bound
+from pegboard.server.http_server import StreamTracker, bind_sockets
 
 BOARD = """
 import sys
@@ -123,11 +123,11 @@ def test_an_address_that_is_taken_is_said_in_one_sentence(command: str, tmp_path
 
 def test_an_address_that_nobody_has_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"Cannot listen on nowhere\.invalid:80"):
-        bound("nowhere.invalid", 80)
+        bind_sockets("nowhere.invalid", 80)
 
 
 def test_every_address_of_a_name_is_bound_once() -> None:
-    sockets = bound("localhost", 0)
+    sockets = bind_sockets("localhost", 0)
     try:
         families = [made.family for made in sockets]
         assert socket.AF_INET in families
@@ -146,7 +146,7 @@ async def for_ever(scope: Scope, receive: Receive, send: Send) -> None:
 
 @pytest.mark.anyio
 async def test_streams_that_may_hold_an_answer_outlast_those_that_cannot() -> None:
-    streams = Streams(for_ever)
+    streams = StreamTracker(for_ever)
     sent: dict[str, list[Message]] = {"GET": [], "POST": []}
 
     async def receive() -> Message:

@@ -14,14 +14,14 @@ from tests.gateway.support import said
 from pegboard import Pegboard, count_tokens
 from pegboard.core.events import CallFinished
 from pegboard.core.json import compact
-from pegboard.server.serve import build_server
-from pegboard.wiring import Parts
+from pegboard.pipeline import Parts
+from pegboard.server.serving import build_server
 
 pytestmark = pytest.mark.anyio
 
 
 def shop(recorder: Recorder) -> Pegboard:
-    board = Pegboard(face="proxy", spill_tokens=500)
+    board = Pegboard(mode="proxy", spill_tokens=500)
     board.parts = Parts(observers=(recorder,), is_closed=board.is_closed)
 
     @board.tool
@@ -73,7 +73,7 @@ def lamp(n: int) -> str:
 
 
 async def main() -> None:
-    async with Client(attach(server, face="proxy"), cache=None) as client:
+    async with Client(attach(server, mode="proxy"), cache=None) as client:
         await client.list_tools()
         await client.call_tool("search_tools", {"query": "lamp"})
         await client.call_tool("call_tool", {"name": "lamp", "arguments": {"n": 1}})

@@ -9,7 +9,7 @@ from mcp import Client, MCPError
 from mcp.client._memory import InMemoryTransport
 
 from pegboard import Pegboard
-from pegboard.server.serve import build_server
+from pegboard.server.serving import build_server
 
 pytestmark = pytest.mark.anyio
 
@@ -17,7 +17,7 @@ ODD = ("²", "٣٤", "9" * 5_000, "-1", "1e3", " 1", "½", "\u0000")
 
 
 def board() -> Pegboard:
-    made = Pegboard("odd", face="index")
+    made = Pegboard("odd", mode="index")
 
     @made.tool
     def add(n: int, f: float = 0.0) -> str:

@@ -33,7 +33,7 @@ from dataclasses import replace
 from pegboard import Pegboard
 from pegboard.store.redis import RedisStore
 
-board = Pegboard("own", face="eager", metrics=True)
+board = Pegboard("own", mode="eager", metrics=True)
 if len(sys.argv) > 2:
     board.parts = replace(board.parts, store=RedisStore.from_url(sys.argv[2]))
 
@@ -47,7 +47,7 @@ board.run(http=sys.argv[1])
 
 
 def make_board(**options: Any) -> Pegboard:
-    board = Pegboard("own", face="eager", **options)
+    board = Pegboard("own", mode="eager", **options)
 
     @board.tool
     def greet(name: str) -> str:
@@ -141,8 +141,8 @@ def test_a_rollout_is_begun_and_ended_on_the_page() -> None:
             return sent.text
 
         assert names() == ["greet"]
-        begun = post("start", face="proxy", percent="100", by="principal")
-        assert "100 % of callers, by principal, get the proxy face." in begun
+        begun = post("start", mode="proxy", percent="100", by="principal")
+        assert "100 % of callers, by principal, get the proxy mode." in begun
         eventually(lambda: names()[0] == "search_tools")
         eventually(lambda: "Tokens per session" in operator.get("/ui/rollout").text)
         post("stop")
@@ -161,16 +161,16 @@ def test_replicas_follow_a_rollout_from_the_command_line(
 
     with running(tmp_path, store) as one, running(tmp_path, store) as other:
 
-        def faces() -> set[str]:
+        def modes() -> set[str]:
             steps = {"list": LISTING}
             lists = [play_python(f"{a}/mcp", "modern", steps)["list"].names for a in (one, other)]
             return {names[0] for names in lists}
 
-        assert faces() == {"greet"}
+        assert modes() == {"greet"}
         assert "100 % of principals get index." in rollout("start", "index", "--percent", "100")
-        eventually(lambda: faces() == {"list_available_tools"})
+        eventually(lambda: modes() == {"list_available_tools"})
         rollout("stop")
-        eventually(lambda: faces() == {"greet"})
+        eventually(lambda: modes() == {"greet"})
 
 
 def test_a_store_that_is_away_keeps_no_board_from_serving() -> None:

@@ -1,4 +1,4 @@
-"""Parity (REQUIREMENTS A8): what a face lists is what it describes and what can be called."""
+"""Parity (REQUIREMENTS A8): what a mode lists is what it describes and what can be called."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.boards import office_board
 from tests.conformance.clients import Era, Step, play_python
-from tests.conformance.scenarios import call, request, shown_face
+from tests.conformance.scenarios import call, request, shown_mode
 
-from pegboard.core.options import FACES, FaceName
-from pegboard.server.serve import build_server
+from pegboard.core.options import MODES, ModeName
+from pegboard.server.serving import build_server
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "create_event": {"title": "lunch", "attendees": [{"name": "Ada"}]},
@@ -42,10 +42,10 @@ def _ordered(names: list[str]) -> list[str]:
     return [*(n for n in ARGUMENTS if n in names), *sorted(set(names) - set(ARGUMENTS))]
 
 
-def listed_by(face: FaceName, era: Era) -> list[str]:
-    """Every real tool, as the face itself names it."""
-    shown = shown_face(face, era)
-    server = build_server(office_board(face=face), environ={})
+def listed_by(mode: ModeName, era: Era) -> list[str]:
+    """Every real tool, as the mode itself names it."""
+    shown = shown_mode(mode, era)
+    server = build_server(office_board(mode=mode), environ={})
     steps: dict[str, Step] = {
         "list": {"do": "list"},
         "index": call("list_available_tools"),
@@ -57,9 +57,9 @@ def listed_by(face: FaceName, era: Era) -> list[str]:
     return told.names if keep != "index" else [t["name"] for t in told.json["tools"]]
 
 
-def through(face: FaceName, name: str, arguments: dict[str, Any]) -> Step:
-    """One call in the way of a face: by its meta-tool where it has one, else by name."""
-    match face:
+def through(mode: ModeName, name: str, arguments: dict[str, Any]) -> Step:
+    """One call in the way of a mode: by its meta-tool where it has one, else by name."""
+    match mode:
         case "proxy":
             return call("call_destructive_tool", name=name, arguments=arguments)
         case "dynamic":
@@ -71,17 +71,17 @@ def through(face: FaceName, name: str, arguments: dict[str, Any]) -> Step:
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-@pytest.mark.parametrize("face", FACES)
-def test_every_tool_that_a_face_shows_is_described_and_callable(face: FaceName, era: Era) -> None:
-    names = _ordered(listed_by(face, era))
+@pytest.mark.parametrize("mode", MODES)
+def test_every_tool_that_a_mode_shows_is_described_and_callable(mode: ModeName, era: Era) -> None:
+    names = _ordered(listed_by(mode, era))
     assert len(names) == 29
     arguments = {name: ARGUMENTS.get(name, FAILING.get(name, {})) for name in names}
     steps: dict[str, Step] = {f"describe {n}": request("tools/describe", name=n) for n in names}
     # In two offices, since some calls undo what others need.
     direct = {f"call {n}": call(n, **arguments[n]) for n in names}
-    by_face = {f"call {n}": through(shown_face(face, era), n, arguments[n]) for n in names}
-    one = play_python(build_server(office_board(face=face), environ={}), era, {**steps, **direct})
-    two = play_python(build_server(office_board(face=face), environ={}), era, by_face)
+    by_mode = {f"call {n}": through(shown_mode(mode, era), n, arguments[n]) for n in names}
+    one = play_python(build_server(office_board(mode=mode), environ={}), era, {**steps, **direct})
+    two = play_python(build_server(office_board(mode=mode), environ={}), era, by_mode)
     for name in names:
         assert one[f"describe {name}"].ok["tool"]["name"] == name
         for told in (one, two):
@@ -93,11 +93,11 @@ def test_every_tool_that_a_face_shows_is_described_and_callable(face: FaceName, 
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("mode", MODES)
 def test_a_tool_switched_off_is_neither_listed_nor_found_nor_callable(
-    face: FaceName, era: Era
+    mode: ModeName, era: Era
 ) -> None:
-    board = office_board(face=face)
+    board = office_board(mode=mode)
     board.disable("echo")
     board.disable("calendar")
     told = play_python(
@@ -107,7 +107,7 @@ def test_a_tool_switched_off_is_neither_listed_nor_found_nor_callable(
             "list": request("tools/list", lazy=False),
             "manifest": request("tools/manifest"),
             "search": call("search_tools", query="echo")
-            if shown_face(face, era) in ("proxy", "dynamic")
+            if shown_mode(mode, era) in ("proxy", "dynamic")
             else call("list_tool_categories"),
             "call": call("echo", text="hi"),
             "call of category": call("find_slot"),

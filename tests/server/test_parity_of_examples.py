@@ -1,4 +1,4 @@
-"""Parity (REQUIREMENTS A8) over whole catalogues: the example servers, walked face by face."""
+"""Parity (REQUIREMENTS A8) over whole catalogues: the example servers, walked mode by mode."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import anyio
 import pytest
 from mcp import Client
 from tests.conformance.clients import Era, play_python
-from tests.conformance.scenarios import LAZY, call, request, shown_face
+from tests.conformance.scenarios import LAZY, call, request, shown_mode
 
 from examples import memory
 from examples.tracker import Tracker
 from examples.tracker import board_for as tracker_board
 from pegboard import Pegboard
-from pegboard.core.options import FACES, FaceName
-from pegboard.server.serve import build_server
+from pegboard.core.options import MODES, ModeName
+from pegboard.server.serving import build_server
 
 WRONG = {"no such parameter": 1}
 """Refused before a call, so that every tool can be tried without doing anything."""
@@ -36,13 +36,13 @@ def board(request: pytest.FixtureRequest) -> Generator[Pegboard]:
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-@pytest.mark.parametrize("face", FACES)
-def test_what_a_walk_through_a_face_finds_is_described_and_callable(
-    board: Pegboard, face: FaceName, era: Era
+@pytest.mark.parametrize("mode", MODES)
+def test_what_a_walk_through_a_mode_finds_is_described_and_callable(
+    board: Pegboard, mode: ModeName, era: Era
 ) -> None:
-    board.options = replace(board.options, face=face)
+    board.options = replace(board.options, mode=mode)
     server = build_server(board, environ={})
-    names = anyio.run(walked, server, shown_face(face, era), era)
+    names = anyio.run(walked, server, shown_mode(mode, era), era)
     assert sorted(names) == sorted(board.catalog.address(t) for t in board.tools())
     told = play_python(
         server,
@@ -59,10 +59,10 @@ def test_what_a_walk_through_a_face_finds_is_described_and_callable(
         assert told[name].mendable["kind"] == "invalid_arguments", name
 
 
-async def walked(server: Any, face: FaceName, era: Era) -> list[str]:
-    """Every tool that a client can find by the face's own means."""
+async def walked(server: Any, mode: ModeName, era: Era) -> list[str]:
+    """Every tool that a client can find by the mode's own means."""
     async with Client(server, mode="legacy" if era == "legacy" else "auto") as client:
-        match face:
+        match mode:
             case "eager" | "stub":
                 return [tool.name for tool in (await client.list_tools()).tools]
             case "index":

@@ -12,11 +12,11 @@ from tests.server.test_attach import fastmcp_server, lowlevel_server, mcp_server
 from tests.server.test_auth import ask
 
 from pegboard import Pegboard, Policy, Rule, ToolNotFound, attach
-from pegboard.core.calls import Call, Caller
-from pegboard.server import sdk
+from pegboard.core.calls import Caller, ToolCall
+from pegboard.server import mcp_private
 from pegboard.server.auth import Auth, StaticKey, StaticKeys
-from pegboard.server.guard import Guard
-from pegboard.server.serve import asgi_app, build_server
+from pegboard.server.host_guard import HostGuard
+from pegboard.server.serving import asgi_app, build_server
 
 POLICY = Policy([Rule(tools=("forecast",)), Rule(groups=("staff",), tools=("greet",))],
                 default="deny")  # fmt: skip
@@ -34,7 +34,7 @@ AUTH = Auth(
 
 
 def own_board() -> Any:
-    board = Pegboard("weather", face="proxy", risk="single", policy=POLICY)
+    board = Pegboard("weather", mode="proxy", risk="single", policy=POLICY)
 
     @board.tool
     def forecast(city: str, days: int = 1) -> str:
@@ -50,7 +50,9 @@ def own_board() -> Any:
 
 
 def attached(make: Callable[[], Any]) -> Callable[[], Any]:
-    return lambda: sdk.lowlevel(attach(make(), face="proxy", risk="single", policy=POLICY))
+    return lambda: mcp_private.get_lowlevel_server(
+        attach(make(), mode="proxy", risk="single", policy=POLICY)
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def attached(make: Callable[[], Any]) -> Callable[[], Any]:
     ids=["board", "low-level", "MCPServer", "FastMCP"],
 )
 def test_who_may_not_see_a_tool_is_answered_as_if_it_did_not_exist(make: Callable[[], Any]) -> None:
-    with served(asgi_app(make(), Guard(), auth=AUTH)) as address:
+    with served(asgi_app(make(), HostGuard(), auth=AUTH)) as address:
         url = f"{address}/mcp"
 
         def called(key: str, name: str, *, directly: bool = False) -> str:
@@ -94,4 +96,4 @@ async def test_a_policy_holds_for_python_callers_too() -> None:
     with pytest.raises(ToolNotFound):
         await board.call("secret", caller=Caller("bob"))
     with pytest.raises(ToolNotFound):
-        await board.dispatch(Call(board.find("secret"), {}, caller=Caller("bob")))
+        await board.dispatch(ToolCall(board.find("secret"), {}, caller=Caller("bob")))

@@ -63,12 +63,12 @@ def test_a_raw_param_wins_over_the_same_in_meta(url: str) -> None:
 
 def test_two_requests_of_the_modern_era_share_nothing(url: str) -> None:
     """2026-07-28: a list must not vary as a side effect of another request."""
-    face = f"{url}/mcp/dynamic"
-    before = modern(face, "tools/list")["result"]["tools"]
+    mode = f"{url}/mcp/dynamic"
+    before = modern(mode, "tools/list")["result"]["tools"]
     query = {"query": "burndown of a project"}
-    found = modern(face, "tools/call", name="search_tools", arguments=query)
+    found = modern(mode, "tools/call", name="search_tools", arguments=query)
     assert "burndown" in found["result"]["content"][0]["text"]
-    assert modern(face, "tools/list")["result"]["tools"] == before
+    assert modern(mode, "tools/list")["result"]["tools"] == before
 
 
 def test_arguments_that_are_a_json_text_are_understood(url: str) -> None:
@@ -89,7 +89,7 @@ def test_a_legacy_client_that_has_not_shaken_hands_is_not_served(url: str) -> No
     assert "error" in message(answer)
 
 
-def test_a_path_of_no_face_is_not_found_and_says_which_there_are(url: str) -> None:
+def test_a_path_of_no_mode_is_not_found_and_says_which_there_are(url: str) -> None:
     answer = httpx2.post(f"{url}/mcp/prox", json={})
     assert answer.status_code == 404
     assert "Did you mean 'proxy'?" in answer.json()["error"]

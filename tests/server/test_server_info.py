@@ -9,7 +9,7 @@ from mcp import Client
 from mcp.client._memory import InMemoryTransport
 
 from pegboard import Pegboard
-from pegboard.server.serve import build_server
+from pegboard.server.serving import build_server
 
 pytestmark = pytest.mark.anyio
 

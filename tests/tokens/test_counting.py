@@ -10,12 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from splintr import Tokenizer
 
-from pegboard.core.budget import LONGEST_TOKEN, Estimate
-from pegboard.core.budget import within as within_by
 from pegboard.core.json import compact
-from pegboard.core.tools import Tool, constant
+from pegboard.core.token_budget import LONGEST_TOKEN, Estimate
+from pegboard.core.token_budget import within as within_by
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import ConfigError
-from pegboard.tokens import LONGEST_COUNTED, PIECE, TOKENIZERS, count_tokens, reckoned, within
+from pegboard.tokens import (
+    LONGEST_COUNTED,
+    PIECE,
+    TOKENIZERS,
+    count_or_estimate,
+    count_tokens,
+    within,
+)
 
 # Not yet assigned here (Cn): letters of later Unicode versions, on whose class the two may differ.
 texts = st.text(st.characters(exclude_categories=["Cs", "Cn"]), max_size=80)
@@ -36,7 +43,9 @@ def test_known_sentences_have_their_known_counts():
 
 def test_a_tool_counts_as_the_compact_json_that_a_model_reads():
     schema = {"type": "object", "properties": {"q": {"type": "string"}}}
-    tool = Tool("find", constant(schema, {"type": "object"}), description="Find.", title="Finder")
+    tool = Tool(
+        "find", constant_definition(schema, {"type": "object"}), description="Find.", title="Finder"
+    )
     read = (
         '{"name":"find","description":"Find.",'
         '"inputSchema":{"type":"object","properties":{"q":{"type":"string"}}}}'
@@ -45,7 +54,7 @@ def test_a_tool_counts_as_the_compact_json_that_a_model_reads():
 
 
 def test_a_tool_without_description_has_no_empty_one_counted():
-    tool = Tool("find", constant({"type": "object"}))
+    tool = Tool("find", constant_definition({"type": "object"}))
     assert count_tokens(tool) == count_tokens('{"name":"find","inputSchema":{"type":"object"}}')
 
 
@@ -116,15 +125,15 @@ def test_an_unbroken_run_is_off_by_no_more_than_a_token_for_each_cut() -> None:
 def test_a_figure_is_counted_once_the_tokenizer_is_there():
     text = '{"id":12,"title":"A lamp that does not shine"}'
     counted = count_tokens(text)
-    assert reckoned(text) == counted
-    assert not isinstance(reckoned(text), Estimate)
+    assert count_or_estimate(text) == counted
+    assert not isinstance(count_or_estimate(text), Estimate)
 
 
 def test_a_figure_of_a_long_text_is_an_estimate_from_both_its_ends():
     rows = [{"id": n, "title": f"Lamp {n}", "price": n * 1.5} for n in range(2_000)]
     text = compact(rows)
     assert len(text) > LONGEST_COUNTED
-    figure = reckoned(text)
+    figure = count_or_estimate(text)
     assert isinstance(figure, Estimate)
     assert abs(figure - count_tokens(text)) < 0.1 * count_tokens(text)
 

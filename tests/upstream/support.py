@@ -18,22 +18,21 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.memory import create_client_server_memory_streams
 from tests.upstream.servers.everything import Everything, make_server, serve
 
-from pegboard.core.calls import Call, Caller
-from pegboard.core.tools import Tool, constant
+from pegboard.core.calls import Caller, ToolCall
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import PegboardError
 from pegboard.store.memory import MemoryStore
-from pegboard.upstream.eras import era_of
-from pegboard.upstream.fronts import Front
+from pegboard.upstream.downstream import Downstream
+from pegboard.upstream.era_translation import era_for_version
 from pegboard.upstream.passthrough import Passthrough
-from pegboard.upstream.pool import Pool
-from pegboard.upstream.relay import Relay
-from pegboard.upstream.source import UpstreamSource
+from pegboard.upstream.pool import ConnectionPool
+from pegboard.upstream.relay import Relay, UpstreamSource
+from pegboard.upstream.server_log import BoundedLog
 from pegboard.upstream.spec import UpstreamSpec
-from pegboard.upstream.stderr import BoundedLog
-from pegboard.upstream.wires import Wire, open_wire
+from pegboard.upstream.transports import UpstreamTransport, open_wire
 
 SERVERS = Path(__file__).parent / "servers"
-NOBODY = Front(Caller(), None, {})
+NOBODY = Downstream(Caller(), None, {})
 EXTRAS = ("_meta", "inputResponses", "requestState", "task")
 
 
@@ -54,7 +53,7 @@ def memory(
     """Opens wires to servers held in this process, by name, each with its era; others as usual."""
 
     @asynccontextmanager
-    async def open_memory(spec: UpstreamSpec, log: BoundedLog) -> AsyncGenerator[Wire]:
+    async def open_memory(spec: UpstreamSpec, log: BoundedLog) -> AsyncGenerator[UpstreamTransport]:
         if spec.command != "memory":
             async with open_wire(spec, log) as wire:
                 yield wire
@@ -65,7 +64,7 @@ def memory(
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(serve, make_server(everything), *far, era)
-            yield Wire(*near)
+            yield UpstreamTransport(*near)
             tasks.cancel_scope.cancel()
 
     return open_memory
@@ -74,7 +73,7 @@ def memory(
 class Gateway:
     """Tools as `server.tool`, the rest passed through: what the real server does, briefly."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: ConnectionPool) -> None:
         self.pool = pool
         self.relay = Relay(pool, MemoryStore())
         self.passthrough = Passthrough(self.relay)
@@ -108,8 +107,8 @@ class Gateway:
     async def call(self, params: dict[str, Any], caller: Caller, request: Any) -> dict[str, Any]:
         server, _, own = params["name"].partition(".")
         spec = next(spec for spec in self.pool.servers if spec.name == server)
-        tool = Tool(own, constant({"type": "object"}), server=server)
-        call = Call(
+        tool = Tool(own, constant_definition({"type": "object"}), server=server)
+        call = ToolCall(
             tool,
             params.get("arguments") or {},
             caller=caller,
@@ -125,7 +124,7 @@ async def _no_tools(ctx: Any, params: Any) -> t.ListToolsResult:
 
 
 def caller_of(ctx: ServerRequestContext[Any, Any]) -> Caller:
-    era = era_of(ctx.protocol_version)
+    era = era_for_version(ctx.protocol_version)
     connection = ctx.session._connection  # pyright: ignore[reportPrivateUsage]
     session = connection.state.setdefault("session", f"s{id(connection)}")
     return Caller(era=era, session=session if era == "legacy" else None)
@@ -135,7 +134,7 @@ def caller_of(ctx: ServerRequestContext[Any, Any]) -> Caller:
 async def gateway(*specs: UpstreamSpec, **settings: Any) -> AsyncGenerator[Gateway]:
     async with AsyncExitStack() as stack:
         stack.enter_context(anyio.fail_after(20))
-        yield Gateway(await stack.enter_async_context(Pool(specs, **settings)))
+        yield Gateway(await stack.enter_async_context(ConnectionPool(specs, **settings)))
 
 
 @asynccontextmanager
@@ -146,12 +145,12 @@ async def everything_behind(
     it = Everything()
     async with (
         gateway(in_memory("e"), open_wire=memory({"e": (it, era)})) as through,
-        through.client(MODES[front], **callbacks) as client,
+        through.client(SDK_MODES[front], **callbacks) as client,
     ):
         yield it, client, through
 
 
-MODES = {"legacy": "legacy", "modern": "auto"}
+SDK_MODES = {"legacy": "legacy", "modern": "auto"}
 
 
 def said(result: t.CallToolResult) -> str:

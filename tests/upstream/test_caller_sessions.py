@@ -17,9 +17,9 @@ from tests.upstream.test_http import Plain, http, serving
 
 from pegboard.core.calls import Caller
 from pegboard.errors import ConfigError, NotPermitted
-from pegboard.upstream.discovery import discover
-from pegboard.upstream.fronts import Front
-from pegboard.upstream.relay import Outgoing
+from pegboard.upstream.downstream import Downstream
+from pegboard.upstream.listing import discover
+from pegboard.upstream.relay import UpstreamRequest
 from pegboard.upstream.spec import UpstreamSpec
 
 pytestmark = pytest.mark.anyio
@@ -33,8 +33,8 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def call(through: Gateway, who: str, tool: str = "whoami", **arguments: Any) -> str:
-    outgoing = Outgoing("e", "tools/call", {"name": tool, "arguments": arguments})
-    result = await through.relay.request(outgoing, Front(Caller(who), None, {}))
+    outgoing = UpstreamRequest("e", "tools/call", {"name": tool, "arguments": arguments})
+    result = await through.relay.request(outgoing, Downstream(Caller(who), None, {}))
     return result["content"][0]["text"]
 
 

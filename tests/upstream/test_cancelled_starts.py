@@ -10,9 +10,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from pegboard.upstream.process import run_process
+from pegboard.upstream.child_process import run_process
+from pegboard.upstream.server_log import BoundedLog
 from pegboard.upstream.spec import UpstreamSpec
-from pegboard.upstream.stderr import BoundedLog
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

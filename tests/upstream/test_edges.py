@@ -16,9 +16,9 @@ from tests.upstream.test_passthrough import learn, raw
 
 from pegboard.core.calls import Caller
 from pegboard.errors import UpstreamError
-from pegboard.upstream.fronts import Front
-from pegboard.upstream.suspended import Suspensions
-from pegboard.upstream.switchboard import Switchboard, UpstreamEvent
+from pegboard.upstream.downstream import Downstream
+from pegboard.upstream.inbound_router import InboundRouter, UpstreamEvent
+from pegboard.upstream.suspended_calls import SuspendedCalls
 
 pytestmark = pytest.mark.anyio
 
@@ -93,7 +93,7 @@ class Ear:
 
     def __init__(self, principal: str) -> None:
         self.told: list[str] = []
-        self.front = Front(Caller(principal=principal, era="legacy"), self, {})  # pyright: ignore[reportArgumentType]
+        self.front = Downstream(Caller(principal=principal, era="legacy"), self, {})  # pyright: ignore[reportArgumentType]
         self.can_ask = True
 
     def capabilities(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ async def test_what_could_be_meant_for_two_owners_is_shown_to_neither(
     method: str, params: dict[str, Any]
 ) -> None:
     one, two = Ear("one"), Ear("two")
-    board = Switchboard("s", None, _no_listener)
+    board = InboundRouter("s", None, _no_listener)
     with board.flight(one.front):
         await board.on_notify(method, params)
         with board.flight(two.front):
@@ -130,7 +130,7 @@ async def test_what_could_be_meant_for_two_owners_is_shown_to_neither(
 
 async def test_a_connection_of_one_owner_speaks_to_it_between_requests_too() -> None:
     ear = Ear("one")
-    board = Switchboard("s", ear.front, _no_listener)
+    board = InboundRouter("s", ear.front, _no_listener)
     for method in ("notifications/message", "notifications/vendor/thing"):
         await board.on_notify(method, {"level": "info"})
     assert await board.on_request("vendor/ask", {}) == {"asked": "vendor/ask"}
@@ -139,13 +139,13 @@ async def test_a_connection_of_one_owner_speaks_to_it_between_requests_too() -> 
 
 
 async def test_a_shared_connection_asks_nobody() -> None:
-    board = Switchboard("s", None, _no_listener)
+    board = InboundRouter("s", None, _no_listener)
     with board.flight(Ear("one").front), pytest.raises(MCPError, match="No client can be asked"):
         await board.on_request("elicitation/create", {})
 
 
 async def test_a_waiting_call_is_taken_up_by_its_own_principal_only() -> None:
-    waiting = Suspensions()
+    waiting = SuspendedCalls()
     call = waiting.open("s", Ear("one").front, "subject")
     with pytest.raises(UpstreamError, match="belongs to no call"):
         waiting.resume(call.token, Ear("two").front, "subject")

@@ -9,9 +9,9 @@ import anyio
 import pytest
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
-from pegboard.upstream.exchanges import FIRST_ID, LineExchange
-from pegboard.upstream.messages import MessageReader, MessageWriter
-from pegboard.upstream.sdk import MCPError, is_lost
+from pegboard.upstream.channels import FIRST_REQUEST_ID, StdioChannel
+from pegboard.upstream.client_sdk import MCPError, is_connection_closed
+from pegboard.wire.message_streams import MessageReader, MessageWriter
 
 pytestmark = pytest.mark.anyio
 
@@ -49,20 +49,20 @@ class Nobody:
         raise AssertionError(line)
 
 
-async def asked(exchange: LineExchange, into: list[Any]) -> None:
+async def asked(exchange: StdioChannel, into: list[Any]) -> None:
     try:
         into.append(await exchange.send("tools/call", {"name": "x"}, None))
     except MCPError as exc:
         into.append(exc)
 
 
-@pytest.mark.parametrize("number", [FIRST_ID + 1, str(FIRST_ID + 1)])
+@pytest.mark.parametrize("number", [FIRST_REQUEST_ID + 1, str(FIRST_REQUEST_ID + 1)])
 async def test_an_answer_comes_after_the_notifications_that_were_sent_before_it(
     number: int | str,
 ) -> None:
     """Some servers send the id back as a text."""
     pipe, answers = Pipe(), list[Any]()
-    exchange = LineExchange(MessageWriter(pipe))
+    exchange = StdioChannel(MessageWriter(pipe))
     reader = MessageReader(pipe, Nobody(), exchange)
     with anyio.fail_after(5):
         async with anyio.create_task_group() as tasks:
@@ -81,32 +81,32 @@ async def test_an_answer_comes_after_the_notifications_that_were_sent_before_it(
 
 async def test_an_error_of_the_server_is_raised_with_its_code_and_data() -> None:
     pipe, answers = Pipe(), list[Any]()
-    exchange = LineExchange(MessageWriter(pipe))
+    exchange = StdioChannel(MessageWriter(pipe))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(asked, exchange, answers)
         await pipe.written.wait()
         error = {"code": -5, "message": "no", "data": {"k": 1}}
-        exchange.take({"id": FIRST_ID + 1, "error": error})
+        exchange.take({"id": FIRST_REQUEST_ID + 1, "error": error})
     assert (answers[0].code, answers[0].message, answers[0].data) == (-5, "no", {"k": 1})
     await pipe.aclose()
 
 
 async def test_whoever_waits_is_told_when_the_connection_is_over_and_so_are_later_ones() -> None:
     pipe, answers = Pipe(), list[Any]()
-    exchange = LineExchange(MessageWriter(pipe))
+    exchange = StdioChannel(MessageWriter(pipe))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(asked, exchange, answers)
         await pipe.written.wait()
         exchange.end()
     await asked(exchange, answers)
-    assert [is_lost(one) for one in answers] == [True, True]
+    assert [is_connection_closed(one) for one in answers] == [True, True]
     assert len(pipe.sent) == 1
     await pipe.aclose()
 
 
 async def test_a_cancelled_request_is_cancelled_at_the_server_and_its_answer_is_nobodys() -> None:
     pipe = Pipe()
-    exchange = LineExchange(MessageWriter(pipe))
+    exchange = StdioChannel(MessageWriter(pipe))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(asked, exchange, [])
         await pipe.written.wait()

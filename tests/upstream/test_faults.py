@@ -9,9 +9,8 @@ import pytest
 from tests.upstream.support import NOBODY, Gateway, gateway, script
 
 from pegboard.errors import PegboardError, UpstreamError, UpstreamTimeout, UpstreamUnavailable
-from pegboard.upstream.discovery import Found, Refresher, discover
-from pegboard.upstream.listing import Listing
-from pegboard.upstream.relay import Outgoing
+from pegboard.upstream.listing import Listing, ListingRefresher, ListingResult, discover
+from pegboard.upstream.relay import UpstreamRequest
 from pegboard.upstream.spec import UpstreamSpec
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +22,7 @@ def faulty(fault: str, **settings: float) -> UpstreamSpec:
 
 async def call(through: Gateway, server: str, tool: str = "echo", **arguments: object) -> str:
     params = {"name": tool, "arguments": arguments}
-    result = await through.relay.request(Outgoing(server, "tools/call", params), NOBODY)
+    result = await through.relay.request(UpstreamRequest(server, "tools/call", params), NOBODY)
     return result["content"][0]["text"]
 
 
@@ -168,13 +167,13 @@ async def test_fifty_megabytes_arrive() -> None:
 
 
 async def test_announcements_in_a_loop_cause_few_looks_and_calls_go_on() -> None:
-    looks: list[Found] = []
+    looks: list[ListingResult] = []
 
-    async def note(found: Found) -> None:
+    async def note(found: ListingResult) -> None:
         looks.append(found)
 
     async with gateway(faulty("loop")) as through, anyio.create_task_group() as tasks:
-        refresher = Refresher(through.pool, note, quiet=0.05, rest=0.2)
+        refresher = ListingRefresher(through.pool, note, quiet=0.05, rest=0.2)
         through.pool.listen(refresher.notice)
         tasks.start_soon(refresher.run)
         began = anyio.current_time()
@@ -191,13 +190,13 @@ async def test_tools_that_change_are_found_again() -> None:
     seen: list[list[str]] = []
     changed = anyio.Event()
 
-    async def note(found: Found) -> None:
+    async def note(found: ListingResult) -> None:
         assert found.listing is not None
         seen.append([tool["name"] for tool in found.listing.tools])
         changed.set()
 
     async with gateway(faulty("changing")) as through, anyio.create_task_group() as tasks:
-        refresher = Refresher(through.pool, note, quiet=0.1, rest=0.01)
+        refresher = ListingRefresher(through.pool, note, quiet=0.1, rest=0.01)
         through.pool.listen(refresher.notice)
         tasks.start_soon(refresher.run)
         for _ in range(2):
@@ -217,7 +216,7 @@ async def test_a_slow_or_dead_server_holds_up_no_other() -> None:
     ]
     order: list[tuple[int, int, str, bool]] = []
 
-    def progress(done: int, total: int, found: Found) -> None:
+    def progress(done: int, total: int, found: ListingResult) -> None:
         order.append((done, total, found.server, found.listing is not None))
 
     async with (

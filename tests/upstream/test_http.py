@@ -20,14 +20,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from tests.upstream.servers.everything import Everything, make_server
-from tests.upstream.support import MODES, NOBODY, Gateway, gateway, said
+from tests.upstream.support import NOBODY, SDK_MODES, Gateway, gateway, said
 from tests.upstream.test_eras import answer_form
 
-from pegboard.core.calls import Call
-from pegboard.core.tools import Tool, constant
+from pegboard.core.calls import ToolCall
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import UpstreamError, UpstreamUnavailable
-from pegboard.upstream.relay import Outgoing
-from pegboard.upstream.source import UpstreamSource
+from pegboard.upstream.relay import UpstreamRequest, UpstreamSource
 from pegboard.upstream.spec import UpstreamSpec
 
 pytestmark = pytest.mark.anyio
@@ -55,7 +54,7 @@ def http(url: str, name: str = "e", **settings: Any) -> UpstreamSpec:
 
 async def call(through: Gateway, tool: str = "echo", **arguments: Any) -> dict[str, Any]:
     params = {"name": tool, "arguments": arguments}
-    return await through.relay.request(Outgoing("e", "tools/call", params), NOBODY)
+    return await through.relay.request(UpstreamRequest("e", "tools/call", params), NOBODY)
 
 
 @pytest.mark.parametrize("front", ["legacy", "modern"])
@@ -74,7 +73,7 @@ async def test_calls_questions_and_progress_pass_over_streamable_http(
     ):
         if server == "legacy":  # both eras are on one endpoint; a kept catalogue decides
             through.pool.learn("e", "legacy")
-        async with through.client(MODES[front], elicitation_callback=answer_form) as client:
+        async with through.client(SDK_MODES[front], elicitation_callback=answer_form) as client:
             assert said(await client.call_tool("e.ask", {})) == "accept {'name': 'your name?'}"
             await client.call_tool("e.progress", {}, progress_callback=hear)
             assert through.pool.status()[0].era == server
@@ -138,9 +137,9 @@ async def test_arguments_that_a_tool_wants_as_headers_are_sent_as_headers() -> N
         serving(server.streamable_http_app()) as url,
         gateway(spec := http(f"{url}/mcp")) as through,
     ):
-        tool = Tool("go", constant(schema), server="e")
+        tool = Tool("go", constant_definition(schema), server="e")
         source = UpstreamSource(spec, through.relay, [tool])
-        await source.call(Call(tool, {"region": "eu"}))
+        await source.call(ToolCall(tool, {"region": "eu"}))
         with pytest.raises(UpstreamError) as caught:  # so the server checks them
             await call(through, "go", region="eu")
         assert caught.value.details["code"] == t.HEADER_MISMATCH

@@ -13,10 +13,10 @@ from tests.upstream.test_pool import is_running
 
 from pegboard.core.calls import Caller
 from pegboard.errors import Busy, NotPermitted, UpstreamUnavailable
-from pegboard.upstream.discovery import discover
-from pegboard.upstream.fronts import Front
-from pegboard.upstream.pool import Pool, PoolLimits
-from pegboard.upstream.relay import Outgoing
+from pegboard.upstream.downstream import Downstream
+from pegboard.upstream.listing import discover
+from pegboard.upstream.pool import ConnectionPool, PoolLimits
+from pegboard.upstream.relay import UpstreamRequest
 from pegboard.upstream.spec import UpstreamSpec
 
 pytestmark = pytest.mark.anyio
@@ -28,8 +28,8 @@ async def call(
     through: Gateway, caller: Caller, tool: str = "read", server: str = "ledger", **arguments: Any
 ) -> tuple[int, str]:
     """The process that answered a caller, and what it keeps."""
-    outgoing = Outgoing(server, "tools/call", {"name": tool, "arguments": arguments})
-    result = await through.relay.request(outgoing, Front(caller, None, {}))
+    outgoing = UpstreamRequest(server, "tools/call", {"name": tool, "arguments": arguments})
+    result = await through.relay.request(outgoing, Downstream(caller, None, {}))
     pid, _, rows = result["content"][0]["text"].partition(" ")
     return int(pid), rows
 
@@ -137,7 +137,7 @@ async def test_the_local_user_may_have_all_processes() -> None:
 )
 async def test_without_room_the_error_names_the_setting(limits: PoolLimits, setting: str) -> None:
     async with gateway(ledger(), ledger(server="other"), limits=limits) as through:
-        async with through.pool.use("ledger", Front(ANN, None, {})) as busy:
+        async with through.pool.use("ledger", Downstream(ANN, None, {})) as busy:
             with pytest.raises(Busy, match=rf"cannot be started: .*\(`{setting}`\)"):
                 await call(through, ANN, server="other")
             assert busy.is_usable
@@ -227,7 +227,7 @@ async def test_failures_of_people_who_left_are_forgotten() -> None:
 async def listed_in(spec: UpstreamSpec) -> tuple[float, str | None]:
     """Seconds until a server that nothing is known of is listed, and its era."""
     with anyio.fail_after(20):
-        async with Pool([spec]) as pool, discover(pool) as found:
+        async with ConnectionPool([spec]) as pool, discover(pool) as found:
             one = await found.receive()
             assert one.error is None, one.error
             return one.seconds, pool.status()[0].era

@@ -10,7 +10,7 @@ import anyio
 import httpx2
 import pytest
 
-from pegboard.upstream.keep_alive import KeepAlive, is_for
+from pegboard.upstream.h11_transport import H11Transport, supports_url
 
 pytestmark = pytest.mark.anyio
 
@@ -58,7 +58,7 @@ async def client_of(server: ByHand) -> AsyncGenerator[httpx2.AsyncClient]:
         listening = await asyncio.start_server(server.talk, "127.0.0.1", 0)
         port = listening.sockets[0].getsockname()[1]
         address = f"http://127.0.0.1:{port}"
-        async with httpx2.AsyncClient(transport=KeepAlive(), base_url=address) as client:
+        async with httpx2.AsyncClient(transport=H11Transport(), base_url=address) as client:
             yield client
         listening.close()
         for over in server.talks:
@@ -133,7 +133,7 @@ async def test_a_server_that_does_not_answer_in_http_is_an_error_of_its(
 
 
 async def test_a_server_that_is_not_there_cannot_be_connected_to() -> None:
-    async with httpx2.AsyncClient(transport=KeepAlive()) as client:
+    async with httpx2.AsyncClient(transport=H11Transport()) as client:
         with pytest.raises(httpx2.ConnectError):
             await client.get("http://127.0.0.1:9")
 
@@ -141,9 +141,9 @@ async def test_a_server_that_is_not_there_cannot_be_connected_to() -> None:
 def test_it_is_for_servers_without_tls_and_without_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    assert is_for("http://127.0.0.1:8000/mcp")
-    assert not is_for("https://example.com/mcp")
+    assert supports_url("http://127.0.0.1:8000/mcp")
+    assert not supports_url("https://example.com/mcp")
     monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
-    assert not is_for("http://example.com/mcp")
+    assert not supports_url("http://example.com/mcp")
     monkeypatch.setenv("no_proxy", "example.com")
-    assert is_for("http://example.com/mcp")
+    assert supports_url("http://example.com/mcp")

@@ -15,13 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard.core.json import JsonObject
-from pegboard.upstream.kept import About, CatalogueFolder, identity, namespaces_of
-from pegboard.upstream.names import Naming
+from pegboard.upstream.catalog_cache import (
+    CatalogCache,
+    ServerProfile,
+    build_namespaces,
+    compute_identity,
+)
+from pegboard.upstream.catalog_entries import tools_from_wire
+from pegboard.upstream.namespaces import Naming
 from pegboard.upstream.spec import UpstreamSpec
-from pegboard.upstream.wire import tools_from_wire
 
 SPEC = UpstreamSpec(name="files", command="npx", args=("-y", "server"))
-ABOUT = About(
+ABOUT = ServerProfile(
     server_info={"name": "x", "version": "1"},
     capabilities={"tools": {"listChanged": True}},
     instructions="Be kind.",
@@ -46,9 +51,9 @@ def entries(count: int = 3, mark: str = "") -> list[JsonObject]:
     ]
 
 
-def folder(tmp_path: Path) -> tuple[CatalogueFolder, list[str]]:
+def folder(tmp_path: Path) -> tuple[CatalogCache, list[str]]:
     said: list[str] = []
-    return CatalogueFolder(tmp_path / "kept", warn=said.append), said
+    return CatalogCache(tmp_path / "kept", warn=said.append), said
 
 
 def test_nothing_is_known_of_a_server_that_was_never_listed(tmp_path: Path) -> None:
@@ -93,7 +98,7 @@ def test_the_configuration_of_today_applies_to_what_was_kept(tmp_path: Path) -> 
     today = replace(SPEC, exclude=("tool_1",), category="c", prefix="f")
     found = kept.load(today)
     assert found is not None
-    tools = found.tools(today, namespaces_of([today], Naming(separator="-")))
+    tools = found.tools(today, build_namespaces([today], Naming(separator="-")))
     assert [(t.name, t.category) for t in tools] == [("f-tool_0", "c"), ("f-tool_2", "c")]
 
 
@@ -119,7 +124,7 @@ def test_bad_entries_are_reported_again_after_reading(tmp_path: Path) -> None:
 def test_the_hash_changes_exactly_with_the_tools(tmp_path: Path) -> None:
     kept, _ = folder(tmp_path)
     first = kept.save(SPEC, ABOUT, entries())
-    assert kept.save(SPEC, About(), entries()).hash == first.hash
+    assert kept.save(SPEC, ServerProfile(), entries()).hash == first.hash
     assert kept.save(SPEC, ABOUT, entries(mark="new")).hash != first.hash
 
 
@@ -137,19 +142,21 @@ def test_the_hash_changes_exactly_with_the_tools(tmp_path: Path) -> None:
     ],
 )
 def test_another_server_has_another_identity(change: dict[str, Any]) -> None:
-    assert identity(replace(SPEC, **change)) != identity(SPEC)
+    assert compute_identity(replace(SPEC, **change)) != compute_identity(SPEC)
 
 
 def test_a_new_token_is_no_new_server() -> None:
     one = replace(SPEC, env={"API_TOKEN": "a", "MODE": "x"}, headers={"Authorization": "a"})
     two = replace(SPEC, env={"API_TOKEN": "b", "MODE": "x"}, headers={"authorization": "b"})
-    assert identity(one) == identity(two)
-    assert identity(one) != identity(replace(one, env={"API_TOKEN": "a", "MODE": "y"}))
+    assert compute_identity(one) == compute_identity(two)
+    assert compute_identity(one) != compute_identity(
+        replace(one, env={"API_TOKEN": "a", "MODE": "y"})
+    )
 
 
 def test_what_only_shapes_the_listing_is_no_part_of_the_identity() -> None:
-    shaped = replace(SPEC, include=("a",), category="c", prefix="p", timeout=1.0, face="eager")
-    assert identity(shaped) == identity(SPEC)
+    shaped = replace(SPEC, include=("a",), category="c", prefix="p", timeout=1.0, mode="eager")
+    assert compute_identity(shaped) == compute_identity(SPEC)
 
 
 def test_no_secret_is_written(tmp_path: Path) -> None:
@@ -218,7 +225,7 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_costs_nothing(tmp_path
 PROGRAM = """
 import sys
 from pathlib import Path
-from pegboard.upstream.kept import About, CatalogueFolder
+from pegboard.upstream.catalog_cache import About, CatalogueFolder
 from pegboard.upstream.spec import UpstreamSpec
 SPEC = UpstreamSpec(name="files", command="npx", args=("-y", "server"))
 kept = CatalogueFolder(Path(sys.argv[1]), warn=lambda text: print("WARNING", text))
@@ -321,7 +328,7 @@ def test_forgetting_and_sweeping(tmp_path: Path) -> None:
     assert kept.sweep(now=saved.saved_at + 86_400) == 0
     assert kept.sweep(now=saved.saved_at + 100 * 86_400) == 1
     assert kept.load(SPEC) is None
-    assert CatalogueFolder(tmp_path / "none").sweep(now=0) == 0
+    assert CatalogCache(tmp_path / "none").sweep(now=0) == 0
 
 
 def test_text_that_is_no_valid_unicode_survives(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.upstream.lines import LineSplitter, LineTooLong, decode, encode
+from pegboard.wire.lines import LineSplitter, LineTooLong, decode_line, encode_message
 
 JSON: Any = st.recursive(
     st.none()
@@ -41,7 +41,7 @@ def test_a_line_past_the_limit_is_refused_before_it_ends() -> None:
 @given(st.dictionaries(st.text(), JSON, max_size=3))
 def test_a_result_is_decoded_as_the_json_that_it_is(result: dict[str, Any]) -> None:
     line = json.dumps({"jsonrpc": "2.0", "id": 7, "result": result}).encode()
-    [message] = decode(line)
+    [message] = decode_line(line)
     assert isinstance(message, t.JSONRPCResponse)
     assert message.result == result
 
@@ -49,17 +49,17 @@ def test_a_result_is_decoded_as_the_json_that_it_is(result: dict[str, Any]) -> N
 @given(st.dictionaries(st.text(), JSON, max_size=3), st.text())
 def test_what_is_encoded_decodes_to_the_same(params: dict[str, Any], method: str) -> None:
     sent = t.JSONRPCRequest(jsonrpc="2.0", id="a", method=method, params=params)
-    line = encode(sent)
+    line = encode_message(sent)
     assert line.count(b"\n") == 1
-    [message] = decode(line)
+    [message] = decode_line(line)
     assert isinstance(message, t.JSONRPCRequest)
     assert (message.id, message.method, message.params) == ("a", method, params)
 
 
 def test_a_lone_surrogate_survives() -> None:
-    [message] = decode(b'{"jsonrpc":"2.0","id":1,"result":{"text":"\\ud83d"}}')
+    [message] = decode_line(b'{"jsonrpc":"2.0","id":1,"result":{"text":"\\ud83d"}}')
     assert isinstance(message, t.JSONRPCResponse)
-    assert json.loads(encode(message))["result"] == {"text": "\ud83d"}
+    assert json.loads(encode_message(message))["result"] == {"text": "\ud83d"}
 
 
 def test_the_four_kinds_of_messages_are_told_apart() -> None:
@@ -69,12 +69,12 @@ def test_the_four_kinds_of_messages_are_told_apart() -> None:
         b'{"jsonrpc":"2.0","id":"x","result":{}}': t.JSONRPCResponse,
         b'{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no"}}': t.JSONRPCError,
     }
-    assert [type(decode(line)[0]) for line in kinds] == list(kinds.values())
+    assert [type(decode_line(line)[0]) for line in kinds] == list(kinds.values())
 
 
 def test_a_batch_is_several_messages() -> None:
     batch = b'[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"m"}]'
-    assert [type(message) for message in decode(batch)] == [
+    assert [type(message) for message in decode_line(batch)] == [
         t.JSONRPCResponse,
         t.JSONRPCNotification,
     ]
@@ -82,7 +82,7 @@ def test_a_batch_is_several_messages() -> None:
 
 @pytest.mark.parametrize("result", [b"null", b"[]", b"5", b'"text"'])
 def test_an_answer_without_a_result_object_is_an_error_for_who_asked(result: bytes) -> None:
-    [message] = decode(b'{"jsonrpc":"2.0","id":1,"result":' + result + b"}")
+    [message] = decode_line(b'{"jsonrpc":"2.0","id":1,"result":' + result + b"}")
     assert isinstance(message, t.JSONRPCError)
     assert message.id == 1
 
@@ -90,4 +90,4 @@ def test_an_answer_without_a_result_object_is_an_error_for_who_asked(result: byt
 @pytest.mark.parametrize("line", [b"", b"hello", b"{}", b"5", b"null", b'{"id":true}', b"\xff\xfe"])
 def test_what_is_no_message_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError):
-        decode(line)
+        decode_line(line)

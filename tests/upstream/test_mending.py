@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.upstream.mending import Mender
+from pegboard.wire.response_filters import SurrogateFilter
 
 PIECES = ["a", "\\", "\n", '"', "\ud83d", "\ude00", "\U0001f600", "ud83d"]
 TEXTS = st.lists(st.sampled_from(PIECES)).map("".join)
 
 
 def mended(data: bytes, size: int) -> bytes:
-    mender = Mender()
+    mender = SurrogateFilter()
     parts = [mender.feed(data[n : n + size]) for n in range(0, len(data), size)]
     return b"".join([*parts, mender.end()])
 
@@ -33,7 +33,7 @@ def test_halves_are_replaced_and_all_else_stays_however_the_bytes_come(
 @given(TEXTS)
 def test_a_whole_event_is_never_kept_waiting(text: str) -> None:
     event = b"data: " + json.dumps({"text": text}).encode() + b"\n\n"
-    mender = Mender()
+    mender = SurrogateFilter()
     assert mender.feed(event).endswith(b"}\n\n")
     assert mender.end() == b""
 

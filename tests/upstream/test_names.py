@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.core.names import resolve
-from pegboard.core.tools import Catalog, Tool, constant
+from pegboard.core.tool_names import resolve
+from pegboard.core.tools import Catalog, Tool, constant_definition
 from pegboard.errors import AmbiguousName, ToolNotFound
-from pegboard.upstream.names import Namespaces, Naming, id_owner
+from pegboard.upstream.namespaces import Namespaces, Naming, find_server_of_id
 
 PROVIDER_SAFE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 BARE = Naming(style="bare")
@@ -31,7 +31,7 @@ def named(
     pairs = list(ids)
     known = dict.fromkeys([*servers, *(server for server, _ in pairs)])
     spaces = Namespaces(known, naming or Naming(), prefixes=prefixes, taken=taken)
-    schema = constant({"type": "object"})
+    schema = constant_definition({"type": "object"})
     return Catalog(
         Tool(name, schema, id=f"{s}.{own}", server=s, bare=bare, is_shown_bare=shown)
         for s, own in pairs
@@ -138,7 +138,7 @@ def test_long_names_are_cut_and_stay_different() -> None:
 def test_the_servers_own_name_is_what_it_is_called_by_there() -> None:
     (settled,) = named([("my.server", "weird name!")])
     assert settled.own_name == "weird name!"
-    assert Tool("plain", constant({"type": "object"})).own_name == "plain"
+    assert Tool("plain", constant_definition({"type": "object"})).own_name == "plain"
 
 
 def test_a_dotted_own_name_never_answers_for_another_server() -> None:
@@ -153,9 +153,9 @@ def test_a_dotted_own_name_never_answers_for_another_server() -> None:
 
 
 def test_an_id_belongs_to_the_server_with_the_longest_name() -> None:
-    assert id_owner("a.b.c", ["a", "a.b"]) == "a.b"
-    assert id_owner("a.bc", ["a", "a.b"]) == "a"
-    assert id_owner("x.y", ["a"]) is None
+    assert find_server_of_id("a.b.c", ["a", "a.b"]) == "a.b"
+    assert find_server_of_id("a.bc", ["a", "a.b"]) == "a"
+    assert find_server_of_id("x.y", ["a"]) is None
 
 
 @pytest.mark.parametrize("naming", [Naming(), BARE])

@@ -11,7 +11,7 @@ from mcp.client.session import ClientSession
 from mcp.shared.exceptions import MCPError
 from tests.upstream.servers.everything import Everything
 from tests.upstream.support import (
-    MODES,
+    SDK_MODES,
     Gateway,
     everything_behind,
     gateway,
@@ -22,7 +22,7 @@ from tests.upstream.support import (
 )
 from tests.upstream.test_eras import PAIRS, list_roots
 
-from pegboard.upstream.discovery import discover
+from pegboard.upstream.listing import discover
 
 pytestmark = pytest.mark.anyio
 
@@ -177,7 +177,7 @@ async def test_roots_that_a_legacy_server_wants_at_once_are_asked_of_the_first_c
     asking = script("misbehaving", "asks", server="asks")
     async with (
         gateway(asking) as through,
-        through.client(MODES[front], list_roots_callback=list_roots) as client,
+        through.client(SDK_MODES[front], list_roots_callback=list_roots) as client,
     ):
         assert "file:///work" in said(await client.call_tool("asks.go", {}))
 

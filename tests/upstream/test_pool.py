@@ -13,15 +13,15 @@ from tests.upstream.servers.everything import Everything
 from tests.upstream.support import NOBODY, Gateway, gateway, in_memory, memory, script
 
 from pegboard.errors import ConfigError
-from pegboard.upstream.pool import Pool
-from pegboard.upstream.relay import Outgoing
+from pegboard.upstream.pool import ConnectionPool
+from pegboard.upstream.relay import UpstreamRequest
 
 pytestmark = pytest.mark.anyio
 
 
 async def call(through: Gateway, server: str = "polite", tool: str = "echo") -> str:
     params: dict[str, Any] = {"name": tool, "arguments": {}}
-    result = await through.relay.request(Outgoing(server, "tools/call", params), NOBODY)
+    result = await through.relay.request(UpstreamRequest(server, "tools/call", params), NOBODY)
     return result["content"][0]["text"]
 
 
@@ -108,7 +108,7 @@ async def test_closing_the_pool_ends_processes_and_what_they_started() -> None:
 async def test_a_cancelled_pool_leaves_no_process_behind() -> None:
     pids: list[int] = []
     with anyio.CancelScope() as scope:
-        async with Pool([script("polite")]) as pool:
+        async with ConnectionPool([script("polite")]) as pool:
             through = Gateway(pool)
             pids += [int(await call(through)), int(await call(through, tool="child"))]
             scope.cancel()
@@ -119,8 +119,8 @@ async def test_a_cancelled_pool_leaves_no_process_behind() -> None:
 async def test_a_server_deaf_to_every_request_to_leave_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pegboard.upstream.process.LEAVE_TIME", 0.1)
-    monkeypatch.setattr("pegboard.upstream.process.TERMINATE_TIME", 0.1)
+    monkeypatch.setattr("pegboard.upstream.child_process.LEAVE_TIME", 0.1)
+    monkeypatch.setattr("pegboard.upstream.child_process.TERMINATE_TIME", 0.1)
     async with gateway(script("misbehaving", "deaf", server="deaf")) as through:
         pids = [int(pid) for pid in (await call(through, "deaf")).split()]
         assert all(is_running(pid) for pid in pids)
@@ -159,7 +159,7 @@ async def test_draining_waits_for_the_calls_in_flight() -> None:
 
         async def slow() -> None:
             params = {"name": "slow", "arguments": {"seconds": 0.2}}
-            await through.relay.request(Outgoing("polite", "tools/call", params), NOBODY)
+            await through.relay.request(UpstreamRequest("polite", "tools/call", params), NOBODY)
             done.append(anyio.current_time())
 
         async with anyio.create_task_group() as tasks:

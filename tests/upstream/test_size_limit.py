@@ -29,11 +29,11 @@ from tests.upstream.test_http import serving
 
 from pegboard.config import Surroundings, load
 from pegboard.errors import ConfigError, UpstreamError
-from pegboard.upstream.lines import LineSplitter
-from pegboard.upstream.relay import Outgoing
-from pegboard.upstream.size_limit import error_instead, limited
+from pegboard.upstream.relay import UpstreamRequest
 from pegboard.upstream.spec import UpstreamSpec
-from pegboard.upstream.sse import SseWriter
+from pegboard.upstream.transports import SseWriter
+from pegboard.wire.lines import LineSplitter
+from pegboard.wire.response_filters import build_oversize_replacement, limit_response_size
 
 pytestmark = pytest.mark.anyio
 
@@ -68,7 +68,7 @@ def spec_of(transport: str) -> Generator[UpstreamSpec]:
 
 async def call(through: Gateway, size: int) -> str:
     params = {"name": "echo", "arguments": {"bytes": size}}
-    result = await through.relay.request(Outgoing("e", "tools/call", params), NOBODY)
+    result = await through.relay.request(UpstreamRequest("e", "tools/call", params), NOBODY)
     return result["content"][0]["text"]
 
 
@@ -124,7 +124,7 @@ async def test_a_flood_costs_a_gateway_little_memory(transport: str, tmp_path: P
             entry = {"command": sys.executable, "args": [file, "stdio"]}
         else:
             entry["type"] = "sse" if transport == "old" else "http"
-        parameters = command(write(tmp_path, {"e": entry}), tmp_path / "home", "--face", "eager")
+        parameters = command(write(tmp_path, {"e": entry}), tmp_path / "home", "--mode", "eager")
         with anyio.fail_after(60):
             async with Client(stdio_client(parameters), mode="legacy", cache=None) as client:
                 await client.call_tool("e_echo", {})
@@ -172,7 +172,7 @@ def test_only_lines_over_the_limit_are_replaced(lines: list[bytes], size: int) -
 def test_the_request_that_a_discarded_message_answers_is_found(
     head: bytes, tail: bytes, found: object
 ) -> None:
-    line = error_instead(1000)(head, tail)
+    line = build_oversize_replacement(1000)(head, tail)
     assert line.startswith(b"data:") == head.startswith(b"data:")
     answer = json.loads(line.removeprefix(b"data:"))
     assert answer["id"] == found
@@ -201,7 +201,7 @@ def test_an_event_stream_may_end_its_lines_with_cr() -> None:
     async def read() -> bytes:
         response = httpx2.Response(200, headers={"content-type": "text/event-stream"})
         response.aiter_bytes = lambda chunk_size=None: chunks()
-        await limited(100)(response)
+        await limit_response_size(100)(response)
         return b"".join([chunk async for chunk in response.aiter_bytes()])
 
     assert anyio.run(read) == b"event: message\ndata: 1\n\ndata: 2\n\ndata: 3"
@@ -214,7 +214,7 @@ async def test_a_flood_in_answer_to_a_posted_message_breaks_that_message_alone()
     message = SessionMessage(t.JSONRPCNotification(jsonrpc="2.0", method="notifications/x"))
     async with (
         serving(Starlette(routes=[Route("/", flood, methods=["POST"])])) as url,
-        httpx2.AsyncClient(event_hooks={"response": [limited(LIMIT)]}) as client,
+        httpx2.AsyncClient(event_hooks={"response": [limit_response_size(LIMIT)]}) as client,
     ):
         with pytest.raises(anyio.BrokenResourceError):
             await SseWriter(client, url).send(message)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.upstream import eras, tasks
-from pegboard.upstream.addresses import Addresses, Place
+from pegboard.upstream import addresses, era_translation
+from pegboard.upstream.addresses import Addresses, Location
 from pegboard.upstream.listing import Listing
 
-ENVELOPE = eras.envelope("2026-07-28", {"name": "x"}, {"roots": {}}, "info")
+ENVELOPE = era_translation.build_envelope("2026-07-28", {"name": "x"}, {"roots": {}}, "info")
 KEYS: Any = st.dictionaries(st.text(min_size=1).filter(lambda k: k not in ENVELOPE), st.integers())
 
 
@@ -23,33 +23,45 @@ def test_a_round_through_both_eras_keeps_all_but_the_envelope(
     for own in ("_meta", "inputResponses", "requestState"):
         params.pop(own, None)
     meta.pop("progressToken", None)
-    modern = eras.modern_params({**params, "_meta": {**meta, "progressToken": 1}}, "t", ENVELOPE)
+    modern = era_translation.to_modern_params(
+        {**params, "_meta": {**meta, "progressToken": 1}}, "t", ENVELOPE
+    )
     assert modern["_meta"] == {**meta, **ENVELOPE, "progressToken": "t"}
-    back = eras.legacy_params(modern, None)
+    back = era_translation.to_legacy_params(modern, None)
     assert back == ({**params, "_meta": meta} if meta else params)
 
 
 def test_a_legacy_server_gets_no_answers_of_the_modern_kind() -> None:
     params = {"name": "x", "inputResponses": {}, "requestState": "s"}
-    assert eras.legacy_params(params, "t") == {"name": "x", "_meta": {"progressToken": "t"}}
+    assert era_translation.to_legacy_params(params, "t") == {
+        "name": "x",
+        "_meta": {"progressToken": "t"},
+    }
 
 
 def test_a_result_says_that_it_is_complete_to_modern_fronts_only() -> None:
-    assert eras.result_for("modern", {"a": 1}) == {"a": 1, "resultType": "complete"}
-    assert eras.result_for("legacy", {"a": 1, "resultType": "complete"}) == {"a": 1}
+    assert era_translation.translate_result("modern", {"a": 1}) == {
+        "a": 1,
+        "resultType": "complete",
+    }
+    assert era_translation.translate_result("legacy", {"a": 1, "resultType": "complete"}) == {
+        "a": 1
+    }
     asked = {"resultType": "input_required", "inputRequests": {}}
-    assert eras.result_for("modern", asked) == asked
+    assert era_translation.translate_result("modern", asked) == asked
 
 
 def test_a_result_says_which_server_answered_where_the_era_has_a_place_for_it() -> None:
     info = {"name": "x", "version": "1"}
     signed: dict[str, Any] = {"_meta": {"io.modelcontextprotocol/serverInfo": info}}
-    assert eras.result_for("modern", signed)["_meta"] == signed["_meta"]
+    assert era_translation.translate_result("modern", signed)["_meta"] == signed["_meta"]
     for malformed in ("x", {"name": "x"}, {"name": 1, "version": "1"}):
         signed["_meta"]["io.modelcontextprotocol/serverInfo"] = malformed
-        assert "_meta" not in eras.result_for("modern", signed)
-    assert eras.result_for("legacy", signed) == {}
-    assert eras.result_for("legacy", {"_meta": {**signed["_meta"], "k": 1}}) == {"_meta": {"k": 1}}
+        assert "_meta" not in era_translation.translate_result("modern", signed)
+    assert era_translation.translate_result("legacy", signed) == {}
+    assert era_translation.translate_result("legacy", {"_meta": {**signed["_meta"], "k": 1}}) == {
+        "_meta": {"k": 1}
+    }
 
 
 def test_a_modern_client_declares_to_legacy_servers_only_what_they_may_ask() -> None:
@@ -58,11 +70,11 @@ def test_a_modern_client_declares_to_legacy_servers_only_what_they_may_ask() -> 
         "elicitation": {"form": {}},
         "extensions": {"x/y": {}},
     }
-    assert eras.legacy_capabilities(declared, "modern") == {
+    assert era_translation.to_legacy_capabilities(declared, "modern") == {
         "roots": {},
         "elicitation": {"form": {}},
     }
-    assert eras.legacy_capabilities(declared, "legacy") == declared
+    assert era_translation.to_legacy_capabilities(declared, "legacy") == declared
 
 
 @pytest.mark.parametrize(
@@ -75,30 +87,33 @@ def test_a_modern_client_declares_to_legacy_servers_only_what_they_may_ask() -> 
     ],
 )
 def test_log_levels_are_ordered(threshold: str | None, level: str, admitted: bool) -> None:
-    assert eras.level_admits(threshold, level) is admitted
+    assert era_translation.is_level_enabled(threshold, level) is admitted
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_a_task_address_leads_back_to_its_server_and_id(server: str, task_id: str) -> None:
-    assert tasks.parse(tasks.address(server, task_id)) == (server, task_id)
+    assert addresses.parse_task_address(addresses.build_task_address(server, task_id)) == (
+        server,
+        task_id,
+    )
 
 
 @pytest.mark.parametrize("address", [None, 5, "", "plain", ":x", "x:"])
 def test_what_is_no_task_address_is_told(address: object) -> None:
-    assert tasks.parse(address) is None
+    assert addresses.parse_task_address(address) is None
 
 
 def test_task_ids_are_addressed_wherever_a_result_has_them() -> None:
-    related = {tasks.RELATED_TASK: {"taskId": "1"}}
+    related = {addresses.RELATED_TASK: {"taskId": "1"}}
     result = {"taskId": "1", "task": {"taskId": "1"}, "tasks": [{"taskId": "1"}], "_meta": related}
     named = {"taskId": "s:1"}
-    assert tasks.outward("s", result) == {
+    assert addresses.add_task_addresses("s", result) == {
         "taskId": "s:1",
         "task": named,
         "tasks": [named],
-        "_meta": {tasks.RELATED_TASK: named},
+        "_meta": {addresses.RELATED_TASK: named},
     }
-    assert tasks.outward("s", {"content": []}) == {"content": []}
+    assert addresses.add_task_addresses("s", {"content": []}) == {"content": []}
 
 
 def listing(server: str, *uris: str, prompts: tuple[str, ...] = (), **more: Any) -> Listing:
@@ -114,8 +129,8 @@ def listing(server: str, *uris: str, prompts: tuple[str, ...] = (), **more: Any)
 def test_a_prompt_is_addressed_by_server_and_found_by_its_name_where_one_has_it() -> None:
     found = Addresses([listing("a", prompts=("x", "y")), listing("b", prompts=("x",))])
     assert [prompt["name"] for prompt in found.prompts] == ["a.x", "a.y", "b.x"]
-    assert found.prompt("b.x") == Place("b", "x")
-    assert found.prompt("y") == Place("a", "y")
+    assert found.prompt("b.x") == Location("b", "x")
+    assert found.prompt("y") == Location("a", "y")
     assert found.prompt("x") is None
 
 
@@ -128,24 +143,27 @@ def test_a_resource_keeps_its_uri_unless_two_servers_list_it() -> None:
     found = Addresses([listing("a", "mem://1", "mem://2"), listing("b", "mem://2")])
     uris = [resource["uri"] for resource in found.resources]
     assert uris == ["mem://1", "pegboard://a/mem://2", "pegboard://b/mem://2"]
-    both = [Place("a", "mem://2"), Place("b", "mem://2")]
+    both = [Location("a", "mem://2"), Location("b", "mem://2")]
     assert found.resource("pegboard://b/mem://2") == both[1:]
     assert found.resource("mem://2") == both, "ambiguous"
     assert found.resource("mem://2", linked={"b"}) == both[1:]
     assert found.resource("mem://2", linked={"a", "b"}) == both
-    assert found.resource("mem://1", linked={"b"}) == [Place("a", "mem://1")]
+    assert found.resource("mem://1", linked={"b"}) == [Location("a", "mem://1")]
 
 
 def test_a_uri_that_is_not_listed_is_found_by_template_then_by_where_it_was_seen() -> None:
     templates = [{"uriTemplate": "db://{table}/{row}"}, {"uriTemplate": "{broken"}, {}]
     found = Addresses([listing("a", resource_templates=templates), listing("b")])
-    assert found.resource("db://users/5") == [Place("a", "db://users/5")]
-    assert found.resource("db://users/5", linked={"b"}) == [Place("a", "db://users/5")]
-    assert found.resource("x://y", linked={"b"}) == [Place("b", "x://y")]
-    assert found.resource("x://y", linked={"a", "b"}) == [Place("a", "x://y"), Place("b", "x://y")]
+    assert found.resource("db://users/5") == [Location("a", "db://users/5")]
+    assert found.resource("db://users/5", linked={"b"}) == [Location("a", "db://users/5")]
+    assert found.resource("x://y", linked={"b"}) == [Location("b", "x://y")]
+    assert found.resource("x://y", linked={"a", "b"}) == [
+        Location("a", "x://y"),
+        Location("b", "x://y"),
+    ]
     assert found.resource("x://y") == []
-    assert found.template("db://{table}/{row}") == [Place("a", "db://{table}/{row}")]
+    assert found.template("db://{table}/{row}") == [Location("a", "db://{table}/{row}")]
 
 
 def test_the_only_server_with_resources_is_asked_for_what_nobody_lists() -> None:
-    assert Addresses([listing("a")]).resource("x://y") == [Place("a", "x://y")]
+    assert Addresses([listing("a")]).resource("x://y") == [Location("a", "x://y")]

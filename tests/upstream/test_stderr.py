@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pegboard.core.redaction import Redactor
-from pegboard.upstream.stderr import BoundedLog
+from pegboard.upstream.server_log import BoundedLog
 
 
 def test_the_file_holds_what_was_written(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from mcp.shared.exceptions import MCPError
 from tests.upstream.support import everything_behind, gateway, said, script
 from tests.upstream.test_eras import answer_form, list_roots
 
-from pegboard.upstream import suspended, switchboard
+from pegboard.upstream import inbound_router, suspended_calls
 
 pytestmark = pytest.mark.anyio
 
@@ -82,7 +82,7 @@ async def test_a_state_is_good_for_its_own_tool_only() -> None:
 async def test_a_question_that_nobody_answers_ends_with_its_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(switchboard, "ANSWER_TIME", 0.1)
+    monkeypatch.setattr(inbound_router, "ANSWER_TIME", 0.1)
     async with everything_behind("legacy", "modern", elicitation_callback=answer_form) as (
         _,
         client,
@@ -97,7 +97,7 @@ async def test_a_question_that_nobody_answers_ends_with_its_call(
 
 
 async def test_too_many_waiting_calls_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suspended, "LIMIT", 2)
+    monkeypatch.setattr(suspended_calls, "LIMIT", 2)
     async with everything_behind("legacy", "modern", elicitation_callback=answer_form) as (
         _,
         client,

@@ -12,7 +12,7 @@ from tests.upstream.test_pool import is_running
 
 PROGRAM = """
 import os, signal, subprocess, sys
-from pegboard.upstream.watchdog import Watchdog
+from pegboard.upstream.child_process import Watchdog
 
 watchdog = Watchdog()
 quiet = {"start_new_session": True, "stdout": subprocess.DEVNULL}
@@ -76,7 +76,7 @@ def test_a_watchdog_that_was_killed_is_replaced() -> None:
 
 def test_there_is_no_watchdog_without_a_server() -> None:
     code = (
-        "from pegboard.upstream.watchdog import Watchdog; w = Watchdog(); w.watch(99999999); "
+        "from pegboard.upstream.child_process import Watchdog; w = Watchdog(); w.watch(99999999); "
         "pid = w._shell.pid; w.unwatch(99999999); print(pid, w._shell)"
     )
     done = subprocess.run(

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard.core.json import JsonObject
-from pegboard.core.tools import group_of
-from pegboard.upstream.wire import checked_entries, tools_from_wire
+from pegboard.core.tools import group_name
+from pegboard.upstream.catalog_entries import check_entries, tools_from_wire
 
 OBJECT: JsonObject = {"type": "object"}
 
@@ -53,7 +53,7 @@ def test_the_configuration_decides_category_prefix_timeout_and_what_is_shown() -
 def test_a_servers_own_category_is_a_section_of_the_configured_one() -> None:
     meta = {"io.github.pegboard/category": "issues/../github.x", "x": 1}
     (tool,), _ = tools_from_wire([entry(_meta=meta)], server="s", category="c")
-    assert (tool.category, tool.section, group_of(tool)) == (
+    assert (tool.category, tool.section, group_name(tool)) == (
         "c",
         "issues-github-x",
         "c/issues-github-x",
@@ -157,5 +157,5 @@ def test_no_list_however_wrong_costs_a_good_tool(entries: list[Any]) -> None:
     tools, _ = tools_from_wire([entry("good"), *entries], server="s")
     assert tools[0].name == "s_good"
     assert len({t.id for t in tools}) == len(tools)
-    good, _ = checked_entries(entries, "s")
-    assert checked_entries(good, "s")[0] == good
+    good, _ = check_entries(entries, "s")
+    assert check_entries(good, "s")[0] == good

@@ -9,8 +9,8 @@ from starlette.testclient import TestClient
 
 from pegboard import Pegboard
 from pegboard.core.calls import Caller
-from pegboard.core.risk import risk_of
-from pegboard.core.tools import Tool, constant
+from pegboard.core.risk import annotated_risk
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.web import ServerLine, Viewer
 
 SERVERS = ("github", "calendar", "files", "search", "billing")
@@ -37,7 +37,7 @@ def _tool(number: int) -> Tool:
     hints = RISKS.get(verb, {"destructiveHint": False})
     return Tool(
         name=f"{verb}_{thing}_{number}",
-        definition=constant(
+        definition=constant_definition(
             {
                 "type": "object",
                 "properties": {
@@ -52,7 +52,7 @@ def _tool(number: int) -> Tool:
         summary=words,
         description=f"{words}. Takes a title and gives back what was done.",
         annotations=hints,
-        risk=risk_of(hints) or "write",
+        risk=annotated_risk(hints) or "write",
     )
 
 

@@ -43,7 +43,7 @@ folder = {json.dumps(str(tmp_path / "kept"))}
 [servers.office]
 command = {json.dumps(sys.executable)}
 args = [{json.dumps(str(ROOT / "tests" / "boards.py"))}]
-env = {{ PYTHONPATH = {json.dumps(f"{ROOT / 'src'}{os.pathsep}{ROOT}")}, PEGBOARD_FACE = "eager" }}
+env = {{ PYTHONPATH = {json.dumps(f"{ROOT / 'src'}{os.pathsep}{ROOT}")}, PEGBOARD_MODE = "eager" }}
 [servers.broken]
 command = "no-such-program-here"
 [auth]
@@ -76,7 +76,7 @@ lock = {json.dumps(str(tmp_path / "pegboard.lock"))}
 [servers.office]
 command = {json.dumps(sys.executable)}
 args = [{json.dumps(str(ROOT / "tests" / "boards.py"))}]
-env = {{ PYTHONPATH = {json.dumps(f"{ROOT / 'src'}{os.pathsep}{ROOT}")}, PEGBOARD_FACE = "eager" }}
+env = {{ PYTHONPATH = {json.dumps(f"{ROOT / 'src'}{os.pathsep}{ROOT}")}, PEGBOARD_MODE = "eager" }}
 """,
         "utf-8",
     )
@@ -147,9 +147,9 @@ def test_what_is_held_back_cannot_be_switched_on(held_back: TestClient) -> None:
 
 
 def test_a_rollout_is_begun_and_ended(held_back: TestClient) -> None:
-    form = {"proof": proof_in(held_back.get("/ui/rollout")), "face": "index", "by": "principal"}
+    form = {"proof": proof_in(held_back.get("/ui/rollout")), "mode": "index", "by": "principal"}
     begun = held_back.post("/ui/rollout/start", data={**form, "percent": "25"})
-    assert "25 % of callers, by principal, get the index face." in begun.text
+    assert "25 % of callers, by principal, get the index mode." in begun.text
     assert "Tokens per session" in begun.text
     for wrong in ("many", "101", "nan"):
         assert (

@@ -13,7 +13,7 @@ from tests.web.panels import ada_or_bob, large_board, proof_in, servers, visit
 
 from pegboard import Pegboard
 from pegboard.core.calls import Caller
-from pegboard.core.events import as_json
+from pegboard.core.events import event_to_json
 from pegboard.errors import PegboardError
 from pegboard.web import Html, Section, Viewer, tag
 
@@ -254,7 +254,7 @@ def notes() -> Pegboard:
 
 
 async def _kept(board: Pegboard, who: str) -> str:
-    await board.call("read_notes", {}, caller=Caller(who, face="proxy"))
+    await board.call("read_notes", {}, caller=Caller(who, mode="proxy"))
     page = signed_in(board, f"{who}-key").get("/ui/calls").text
     return page.split('href="/ui/kept?call=')[1].split('"')[0]
 
@@ -284,7 +284,7 @@ async def test_nobody_else_reads_it_and_no_page_tells_its_handle(notes: Pegboard
     assert done.handle is not None
     for page in ("/", "/ui/calls", f"/ui/kept?call={call}"):
         assert done.handle not in bob.get(page).text
-    assert "handle" not in as_json(done)
+    assert "handle" not in event_to_json(done)
 
 
 @pytest.mark.anyio
@@ -349,7 +349,7 @@ def test_the_script_and_the_sheet_come_from_nowhere_else(client: TestClient) -> 
 
 
 def test_names_of_parts_are_those_that_the_page_asks_for(client: TestClient) -> None:
-    from pegboard.web.parts import NAMES
+    from pegboard.web.live_updates import NAMES
 
     for path in ("/", "/ui/calls"):
         text = client.get(path).text

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from pegboard.core.cleaning import cleaned
 from pegboard.core.json import Json
+from pegboard.core.sanitization import sanitize_tool
+from pegboard.core.tool_parser import tool_from_wire
 from pegboard.core.tools import Tool
-from pegboard.core.wire import tool_from_wire
 from pegboard.errors import ConfigError
 
 
@@ -49,7 +49,7 @@ def _tools(text: str, path: str) -> dict[str, Tool]:
     tools: dict[str, Tool] = {}
     for place, entry in _entries(text, path):
         try:
-            tool = cleaned(tool_from_wire(entry))
+            tool = sanitize_tool(tool_from_wire(entry))
         except ConfigError as exc:
             raise ConfigError(f"{place}: {exc.message}.") from exc
         if tool.id in tools:

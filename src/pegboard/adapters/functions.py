@@ -1,22 +1,29 @@
 """Python functions as tools: schemas from type hints and docstring.
 
 The SDK's own `Tool.from_function` does the work, so that a function means the same here as on an
-`MCPServer`: pydantic models, `Annotated[..., Field(...)]`, a `Context` parameter, resolvers. It is
-imported on first use, because the SDK takes a second to import and a board may never be called.
+`MCPServer`: pydantic models, `Annotated[..., Field(...)]`, a `Context` parameter, resolvers. The
+SDK is imported on first use, because that takes 0.6 s of CPU and a board may never be called.
+
+For the same reason functions with ordinary type hints get their schemas from pydantic alone as long
+as nothing has imported the SDK: importing it would be most of the cost of the first schema in a
+test, a script or a command. A test holds these schemas equal to the SDK's, byte for byte.
+Everything else (dataclasses, typed dictionaries, hints of the SDK itself, mistakes) goes to the
+SDK.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+from types import GenericAlias, NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypedDict, Union, get_args, get_origin
 
-from pegboard.adapters.plain_schemas import plain_schemas, sdk_is_imported
-from pegboard.core.calls import Call, CallResult
+from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.json import Json, JsonObject, compact
-from pegboard.core.risk import assessed
+from pegboard.core.risk import assess_risk
 from pegboard.core.schema_cache import SchemaCache
 from pegboard.core.tools import (
     Example,
@@ -24,13 +31,98 @@ from pegboard.core.tools import (
     Tool,
     check_summary,
     derive_summary,
-    root_object,
+    require_object_schema,
 )
 from pegboard.errors import ConfigError, InvalidArguments, PegboardError, ToolError, UpstreamError
 
 if TYPE_CHECKING:
+    pass
     from mcp.server.mcpserver.context import Context
     from mcp.server.mcpserver.tools.base import Tool as SdkTool
+
+
+_WRAPPED = (str, int, float, bool, bytes, NoneType)
+
+
+def sdk_is_imported() -> bool:
+    """Whether somebody has imported the SDK, so that asking it costs little more."""
+    return "mcp" in sys.modules or "mcp_types" in sys.modules  # the latter has hints of its own
+
+
+def build_plain_schemas(fn: Callable[..., Any]) -> Schemas | None:
+    """The schemas that the SDK would give a function; `None` where only the SDK can tell."""
+    try:
+        signature = inspect.signature(fn, eval_str=True)
+        output = _output(signature.return_annotation, fn.__name__)
+        return None if output is None else Schemas(_input(signature, fn.__name__), output.schema)
+    except Exception:  # whatever is wrong with a signature, the SDK has the words for it
+        return None
+
+
+class _Output:
+    def __init__(self, schema: JsonObject | None) -> None:
+        self.schema = schema
+
+
+def _input(signature: inspect.Signature, name: str) -> JsonObject:
+    from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, create_model
+
+    parameters: dict[str, Any] = {}
+    for parameter in signature.parameters.values():
+        if parameter.name.startswith("_") or hasattr(BaseModel, parameter.name):
+            raise ValueError(f"{parameter.name} needs what the SDK does about it")
+        hint: Any = parameter.annotation
+        if hint is parameter.empty:
+            hint = Annotated[Any, WithJsonSchema({"title": parameter.name, "type": "string"})]
+        default = ... if parameter.default is parameter.empty else parameter.default
+        parameters[parameter.name] = (Annotated[hint, Field()], default)
+    config = ConfigDict(arbitrary_types_allowed=True)
+    model = create_model(f"{name}Arguments", __config__=config, **parameters)
+    schema = model.model_json_schema(by_alias=True)
+    if "x-mcp-header" in str(schema):
+        raise ValueError("the SDK checks headers")
+    return schema
+
+
+def _output(hint: Any, name: str) -> _Output | None:
+    """The output schema of a return type, which may be none; `None` where the SDK must tell."""
+    from pydantic import BaseModel, Field, TypeAdapter, create_model
+
+    if hint is inspect.Signature.empty:
+        return _Output(None)
+    if not _is_ordinary(hint):
+        return None
+    model: Any
+    if inspect.isclass(hint) and issubclass(hint, BaseModel):
+        model = hint
+    elif get_origin(hint) is dict and get_args(hint)[:1] == (str,):
+        model = Annotated[hint, Field(title=f"{name}DictOutput")]
+    else:
+        model = create_model(f"{name}Output", result=hint)
+    schema = TypeAdapter(model).json_schema(schema_generator=_strict())
+    return None if "$ref" in schema else _Output(schema)
+
+
+def _is_ordinary(hint: Any) -> bool:
+    """Whether a return type is a model, a scalar, or a container or union of any types at all."""
+    from pydantic import BaseModel
+
+    if hint is None or isinstance(hint, GenericAlias | UnionType) or get_origin(hint) is Union:
+        return True
+    return isinstance(hint, type) and (hint in _WRAPPED or issubclass(hint, BaseModel))
+
+
+def _strict() -> Any:
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Strict(GenerateJsonSchema):
+        """Raises where a type has no JSON form, instead of warning."""
+
+        def emit_warning(self, kind: Any, detail: str) -> None:
+            raise ValueError(f"{kind}: {detail}")
+
+    return Strict
+
 
 Function: TypeAlias = Callable[..., Any]
 
@@ -108,7 +200,7 @@ class FunctionTools:
         doc = _Docstring.of(fn)
         description = given.description or doc.text
         annotations = dict(given.annotations or {})
-        risk, risk_source = assessed(name, annotations)
+        risk, risk_source = assess_risk(name, annotations)
         tool_id = f"{given.category}.{name}" if given.category else name
         function = _Function(fn, name, description, doc.parameters)
         return Tool(
@@ -138,7 +230,7 @@ class FunctionTools:
             timeout=given.timeout,
         )
 
-    async def call(self, call: Call) -> CallResult | None:
+    async def call(self, call: ToolCall) -> CallResult | None:
         """Run the function behind a call; `None` when there is none behind its tool."""
         definition = call.tool.definition
         return await definition.function.run(call) if isinstance(definition, _Definition) else None
@@ -179,10 +271,10 @@ class _Function:
     def schemas(self) -> Schemas:
         from pegboard.core.schemas import without_titles  # the reader of schemas loads late
 
-        made = None if sdk_is_imported() else plain_schemas(self.fn)
+        made = None if sdk_is_imported() else build_plain_schemas(self.fn)
         if made is None:
             made = Schemas(self.sdk_tool.parameters, self.sdk_tool.output_schema)
-        schema = root_object(without_titles(made.input))
+        schema = require_object_schema(without_titles(made.input))
         properties: JsonObject = {
             name: self._described(name, prop) for name, prop in schema.get("properties", {}).items()
         }
@@ -194,7 +286,7 @@ class _Function:
             return {**schema, "description": self.parameters[name]}
         return schema
 
-    async def run(self, call: Call) -> CallResult:
+    async def run(self, call: ToolCall) -> CallResult:
         from mcp.server.mcpserver.exceptions import ToolError as SdkToolError
         from mcp_types import InputResponseRequestParams
 
@@ -232,13 +324,13 @@ def _context_class() -> type[Context[Any, Any]]:
     """The SDK's context for functions, whose progress also gives the call more time."""
     from mcp.server.mcpserver.context import Context
 
-    from pegboard.ports import progress_of_call
+    from pegboard.ports import progress_callback
 
     class TimedContext(Context[Any, Any]):
         async def report_progress(
             self, progress: float, total: float | None = None, message: str | None = None
         ) -> None:
-            progress_of_call()()
+            progress_callback()()
             await super().report_progress(progress, total, message)
 
     return TimedContext

@@ -7,9 +7,9 @@ import sys
 
 def main() -> None:
     """Run the command line; exits 0 done, 1 failed, 2 wrong use, 3 configuration."""
-    from pegboard.cli.quick import run_quickly
+    from pegboard.cli.serve_fast_path import run_fast_path
 
-    if run_quickly(sys.argv[1:]):
+    if run_fast_path(sys.argv[1:]):
         return
     from pegboard.cli.app import run
 

@@ -17,25 +17,23 @@ from pegboard.cli import (
     describe,
     doctor,
     eval_,
-    fields,
     index,
     install,
-    listing,
+    list_tools,
     lock,
     measure,
     rollout,
     search,
     serve,
-    try_,
     ui,
 )
 from pegboard.cli.output import (
     EXIT_CONFIGURATION,
     EXIT_FAILED,
     EXIT_INTERRUPTED,
-    fail,
+    configure_streams,
     out,
-    suit_streams,
+    print_error,
 )
 from pegboard.errors import ConfigError, PegboardError, ToolNotFound
 
@@ -52,15 +50,15 @@ app = typer.Typer(
 
 app.command("serve")(serve.serve)
 app.command("demo")(demo.demo)
-app.command("list")(listing.list_tools)
+app.command("list")(list_tools.list_tools)
 app.command("search")(search.search)
 app.command("describe")(describe.describe)
 app.command("call")(call.call)
-app.command("fields")(fields.fields)
+app.command("fields")(describe.fields)
 app.command("index")(index.index)
 app.command("eval")(eval_.evaluate)
 app.command("doctor")(doctor.doctor)
-app.command("try")(try_.try_tasks)
+app.command("try")(search.try_tasks)
 app.command("measure")(measure.measure)
 app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
@@ -91,7 +89,7 @@ def _options(
 def run(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; what fails becomes a sentence and an exit code."""
     words, debug = _without_debug(sys.argv[1:] if arguments is None else arguments)
-    suit_streams()
+    configure_streams()
     try:
         code = app(words, prog_name="pegboard", standalone_mode=False)
         sys.stdout.flush()
@@ -116,12 +114,14 @@ def _told(exc: BaseException) -> int:
         return _told_wrong_use(exc)
     if isinstance(exc, PegboardError):
         lost = isinstance(exc, ToolNotFound) and not exc.nearest
-        fail(f"{exc.message} `pegboard search` finds tools by task." if lost else exc.message)
+        print_error(
+            f"{exc.message} `pegboard search` finds tools by task." if lost else exc.message
+        )
         return EXIT_CONFIGURATION if isinstance(exc, ConfigError) else EXIT_FAILED
     if isinstance(exc, OSError):
-        fail(f"{exc.filename or 'The system'}: {exc.strerror or exc}.")
+        print_error(f"{exc.filename or 'The system'}: {exc.strerror or exc}.")
         return EXIT_FAILED
-    fail(f"This is a fault of Pegboard ({type(exc).__name__}: {exc}): --debug shows where.")
+    print_error(f"This is a fault of Pegboard ({type(exc).__name__}: {exc}): --debug shows where.")
     return EXIT_FAILED
 
 
@@ -133,7 +133,7 @@ def _told_wrong_use(exc: Any) -> int:
     context = getattr(exc, "ctx", None)
     command = context.command_path if context is not None else "pegboard"
     end = "" if message.endswith("?") else "."
-    fail(f"{message.rstrip('.')}{end} See `{command} --help`.")
+    print_error(f"{message.rstrip('.')}{end} See `{command} --help`.")
     return exc.exit_code
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from pegboard.board import Pegboard
-from pegboard.cli.output import warn
+from pegboard.cli.output import print_warning
 
 if TYPE_CHECKING:
-    from pegboard.upstream.discovery import Progress
+    from pegboard.upstream.listing import ListingProgress
 
 CatalogOption: TypeAlias = Annotated[
     Path | None,
@@ -26,10 +26,10 @@ ConfigOption: TypeAlias = Annotated[
         help="pegboard.toml, or a client's file of MCP servers.",
     ),
 ]
-FaceOption: TypeAlias = Annotated[
+ModeOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--face", metavar="FACE", help="eager, stub, index, hierarchy, proxy, dynamic or auto."
+        "--mode", metavar="MODE", help="eager, stub, index, hierarchy, proxy, dynamic or auto."
     ),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -39,60 +39,60 @@ def open_board(
     catalog: Path | None,
     config: Path | None = None,
     *,
-    face: str | None = None,
-    progress: Progress | None = None,
+    mode: str | None = None,
+    progress: ListingProgress | None = None,
 ) -> Pegboard:
     """The board that the options name."""
     if (catalog is None) == (config is None):
         raise typer.BadParameter("say which tools: --config FILE or --catalog FILE")
     if config is None:
-        return Pegboard.from_catalog(catalog or "", **_settings(face))
-    return open_config(config, face=face, progress=progress)
+        return Pegboard.from_catalog(catalog or "", **_settings(mode))
+    return open_config_board(config, mode=mode, progress=progress)
 
 
-def read_board(
+def open_cached_board(
     catalog: Path | None,
     config: Path | None = None,
     *,
-    face: str | None = None,
-    progress: Progress | None = None,
+    mode: str | None = None,
+    progress: ListingProgress | None = None,
 ) -> Pegboard:
     """The board that the options name, for whoever calls nothing of it: what is kept will do."""
     if config is None or catalog is not None:
-        return open_board(catalog, config, face=face)
-    from pegboard.gateway.kept_board import kept_board
-    from pegboard.gateway.opening import Opening
-    from pegboard.gateway.reporting import report
+        return open_board(catalog, config, mode=mode)
+    from pegboard.gateway.config_source import ConfigSource
+    from pegboard.gateway.startup import open_cached_board
+    from pegboard.observe.logs import print_problems
 
-    opening = Opening.of(config, **_settings(face))
+    opening = ConfigSource.of(config, **_settings(mode))
     configuration = opening.read()
-    board = kept_board(opening, configuration)
+    board = open_cached_board(opening, configuration)
     if board is None:
-        return open_config(config, face=face, progress=progress)
-    report(configuration)
+        return open_config_board(config, mode=mode, progress=progress)
+    print_problems(configuration)
     return board
 
 
-def open_config(
-    config: Path | None, *, face: str | None = None, progress: Progress | None = None
+def open_config_board(
+    config: Path | None, *, mode: str | None = None, progress: ListingProgress | None = None
 ) -> Pegboard:
     """The board of a configuration; what is wrong with it, and slow, is told on stderr."""
     if config is None:
         raise typer.BadParameter("say which servers: --config FILE")
-    from pegboard.gateway.board import GatewayBoard
-    from pegboard.gateway.reporting import report, say_progress
+    from pegboard.gateway.gateway_board import GatewayBoard
+    from pegboard.observe.logs import print_problems, print_progress
 
-    board = GatewayBoard.open(config, progress=progress or say_progress, **_settings(face))
-    report(board.configuration)
+    board = GatewayBoard.open(config, progress=progress or print_progress, **_settings(mode))
+    print_problems(board.configuration)
     return board
 
 
-def _settings(face: str | None) -> dict[str, Any]:
-    return {} if face is None else {"face": face}
+def _settings(mode: str | None) -> dict[str, Any]:
+    return {} if mode is None else {"mode": mode}
 
 
-def tell_missing(board: Pegboard) -> None:
+def warn_missing_servers(board: Pegboard) -> None:
     """Say which servers are missing; those that failed just now were told of as they did."""
     missing: Mapping[str, str] = getattr(board, "untried", {})
     for name, reason in missing.items():
-        warn("missing", f"{name}: {reason}")
+        print_warning("missing", f"{name}: {reason}")

@@ -9,7 +9,7 @@ import anyio
 import typer
 
 from pegboard.board import Pegboard
-from pegboard.cli.boards import ConfigOption, JsonOption, open_config
+from pegboard.cli.boards import ConfigOption, JsonOption, open_config_board
 from pegboard.cli.output import EXIT_FAILED, out, print_json
 from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject
@@ -27,7 +27,7 @@ def call(
     """Call a tool: its server is started, asked, and ended."""
     arguments = _arguments(args)
     fields = [field.strip() for field in include.split(",")] if include else None
-    result = anyio.run(_called, open_config(config), name, arguments, fields)
+    result = anyio.run(_called, open_config_board(config), name, arguments, fields)
     if as_json:
         print_json(result.wire)
     else:

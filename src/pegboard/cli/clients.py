@@ -8,14 +8,14 @@ from rich.table import Table
 
 from pegboard.cli.boards import JsonOption
 from pegboard.cli.install import this_machine
-from pegboard.cli.output import NARROW, near_home, out, print_json
+from pegboard.cli.output import NARROW, abbreviate_home, out, print_json
 from pegboard.core.json import JsonObject
 from pegboard.errors import PegboardError
 from pegboard.install import files
+from pegboard.install.client_entry import NAME
 from pegboard.install.clients import Client, Machine
 from pegboard.install.clients import clients as known_clients
-from pegboard.install.editing import servers_in
-from pegboard.install.entries import NAME
+from pegboard.install.config_editor import parse_servers
 from pegboard.install.records import ours_of, read_record
 
 
@@ -48,7 +48,7 @@ def look(client: Client, machine: Machine) -> Seen:
     try:
         record = read_record(ours_of(client, machine, path))
         text = files.read(path).text
-        names = tuple(n for n in servers_in(text, path, client.table) if n != NAME)
+        names = tuple(n for n in parse_servers(text, path, client.table) if n != NAME)
         return Seen(client, str(path), is_here, record is not None, names)
     except PegboardError as exc:
         return Seen(client, str(path), is_here, False, (), exc.message)
@@ -61,21 +61,21 @@ def _as_json(seen: Seen) -> JsonObject:
         "file": seen.file,
         "installed": seen.is_here,
         "pegboard": seen.has_pegboard,
-        "face": seen.client.face,
+        "mode": seen.client.mode,
         "servers": list(seen.servers),
         "problem": seen.problem,
     }
 
 
 def _show(seen: list[Seen]) -> None:
-    heads = ["client", "state", "servers", "face", "file"]
+    heads = ["client", "state", "servers", "mode", "file"]
     heads = heads[:3] if out.width < NARROW else heads
     table = Table(*heads, box=None, header_style="bold")
     table.columns[0].no_wrap = True
     for one in sorted(seen, key=lambda s: not s.is_here):
         style = "" if one.is_here else "dim"
         count = str(len(one.servers)) if one.is_here and not one.problem else "-"
-        row = [one.client.key, _state(one), count, one.client.face, near_home(one.file)]
+        row = [one.client.key, _state(one), count, one.client.mode, abbreviate_home(one.file)]
         table.add_row(*row[: len(heads)], style=style)
     out.print(table)
     for one in seen:

@@ -16,7 +16,7 @@ from pegboard.cli.output import err, line, out, print_json
 from pegboard.core.json import JsonObject, compact
 from pegboard.core.tools import Risk
 from pegboard.errors import ConfigError
-from pegboard.faces.risk import CALL_TOOL_OF
+from pegboard.modes.mode import CALL_TOOL_BY_RISK
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ async def _using(client: Client, tour: Tour, name: str) -> None:
     described = _text(await client.call_tool("describe_tools", {"names": [name]}))
     tour.add("describe (if needed)", f"describe_tools([{name!r}])", described)
     arguments, risk = await _example_call(client, name)
-    through = CALL_TOOL_OF[risk]
+    through = CALL_TOOL_BY_RISK[risk]
     called = _text(await client.call_tool(through, {"name": name, "arguments": arguments}))
     tour.add("call", f"{through}({name!r}, {compact(arguments)})", called)
 
@@ -128,7 +128,7 @@ def _server() -> StdioServerParameters:
             return StdioServerParameters(
                 command=sys.executable,
                 args=["-m", module],
-                env={**os.environ, "PYTHONPATH": path, "PEGBOARD_FACE": "proxy"},
+                env={**os.environ, "PYTHONPATH": path, "PEGBOARD_MODE": "proxy"},
             )
     raise ConfigError("The example server is not installed: reinstall Pegboard.")
 

@@ -1,13 +1,32 @@
-"""`pegboard describe`: all that is known of some tools."""
+"""`pegboard describe` and `pegboard fields`: a tool, and the fields of its results."""
 
 from __future__ import annotations
 
+import json
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
 
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, read_board
-from pegboard.cli.output import out, print_json
+from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_cached_board
+from pegboard.cli.output import EXIT_FAILED, out, print_json
+from pegboard.core.calls import CallResult
+from pegboard.core.json import Json, JsonObject
+from pegboard.core.results.output_fields import (
+    list_field_entries,
+    render_fields_page,
+    resolve_aliases,
+    validate_fields,
+)
+from pegboard.core.results.paths import parse_fields
+from pegboard.core.results.projection import Savings, measure_savings, project
+from pegboard.core.results.shapes import find_payload
+from pegboard.core.sanitization import escape_hidden
+from pegboard.core.schemas import field_outline
+from pegboard.core.tools import Tool
+from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
 
 def describe(
@@ -17,7 +36,7 @@ def describe(
     as_json: JsonOption = False,
 ) -> None:
     """Show tools whole: description, parameters, result fields."""
-    tools = read_board(catalog, config).describe(*names)
+    tools = open_cached_board(catalog, config).describe(*names)
     if as_json:
         print_json({"tools": [t.wire() for t in tools]})
         return
@@ -28,3 +47,125 @@ def describe(
             out.print("result: " + ", ".join(tool.output_fields), style="dim")
         out.print(f"{tool.risk}, category {tool.category or '-'}", style="dim")
         out.print()
+
+
+def fields(
+    name: Annotated[str | None, typer.Argument(help="The name of a tool.")] = None,
+    config: ConfigOption = None,
+    catalog: CatalogOption = None,
+    result: Annotated[
+        Path | None,
+        typer.Option(
+            "--try", metavar="FILE", exists=True, dir_okay=False, help="A result of the tool."
+        ),
+    ] = None,
+    include: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Fields to keep of that result.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every tool, as a page of Markdown.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the fields of a tool's results; with --try, the tokens before and after a selection."""
+    if everything == (name is not None) or (everything and result is not None):
+        raise typer.BadParameter("say which tool: NAME, or --all")
+    if (result is None) != (include is None):
+        raise typer.BadParameter("--try FILE and --include A,B belong together")
+    board = open_cached_board(catalog, config)
+    if name is None:
+        _show_all(board.name, board.tools(), as_json=as_json)
+        return
+    tool = board.describe(name)[0]
+    if result is None:
+        _show_fields(tool, as_json=as_json)
+    else:
+        _try(tool, _read_result(result), include or "", as_json=as_json)
+
+
+def _show_all(server: str, tools: list[Tool], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"tools": [_reference(tool) for tool in tools]})
+    else:
+        sys.stdout.write(escape_hidden(render_fields_page(server, tools, {})))
+
+
+def _show_fields(tool: Tool, *, as_json: bool) -> None:
+    if as_json:
+        print_json(_reference(tool))
+        return
+    if not tool.output_fields:
+        out.print(f"{tool.name} says nothing of its result.")
+        raise typer.Exit(EXIT_FAILED)
+    outline = field_outline(tool.output_schema)
+    out.print(f"{tool.name} -> {{{outline}}}", style="bold")
+    entries = list_field_entries(tool)
+    heads = ["field", "type", "description"]
+    heads = heads if any(entry.description for entry in entries) else heads[:2]
+    table = Table(*heads, box=None, header_style="bold")
+    table.columns[0].overflow = table.columns[1].overflow = "fold"
+    for entry in entries:
+        row = (entry.path, entry.type, entry.description)
+        table.add_row(*row[: len(heads)])
+    out.print(table)
+
+
+def _reference(tool: Tool) -> JsonObject:
+    entries = list_field_entries(tool)
+    return {
+        "tool": tool.name,
+        "outline": field_outline(tool.output_schema) if entries else "",
+        "fields": [entry.wire() for entry in entries],
+    }
+
+
+def _read_result(path: Path) -> Json:
+    """The data of a saved result: a JSON value, or a whole `tools/call` result."""
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except ValueError as exc:
+        raise typer.BadParameter(f"{path} is not JSON: {exc}") from exc
+    if isinstance(value, dict) and isinstance(value.get("content"), list):
+        payload = find_payload(CallResult(value))
+        if payload is None:
+            raise typer.BadParameter(f"{path} is a result without data to select from")
+        return payload.value
+    return value
+
+
+def _try(tool: Tool, value: Json, include: str, *, as_json: bool) -> None:
+    wanted = parse_fields(include)
+    schema, root = tool.output_schema, tool.projection_root
+    wanted = resolve_aliases(wanted, tool.field_aliases, schema, root)
+    validate_fields(wanted, schema, root)
+    told = measure_savings(value, wanted, count_tokens, tool.projection_root)
+    if as_json:
+        print_json(_as_json(tool, wanted, told, project(value, wanted, tool.projection_root)))
+    else:
+        _show_savings(wanted, told)
+    if told.missing:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _as_json(tool: Tool, wanted: tuple[str, ...], told: Savings, kept: Json) -> JsonObject:
+    return {
+        "tool": tool.name,
+        "tokenizer": DEFAULT_TOKENIZER,
+        "include_fields": list(wanted),
+        "before": told.before,
+        "after": told.after,
+        "saved": round(told.saved, 4),
+        "missing": list(told.missing),
+        "result": kept,
+    }
+
+
+def _show_savings(wanted: tuple[str, ...], told: Savings) -> None:
+    table = Table("", "tokens", box=None, header_style="bold")
+    table.columns[1].justify = "right"
+    table.add_row("whole", f"{told.before:,}")
+    table.add_row(", ".join(wanted), f"{told.after:,}")
+    out.print(table)
+    out.print(f"{told.saved:.1%} saved ({DEFAULT_TOKENIZER})", style="bold green")
+    if told.missing:
+        out.print(f"not in this result: {', '.join(told.missing)}")

@@ -18,18 +18,18 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Look at every server: reachable, era, tools, tokens, latency, problems."""
     if config is None:
         raise typer.BadParameter("say which servers: --config FILE")
-    from pegboard.gateway.checkup import check
-    from pegboard.gateway.opening import Opening
-    from pegboard.gateway.reporting import say_progress
-    from pegboard.upstream.discovery import Found
+    from pegboard.gateway.config_source import ConfigSource
+    from pegboard.gateway.health_check import check_servers
+    from pegboard.observe.logs import print_progress
+    from pegboard.upstream.listing import ListingResult
 
-    def say_listed(done: int, total: int, one: Found) -> None:
+    def say_listed(done: int, total: int, one: ListingResult) -> None:
         if one.listing is not None:  # what is wrong with the others is said once, below
-            say_progress(done, total, one)
+            print_progress(done, total, one)
 
-    opening = Opening.of(config)
+    opening = ConfigSource.of(config)
     configuration = opening.read()
-    found = anyio.run(check, configuration, opening.folder(configuration), say_listed)
+    found = anyio.run(check_servers, configuration, opening.folder(configuration), say_listed)
     result: JsonObject = {
         "tokenizer": DEFAULT_TOKENIZER,
         "servers": [asdict(one) for one in found],

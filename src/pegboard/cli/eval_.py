@@ -11,14 +11,20 @@ import typer
 from rich.table import Table
 
 from pegboard.board import Pegboard
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board, tell_missing
-from pegboard.cli.output import out, print_json, warn
-from pegboard.cli.preparing import bar, make_vectors
+from pegboard.cli.boards import (
+    CatalogOption,
+    ConfigOption,
+    JsonOption,
+    open_board,
+    warn_missing_servers,
+)
+from pegboard.cli.index import build_vectors, progress_bar
+from pegboard.cli.output import out, print_json, print_warning
 from pegboard.core.json import JsonObject
 from pegboard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pegboard.measure.evaluate import Figures, Judged
+    from pegboard.measure.search_quality import JudgedQuery, QualityMetrics
 
 NARROW = 72
 """Columns below which only the most telling figures are shown."""
@@ -46,22 +52,29 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Measure how well search finds the right tools, beside other rankers."""
-    from pegboard.measure.evaluate import PEERS, missed, rankers, read_queries, sampled, settled
-    from pegboard.measure.evaluate import evaluate as evaluated
+    from pegboard.measure.search_quality import (
+        PEERS,
+        find_misses,
+        rankers,
+        read_queries,
+        resolve_judgments,
+        sample_queries,
+    )
+    from pegboard.measure.search_quality import evaluate as evaluated
 
     judged = read_queries(queries)
     if sample is not None:
-        judged = sampled(judged, sample)
+        judged = sample_queries(judged, sample)
     board = open_board(catalog, config)
-    judged = settled(judged, board.catalog)
+    judged = resolve_judgments(judged, board.catalog)
     _check(judged, board, queries)
-    tell_missing(board)
-    make_vectors(board)
+    warn_missing_servers(board)
+    build_vectors(board)
     known = rankers(board.index)
-    with bar("Asking") as tell:
+    with progress_bar("Asking") as tell:
         figures = evaluated(judged, known, tell)
     missing = [name for name in PEERS if name not in known]
-    lost = list(islice(missed(judged, known["pegboard"]), misses))
+    lost = list(islice(find_misses(judged, known["pegboard"]), misses))
     if as_json:
         print_json(
             {
@@ -77,10 +90,10 @@ def evaluate(
         for one, found in lost:
             _show_miss(one, found)
     if missing:
-        warn("missing", f"{', '.join(missing)}: FastMCP is not installed.")
+        print_warning("missing", f"{', '.join(missing)}: FastMCP is not installed.")
 
 
-def _check(judged: Sequence[Judged], board: Pegboard, path: Path) -> None:
+def _check(judged: Sequence[JudgedQuery], board: Pegboard, path: Path) -> None:
     """Judgements about other tools would count against every ranker."""
     known = {tool.id for tool in board.tools()}
     answered = [one for one in judged if one.relevant]
@@ -93,26 +106,26 @@ def _check(judged: Sequence[Judged], board: Pegboard, path: Path) -> None:
             f"None of these queries is about tools of the catalogue, such as {example}: "
             f"`relevant` holds ids or names of tools, as `pegboard search --json` shows them."
         )
-    warn(
+    print_warning(
         "warning",
         f"{len(unknown):,} of {len(answered):,} queries are about tools that are not in the "
         f"catalogue, such as {example}; nobody can find these.",
     )
 
 
-def _miss(judged: Judged, found: Sequence[str]) -> JsonObject:
+def _miss(judged: JudgedQuery, found: Sequence[str]) -> JsonObject:
     right = sorted(judged.relevant)
     return {"line": judged.line, "query": judged.query, "relevant": right, "found": list(found)}
 
 
-def _show_miss(judged: Judged, found: Sequence[str]) -> None:
+def _show_miss(judged: JudgedQuery, found: Sequence[str]) -> None:
     wanted = ", ".join(sorted(judged.relevant)) or "nothing"
     out.print(f"\n{judged.query}", style="bold")
     out.print(f"  wanted: {wanted}")
     out.print(f"  found:  {', '.join(found) or 'nothing'}")
 
 
-def _show(figures: Mapping[str, Figures], queries: int, tools: int) -> None:
+def _show(figures: Mapping[str, QualityMetrics], queries: int, tools: int) -> None:
     names = ["recall@1", "recall@3", "recall@5", "recall@10", "ndcg@10", "mrr"]
     times = ["p50_ms", "p95_ms"]
     if out.width < NARROW:

@@ -1,15 +1,51 @@
-"""`pegboard index`: make the vectors that search by meaning needs, before anybody asks."""
+"""`pegboard index`: compute the vectors for semantic search ahead of time."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TypeAlias
 
 import typer
 
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board, tell_missing
-from pegboard.cli.output import EXIT_FAILED, out, print_json
-from pegboard.cli.preparing import make_vectors
+from pegboard.board import Pegboard
+from pegboard.cli.boards import (
+    CatalogOption,
+    ConfigOption,
+    JsonOption,
+    open_board,
+    warn_missing_servers,
+)
+from pegboard.cli.output import EXIT_FAILED, err, out, print_json
 from pegboard.errors import PegboardError
+
+ProgressCallback: TypeAlias = Callable[[int, int], None]
+"""Told how much of how much is done."""
+
+
+@contextmanager
+def progress_bar(label: str) -> Generator[ProgressCallback]:
+    """A bar on a terminal, on standard error; silence elsewhere."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as shown:
+        task = shown.add_task(label, total=None, visible=False)
+
+        def tell(done: int, total: int) -> None:
+            shown.update(task, completed=done, total=total, visible=True)
+
+        yield tell
+
+
+def build_vectors(board: Pegboard) -> int:
+    """Make all vectors that the board lacks; how many were made."""
+    with progress_bar("Reading tools") as tell:
+        lacking = len(board.index.lacking())
+        tell(0, lacking)
+        board.prepare(tell)
+    return lacking
 
 
 def index(
@@ -21,9 +57,9 @@ def index(
     board = open_board(catalog, config)
     tools = len(board.tools(include_disabled=True))
     began = time.perf_counter()
-    made = make_vectors(board)
+    made = build_vectors(board)
     seconds = time.perf_counter() - began
-    tell_missing(board)
+    warn_missing_servers(board)
     if not board.is_index_kept:
         raise PegboardError(
             f"The index of {tools:,} tools was made but cannot be kept in {board.kept_in}: make "

@@ -13,7 +13,7 @@ import typer
 from pegboard.cli.boards import JsonOption
 from pegboard.cli.output import EXIT_FAILED, line, out, print_json
 from pegboard.core.json import Json, JsonObject
-from pegboard.install.clients import Machine, client_of, clients
+from pegboard.install.clients import Machine, clients, find_client
 
 if TYPE_CHECKING:
     from pegboard.install.plan import Plan
@@ -42,8 +42,8 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 def install(
     client: ClientArgument,
     file: FileOption = None,
-    face: Annotated[
-        str | None, typer.Option(metavar="FACE", help="Another face than the one that suits it.")
+    mode: Annotated[
+        str | None, typer.Option(metavar="MODE", help="Another mode than the one that suits it.")
     ] = None,
     keep: Annotated[
         list[str] | None,
@@ -58,11 +58,11 @@ def install(
     from pegboard.install.plan import plan_install
 
     plan = plan_install(
-        client_of(client),
+        find_client(client),
         this_machine(),
         command=_command(),
         file=file,
-        face=face,
+        mode=mode,
         keep=keep or (),
     )
     if not as_json:
@@ -89,7 +89,7 @@ def uninstall(
     from pegboard.install import carrying_out
     from pegboard.install.plan import plan_uninstall
 
-    plan = plan_uninstall(client_of(client), this_machine(), file=file)
+    plan = plan_uninstall(find_client(client), this_machine(), file=file)
     if not as_json:
         _show_diff(plan)
     if not dry_run:
@@ -137,7 +137,7 @@ def _show_install(plan: Plan) -> None:
         out.print(f"No servers to take over; add some to {plan.ours.settings}.")
     for left in plan.left:
         out.print(f"Stays: {left.name} ({left.reason})")
-    out.print(f"Face: {plan.face}. Servers are kept in {plan.ours.folder}.")
+    out.print(f"Mode: {plan.mode}. Servers are kept in {plan.ours.folder}.")
 
 
 def _show_diff(plan: Plan) -> None:
@@ -149,14 +149,14 @@ def _show_diff(plan: Plan) -> None:
 
 def _shown_diff(plan: Plan) -> str:
     """The difference without the secrets that clients keep in their files."""
-    from pegboard.config.documents import parse
+    from pegboard.config.documents import parse_document
     from pegboard.core.redaction import Redactor
 
     plain = Redactor()
     secrets: list[str] = []
     for data in (plan.content.data, plan.after):
         if data:
-            value = parse(data.decode("utf-8-sig"), plan.path).value
+            value = parse_document(data.decode("utf-8-sig"), plan.path).value
             secrets += _changed_texts(value, plain.value(value))
     return Redactor(secrets).text(plan.diff())
 
@@ -179,7 +179,7 @@ def _as_json(plan: Plan) -> JsonObject:
         "client": plan.client.key,
         "title": plan.client.title,
         "file": str(plan.path),
-        "face": plan.face or None,
+        "mode": plan.mode or None,
         "changed": plan.is_change,
         "taken": list(plan.taken),
         "left": [{"name": left.name, "reason": left.reason} for left in plan.left],

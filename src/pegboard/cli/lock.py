@@ -20,17 +20,23 @@ from typing import Annotated, TypeAlias, TypeVar
 import anyio
 import typer
 
+from pegboard.cli.audit_log import audit_decision, os_user
 from pegboard.cli.boards import JsonOption
-from pegboard.cli.output import EXIT_FAILED, fail, line, out, print_json
-from pegboard.cli.recording import os_user, recorded
-from pegboard.core.cleaning import flags_of, spelled_name
+from pegboard.cli.output import EXIT_FAILED, line, out, print_error, print_json
 from pegboard.core.json import Json, JsonObject, digest
-from pegboard.core.lock import Action, Decision, Locked, Seen, ServerLock
+from pegboard.core.sanitization import escape_name, find_flags
+from pegboard.core.tool_lock import (
+    LockAction,
+    LockDecision,
+    RecordedDefinition,
+    ServerLock,
+    ToolLock,
+)
 from pegboard.errors import ConfigError, NotPermitted, ToolNotFound
-from pegboard.gateway.governing import close_store, store_of
-from pegboard.gateway.locks import Locks, decide
-from pegboard.gateway.opening import Opening
-from pegboard.gateway.trust import locks_of
+from pegboard.gateway.config_source import ConfigSource
+from pegboard.gateway.from_settings import close_store, open_store
+from pegboard.gateway.lock_storage import LockStorage, decide
+from pegboard.gateway.operator_decisions import open_lock_storage
 from pegboard.store.fallback import decision_store
 
 app = typer.Typer(help="Tool definitions that people have seen, and those that wait for it.")
@@ -131,7 +137,7 @@ class _Tool:
     @property
     def names(self) -> set[str]:
         """What may be typed for this tool: its name, or its name as it is shown."""
-        return {self.name, spelled_name(self.name)}
+        return {self.name, escape_name(self.name)}
 
     def is_named(self, names: Sequence[str]) -> bool:
         return not names or self.server in names or not self.names.isdisjoint(names)
@@ -141,8 +147,8 @@ class _Tool:
 class _Undecided(_Tool):
     """A definition that a decision can be about."""
 
-    record: Locked
-    seen: Seen
+    record: ToolLock
+    seen: RecordedDefinition
 
     @property
     def digest(self) -> str:
@@ -161,7 +167,7 @@ class _Opened:
 
     def __init__(self, config: Path) -> None:
         self.config = config
-        opening = Opening.of(config)
+        opening = ConfigSource.of(config)
         configuration = opening.read()
         self._settings = configuration.settings
         self._beside = config.parent
@@ -174,10 +180,10 @@ class _Opened:
         """The records of all servers."""
         return await self._with_locks(lambda locks: locks.all())
 
-    async def decide(self, decisions: Sequence[Decision]) -> dict[str, str]:
+    async def decide(self, decisions: Sequence[LockDecision]) -> dict[str, str]:
         """Carry decisions out; gives the tools for which that was refused, with the reason."""
 
-        async def work(locks: Locks) -> dict[str, str]:
+        async def work(locks: LockStorage) -> dict[str, str]:
             refused: dict[str, str] = {}
             for decision in decisions:
                 try:
@@ -206,10 +212,10 @@ class _Opened:
             with open(file, "w", encoding="utf-8") as note:
                 json.dump([*others, *(item.address for item in items)], note)
 
-    async def _with_locks(self, work: Callable[[Locks], Awaitable[T]]) -> T:
-        store = store_of(self._settings, None)
+    async def _with_locks(self, work: Callable[[LockStorage], Awaitable[T]]) -> T:
+        store = open_store(self._settings, None)
         try:
-            locks = locks_of(self._settings, self._beside, decision_store(store))
+            locks = open_lock_storage(self._settings, self._beside, decision_store(store))
             assert locks is not None
             return await work(locks)
         finally:
@@ -267,14 +273,14 @@ def _to_approve(
 
 def _carry_out(
     lock: _Opened,
-    action: Action,
+    action: LockAction,
     tools: Sequence[_Tool],
     refused: Mapping[str, str],
     as_json: bool,
 ) -> None:
     by, now = os_user(), time.time()
-    decisions = [Decision(action, t.server, t.tool, by, now, t.digest) for t in tools]
-    with recorded(lock.config, f"lock.{action}") as record:
+    decisions = [LockDecision(action, t.server, t.tool, by, now, t.digest) for t in tools]
+    with audit_decision(lock.config, f"lock.{action}") as record:
         refusals = {**refused, **anyio.run(lock.decide, decisions)}
         record.done = [tool.name for tool in tools if tool.name not in refusals]
         record.refused = sorted(refusals)
@@ -283,7 +289,7 @@ def _carry_out(
         raise typer.Exit(EXIT_FAILED)
 
 
-_DONE: dict[Action, str] = {"approve": "approved", "reject": "rejected", "revoke": "revoked"}
+_DONE: dict[LockAction, str] = {"approve": "approved", "reject": "rejected", "revoke": "revoked"}
 
 
 def _shape(item: _Undecided) -> JsonObject:
@@ -293,7 +299,7 @@ def _shape(item: _Undecided) -> JsonObject:
         "state": item.record.state,
         "digest": item.seen.digest,
         "reordered": _is_reordered(item),
-        "flags": list(flags_of(item.seen.definition)),
+        "flags": list(find_flags(item.seen.definition)),
         "diff": item.record.diff(item.seen),
     }
     if revoked := item.record.revoked:
@@ -306,13 +312,13 @@ def _is_reordered(item: _Undecided) -> bool:
 
 
 def _show(item: _Undecided) -> None:
-    name = (spelled_name(item.name), "bold")
+    name = (escape_name(item.name), "bold")
     out.print(line(name, f"@{item.seen.digest}  {item.record.state}"), soft_wrap=True)
     if (revoked := item.record.revoked) and revoked.by:
         out.print(f"  revoked by {revoked.by}")
     if _is_reordered(item):
         out.print("  the same words in another order")
-    for flag in flags_of(item.seen.definition):
+    for flag in find_flags(item.seen.definition):
         out.print(line(("  suspicious:", "bold red"), f" {flag}"))
     for changed in item.record.diff(item.seen):
         style = {"+": "green", "-": "red", "@": "cyan"}.get(changed[:1], "dim")
@@ -326,9 +332,9 @@ def _report(what: str, names: list[str], refused: dict[str, str], as_json: bool)
         print_json({what: names, **({"refused": refusals} if refusals else {})})
         return
     if names:
-        shown = ", ".join(map(spelled_name, names))
+        shown = ", ".join(map(escape_name, names))
         out.print(f"{what.capitalize()}: {shown}", soft_wrap=True)
     elif not refused:
         out.print("Nothing is held back.")
     for reason in refused.values():
-        fail(reason)
+        print_error(reason)

@@ -1,4 +1,4 @@
-"""`pegboard measure`: what tools cost, under every face, per server and per tool."""
+"""`pegboard measure`: what tools cost, under every mode, per server and per tool."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 
 from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption
-from pegboard.cli.output import EXIT_FAILED, NARROW, err, line, out, print_json, warn
-from pegboard.cli.targets import Target, opened
+from pegboard.cli.output import EXIT_FAILED, NARROW, err, line, out, print_json, print_warning
+from pegboard.cli.targets import Target, open_target
 from pegboard.errors import ConfigError
 from pegboard.tokens import DEFAULT_TOKENIZER
 
@@ -69,15 +69,15 @@ def measure(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Count what tools cost: per server, per tool, under every face, over a session."""
+    """Count what tools cost: per server, per tool, under every mode, over a session."""
     from pegboard.measure import Use
     from pegboard.measure import measure as measured_by
-    from pegboard.measure.results import read_results
+    from pegboard.measure.result_costs import read_results
 
     use, prices = Use(tools=tools, turns=turns, conversation=conversation), _prices(price)
     recorded = read_results(results) if results else []
     wanted = Target(words=tuple(target or ()), config=config, catalog=catalog, clients=clients)
-    with opened(wanted) as board:
+    with open_target(wanted) as board:
         measured = anyio.run(
             lambda: measured_by(
                 board, use=use, prices=prices, tokenizer=tokenizer, recorded=recorded
@@ -89,7 +89,7 @@ def measure(
     else:
         _show(measured)
     for name, reason in measured.failures.items():
-        warn("missing", f"{name}: {reason}")
+        print_warning("missing", f"{name}: {reason}")
     if measured.failures:
         raise typer.Exit(EXIT_FAILED)
 
@@ -105,14 +105,13 @@ def _prices(text: str) -> Prices:
 
 
 def _write_files(measured: Measurement, html: Path | None, svg: Path | None) -> None:
-    from pegboard.measure.charts import charts_of
-    from pegboard.measure.html import report
-    from pegboard.measure.svg import drawing
+    from pegboard.measure.charts import build_charts, render_svg
+    from pegboard.measure.html_report import render_report
 
     def picture(measured: Measurement) -> str:
-        return drawing(charts_of(measured))
+        return render_svg(build_charts(measured))
 
-    for path, text in ((html, report), (svg, picture)):
+    for path, text in ((html, render_report), (svg, picture)):
         if path is None:
             continue
         try:
@@ -136,19 +135,19 @@ def _show(measured: Measurement) -> None:
     if hidden > 0:
         out.print(f"... and {hidden} more; --json has all of them.", style="dim")
     out.print()
-    out.print(_faces(measured))
+    out.print(_modes(measured))
     _show_dearest(measured)
     _show_results(measured)
     use, prices = measured.use, measured.prices
     out.print(
         line(
             (f"\n{difference(measured.saved('proxy'))}", "bold green"),
-            f" in the list with the proxy face: {measured.faces['proxy'].list:,} instead of "
+            f" in the list with the proxy mode: {measured.modes['proxy'].list:,} instead of "
             f"{measured.everything:,} tokens.",
         )
     )
     if measured.chosen == "eager":
-        out.print("So few tools are best listed whole, which the face `auto` does.")
+        out.print("So few tools are best listed whole, which the mode `auto` does.")
     out.print(
         f"Counted with {measured.tokenizer}. A session uses {use.tools} tools in {use.turns} turns "
         f"of {use.conversation} tokens; a token costs {prices.base:g}, {prices.write:g} into the "
@@ -167,24 +166,24 @@ def _servers(measured: Measurement) -> Table:
     return table
 
 
-def _faces(measured: Measurement) -> Table:
+def _modes(measured: Measurement) -> Table:
     from pegboard.measure.measuring import percent
 
     is_narrow = out.width < NARROW
-    heads = ["face", "list", "session", "with cache"]
+    heads = ["mode", "list", "session", "with cache"]
     if not is_narrow:
-        heads = ["face", "list", "saved", "first definition", "session", "with cache", "requests"]
+        heads = ["mode", "list", "saved", "first definition", "session", "with cache", "requests"]
     table = Table(*heads, box=None, header_style="bold")
     for column in table.columns[1:]:
         column.justify = "right"
-    for face, cost in measured.faces.items():
-        use = measured.sessions[face]
+    for mode, cost in measured.modes.items():
+        use = measured.sessions[mode]
         ends = [f"{use.plain:,.0f}", f"{use.cached:,.0f}"]
-        middle = [percent(measured.saved(face)), f"{cost.first_definition:,}"]
-        row = [face, f"{cost.list:,}", *([] if is_narrow else middle), *ends]
+        middle = [percent(measured.saved(mode)), f"{cost.first_definition:,}"]
+        row = [mode, f"{cost.list:,}", *([] if is_narrow else middle), *ends]
         table.add_row(
             *(row if is_narrow else [*row, f"{use.requests:,}"]),
-            style="green" if face == "proxy" else "",
+            style="green" if mode == "proxy" else "",
         )
     return table
 

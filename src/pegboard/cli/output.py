@@ -16,8 +16,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from pegboard.core.cleaning import escaped, escaped_json
 from pegboard.core.json import Json
+from pegboard.core.sanitization import escape_hidden, escape_hidden_json
 
 EXIT_FAILED = 1
 EXIT_WRONG_USE = 2
@@ -42,7 +42,7 @@ class Terminal(Console):
 
     def render_str(self, text: str, **options: Any) -> Text:  # pyright: ignore[reportIncompatibleMethodOverride] passed on as given
         """A string for printing, alone or in a table."""
-        return super().render_str(escaped(text), **options)
+        return super().render_str(escape_hidden(text), **options)
 
 
 out = Terminal(width=_width())
@@ -52,17 +52,17 @@ err = Terminal(stderr=True)
 def line(*parts: str | tuple[str, str]) -> Text:
     """A text of several parts, each plain or with its style."""
     styled = [(part, "") if isinstance(part, str) else part for part in parts]
-    return Text.assemble(*((escaped(text), style) for text, style in styled))
+    return Text.assemble(*((escape_hidden(text), style) for text, style in styled))
 
 
 class _Escaped(logging.Formatter):
     """Log lines in which nothing can repaint a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return escaped(super().format(record))
+        return escape_hidden(super().format(record))
 
 
-def suit_streams() -> None:
+def configure_streams() -> None:
     """Let text that a stream's code page does not have come out as `?`, not as a failure.
 
     Warnings of commands that set up no log are escaped like all other output.
@@ -79,20 +79,20 @@ def print_json(value: Json) -> None:
     encoding = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "")
     only_ascii = encoding not in ("utf8", "utf8sig")
     text = json.dumps(value, ensure_ascii=only_ascii, indent=2, default=str)
-    sys.stdout.write(escaped_json(text) + "\n")
+    sys.stdout.write(escape_hidden_json(text) + "\n")
 
 
-def fail(message: str) -> None:
+def print_error(message: str) -> None:
     """An error in one sentence, on standard error."""
     err.print(line(("error:", "bold red"), f" {message}"), soft_wrap=True)
 
 
-def warn(label: str, message: str) -> None:
+def print_warning(label: str, message: str) -> None:
     """Something that is missing or odd, in one sentence, on standard error."""
     err.print(line((f"{label}:", "yellow"), f" {message}"), soft_wrap=True)
 
 
-def near_home(path: str) -> str:
+def abbreviate_home(path: str) -> str:
     """A path as people write it, with `~` for their home folder."""
     home = os.path.expanduser("~")
     return "~" + path[len(home) :] if home != "/" and path.startswith(home + os.sep) else path

@@ -1,4 +1,4 @@
-"""`pegboard rollout`: give a face to a share of the callers, compare, and go back at once."""
+"""`pegboard rollout`: give a mode to a share of the callers, compare, and go back at once."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import anyio
 import typer
 from rich.table import Table
 
+from pegboard.cli.audit_log import audit_decision
 from pegboard.cli.boards import JsonOption
 from pegboard.cli.output import line, out, print_json
-from pegboard.cli.recording import recorded
 from pegboard.config.settings import Settings, StoreSettings
 from pegboard.core.json import JsonObject
-from pegboard.core.rollout import ARMS, Comparison, Rollout
+from pegboard.core.mode_rollout import ARMS, Comparison, Rollout
 from pegboard.errors import ConfigError
-from pegboard.gateway.governing import close_store, store_of
-from pegboard.gateway.opening import Opening
+from pegboard.gateway.config_source import ConfigSource
+from pegboard.gateway.from_settings import close_store, open_store
 from pegboard.observe import rollouts
 from pegboard.ports import Store
 from pegboard.store.fallback import decision_store
 
 T = TypeVar("T")
-app = typer.Typer(help="A face for a share of the callers.")
+app = typer.Typer(help="A mode for a share of the callers.")
 
 ConfigArgument: TypeAlias = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="The gateways' configuration.")
@@ -40,7 +40,7 @@ StoreArgument: TypeAlias = Annotated[
 
 @app.command()
 def start(
-    face: Annotated[str, typer.Argument(help="The face under trial.")],
+    mode: Annotated[str, typer.Argument(help="The mode under trial.")],
     percent: Annotated[float, typer.Option(min=0, max=100, help="The share that gets it.")],
     config: ConfigArgument = None,
     store: StoreArgument = None,
@@ -50,26 +50,26 @@ def start(
     """Begin, or change the share; callers who have it keep it when the share grows."""
     if by not in ("principal", "client"):
         raise typer.BadParameter("--by is principal or client")
-    rollout = Rollout(face=face, percent=percent, by=by, name=secrets.token_hex(4))
-    with recorded(config, "rollout.start", face=face, percent=percent, by=by):
+    rollout = Rollout(mode=mode, percent=percent, by=by, name=secrets.token_hex(4))
+    with audit_decision(config, "rollout.start", mode=mode, percent=percent, by=by):
         begun = _with_store(config, store, lambda shared: rollouts.start(shared, rollout))
     if as_json:
         print_json(begun.to_json())
     else:
-        out.print(f"{begun.percent:g} % of {begun.by}s get {begun.face}.")
+        out.print(f"{begun.percent:g} % of {begun.by}s get {begun.mode}.")
 
 
 @app.command()
 def stop(
     config: ConfigArgument = None, store: StoreArgument = None, as_json: JsonOption = False
 ) -> None:
-    """Give everybody the configured face again, at once."""
-    with recorded(config, "rollout.stop"):
+    """Give everybody the configured mode again, at once."""
+    with audit_decision(config, "rollout.stop"):
         _with_store(config, store, rollouts.stop)
     if as_json:
         print_json({"stopped": True})
     else:
-        out.print("Everybody gets the configured face.")
+        out.print("Everybody gets the configured mode.")
 
 
 @app.command()
@@ -91,14 +91,14 @@ def _with_store(config: Path | None, url: str | None, work: Callable[[Store], Aw
     if (config is None) == (url is None):
         raise typer.BadParameter("say which servers: --config FILE or --store URL")
     if config is not None:
-        settings = Opening.of(config).read().settings
+        settings = ConfigSource.of(config).read().settings
     else:
         settings = Settings(store=StoreSettings(url=url or ""))
     if settings.store.url.startswith("memory:"):
         raise ConfigError("A rollout needs a store that all replicas share: set `url` in [store].")
 
     async def run() -> T:
-        store = store_of(settings, None)
+        store = open_store(settings, None)
         try:
             return await work(
                 decision_store(store)
@@ -110,7 +110,7 @@ def _with_store(config: Path | None, url: str | None, work: Callable[[Store], Aw
 
 
 def _show(rollout: Rollout, comparison: Comparison) -> None:
-    out.print(line(f"{rollout.percent:g} % of {rollout.by}s get ", (rollout.face, "bold"), "."))
+    out.print(line(f"{rollout.percent:g} % of {rollout.by}s get ", (rollout.mode, "bold"), "."))
     table = Table("", *ARMS, box=None, header_style="bold")
     summaries = [comparison[arm].summary() for arm in ARMS]
     for key in summaries[0]:

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from pegboard.cli.boards import CatalogOption, ConfigOption, FaceOption, open_board
-from pegboard.cli.quick import serve_config
+from pegboard.cli.boards import CatalogOption, ConfigOption, ModeOption, open_board
+from pegboard.cli.serve_fast_path import serve_config
 
 
 def serve(
     config: ConfigOption = None,
     catalog: CatalogOption = None,
-    face: FaceOption = None,
+    mode: ModeOption = None,
     http: Annotated[
         str | None,
         typer.Option(metavar="HOST:PORT", help="Serve streamable HTTP instead of stdio."),
@@ -29,9 +29,8 @@ def serve(
     if workers > 1 and (http is None or config is None):
         raise typer.BadParameter("--workers needs --http and --config")
     if config is not None and catalog is None:
-        serve_config(config, face=face, http=http, store=store, workers=workers)
+        serve_config(config, mode=mode, http=http, store=store, workers=workers)
     else:
-        from pegboard.server.environment import with_face
-        from pegboard.server.serve import run
+        from pegboard.server.serving import run_board, with_mode
 
-        run(open_board(catalog, config), http=http, environ=with_face(os.environ, face))
+        run_board(open_board(catalog, config), http=http, environ=with_mode(os.environ, mode))

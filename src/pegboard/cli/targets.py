@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from pegboard.board import Pegboard
-from pegboard.cli.boards import read_board
+from pegboard.cli.boards import open_cached_board
 from pegboard.cli.install import this_machine
 from pegboard.cli.output import err
 from pegboard.errors import ConfigError
 
 if TYPE_CHECKING:
     from pegboard.config import Configuration
-    from pegboard.upstream.discovery import Found, Progress
+    from pegboard.upstream.listing import ListingProgress, ListingResult
     from pegboard.upstream.spec import UpstreamSpec
 
 _WHICH = "say what to look at: a file, a URL, --clients, or -- and the command of a server"
@@ -51,15 +51,15 @@ class Target:
 
 
 @contextmanager
-def opened(target: Target) -> Generator[Pegboard]:
+def open_target(target: Target) -> Generator[Pegboard]:
     """The board of what was named; servers are asked while a bar shows how many have answered."""
     target = target.settled()
     if target.catalog is not None:
-        yield read_board(target.catalog)
+        yield open_cached_board(target.catalog)
         return
     with _progress() as progress:
         if target.config is not None:
-            yield _listed(read_board(None, target.config, progress=progress))
+            yield _listed(open_cached_board(None, target.config, progress=progress))
         elif target.clients:
             yield _listed(_of_clients(progress))
         else:
@@ -73,7 +73,7 @@ def _listed(board: Pegboard) -> Pegboard:
     return board
 
 
-def _of_server(words: Sequence[str], folder: str, progress: Progress) -> Pegboard:
+def _of_server(words: Sequence[str], folder: str, progress: ListingProgress) -> Pegboard:
     """One server, asked afresh: what is kept of it elsewhere does not count."""
     from pegboard.config import Configuration, Settings
     from pegboard.upstream.spec import UpstreamSpec
@@ -90,11 +90,11 @@ def _of_server(words: Sequence[str], folder: str, progress: Progress) -> Pegboar
     return _board(Configuration(settings=settings, upstreams=(spec,)), progress)
 
 
-def _of_clients(progress: Progress) -> Pegboard:
+def _of_clients(progress: ListingProgress) -> Pegboard:
     """All servers of all clients of this machine, each once."""
     from pegboard.config import Configuration, Settings, Surroundings, read_servers
-    from pegboard.gateway.reporting import report
     from pegboard.install.clients import clients
+    from pegboard.observe.logs import print_problems
 
     machine = this_machine()
     around = Surroundings(os.environ, machine.home, Path.cwd())
@@ -117,7 +117,7 @@ def _of_clients(progress: Progress) -> Pegboard:
     configuration = Configuration(
         settings=Settings(), upstreams=tuple(specs.values()), problems=tuple(problems)
     )
-    report(configuration)
+    print_problems(configuration)
     return _board(configuration, progress)
 
 
@@ -130,14 +130,14 @@ def _add(specs: dict[str, UpstreamSpec], spec: UpstreamSpec, client: str) -> Non
     specs.setdefault(name, replace(spec, name=name))
 
 
-def _board(configuration: Configuration, progress: Progress) -> Pegboard:
-    from pegboard.gateway.kept_board import kept_board
-    from pegboard.gateway.opening import Opening
+def _board(configuration: Configuration, progress: ListingProgress) -> Pegboard:
+    from pegboard.gateway.config_source import ConfigSource
+    from pegboard.gateway.startup import open_cached_board
 
-    opening = Opening.of(".")
-    if (kept := kept_board(opening, configuration)) is not None:
+    opening = ConfigSource.of(".")
+    if (kept := open_cached_board(opening, configuration)) is not None:
         return kept
-    from pegboard.gateway.board import GatewayBoard
+    from pegboard.gateway.gateway_board import GatewayBoard
 
     return GatewayBoard(opening, configuration, progress)
 
@@ -169,7 +169,7 @@ def _holds_tools(path: Path) -> bool:
 
 
 @contextmanager
-def _progress() -> Generator[Progress]:
+def _progress() -> Generator[ListingProgress]:
     """Told of each server as it answers; a bar on a terminal, silence elsewhere."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -177,7 +177,7 @@ def _progress() -> Generator[Progress]:
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task("servers", total=None, visible=False)
 
-        def tell(done: int, total: int, found: Found) -> None:
+        def tell(done: int, total: int, found: ListingResult) -> None:
             bar.update(task, completed=done, total=total, visible=True)
 
         yield tell

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pegboard.cli.audit_log import os_user
 from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board
 from pegboard.cli.output import out, print_json
-from pegboard.cli.recording import os_user
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pegboard.board import Pegboard
     from pegboard.server.auth import Auth
-    from pegboard.web.panel import Identify
+    from pegboard.web.interface import Identify
 
 _HOST = "127.0.0.1"
 
@@ -41,11 +41,11 @@ def ui(
 ) -> None:
     """Look at tools in a browser: search them, see what they cost, watch calls."""
     from pegboard.server.auth import Auth, OwnerToken
-    from pegboard.server.listening import HttpServer, bound
+    from pegboard.server.http_server import HttpServer, bind_sockets
 
     board = open_board(catalog, config)
     token = secrets.token_urlsafe(24)
-    with bound(_HOST, port)[0] as listening:
+    with bind_sockets(_HOST, port)[0] as listening:
         listening.listen()  # before the address is known to a browser
         address = f"http://{_HOST}:{listening.getsockname()[1]}"
         opened = f"{address}/ui/enter?token={token}"
@@ -72,16 +72,16 @@ def _say(page: str, mcp: str, token: str, *, as_json: bool) -> None:
 
 def _follow_others(app: Starlette, board: Pegboard, config: Path) -> None:
     """Show the calls of gateways on stdio too, which clients start with the same configuration."""
-    from pegboard.gateway.journals import follow
-    from pegboard.gateway.opening import Opening
+    from pegboard.gateway.config_source import ConfigSource
+    from pegboard.observe.event_journal import follow_journals
 
-    opening = Opening.of(config)
-    follow(app, board.parts.live, opening.folder(opening.read()), config)
+    opening = ConfigSource.of(config)
+    follow_journals(app, board.parts.live, opening.folder(opening.read()), config)
 
 
 def holder_of(owner: Auth) -> Identify:
     """Whoever has the token operates the page; nobody else sees it."""
-    from pegboard.web.panel import Viewer
+    from pegboard.web.interface import Viewer
 
     user = os_user()
 

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 from pegboard.config.settings import Settings
 
 if TYPE_CHECKING:
-    from pegboard.config.loading import Configuration, load
-    from pegboard.config.servers import ServersRead, Surroundings, read_servers
+    from pegboard.config.loader import Configuration, load
+    from pegboard.config.server_entries import ServersRead, Surroundings, read_servers
 
 __all__ = ["Configuration", "ServersRead", "Settings", "Surroundings", "load", "read_servers"]
 
 _HOMES = {
-    "Configuration": "loading",
-    "load": "loading",
-    "ServersRead": "servers",
-    "Surroundings": "servers",
-    "read_servers": "servers",
+    "Configuration": "loader",
+    "load": "loader",
+    "ServersRead": "server_entries",
+    "Surroundings": "server_entries",
+    "read_servers": "server_entries",
 }
 
 

@@ -67,20 +67,24 @@ class Document:
 
     def error(self, message: str, key: KeyPath = (), **details: Json) -> ConfigError:
         """An error that names file, line and key."""
-        return located(self.path, message, line=self.line(key), key=key, **details)
+        return located_error(self.path, message, line=self.line(key), key=key, **details)
 
     @cached_property
     def _lines(self) -> dict[KeyPath, list[int]]:
         if self.syntax == "toml":
             return {}
-        pairs = _json_keys(blanked(self.text)) if self.syntax == "json" else _yaml_keys(self.text)
+        pairs = (
+            _json_keys(blank_comments(self.text))
+            if self.syntax == "json"
+            else _yaml_keys(self.text)
+        )
         lines: dict[KeyPath, list[int]] = {}
         for key, line in pairs:
             lines.setdefault(key, []).append(line)
         return lines
 
 
-def located(
+def located_error(
     path: Path, message: str, *, line: int | None = None, key: KeyPath = (), **details: Json
 ) -> ConfigError:
     """A `ConfigError` whose message starts with the place, which is in its details too."""
@@ -90,39 +94,41 @@ def located(
     return ConfigError(text, file=str(path), line=line, key=dotted or None, **details)
 
 
-def without_place(error: ConfigError) -> str:
+def message_without_location(error: ConfigError) -> str:
     """The message of an error that `located` made, without file, line and key."""
     file, line, key = (error.details.get(name) for name in ("file", "line", "key"))
     place = f"{file}:{line}: " if line else f"{file}: "
     return error.message.removeprefix(place).removeprefix(f"{key}: ")
 
 
-def read(path: Path) -> Document:
+def read_document(path: Path) -> Document:
     """The file as a document; by its suffix TOML, YAML or else JSON with comments."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as exc:
-        raise located(path, "there is no such file.") from exc
+        raise located_error(path, "there is no such file.") from exc
     except UnicodeDecodeError as exc:
-        raise located(path, f"this is not UTF-8 text ({exc.reason} at byte {exc.start}).") from exc
+        raise located_error(
+            path, f"this is not UTF-8 text ({exc.reason} at byte {exc.start})."
+        ) from exc
     except OSError as exc:
-        raise located(path, f"it cannot be read: {exc.strerror or exc}.") from exc
-    return parse(text, path)
+        raise located_error(path, f"it cannot be read: {exc.strerror or exc}.") from exc
+    return parse_document(text, path)
 
 
-def parse(text: str, path: Path) -> Document:
+def parse_document(text: str, path: Path) -> Document:
     """The text of a file as a document."""
     if path.suffix.lower() in _PROGRAMS:
-        raise located(path, f"this is a program; name it in a file of servers: {_ENTRY}")
+        raise located_error(path, f"this is a program; name it in a file of servers: {_ENTRY}")
     syntax = _SUFFIXES.get(path.suffix.lower(), "json")
     try:
         value, repeats = _PARSERS[syntax](text, path)
     except RecursionError as exc:
-        raise located(path, "it is nested too deeply to be a configuration.") from exc
+        raise located_error(path, "it is nested too deeply to be a configuration.") from exc
     if value is None:
         value = {}
     if not isinstance(value, dict):
-        raise located(
+        raise located_error(
             path, f"an object is expected at the top, not {type(value).__name__}.", line=1
         )
     return Document(path, text, value, syntax, repeats)
@@ -151,13 +157,13 @@ def _parse_json(text: str, path: Path) -> tuple[Json, bool]:
     if not text.strip():
         return {}, False
     try:
-        return json.loads(blanked(text), object_pairs_hook=pairs), repeats
+        return json.loads(blank_comments(text), object_pairs_hook=pairs), repeats
     except json.JSONDecodeError as exc:
         where = f"column {exc.colno}: {exc.msg[0].lower()}{exc.msg[1:]}."
-        raise located(path, f"this is not valid JSON at {where}", line=exc.lineno) from exc
+        raise located_error(path, f"this is not valid JSON at {where}", line=exc.lineno) from exc
 
 
-def blanked(text: str) -> str:
+def blank_comments(text: str) -> str:
     """The same JSON without comments and trailing commas, every other character in its place."""
 
     def blank(match: re.Match[str]) -> str:
@@ -200,7 +206,7 @@ def _parse_toml(text: str, path: Path) -> tuple[Json, bool]:
     except tomllib.TOMLDecodeError as exc:
         match = _TOML_PLACE.fullmatch(str(exc))
         reason, line = (match[1], int(match[2])) if match else (str(exc), text.count("\n") + 1)
-        raise located(path, f"this is not valid TOML: {reason}.", line=line) from exc
+        raise located_error(path, f"this is not valid TOML: {reason}.", line=line) from exc
 
 
 def _toml_line(text: str, key: KeyPath) -> int | None:
@@ -250,9 +256,9 @@ def _parse_yaml(text: str, path: Path) -> tuple[Json, bool]:
     except MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
         line = mark.line + 1 if mark else None
-        raise located(path, f"this is not valid YAML: {exc.problem}.", line=line) from exc
+        raise located_error(path, f"this is not valid YAML: {exc.problem}.", line=line) from exc
     except YAMLError as exc:
-        raise located(path, f"this is not valid YAML: {exc}.") from exc
+        raise located_error(path, f"this is not valid YAML: {exc}.") from exc
 
 
 def _yaml_keys(text: str) -> Iterator[tuple[KeyPath, int]]:

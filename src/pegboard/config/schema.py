@@ -11,10 +11,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from pegboard.config import governance
+from pegboard.config import settings
 from pegboard.config import settings as records
-from pegboard.config.checking import adapter
 from pegboard.config.settings import ServerEntry, Settings
+from pegboard.config.validation import type_adapter
 from pegboard.core.json import JsonObject
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -23,17 +23,17 @@ _IN_JSON = {"env_file": "envFile", "start_timeout": "startTimeout", "idle_stop":
 
 def settings_schema() -> JsonObject:
     """The schema of `pegboard.toml`."""
-    schema = adapter(Settings).json_schema()
+    schema = type_adapter(Settings).json_schema()
     for name, definition in schema.get("$defs", {}).items():
-        _describe(definition, getattr(records, name, None) or getattr(governance, name))
-    _describe(schema, Settings)
+        _add_descriptions(definition, getattr(records, name, None) or getattr(settings, name))
+    _add_descriptions(schema, Settings)
     return {"$schema": DRAFT, **schema, "title": "pegboard.toml"}
 
 
 def servers_schema() -> JsonObject:
     """The schema of an `mcpServers` file with what Pegboard reads in it; other keys are free."""
-    entry = adapter(ServerEntry).json_schema()
-    _describe(entry, ServerEntry)
+    entry = type_adapter(ServerEntry).json_schema()
+    _add_descriptions(entry, ServerEntry)
     entry["properties"] = {_IN_JSON.get(k, k): v for k, v in entry["properties"].items()}
     transport = entry["properties"].pop("transport")
     kinds = ["stdio", "http", "streamable-http", "sse"]
@@ -50,7 +50,7 @@ def servers_schema() -> JsonObject:
     }
 
 
-def _describe(schema: JsonObject, record: type) -> None:
+def _add_descriptions(schema: JsonObject, record: type) -> None:
     """Take over what the record's source says of it and of its fields."""
     from docstring_parser import parse_from_object
 
@@ -70,7 +70,7 @@ FILES: dict[str, Callable[[], JsonObject]] = {
 }
 
 
-def text_of(name: str) -> str:
+def render_schema(name: str) -> str:
     """The text of one schema file."""
     return json.dumps(FILES[name](), indent=2, ensure_ascii=False) + "\n"
 
@@ -80,7 +80,7 @@ def main(arguments: list[str]) -> None:
     folder = Path(arguments[0] if arguments else "docs/reference")
     folder.mkdir(parents=True, exist_ok=True)
     for name in FILES:
-        (folder / name).write_text(text_of(name), encoding="utf-8")
+        (folder / name).write_text(render_schema(name), encoding="utf-8")
 
 
 if __name__ == "__main__":

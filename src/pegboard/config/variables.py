@@ -26,7 +26,7 @@ from typing import Literal, TypeAlias
 from pegboard.config.documents import KeyPath
 from pegboard.core.json import Json, JsonObject
 
-Spelling: TypeAlias = Literal["none", "dollar", "dollar-bare", "braces"]
+VariableSyntax: TypeAlias = Literal["none", "dollar", "dollar-bare", "braces"]
 """Which references a client's files may hold."""
 
 _DOLLAR = re.compile(r"(\$?)\$\{([^{}]*)\}")
@@ -35,7 +35,7 @@ _BRACES = re.compile(r"\{(env|file):([^{}]+)\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class Unresolved(Exception):
+class UnresolvedVariable(Exception):
     """A reference that has no value; the message says which and what to do."""
 
     def __init__(self, message: str, variable: str) -> None:
@@ -54,7 +54,7 @@ class Variables:
     home: Path
     inputs: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
 
-    def expand(self, text: str, spelling: Spelling) -> str:
+    def expand(self, text: str, spelling: VariableSyntax) -> str:
         """The text with its references replaced; `Unresolved` at the first that has no value."""
         if spelling == "none" or ("$" not in text and "{" not in text):
             return text
@@ -95,7 +95,9 @@ class Variables:
             case "keyring":
                 return self._keyring(rest, reference)
             case _:
-                raise Unresolved(f"{reference} means nothing outside its client.", reference)
+                raise UnresolvedVariable(
+                    f"{reference} means nothing outside its client.", reference
+                )
 
     def _variable(self, body: str, reference: str) -> str:
         name, has_default, default = body.partition(":-")
@@ -104,7 +106,7 @@ class Variables:
         value = self.env.get(name)
         if value is None or (has_default and not value):
             if not has_default:
-                raise Unresolved(
+                raise UnresolvedVariable(
                     f"the variable {name} is not set. Set it in the environment, or write "
                     f"${{{name}:-default}}.",
                     name,
@@ -117,17 +119,21 @@ class Variables:
         try:
             return path.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as exc:
-            raise Unresolved(f"{reference} cannot be read: {path}.", reference) from exc
+            raise UnresolvedVariable(f"{reference} cannot be read: {path}.", reference) from exc
 
     def _keyring(self, name: str, reference: str) -> str:
-        from pegboard.secrets import from_keyring
+        from pegboard.credentials import read_keyring
 
         service, slash, user = name.partition("/")
         if not slash:
-            raise Unresolved(f"{reference}: write it as ${{keyring:service/user}}.", reference)
-        value = from_keyring(service, user)
+            raise UnresolvedVariable(
+                f"{reference}: write it as ${{keyring:service/user}}.", reference
+            )
+        value = read_keyring(service, user)
         if value is None:
-            raise Unresolved(f"{reference} is not in the keyring of this machine.", reference)
+            raise UnresolvedVariable(
+                f"{reference} is not in the keyring of this machine.", reference
+            )
         return value
 
     def _input(self, name: str) -> str:
@@ -138,28 +144,36 @@ class Variables:
         if isinstance(known.get("default"), str):
             return known["default"]
         asked = f" ({known['description']})" if known.get("description") else ""
-        raise Unresolved(
+        raise UnresolvedVariable(
             f"${{input:{name}}}{asked} is asked for by VS Code itself. Set {variable} in the "
             f"environment of Pegboard.",
             variable,
         )
 
 
-Report: TypeAlias = Callable[[KeyPath, Unresolved], None]
+ReportUnresolved: TypeAlias = Callable[[KeyPath, UnresolvedVariable], None]
 
 
-def expanded(
-    value: Json, variables: Variables, spelling: Spelling, report: Report, key: KeyPath = ()
+def expand_variables(
+    value: Json,
+    variables: Variables,
+    spelling: VariableSyntax,
+    report: ReportUnresolved,
+    key: KeyPath = (),
 ) -> Json:
     """A JSON value with every string in it expanded; `report` gets what has no value."""
     if isinstance(value, str):
         try:
             return variables.expand(value, spelling)
-        except Unresolved as exc:
+        except UnresolvedVariable as exc:
             report(key, exc)
             return value
     if isinstance(value, dict):
-        return {k: expanded(v, variables, spelling, report, (*key, k)) for k, v in value.items()}
+        return {
+            k: expand_variables(v, variables, spelling, report, (*key, k)) for k, v in value.items()
+        }
     if isinstance(value, list):
-        return [expanded(v, variables, spelling, report, (*key, i)) for i, v in enumerate(value)]
+        return [
+            expand_variables(v, variables, spelling, report, (*key, i)) for i, v in enumerate(value)
+        ]
     return value

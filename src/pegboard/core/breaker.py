@@ -21,9 +21,9 @@ from typing import Literal, TypeAlias
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import ConfigError
 
-State: TypeAlias = Literal["closed", "open", "half_open"]
+BreakerState: TypeAlias = Literal["closed", "open", "half_open"]
 
-_SHORTLY = 1.0
+_PROBE_POLL_INTERVAL = 1.0
 """When to ask again while a probe is under way: its answer may come at any moment."""
 
 
@@ -67,7 +67,7 @@ class Breaker:
     opened_at: float | None = None
     probe_until: float | None = None
 
-    def state(self, policy: BreakerPolicy, now: float) -> State:
+    def state(self, policy: BreakerPolicy, now: float) -> BreakerState:
         """Closed, open, or half open at this moment."""
         if self.opened_at is None:
             return "closed"
@@ -110,7 +110,11 @@ class Breaker:
             return 0.0
         if self.state(policy, now) == "open":
             return self.opened_at + policy.cooldown - now
-        return min(_SHORTLY, (self.probe_until or now) - now) if self._probing(now) else 0.0
+        return (
+            min(_PROBE_POLL_INTERVAL, (self.probe_until or now) - now)
+            if self._probing(now)
+            else 0.0
+        )
 
     def to_json(self) -> JsonObject | None:
         """What the store keeps: nothing for a breaker with nothing to tell."""

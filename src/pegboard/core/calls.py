@@ -1,4 +1,4 @@
-"""A call and what comes back, as values that every layer, face and source shares."""
+"""A call and what comes back, as values that every layer, mode and source shares."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Era: TypeAlias = Literal["legacy", "modern"]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: what a face, a permission and a log line may depend on."""
+    """Who asks: what a mode, a permission and a log line may depend on."""
 
     principal: str = "local"
     era: Era = "modern"
     session: str | None = None
     client: str | None = None
     client_version: str | None = None
-    face: str | None = None
+    mode: str | None = None
     scopes: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
     anonymous: bool = False
@@ -31,14 +31,14 @@ class Caller:
     @property
     def is_local_user(self) -> bool:
         """Whether this is the one user of a gateway on their own machine."""
-        return self.principal == LOCAL.principal and not self.anonymous
+        return self.principal == LOCAL_CALLER.principal and not self.anonymous
 
 
-LOCAL = Caller()
+LOCAL_CALLER = Caller()
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ResultShape:
     """How the result should come back: which fields, how much, in what form."""
 
     include_fields: tuple[str, ...] = ()
@@ -47,11 +47,11 @@ class Shape:
     max_tokens: int | None = None
 
 
-WHOLE = Shape()
+WHOLE_RESULT = ResultShape()
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCall:
     """One call of one tool on its way through the layers.
 
     `params` are the protocol's own extras of the request (`_meta`, `inputResponses`,
@@ -62,15 +62,15 @@ class Call:
     tool: Tool
     arguments: JsonObject
     id: str = ""
-    shape: Shape = WHOLE
-    caller: Caller = LOCAL
+    shape: ResultShape = WHOLE_RESULT
+    caller: Caller = LOCAL_CALLER
     via: str | None = None
     params: Mapping[str, Json] = field(default_factory=dict[str, Json])
     request: object | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class CallRequest:
+class Call:
     """One call as a Python caller asks for it, before its tool is looked up: `pegboard.Call`."""
 
     name: str

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import ClassVar, Literal, TypeAlias
 
-from pegboard.core.breaker import State
+from pegboard.core.breaker import BreakerState
 from pegboard.core.json import Json, JsonObject
 
-Ending: TypeAlias = Literal["ok", "tool_error", "refused", "failed", "cancelled"]
+EventOutcome: TypeAlias = Literal["ok", "tool_error", "refused", "failed", "cancelled"]
 """How a call ended: with a result, with a result that says `isError`, turned away by us before it
 ran, by a failure of what stands behind the tool, or given up by the caller."""
 
@@ -32,7 +32,7 @@ class CallStarted:
     upstream: str | None = None
     principal: str = "local"
     client: str | None = None
-    face: str | None = None
+    mode: str | None = None
     via: str | None = None
     trace: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -52,11 +52,11 @@ class CallFinished:
     id: str
     tool: str
     duration: float
-    outcome: Ending
+    outcome: EventOutcome
     upstream: str | None = None
     principal: str = "local"
     client: str | None = None
-    face: str | None = None
+    mode: str | None = None
     via: str | None = None
     error: str | None = None
     attempts: int = 1
@@ -73,7 +73,7 @@ class CallFinished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallUnmade:
+class CallRejected:
     """A call was turned away before there was one: no such tool for this caller, the wrong way in.
 
     A tool that the caller may not see is told of as it is to them: as a name that nobody has.
@@ -89,7 +89,7 @@ class CallUnmade:
     principal: str = "local"
     client: str | None = None
     session: str | None = None
-    face: str | None = None
+    mode: str | None = None
     via: str | None = None
 
 
@@ -105,7 +105,7 @@ class RequestAnswered:
     at: float
     method: str
     duration: float
-    outcome: Ending
+    outcome: EventOutcome
     target: str | None = None
     principal: str = "local"
     client: str | None = None
@@ -124,7 +124,7 @@ class OperatorActed:
 
     at: float
     action: str
-    outcome: Ending
+    outcome: EventOutcome
     source: Literal["dashboard", "cli"]
     principal: str
     targets: tuple[str, ...] = ()
@@ -168,7 +168,7 @@ class ListAnswered:
     kind: ClassVar[str] = "list.answered"
 
     at: float
-    face: str
+    mode: str
     tools: int
     duration: float
     principal: str = "local"
@@ -184,7 +184,7 @@ class SearchAnswered:
     kind: ClassVar[str] = "search.answered"
 
     at: float
-    face: str
+    mode: str
     matches: int
     duration: float
     principal: str = "local"
@@ -201,7 +201,7 @@ class DescribeAnswered:
     kind: ClassVar[str] = "describe.answered"
 
     at: float
-    face: str
+    mode: str
     tools: tuple[str, ...]
     duration: float
     missing: int = 0
@@ -217,7 +217,7 @@ class AnswerSent:
     kind: ClassVar[str] = "answer.sent"
 
     at: float
-    face: str
+    mode: str
     what: str
     tokens: int
     principal: str = "local"
@@ -257,7 +257,7 @@ class BreakerChanged:
     at: float
     scope: Literal["tool", "upstream"]
     name: str
-    state: State
+    state: BreakerState
     failures: int = 0
     reason: str | None = None
 
@@ -276,7 +276,7 @@ class StoreStateChanged:
 Event: TypeAlias = (
     CallStarted
     | CallFinished
-    | CallUnmade
+    | CallRejected
     | RequestAnswered
     | OperatorActed
     | SignInFailed
@@ -292,7 +292,7 @@ Event: TypeAlias = (
 )
 
 
-def as_json(event: Event) -> JsonObject:
+def event_to_json(event: Event) -> JsonObject:
     """The record as an object, its kind first, without what is not known or not to be written."""
     record: JsonObject = {"event": event.kind}
     for name in (f.name for f in fields(event) if f.repr):

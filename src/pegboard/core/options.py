@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
-from pegboard.core.names import nearest
+from pegboard.core.tool_names import nearest
 from pegboard.core.tools import RISKS, Risk
 from pegboard.errors import ConfigError
 
-FaceName: TypeAlias = Literal["eager", "stub", "index", "hierarchy", "proxy", "dynamic"]
-FACES: tuple[FaceName, ...] = ("eager", "stub", "index", "hierarchy", "proxy", "dynamic")
+ModeName: TypeAlias = Literal["eager", "stub", "index", "hierarchy", "proxy", "dynamic"]
+MODES: tuple[ModeName, ...] = ("eager", "stub", "index", "hierarchy", "proxy", "dynamic")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
     """What the author or operator decided; every field has a default that suits most."""
 
-    face: str = "auto"
+    mode: str = "auto"
     pins: tuple[str, ...] = ()
     risk: Literal["auto", "split", "single"] = "auto"
     risk_rules: Mapping[str, Risk] = field(default_factory=dict[str, Risk])
@@ -30,10 +30,10 @@ class Options:
     """Whether meta-tools answer with `structuredContent` beside their text, asked for or not."""
     eager_budget: int = 4_000
     """`auto` lists a catalogue of at most so many tokens whole: 2 % of a window of 200,000."""
-    client_faces: Mapping[str, str] = field(default_factory=dict[str, str])
-    """`auto` in the session era: face by globs over client names, before the known clients."""
+    client_modes: Mapping[str, str] = field(default_factory=dict[str, str])
+    """`auto` in the session era: mode by globs over client names, before the known clients."""
     page_tokens: int = 1_500
-    """How much one listing of the `index` face may cost before it pages."""
+    """How much one listing of the `index` mode may cost before it pages."""
     page_size: int | None = None
     """Tools per page of `tools/list`; `None` lists all on one page, which every client can read."""
     list_ttl: float = 300.0
@@ -109,10 +109,10 @@ def make_options(**given: Any) -> Options:
     Raises:
         ConfigError: One is unknown or has a value it cannot have; says what would be right.
     """
-    refuse_unknown(given, Options, "option")
-    checked_face(given.get("face", "auto"))
-    for name in given.get("client_faces", {}).values():
-        checked_face(name)
+    reject_unknown_keys(given, Options, "option")
+    check_mode(given.get("mode", "auto"))
+    for name in given.get("client_modes", {}).values():
+        check_mode(name)
     for key, allowed in _CHOICES.items():
         if key in given and given[key] not in allowed:
             raise ConfigError(f"{key} is {given[key]!r}; it must be one of {', '.join(allowed)}.")
@@ -131,18 +131,18 @@ def make_options(**given: Any) -> Options:
     return Options(**given)
 
 
-def checked_face(name: str) -> str:
-    """A face's name, or an error that lists them."""
-    if name == "auto" or name in FACES:
+def check_mode(name: str) -> str:
+    """A mode's name, or an error that lists them."""
+    if name == "auto" or name in MODES:
         return name
-    meant = nearest(name, FACES, limit=1)
+    meant = nearest(name, MODES, limit=1)
     hint = f" Did you mean {meant[0]!r}?" if meant else ""
     raise ConfigError(
-        f"Unknown face {name!r}.{hint} Faces: auto, {', '.join(FACES)}.", nearest=meant
+        f"Unknown mode {name!r}.{hint} Modes: auto, {', '.join(MODES)}.", nearest=meant
     )
 
 
-def refuse_unknown(given: Mapping[str, Any], record: type, what: str) -> None:
+def reject_unknown_keys(given: Mapping[str, Any], record: type, what: str) -> None:
     """Refuse keywords that a record has no field for, naming the nearest that it has."""
     known = [field.name for field in fields(record)]
     for key in given:

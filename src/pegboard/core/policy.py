@@ -4,12 +4,13 @@
                                (shared by all callers to whom the same rules apply)
 
 A rule has two sides. *Who*: any of its principals, scopes or groups; none of them given means
-everybody. *What*: servers, categories, tools and risks; each that is given must fit. A rule that
-denies wins over any that allows; what no rule speaks of is as `default` says.
+everybody. *What*: servers, categories, tools and risks; each that is given must match. A rule that
+denies wins over any that allows; `default` decides where no rule matches.
 
-A tool that a caller may not see is left out of the catalogue that everything else is given, so that
-it is not listed, not found, not described and not called, and every error about it is the one for
-a tool that does not exist.
+A tool that a caller may not see is removed from the catalog before anything else reads it. So it is
+not listed, not found, not described and not called, and every error about it is the error for a
+tool that does not exist. What is not a tool definition (the dashboard and its live stream, notes
+about failing servers, resources, prompts, subscriptions, tasks) asks `AccessControl` instead.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import translate
 from typing import Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -102,7 +103,7 @@ class Policy:
         who = (caller.principal, caller.scopes, caller.groups)
         grant = self._callers.get(who)
         if grant is None:
-            grant = _kept(self._callers, who, self._compiled(caller), MOST_CALLERS)
+            grant = _cached(self._callers, who, self._compiled(caller), MOST_CALLERS)
         return grant
 
     def allows(self, caller: Caller, tool: Tool) -> bool:
@@ -117,7 +118,7 @@ class Policy:
         seen: OrderedDict[Grant, Catalog] = catalog.memo.setdefault(_MEMO, OrderedDict())
         found = seen.get(grant)
         if found is None:
-            found = _kept(seen, grant, _seen_with(grant, catalog), _MOST_CATALOGS)
+            found = _cached(seen, grant, _seen_with(grant, catalog), _MOST_CATALOGS)
         return found
 
     def _compiled(self, caller: Caller) -> Grant:
@@ -131,7 +132,7 @@ class Policy:
         grant = self._grants.get(key)
         if grant is None:
             made = Grant([self.rules[i] for i in key], self.default)
-            grant = _kept(self._grants, key, made, MOST_GRANTS)
+            grant = _cached(self._grants, key, made, MOST_GRANTS)
         return grant
 
 
@@ -283,12 +284,53 @@ def _is_glob(pattern: str) -> bool:
     return any(character in pattern for character in "*?[")
 
 
-def _kept(cache: OrderedDict[_K, _V], key: _K, value: _V, most: int) -> _V:
+def _cached(cache: OrderedDict[_K, _V], key: _K, value: _V, most: int) -> _V:
     cache[key] = value
     if len(cache) > most:
         cache.popitem(last=False)
     return value
 
 
-EVERYTHING = Policy()
+ALLOW_ALL = Policy()
 """The policy of a board that has none."""
+
+
+_SERVERS_MEMO = "gate/servers"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessControl:
+    """The rules in force and the tools that they are about."""
+
+    policy: Policy = ALLOW_ALL
+    catalog: Catalog = field(default_factory=lambda: Catalog(()))
+
+    def tool(self, caller: Caller, tool_id: str) -> bool:
+        """Whether they may know of a tool, by its id."""
+        if self.policy.is_open:
+            return True
+        return self.policy.visible(self.catalog, caller).get(tool_id) is not None
+
+    def server(self, caller: Caller, name: str) -> bool:
+        """Whether they may know that a server exists: they see one of its tools.
+
+        Of a server whose tools are not known, the rules decide that speak of it as a whole.
+        """
+        if self.policy.is_open:
+            return True
+        if name in _servers(self.catalog):
+            return name in _servers(self.policy.visible(self.catalog, caller))
+        return self.policy.grant(caller).allows_group(name)
+
+    def resources(self, caller: Caller, server: str) -> bool:
+        """Whether they may use what a server offers beside tools: resources and prompts."""
+        return self.policy.is_open or self.policy.grant(caller).allows_server(server)
+
+
+def _servers(catalog: Catalog) -> frozenset[str]:
+    """The servers that have tools in a catalog; catalogs are immutable, so found once for each."""
+    found: frozenset[str] | None = catalog.memo.get(_SERVERS_MEMO)
+    if found is None:
+        found = frozenset(tool.server for tool in catalog if tool.server is not None)
+        catalog.memo[_SERVERS_MEMO] = found
+    return found

@@ -62,7 +62,7 @@ _ALSO_NOUNS = _words(
 """Verbs that are nouns behind a reader (`get_post`) and verbs before one (`post_search`)."""
 
 
-def risk_of(annotations: Mapping[str, Json]) -> Risk | None:
+def annotated_risk(annotations: Mapping[str, Json]) -> Risk | None:
     """The risk that MCP annotations state; `None` when they leave it open."""
     reads, destroys = annotations.get("readOnlyHint"), annotations.get("destructiveHint")
     if destroys is True:
@@ -73,7 +73,7 @@ def risk_of(annotations: Mapping[str, Json]) -> Risk | None:
 
 
 @lru_cache(maxsize=16_384)
-def inferred_risk(name: str, server: str | None = None) -> Risk:
+def infer_risk(name: str, server: str | None = None) -> Risk:
     """The risk that a tool's own name suggests; the server's name before it does not count."""
     words = [word.lower() for word in _WORDS.findall(name)]
     words = _without_prefix(words, [word.lower() for word in _WORDS.findall(server or "")])
@@ -95,23 +95,23 @@ def _without_prefix(words: list[str], server: list[str]) -> list[str]:
     return words[len(server) :] if server and words[: len(server)] == server else words
 
 
-def assessed(
+def assess_risk(
     name: str, annotations: Mapping[str, Json], server: str | None = None
 ) -> tuple[Risk, RiskSource]:
     """The risk of a tool by its own name and its annotations, and which of the two decided.
 
     `readOnlyHint: false` alone rules out `read` and leaves the rest to the name.
     """
-    stated = risk_of(annotations)
+    stated = annotated_risk(annotations)
     if stated is not None:
         return stated, "annotated"
-    risk = inferred_risk(name, server)
+    risk = infer_risk(name, server)
     if risk == "read" and annotations.get("readOnlyHint") is False:
         return "write", "inferred"
     return risk, "inferred"
 
 
-def with_risk(tool: Tool, rules: Mapping[str, Risk], *, strict: bool = False) -> Tool:
+def apply_risk_rules(tool: Tool, rules: Mapping[str, Risk], *, strict: bool = False) -> Tool:
     """The tool with the risk that the operator's rules give it, else the one that it has.
 
     Args:
@@ -127,7 +127,7 @@ def with_risk(tool: Tool, rules: Mapping[str, Risk], *, strict: bool = False) ->
     return tool
 
 
-def is_known_of_any(tools: Iterable[Tool], rules: Mapping[str, Risk]) -> bool:
+def any_risk_declared(tools: Iterable[Tool], rules: Mapping[str, Risk]) -> bool:
     """Whether a rule or a tool's annotations tell of risk at all."""
     return bool(rules) or any(
         "readOnlyHint" in tool.annotations or "destructiveHint" in tool.annotations
@@ -141,7 +141,7 @@ def strict_risk(tool: Tool) -> Risk:
         return tool.risk
     if (tool.risk, tool.risk_source) == ("write", "inferred"):
         return "destructive"
-    named = inferred_risk(tool.own_name, tool.server)
+    named = infer_risk(tool.own_name, tool.server)
     return _stricter((tool.risk, named)) if named == "destructive" else tool.risk
 
 

@@ -192,7 +192,7 @@ def _grouped(tools: Iterable[Tool], key: Callable[[Tool], str]) -> dict[str, tup
     return {name: tuple(same) for name, same in found.items()}
 
 
-def readings(name: str) -> Iterator[tuple[str, str]]:
+def split_qualified_name(name: str) -> Iterator[tuple[str, str]]:
     """Every way to read a name as group and tool, since both may contain separators."""
     for at, character in enumerate(name):
         if character in "./" and 0 < at < len(name) - 1:
@@ -204,7 +204,7 @@ def _is_qualified(name: str) -> bool:
     return "." in name or "/" in name
 
 
-def group_of(tool: Tool) -> str:
+def group_name(tool: Tool) -> str:
     """The one group a tool is shown under where tools are shown by group.
 
     A server's own category stands behind the configured one, so it never joins another server's.
@@ -213,22 +213,24 @@ def group_of(tool: Tool) -> str:
     return f"{group}/{tool.section}" if tool.section else group
 
 
-def belongs(tool: Tool, group: str) -> bool:
+def is_in_group(tool: Tool, group: str) -> bool:
     """Whether a tool is meant by the name of a category, a server, or a group as it is shown."""
-    return group in (tool.category, tool.server, group_of(tool))
+    return group in (tool.category, tool.server, group_name(tool))
 
 
-def constant(input_schema: JsonObject, output_schema: JsonObject | None = None) -> Definition:
+def constant_definition(
+    input_schema: JsonObject, output_schema: JsonObject | None = None
+) -> Definition:
     """A definition that is already there.
 
     Raises:
         ConfigError: The input schema is not one of an object.
     """
-    schemas = Schemas(root_object(input_schema), output_schema)
+    schemas = Schemas(require_object_schema(input_schema), output_schema)
     return lambda: schemas
 
 
-def execution_of(entry: Mapping[str, Json]) -> JsonObject:
+def parse_execution(entry: Mapping[str, Json]) -> JsonObject:
     """The `execution` of a `tools/list` entry, without a value that a client would refuse.
 
     SDK clients refuse a whole list for one value of `taskSupport` that they do not know.
@@ -304,19 +306,23 @@ class Catalog:
         """
         if group is not None:
             return self._in_group(name, group) or [
-                t for t in self.matching(name) if belongs(t, group)
+                t for t in self.matching(name) if is_in_group(t, group)
             ]
         if tool := self._by_id.get(name):
             return [tool]
         for known in (self._by_name, self._by_shown_bare_name, self._by_bare_name):
             if bare := known.get(name):
                 return list(bare)
-        read = {t.id: t for group, rest in readings(name) for t in self._in_group(rest, group)}
+        read = {
+            t.id: t
+            for group, rest in split_qualified_name(name)
+            for t in self._in_group(rest, group)
+        }
         return list(read.values())
 
     def _in_group(self, name: str, group: str) -> list[Tool]:
         for known in (self._by_name, self._by_own_name):
-            if found := [t for t in known.get(name, ()) if belongs(t, group)]:
+            if found := [t for t in known.get(name, ()) if is_in_group(t, group)]:
                 return found
         return []
 
@@ -360,7 +366,7 @@ class Catalog:
     @cached_property
     def hash(self) -> str:
         """Sha-256 over the ids and digests of the tools: equal catalogues have equal hashes."""
-        return digest([[t.id, t.digest, t.enabled, group_of(t)] for t in self.tools])
+        return digest([[t.id, t.digest, t.enabled, group_name(t)] for t in self.tools])
 
     @cached_property
     def categories(self) -> tuple[Category, ...]:
@@ -383,12 +389,12 @@ class Catalog:
         divided = {tool.category for tool in self.tools if tool.section}
         counts = {name: 0 for name in known if name not in divided}
         for tool in self.enabled:
-            counts[group_of(tool)] = counts.get(group_of(tool), 0) + 1
+            counts[group_name(tool)] = counts.get(group_name(tool), 0) + 1
         return tuple(Category(n, known.get(n, ""), counts[n]) for n in sorted(counts))
 
     def group(self, name: str) -> tuple[Tool, ...]:
         """The tools of one group, switched off or not."""
-        return tuple(t for t in self.tools if group_of(t) == name)
+        return tuple(t for t in self.tools if group_name(t) == name)
 
     @cached_property
     def enabled(self) -> tuple[Tool, ...]:
@@ -403,12 +409,12 @@ class Catalog:
         return Catalog(kept, [c for c in self.categories if c.name in present])
 
 
-def with_enabled(tool: Tool, enabled: bool) -> Tool:
+def set_enabled(tool: Tool, enabled: bool) -> Tool:
     """The same tool, switched on or off."""
     return tool if tool.enabled == enabled else replace(tool, enabled=enabled)
 
 
-def root_object(schema: Json) -> JsonObject:
+def require_object_schema(schema: Json) -> JsonObject:
     """The schema as MCP wants it, an object at the root, or an error that says what it is."""
     from pegboard.core.schemas import unwrap_root
 

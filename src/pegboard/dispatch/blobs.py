@@ -7,20 +7,26 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeAlias
 
-from pegboard.core.blobs import blobs_in, too_much, with_links
-from pegboard.core.calls import Call, CallResult, Outcome
+from pegboard.core.calls import CallResult, Outcome, ToolCall
 from pegboard.core.json import JsonObject
-from pegboard.core.results import Promise, promised
-from pegboard.core.spill import RandomBytes, SpillPolicy, new_handle, spill_key, until
-from pegboard.dispatch.observe import notes
+from pegboard.core.results.blob_links import find_blobs, find_oversized, replace_with_links
+from pegboard.core.results.shapes import OutputContract, default_contract
+from pegboard.core.results.spill_notice import (
+    RandomBytes,
+    SpillPolicy,
+    format_expiry,
+    new_handle,
+    spill_key,
+)
+from pegboard.dispatch.call_events import call_notes
 from pegboard.errors import StoreError
 from pegboard.ports import Handler, Layer, Store
 
-FanOut: TypeAlias = Callable[[Sequence[Call]], Awaitable[list[Outcome]]]
+FanOut: TypeAlias = Callable[[Sequence[ToolCall]], Awaitable[list[Outcome]]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Shelf:
+class _BlobStorage:
     """Where blobs are put, and for how long."""
 
     store: Store
@@ -28,21 +34,21 @@ class _Shelf:
     random: RandomBytes
     ttl: float
 
-    async def put_aside(self, call: Call, result: CallResult, budget: int) -> CallResult:
+    async def put_aside(self, call: ToolCall, result: CallResult, budget: int) -> CallResult:
         """The result with links for what is over the budget; what cannot be kept stays."""
         links: dict[int, JsonObject] = {}
-        for blob in too_much(blobs_in(result), budget):
+        for blob in find_oversized(find_blobs(result), budget):
             handle, expires_at = new_handle(self.random), self.clock() + self.ttl
             key = spill_key(call.caller.principal, handle)
             if await self._kept(key, blob.record(expires_at)):
-                links[blob.position] = blob.link(handle, until(expires_at))
+                links[blob.position] = blob.link(handle, format_expiry(expires_at))
         if not links:
             return result
-        notes().spilled = True
-        return with_links(result, links)
+        call_notes().spilled = True
+        return replace_with_links(result, links)
 
     async def put_aside_together(
-        self, calls: Sequence[Call], outcomes: Sequence[Outcome], budget: int
+        self, calls: Sequence[ToolCall], outcomes: Sequence[Outcome], budget: int
     ) -> list[Outcome]:
         """The outcomes of calls of one caller, within one budget for all of them."""
         contents = [[] if o.result is None else o.result.content for o in outcomes]
@@ -70,17 +76,17 @@ def blob_layer(
     clock: Callable[[], float],
     random: RandomBytes,
     policy: SpillPolicy,
-    promise: Callable[[Call], Promise] = promised,
+    promise: Callable[[ToolCall], OutputContract] = default_contract,
 ) -> Layer:
     """A layer that keeps binary content over `policy.blob_bytes` and gives links instead.
 
     `clock` is wall time in seconds. Where nothing is kept back of a result's text, because the
     client expects the result as it is or the call asks for all of it, blobs stay in it too.
     """
-    shelf = _Shelf(store, clock, random, policy.ttl)
+    shelf = _BlobStorage(store, clock, random, policy.ttl)
 
     def layer(inner: Handler) -> Handler:
-        async def handle(call: Call) -> CallResult:
+        async def handle(call: ToolCall) -> CallResult:
             result = await inner(call)
             if policy.blob_bytes is None or not result.is_complete or promise(call) == "exact":
                 return result
@@ -93,7 +99,7 @@ def blob_layer(
     return layer
 
 
-def blobs_together(
+def limit_blobs_together(
     run: FanOut,
     *,
     store: Store,
@@ -105,9 +111,9 @@ def blobs_together(
 
     Calls that ask for all of their result are not counted, and keep it.
     """
-    shelf = _Shelf(store, clock, random, policy.ttl)
+    shelf = _BlobStorage(store, clock, random, policy.ttl)
 
-    async def handle(calls: Sequence[Call]) -> list[Outcome]:
+    async def handle(calls: Sequence[ToolCall]) -> list[Outcome]:
         outcomes = await run(calls)
         if policy.blob_bytes is None:
             return outcomes

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from pegboard.core.calls import Call, CallResult
+from pegboard.core.calls import CallResult, ToolCall
 from pegboard.errors import Busy, ConfigError
 from pegboard.ports import Handler, Layer
 
@@ -47,7 +47,7 @@ def bulkhead(policy: BulkheadPolicy | None = None) -> Layer:
     berths: dict[str, _Berths] = {}
 
     def layer(handler: Handler) -> Handler:
-        async def bounded(call: Call) -> CallResult:
+        async def bounded(call: ToolCall) -> CallResult:
             upstream = call.tool.server
             if upstream is None:
                 return await handler(call)

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import anyio
 
-from pegboard.core.calls import Call, CallResult
+from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.events import CallRetried
-from pegboard.core.risk import risk_of
+from pegboard.core.risk import annotated_risk
 from pegboard.core.tools import Tool
-from pegboard.dispatch.observe import notes
+from pegboard.dispatch.call_events import call_notes
 from pegboard.errors import ConfigError, UpstreamError, UpstreamTimeout, UpstreamUnavailable
-from pegboard.ports import Handler, Layer, Observer, tell
+from pegboard.ports import Handler, Layer, Observer, record_event
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class RetryPolicy:
 def is_repeatable(tool: Tool) -> bool:
     """Whether calling the tool twice does no more than calling it once, by its own word."""
     hints = tool.annotations
-    return risk_of(hints) == "read" or hints.get("idempotentHint") is True
+    return annotated_risk(hints) == "read" or hints.get("idempotentHint") is True
 
 
 def retry(
@@ -65,7 +65,7 @@ def retry(
     plan = policy or RetryPolicy()
 
     def layer(handler: Handler) -> Handler:
-        async def repeated(call: Call) -> CallResult:
+        async def repeated(call: ToolCall) -> CallResult:
             if not is_repeatable(call.tool):
                 return await handler(call)
             latest = clock() + plan.within
@@ -77,9 +77,9 @@ def retry(
                     now = clock()
                     if now + delay > latest or delay >= _time_left():
                         raise
-                    tell(observer, _retried(call, attempt, exc, at=now, delay=delay))
+                    record_event(observer, _retried(call, attempt, exc, at=now, delay=delay))
                 await sleep(delay)
-                notes().attempts = attempt + 1
+                call_notes().attempts = attempt + 1
             return await handler(call)
 
         return repeated
@@ -98,7 +98,7 @@ def _time_left() -> float:
 
 
 def _retried(
-    call: Call, attempt: int, exc: UpstreamError, *, at: float, delay: float
+    call: ToolCall, attempt: int, exc: UpstreamError, *, at: float, delay: float
 ) -> CallRetried:
     return CallRetried(
         at=at,

@@ -7,28 +7,35 @@ from dataclasses import dataclass
 
 from jsonschema_rs import ReferencingError
 
-from pegboard.core.blobs import handle_in, pointed_out
-from pegboard.core.budget import Count, utf8_size, within
-from pegboard.core.calls import Call, Caller, CallResult
+from pegboard.core.calls import Caller, CallResult, ToolCall
 from pegboard.core.json import Json, JsonObject, compact
-from pegboard.core.reading import Budget, Reading, page
-from pegboard.core.results import META, TABLE, Promise, promised, structured_asked, with_meta
-from pegboard.core.schemas import relaxed_output
-from pegboard.core.spill import (
-    Contents,
+from pegboard.core.results.blob_links import describe_blob, uri_to_handle
+from pegboard.core.results.result_pages import PageBudget, PageRequest, build_page
+from pegboard.core.results.shapes import (
+    META_PREFIX,
+    TABLE_KEY,
+    OutputContract,
+    add_meta,
+    default_contract,
+    wants_structured,
+)
+from pegboard.core.results.spill_notice import (
     RandomBytes,
+    ResultContents,
     SpillPolicy,
-    contents_of,
+    block_text,
+    build_notice,
     is_binary,
     new_handle,
-    notice,
-    readable,
+    read_contents,
     spill_key,
 )
+from pegboard.core.schemas import relaxed_output
+from pegboard.core.token_budget import Count, utf8_size, within
 from pegboard.core.tools import Tool
-from pegboard.core.validation.patterns import compiled, without_unchecked
-from pegboard.dispatch.heavy import count_in, find_in
-from pegboard.dispatch.observe import note_tokens_before, notes
+from pegboard.core.validation.bounds import compiled, without_unchecked
+from pegboard.dispatch.call_events import call_notes, record_tokens_before
+from pegboard.dispatch.expensive_work import run_count, run_find
 from pegboard.errors import InvalidArguments, StoreError
 from pegboard.ports import Handler, Layer, Store
 
@@ -46,7 +53,7 @@ class _Spill:
     policy: SpillPolicy
 
     async def shorten(
-        self, call: Call, result: CallResult, budget: int, *, structured: bool, checked: bool
+        self, call: ToolCall, result: CallResult, budget: int, *, structured: bool, checked: bool
     ) -> CallResult:
         """A notice in place of a result over its budget.
 
@@ -54,26 +61,28 @@ class _Spill:
         notice that could not pass is not given.
         """
         try:
-            contents = contents_of(result)
+            contents = read_contents(result)
         except (ValueError, RecursionError):  # circular, or too deep to be written
             return result
-        tokens = await count_in(contents.texts, self.count)
+        tokens = await run_count(contents.texts, self.count)
         if tokens <= budget:
             return result
         expires_at = self.clock() + self.policy.ttl
         said = self._said(contents.value, tokens, expires_at)
-        if self.count(compact(said)) >= tokens or (checked and not passes(said, call.tool)):
+        if self.count(compact(said)) >= tokens or (
+            checked and not notice_fits_schema(said, call.tool)
+        ):
             return result
         key = spill_key(call.caller.principal, said["handle"])
         if not await self._kept(key, {"value": contents.value, "expires_at": expires_at}):
             return result
-        noted = notes()
+        noted = call_notes()
         noted.spilled, noted.handle = True, said["handle"]
-        note_tokens_before(tokens)
+        record_tokens_before(tokens)
         return _noticed(result, said, contents, both=structured or checked)
 
     def _said(self, value: Json, tokens: int, expires_at: float) -> JsonObject:
-        return notice(
+        return build_notice(
             new_handle(self.random),
             value,
             tokens=tokens,
@@ -98,7 +107,7 @@ def spill_layer(
     count: Count,
     policy: SpillPolicy | None = None,
     structured: bool = False,
-    promise: Callable[[Call], Promise] = promised,
+    promise: Callable[[ToolCall], OutputContract] = default_contract,
 ) -> Layer:
     """A layer that keeps results over their token budget and gives a notice instead.
 
@@ -108,19 +117,19 @@ def spill_layer(
     spill = _Spill(store, clock, random, count, policy or SpillPolicy())
 
     def layer(inner: Handler) -> Handler:
-        async def handle(call: Call) -> CallResult:
+        async def handle(call: ToolCall) -> CallResult:
             result = await inner(call)
             budget = spill.policy.budget(call.tool, call.shape.max_tokens)
             if budget is None or not result.is_complete:
                 return result
             kind = promise(call)
-            if kind == "exact" or fits(result, budget, count):
+            if kind == "exact" or fits_budget(result, budget, count):
                 return result
             return await spill.shorten(
                 call,
                 result,
                 budget,
-                structured=structured or structured_asked(call),
+                structured=structured or wants_structured(call),
                 checked=kind == "relaxed",
             )
 
@@ -129,9 +138,9 @@ def spill_layer(
     return layer
 
 
-def fits(result: CallResult, budget: int, count: Count) -> bool:
+def fits_budget(result: CallResult, budget: int, count: Count) -> bool:
     """Whether a result is certainly within a budget, by its bytes or by its only text."""
-    texts = [readable(block) for block in result.content if not is_binary(block)]
+    texts = [block_text(block) for block in result.content if not is_binary(block)]
     if result.structured is None and len(texts) == 1:
         return within(texts[0], budget, count)
     size = sum(map(utf8_size, texts))
@@ -145,7 +154,7 @@ def fits(result: CallResult, budget: int, count: Count) -> bool:
         return True  # no text of it can be counted, or kept
 
 
-def passes(said: JsonObject, tool: Tool) -> bool:
+def notice_fits_schema(said: JsonObject, tool: Tool) -> bool:
     """Whether a client that was told the relaxed output schema of a tool takes a notice for it."""
     try:
         schema, _ = without_unchecked(relaxed_output(tool.output_schema or {}))
@@ -154,19 +163,21 @@ def passes(said: JsonObject, tool: Tool) -> bool:
         return False
 
 
-def _noticed(result: CallResult, said: JsonObject, contents: Contents, *, both: bool) -> CallResult:
+def _noticed(
+    result: CallResult, said: JsonObject, contents: ResultContents, *, both: bool
+) -> CallResult:
     wire = {k: v for k, v in result.wire.items() if k != "structuredContent"}
     wire["content"] = [{"type": "text", "text": compact(said)}, *contents.left]
     if both:
         wire["structuredContent"] = said
-    noticed = with_meta(CallResult(wire), SPILLED, said["handle"])
-    noticed.wire["_meta"].pop(META + TABLE, None)  # a kept table: the notice is none
+    noticed = add_meta(CallResult(wire), SPILLED, said["handle"])
+    noticed.wire["_meta"].pop(META_PREFIX + TABLE_KEY, None)  # a kept table: the notice is none
     return noticed
 
 
 async def read_result(
     handle: str,
-    reading: Reading | None = None,
+    reading: PageRequest | None = None,
     *,
     store: Store,
     caller: Caller,
@@ -184,12 +195,12 @@ async def read_result(
     chosen = policy or SpillPolicy()
     record = await _record(handle, store, caller, clock)
     if "blob" in record:
-        return pointed_out(handle, record)
-    found = await find_in(record["value"], reading or Reading(), chosen.page_tokens)
-    return page(found, Budget(chosen.page_tokens, count))
+        return describe_blob(handle, record)
+    found = await run_find(record["value"], reading or PageRequest(), chosen.page_tokens)
+    return build_page(found, PageBudget(chosen.page_tokens, count))
 
 
-async def read_kept(
+async def read_stored(
     uri: str, *, store: Store, caller: Caller, clock: Callable[[], float]
 ) -> JsonObject:
     """The contents of a kept result, as `resources/read` gives them: whole, text or binary.
@@ -197,7 +208,7 @@ async def read_kept(
     Raises:
         InvalidArguments: It is unknown, expired or somebody else's, which look the same.
     """
-    record = await _record(handle_in(uri) or "", store, caller, clock)
+    record = await _record(uri_to_handle(uri) or "", store, caller, clock)
     if "blob" in record:
         return {"uri": uri, "mimeType": record["mimeType"], "blob": record["blob"]}
     value = record["value"]

@@ -8,23 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pegboard.core.budget import Count
-from pegboard.core.calls import Call, CallResult
+from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.json import Json, compact
-from pegboard.core.results import (
-    TABLE,
-    Promise,
-    as_sent,
+from pegboard.core.results.shapes import (
+    TABLE_KEY,
+    OutputContract,
+    add_meta,
+    default_contract,
+    find_payload,
     is_text,
-    payload_of,
-    promised,
-    structured_asked,
-    with_meta,
-    with_text,
+    payload_text,
+    replace_with_text,
+    wants_structured,
 )
-from pegboard.core.tables import encode_table
-from pegboard.dispatch.heavy import count_in
-from pegboard.dispatch.observe import note_tokens_before
+from pegboard.core.results.table_format import encode_table
+from pegboard.core.token_budget import Count
+from pegboard.dispatch.call_events import record_tokens_before
+from pegboard.dispatch.expensive_work import run_count
 from pegboard.errors import Busy
 from pegboard.offload import DeadlineExceeded, offload
 from pegboard.ports import Handler, Layer
@@ -46,7 +46,7 @@ def table_layer(
     count: Count,
     policy: TablePolicy | None = None,
     structured: bool = False,
-    promise: Callable[[Call], Promise] = promised,
+    promise: Callable[[ToolCall], OutputContract] = default_contract,
 ) -> Layer:
     """A layer that encodes results compactly.
 
@@ -57,44 +57,44 @@ def table_layer(
     chosen = policy or TablePolicy()
 
     def layer(inner: Handler) -> Handler:
-        async def handle(call: Call) -> CallResult:
+        async def handle(call: ToolCall) -> CallResult:
             result = await inner(call)
-            if structured or call.shape.raw or structured_asked(call):
+            if structured or call.shape.raw or wants_structured(call):
                 return result
             if result.is_error or not result.is_complete or promise(call) != "nothing":
                 return result
-            return await encoded(result, chosen, count)
+            return await encode_result(result, chosen, count)
 
         return handle
 
     return layer
 
 
-async def encoded(result: CallResult, policy: TablePolicy, count: Count) -> CallResult:
+async def encode_result(result: CallResult, policy: TablePolicy, count: Count) -> CallResult:
     """The result with its data in the encoding of fewest tokens, or as it came."""
     if result.structured is None and _is_short(result, policy.bytes):
         return result  # before anything is read: most results are short
-    payload = payload_of(result)
+    payload = find_payload(result)
     if payload is None:
         return result
     try:
-        sent = as_sent(result, payload)
+        sent = payload_text(result, payload)
         if len(sent) < policy.bytes:
             return result
         plain, table = await _encodings(payload.said, len(sent))
     except (ValueError, RecursionError, DeadlineExceeded, Busy):  # circular, too deep, too large
         return result
-    before = await count_in([sent], count)
-    tokens = before if plain == sent else await count_in([plain], count)
-    if table is not None and await count_in([table], count) <= (1 - policy.saving) * min(
+    before = await run_count([sent], count)
+    tokens = before if plain == sent else await run_count([plain], count)
+    if table is not None and await run_count([table], count) <= (1 - policy.saving) * min(
         before, tokens
     ):
-        note_tokens_before(before)
-        changed, position = with_text(result, payload, table)
-        return with_meta(changed, TABLE, position)
+        record_tokens_before(before)
+        changed, position = replace_with_text(result, payload, table)
+        return add_meta(changed, TABLE_KEY, position)
     if tokens <= (1 - policy.saving) * before:
-        note_tokens_before(before)
-        return with_text(result, payload, plain)[0]
+        record_tokens_before(before)
+        return replace_with_text(result, payload, plain)[0]
     return result
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from pegboard.core.calls import Call, CallResult
+from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.tools import Tool
 from pegboard.errors import ConfigError, UpstreamTimeout
 from pegboard.ports import Handler, Layer, call_progress
@@ -41,7 +41,7 @@ def timeout(policy: TimeoutPolicy | None = None) -> Layer:
     bounds = policy or TimeoutPolicy()
 
     def layer(handler: Handler) -> Handler:
-        async def bounded(call: Call) -> CallResult:
+        async def bounded(call: ToolCall) -> CallResult:
             seconds = bounds.seconds(call.tool)
             if seconds is None:
                 return await handler(call)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from pegboard.core.calls import Call, CallResult
-from pegboard.core.cleaning import restored
+from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.results import with_meta
+from pegboard.core.results.shapes import add_meta
+from pegboard.core.sanitization import restore_originals
 from pegboard.core.tools import Tool
 from pegboard.core.validation import Validator, Validators, as_object, understood
 from pegboard.offload import DeadlineExceeded, offload
@@ -55,7 +55,7 @@ def validate(
             reported.add((tool.id, problem))
             logger.warning("%s is called unchecked: %s", tool.id, problem)
 
-    async def checked(call: Call) -> _Checked:
+    async def checked(call: ToolCall) -> _Checked:
         tool, closed = call.tool, is_closed(call.tool)
         validator = validators.of(tool.id, tool.input_schema, closed=closed)
         if not validator.is_heavy(call.arguments):
@@ -75,16 +75,16 @@ def validate(
             return _Checked(as_object(tool.name, call.arguments), [])
 
     def layer(inner: Handler) -> Handler:
-        async def handle(call: Call) -> CallResult:
+        async def handle(call: ToolCall) -> CallResult:
             arguments, strangers, problem = await checked(call)
             if problem:
                 warn_once(call.tool, problem)
             if originals := call.tool.definition().originals:
                 # Names and values that were escaped for the model go out as the server knows them.
                 given = call.arguments if arguments is None else arguments
-                arguments = restored(given, originals)
+                arguments = restore_originals(given, originals)
             result = await inner(call if arguments is None else replace(call, arguments=arguments))
-            return with_meta(result, UNKNOWN, strangers) if strangers else result
+            return add_meta(result, UNKNOWN, strangers) if strangers else result
 
         return handle
 

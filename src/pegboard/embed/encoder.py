@@ -17,9 +17,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pegboard.embed.heap import let_go
-from pegboard.embed.single_thread import single_thread
-from pegboard.embed.tokenizer import WordPiece
+from pegboard.embed.numpy_runtime import release_mapped, single_thread
+from pegboard.embed.wordpiece import WordPiece
 
 Floats: TypeAlias = NDArray[np.float32]
 
@@ -108,7 +107,7 @@ class Encoder:
 
     def rest(self) -> None:
         """Let go of the words that were read; the layers stay, since every query needs them."""
-        let_go(self._words)
+        release_mapped(self._words)
 
     def queries(self, texts: Sequence[str]) -> Floats:
         """One row for each query."""

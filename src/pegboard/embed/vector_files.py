@@ -20,9 +20,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pegboard.core.search.dense import Exact
-from pegboard.embed.heap import let_go
-from pegboard.private_files import open_private, private_folder
+from pegboard.core.search.vectors import QuantizedVectors
+from pegboard.embed.numpy_runtime import release_mapped
+from pegboard.private_files import make_private_folder, open_private
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class VectorFiles:
         self._looked: int | None = None
         self._lock = threading.Lock()
 
-    def get(self, keys: Sequence[bytes]) -> Exact:
+    def get(self, keys: Sequence[bytes]) -> QuantizedVectors:
         """The vectors of these keys; scale 0 where there is none."""
         rows = np.zeros((len(keys), self.dimensions), np.int8)
         scales = np.zeros(len(keys), np.float32)
@@ -59,9 +59,9 @@ class VectorFiles:
                     rows[at], scales[at] = record["vector"], record["scale"]
             if len(keys) > LARGE:
                 self._let_go()
-        return Exact(rows, scales)
+        return QuantizedVectors(rows, scales)
 
-    def add(self, keys: Sequence[bytes], vectors: Exact) -> None:
+    def add(self, keys: Sequence[bytes], vectors: QuantizedVectors) -> None:
         """Keep these vectors, for every process and for later."""
         if not keys:
             return
@@ -80,7 +80,7 @@ class VectorFiles:
 
     def _let_go(self) -> None:
         for records in self._files.values():
-            let_go(records)
+            release_mapped(records)
 
     def _look(self) -> None:
         """Take in what other processes have written."""
@@ -129,7 +129,7 @@ class VectorFiles:
             return name
         aside = self._folder / f"{name}.part"
         try:
-            private_folder(self._folder)
+            make_private_folder(self._folder)
             with open(open_private(aside), "wb") as file:
                 np.save(file, records, allow_pickle=False)
             os.replace(aside, self._folder / name)

@@ -25,38 +25,48 @@ from anyio.abc import TaskGroup
 from pegboard.board import Pegboard
 from pegboard.config import Configuration
 from pegboard.config.settings import Settings
-from pegboard.core.calls import LOCAL, Caller
-from pegboard.core.gate import Gate
+from pegboard.core.calls import LOCAL_CALLER, Caller
 from pegboard.core.options import Options
-from pegboard.core.registry import Need
+from pegboard.core.policy import AccessControl
+from pegboard.core.tool_registry import LoadTarget
 from pegboard.core.tools import Catalog
-from pegboard.dispatch.rate import Limits, rate
-from pegboard.faces.face import Asked, View
-from pegboard.gateway.abouts import missing_notes, unusable
-from pegboard.gateway.decisions import Decisions
-from pegboard.gateway.governing import close_store, limits_of, policy_of, store_of
-from pegboard.gateway.looking import Announce, Looking
-from pegboard.gateway.observing import Observing
-from pegboard.gateway.offers import Offers, may_have, shown_as
-from pegboard.gateway.replicas import Replicas
-from pegboard.gateway.supervision import log_failure, supervised
-from pegboard.gateway.work import Work
-from pegboard.observe.live import Live
-from pegboard.observe.log import EventLog
-from pegboard.observe.several import Several
+from pegboard.dispatch.rate_limit import RateLimits, rate_limit
+from pegboard.gateway.background_tasks import log_failure, run_supervised
+from pegboard.gateway.catalogs import (
+    ServerCatalogs,
+    build_options,
+    describe_missing_servers,
+    explain_unusable,
+    may_own_tool,
+)
+from pegboard.gateway.discovery import AnnounceChange, Discovery
+from pegboard.gateway.from_settings import (
+    Observability,
+    build_limits,
+    build_policy,
+    close_store,
+    open_store,
+)
+from pegboard.gateway.operator_decisions import OperatorDecisions
+from pegboard.gateway.replicas import ReplicaChannel
+from pegboard.gateway.shutdown import RequestDrain
+from pegboard.modes.mode import View, ViewRequest
+from pegboard.observe.logs import EventLog
+from pegboard.observe.observers import CombinedObserver
+from pegboard.observe.statistics import LiveStatistics
+from pegboard.pipeline import Parts
 from pegboard.ports import Store
 from pegboard.store.fallback import FallbackStore
 from pegboard.tokens import count_tokens
-from pegboard.upstream.discovery import Progress
-from pegboard.upstream.fronts import front_of
-from pegboard.upstream.kept import CatalogueFolder
+from pegboard.upstream.catalog_cache import CatalogCache
+from pegboard.upstream.catalog_entries import PLAIN_CLIENT, ClientKind, capabilities_to_kind
+from pegboard.upstream.client_sdk import get_version
+from pegboard.upstream.downstream import build_downstream
+from pegboard.upstream.listing import ListingProgress
 from pegboard.upstream.passthrough import Passthrough
-from pegboard.upstream.pool import Pool, PoolLimits
+from pegboard.upstream.pool import ConnectionPool, PoolLimits
 from pegboard.upstream.relay import Relay
-from pegboard.upstream.sdk import our_version
-from pegboard.upstream.variants import PLAIN, Kind, kind_of
-from pegboard.upstream.wires import OpenWire, open_wire
-from pegboard.wiring import Parts
+from pegboard.upstream.transports import OpenTransport, open_wire
 
 if TYPE_CHECKING:
     from pegboard.upstream.listing import Listing
@@ -80,28 +90,28 @@ class Gateway:
         configuration: Configuration,
         *,
         folder: Path,
-        progress: Progress = lambda done, total, found: None,
+        progress: ListingProgress = lambda done, total, found: None,
         board: Pegboard | None = None,
-        open_wire: OpenWire = open_wire,
+        open_wire: OpenTransport = open_wire,
         first_look: float = FIRST_LOOK,
-        observing: Observing | None = None,
+        observing: Observability | None = None,
         store: Store | None = None,
         retry: bool = True,
     ) -> None:
         self.configuration = configuration
         self.board = board or Pegboard(
-            instructions=configuration.settings.instructions, version=our_version()
+            instructions=configuration.settings.instructions, version=get_version()
         )
         self.board.folder = folder
         settings = configuration.settings
-        live = Live()
-        self.observing = observing or Observing()
+        live = LiveStatistics()
+        self.observing = observing or Observability()
         observers = self.observing.observers
         if store is None:
-            store = store_of(settings, Several(live, EventLog(), *observers))
+            store = open_store(settings, CombinedObserver(live, EventLog(), *observers))
         self.store = store
-        self.decisions = Decisions(configuration, self.store, self.observing.arms)
-        self.replicas = Replicas(self.store)
+        self.decisions = OperatorDecisions(configuration, self.store, self.observing.arms)
+        self.replicas = ReplicaChannel(self.store)
         self.board.parts = Parts(
             store=self.store,
             live=live,
@@ -110,7 +120,7 @@ class Gateway:
             is_closed=self.board.is_closed,
         )
         self.logs = folder / "logs"
-        self.pool = Pool(
+        self.pool = ConnectionPool(
             configuration.upstreams,
             logs=self.logs,
             open_wire=open_wire,
@@ -119,9 +129,9 @@ class Gateway:
         self.relay = Relay(self.pool, self.store)
         self.passthrough = Passthrough(self.relay)
         self.passthrough.gate = lambda: self.gate
-        catalogues = CatalogueFolder(folder / "catalogues")
-        self.offers = Offers(configuration, catalogues, self.decisions.judged)
-        self._looking = Looking(
+        catalogues = CatalogCache(folder / "catalogues")
+        self.offers = ServerCatalogs(configuration, catalogues, self.decisions.judged)
+        self._looking = Discovery(
             self.offers,
             self.relay,
             trust=self.decisions.trust,
@@ -130,8 +140,8 @@ class Gateway:
             progress=progress,
             arrived=self._arrive,
         )
-        self.work = Work()
-        self.limits: Limits | None = None
+        self.work = RequestDrain()
+        self.limits: RateLimits | None = None
         self._can_count = False
         self._first_look = first_look
         self._retry = retry
@@ -141,10 +151,10 @@ class Gateway:
         self._changed = anyio.Event()
         self._mounted = anyio.Event()
         self._doubtful: set[str] = set()
-        self._known_kinds: set[Kind] = set()
+        self._known_kinds: set[ClientKind] = set()
         """Kinds of clients for which all servers on the board have been listed, or tried."""
-        self._tried: set[tuple[str, Kind]] = set()
-        self._under_way: dict[Kind, tuple[anyio.Event, float]] = {}
+        self._tried: set[tuple[str, ClientKind]] = set()
+        self._under_way: dict[ClientKind, tuple[anyio.Event, float]] = {}
         """Kinds that servers are being listed for; until when an answer waits for it."""
         self._varies = False
         self._fixed: Catalog | None = None
@@ -185,7 +195,7 @@ class Gateway:
         """Return when a request could be answered. Raises whatever keeps it from that."""
         if not self.is_alive:
             raise RuntimeError("The gateway does not run.")
-        await self.board.view(LOCAL)
+        await self.board.view(LOCAL_CALLER)
 
     # Starting and stopping ---------------------------------------------------------------------
 
@@ -206,7 +216,7 @@ class Gateway:
         tasks = self._tasks = await self._owned.enter_async_context(anyio.create_task_group())
         self._owned.callback(tasks.cancel_scope.cancel)
         for name, work in self._background().items():
-            tasks.start_soon(supervised, name, work)
+            tasks.start_soon(run_supervised, name, work)
         self._look_soon(self.pending)
         return self
 
@@ -272,15 +282,15 @@ class Gateway:
     def _configure(self, configuration: Configuration) -> None:
         self.configuration = configuration
         self.decisions.configure(configuration)
-        self.board.policy = policy_of(configuration.settings)
+        self.board.policy = build_policy(configuration.settings)
         self.passthrough.clean_results = configuration.settings.results.clean
         self._compose()
-        self.board.reconfigure(shown_as(configuration))
+        self.board.reconfigure(build_options(configuration))
 
     def _compose(self) -> None:
         """Put the layers together; tokens are counted where figures of them are kept."""
-        self.limits = limits_of(self.configuration.settings, self.store)
-        limited = () if self.limits is None else (rate(self.limits),)
+        self.limits = build_limits(self.configuration.settings, self.store)
+        limited = () if self.limits is None else (rate_limit(self.limits),)
         layers = (*self.observing.layers, self.board.guard, *limited)
         count = count_tokens if self._wants_tokens and self._can_count else None
         self.board.parts = replace(self.board.parts, layers=layers, count=count)
@@ -330,9 +340,9 @@ class Gateway:
                 self.pool.learn(spec.name, self.offers[spec.name].about.era)
 
     @property
-    def gate(self) -> Gate:
+    def gate(self) -> AccessControl:
         """Who may know of what, by the rules and tools as they are now."""
-        return Gate(self.board.policy, self.board.known_catalog)
+        return AccessControl(self.board.policy, self.board.known_catalog)
 
     async def _judge(self) -> None:
         """Compare what is known with the lock as it is now."""
@@ -359,7 +369,7 @@ class Gateway:
     @property
     def unavailable(self) -> dict[str, str]:
         """Every server whose tools are missing, with the reason: unusable as written, or failed."""
-        return {**unusable(self.configuration), **self.failures}
+        return {**explain_unusable(self.configuration), **self.failures}
 
     @property
     def remembered(self) -> set[str]:
@@ -370,14 +380,14 @@ class Gateway:
         """Wait no longer for servers that did not answer in time."""
         self._looking.give_up()
 
-    def when_lists_change(self, announce: Announce) -> None:
+    def when_lists_change(self, announce: AnnounceChange) -> None:
         """Have clients told of changed prompts and resources; the board tells of tools."""
         self._looking.when_lists_change(announce)
 
     def _look_soon(self, names: Set[str]) -> None:
         if names and self._tasks is not None:
             looking = partial(self._looking.look, sorted(names))
-            self._tasks.start_soon(supervised, "Looking at servers", looking)
+            self._tasks.start_soon(run_supervised, "Looking at servers", looking)
 
     async def _refresh(self) -> None:
         """Behind the first answer, make what the first search needs, and look at servers again."""
@@ -461,28 +471,28 @@ class Gateway:
 
     # Showing -----------------------------------------------------------------------------------
 
-    async def view(self, caller: Caller, **asked: Unpack[Asked]) -> View:
+    async def view(self, caller: Caller, **asked: Unpack[ViewRequest]) -> View:
         """The board as one caller sees it; waits a little for servers that nobody has seen yet."""
         if asked.get("whole", True) or self._fixed is None or self.offers.has_pins:
             await self.first_look()
         if self.pending:
             await self._wait_for(asked.get("needs") or (), caller)
-        kind = kind_of(
-            front_of(caller, asked.get("request"), asked.get("params") or {}).capabilities
+        kind = capabilities_to_kind(
+            build_downstream(caller, asked.get("request"), asked.get("params") or {}).capabilities
         )
         if kind:
             await self._look_for(kind)
         self._answered.set()
         view = await self.board.view(caller, **asked)
         if asked.get("request") is not None and self._varies:
-            seen, plain = (self.offers.seen_by(k, view.catalog) for k in (kind, PLAIN))
+            seen, plain = (self.offers.seen_by(k, view.catalog) for k in (kind, PLAIN_CLIENT))
             view = replace(view, catalog=seen, plain=plain)
         if self._fixed is not None:
             self._has_listed |= not asked.get("whole", True)
             fixed = self.board.policy.visible(self._fixed, caller)
-            view = replace(view, constant=self.offers.seen_by(PLAIN, fixed))
-        if (face := self.decisions.rollouts.face_for(caller)) is not None:
-            view = replace(view, options=replace(view.options, face=face))
+            view = replace(view, constant=self.offers.seen_by(PLAIN_CLIENT, fixed))
+        if (mode := self.decisions.rollouts.mode_for(caller)) is not None:
+            view = replace(view, options=replace(view.options, mode=mode))
         if not self.pending and not self.unavailable:
             return view
         everything, gate = asked.get("everything", False), self.gate
@@ -493,7 +503,7 @@ class Gateway:
         starting = [name for name in sorted(self.pending) if may_know(name)]
         known = self.pending | {name for name in self.failures if name in self.offers}
         gone = [(n, why) for n, why in sorted(self.unavailable.items()) if n not in known]
-        notes = missing_notes(starting, [why for name, why in gone if may_know(name)])
+        notes = describe_missing_servers(starting, [why for name, why in gone if may_know(name)])
         return replace(view, notes=(*view.notes, *notes), is_complete=not self.pending)
 
     async def first_look(self) -> None:
@@ -502,7 +512,7 @@ class Gateway:
             with anyio.CancelScope(deadline=self._deadline):
                 await self._mounted.wait()
 
-    async def _look_for(self, kind: Kind) -> None:
+    async def _look_for(self, kind: ClientKind) -> None:
         """Find out what servers list to clients of a kind; answers wait a little for it, once."""
         if kind in self._known_kinds:
             return
@@ -519,7 +529,7 @@ class Gateway:
         with anyio.CancelScope(deadline=deadline):
             await done.wait()
 
-    async def _list_for(self, kind: Kind, servers: list[str], done: anyio.Event) -> None:
+    async def _list_for(self, kind: ClientKind, servers: list[str], done: anyio.Event) -> None:
         try:
             await self._looking.look_for(kind, servers)
             if self._arrived:
@@ -531,7 +541,7 @@ class Gateway:
                 del self._under_way[kind]
             done.set()
 
-    async def _wait_for(self, needs: Iterable[Need], caller: Caller) -> None:
+    async def _wait_for(self, needs: Iterable[LoadTarget], caller: Caller) -> None:
         """Wait until the servers of these tools are listed, for as long as a call may take."""
         may_know = self.board.policy.grant(caller).allows_group
         names = [f"{n.category}.{n.name}" if n.category else n.name for n in needs if n.name]
@@ -549,7 +559,7 @@ class Gateway:
         pending = [specs[name] for name in self.pending if name in specs]
         if settings.names.style == "bare":
             return [spec.name for spec in pending]
-        return [spec.name for spec in pending if may_have(spec, tool)]
+        return [spec.name for spec in pending if may_own_tool(spec, tool)]
 
     def _awaited(self) -> set[str]:
         """The servers that an answer is worth waiting for: not those that failed the last time."""

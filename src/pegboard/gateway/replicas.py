@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 TOPIC = "catalogues"
 
 
-class Replicas:
+class ReplicaChannel:
     """This replica among those that share a store."""
 
     def __init__(self, store: Store) -> None:
@@ -45,11 +45,11 @@ class Replicas:
             async for message in messages:
                 if message is None:
                     await changed(None, None)
-                elif _is_news(message) and message["from"] != self.id:
+                elif _is_announcement(message) and message["from"] != self.id:
                     await changed(message["server"], message["hash"])
 
 
-def _is_news(message: Json) -> bool:
+def _is_announcement(message: Json) -> bool:
     return isinstance(message, dict) and all(
         isinstance(message.get(key), str) for key in ("from", "server", "hash")
     )

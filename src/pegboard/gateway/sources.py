@@ -7,30 +7,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pegboard.adapters.openapi.spec import OpenApiSpec
-from pegboard.core.calls import Call, CallResult
+from pegboard.adapters.openapi.document import OpenApiSpec
+from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.json import JsonObject
 from pegboard.core.tools import Tool
 from pegboard.errors import PegboardError
-from pegboard.gateway.offers import Offers, entry_of, whole
+from pegboard.gateway.catalogs import ServerCatalogs, tool_to_entry, without_filters
 from pegboard.ports import Source
 from pegboard.store.memory import MemoryStore
-from pegboard.upstream.pool import Pool
-from pegboard.upstream.relay import Relay
-from pegboard.upstream.source import UpstreamSource
+from pegboard.upstream.pool import ConnectionPool
+from pegboard.upstream.relay import Relay, UpstreamSource
 from pegboard.upstream.spec import UpstreamSpec
 
 if TYPE_CHECKING:
-    from pegboard.adapters.openapi.source import OpenApiSource
+    from pegboard.adapters.openapi.openapi_source import OpenApiSource
 
 
-class Sources:
+class ServerSources:
     """The sources of a gateway, by server; what did not change is kept."""
 
     def __init__(self, relay: Relay, used: Callable[[str], None]) -> None:
         self._relay = relay
         self._used = used
-        self._servers: dict[str, _Watched] = {}
+        self._servers: dict[str, _NotifyingSource] = {}
         self._apis: dict[str, OpenApiSource] = {}
         self._left: list[OpenApiSource] = []
 
@@ -46,14 +45,14 @@ class Sources:
     def _server(self, spec: UpstreamSpec) -> Source:
         known = self._servers.get(spec.name)
         if known is None or known.spec is not spec:
-            known = self._servers[spec.name] = _Watched(spec, self._relay, self._used)
+            known = self._servers[spec.name] = _NotifyingSource(spec, self._relay, self._used)
         return known
 
     def api(self, api: OpenApiSpec) -> OpenApiSource:
         """The source of one API."""
-        from pegboard.adapters.openapi.source import OpenApiSource
+        from pegboard.adapters.openapi.openapi_source import OpenApiSource
 
-        wanted = whole(api)
+        wanted = without_filters(api)
         known = self._apis.get(api.name)
         if known is None or known.spec != wanted:
             if known is not None:
@@ -67,7 +66,7 @@ class Sources:
             await source.aclose()
 
 
-class _Watched:
+class _NotifyingSource:
     """A server's source that tells when it has answered."""
 
     def __init__(self, spec: UpstreamSpec, relay: Relay, used: Callable[[str], None]) -> None:
@@ -78,14 +77,14 @@ class _Watched:
     async def tools(self) -> tuple[Tool, ...]:
         return await self._source.tools()
 
-    async def call(self, call: Call) -> CallResult:
+    async def call(self, call: ToolCall) -> CallResult:
         result = await self._source.call(call)
         self._used(self.spec.name)
         return result
 
 
 @dataclass(frozen=True, slots=True)
-class ApiRead:
+class ApiListing:
     """What an OpenAPI document gave: entries as a catalogue keeps them, or an error."""
 
     entries: list[JsonObject]
@@ -93,16 +92,16 @@ class ApiRead:
     error: PegboardError | None = None
 
 
-async def read_api(source: OpenApiSource) -> ApiRead:
+async def read_api(source: OpenApiSource) -> ApiListing:
     """Read the document of a source, whatever comes of it."""
     try:
         tools = await source.tools()
     except PegboardError as exc:
-        return ApiRead([], error=exc)
-    return ApiRead([entry_of(t) for t in tools], tuple(str(p) for p in source.problems))
+        return ApiListing([], error=exc)
+    return ApiListing([tool_to_entry(t) for t in tools], tuple(str(p) for p in source.problems))
 
 
-async def call_alone(call: Call, offers: Offers, logs: Path) -> CallResult:
+async def call_once(call: ToolCall, offers: ServerCatalogs, logs: Path) -> CallResult:
     """Make one call of a tool whose server nobody holds: it is started for this call, and ended.
 
     Raises:
@@ -110,14 +109,14 @@ async def call_alone(call: Call, offers: Offers, logs: Path) -> CallResult:
     """
     name = call.tool.server or ""
     if name in offers.apis:
-        from pegboard.adapters.openapi.source import OpenApiSource
+        from pegboard.adapters.openapi.openapi_source import OpenApiSource
 
-        source = OpenApiSource(whole(offers.apis[name]))
+        source = OpenApiSource(without_filters(offers.apis[name]))
         try:
             return await source.call(call)
         finally:
             await source.aclose()
     spec = offers.specs[name]
-    async with Pool([spec], logs=logs) as pool:
+    async with ConnectionPool([spec], logs=logs) as pool:
         pool.learn(name, offers[name].about.era)
         return await UpstreamSource(spec, Relay(pool, MemoryStore())).call(call)

@@ -25,26 +25,26 @@ from types import FrameType
 from typing import TypeAlias
 
 from pegboard.errors import ConfigError
-from pegboard.gateway.reporting import say
+from pegboard.observe.logs import print_line
 
 RESTART_PAUSE = 1.0
 """Seconds before a worker that died is started again."""
-PATIENCE = 40.0
+SHUTDOWN_TIMEOUT = 40.0
 """Seconds that workers are given to finish their calls."""
 _BACKLOG = 2048
-_IS_DEALT = sys.platform == "linux"
+_HAS_REUSEPORT = sys.platform == "linux"
 
-Work: TypeAlias = Callable[[socket.socket], None]
+WorkerTarget: TypeAlias = Callable[[socket.socket], None]
 """Serves on a socket until the process is told to stop; listens when it is ready. Picklable."""
 
 
 class Workers:
     """Keeps so many workers running until told to stop."""
 
-    def __init__(self, work: Work, host: str, port: int, count: int) -> None:
+    def __init__(self, work: WorkerTarget, host: str, port: int, count: int) -> None:
         self._work = work
         self._count = count
-        self._socket = _reserved(host, port) if _IS_DEALT else listening(host, port)
+        self._socket = _reserve(host, port) if _HAS_REUSEPORT else listen_on(host, port)
         self._processes: list[SpawnProcess] = []
         self._stopping = False
         self._context = multiprocessing.get_context("spawn")
@@ -58,7 +58,7 @@ class Workers:
         with tempfile.TemporaryDirectory(prefix="pegboard-metrics-") as folder:
             os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", folder)
             self._processes = [self._started() for _ in range(self._count)]
-            say(f"{self._count} workers on port {self._socket.getsockname()[1]}.")
+            print_line(f"{self._count} workers on port {self._socket.getsockname()[1]}.")
             self._attend()
             self._end()
 
@@ -68,13 +68,13 @@ class Workers:
             for position, process in enumerate(self._processes):
                 if process.is_alive() or self._stopping:
                     continue
-                say(f"worker {process.pid} ended ({process.exitcode}); another is started.")
+                print_line(f"worker {process.pid} ended ({process.exitcode}); another is started.")
                 time.sleep(RESTART_PAUSE)
                 self._processes[position] = self._started()
 
     def _started(self) -> SpawnProcess:
-        where = self._socket.getsockname()[:2] if _IS_DEALT else self._socket
-        process = self._context.Process(target=_run, args=(self._work, where))
+        where = self._socket.getsockname()[:2] if _HAS_REUSEPORT else self._socket
+        process = self._context.Process(target=_run_worker, args=(self._work, where))
         process.start()
         return process
 
@@ -82,7 +82,7 @@ class Workers:
         for process in self._processes:
             if process.is_alive():
                 process.terminate()
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + SHUTDOWN_TIMEOUT
         for process in self._processes:
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():
@@ -98,26 +98,26 @@ class Workers:
                 os.kill(process.pid, number)
 
 
-def listening(host: str, port: int) -> socket.socket:
+def listen_on(host: str, port: int) -> socket.socket:
     """A socket that listens on an address.
 
     Raises:
         ConfigError: It is taken, or none of this machine's.
     """
-    sock = _bound(host, port, beside_others=False)
+    sock = _bind(host, port, beside_others=False)
     sock.listen(_BACKLOG)
     return sock
 
 
-def _reserved(host: str, port: int) -> socket.socket:
+def _reserve(host: str, port: int) -> socket.socket:
     """A socket that keeps an address for the workers and takes no connections itself."""
-    free = _bound(host, port, beside_others=False)  # fails where somebody else has it
+    free = _bind(host, port, beside_others=False)  # fails where somebody else has it
     port = free.getsockname()[1]
     free.close()
-    return _bound(host, port, beside_others=True)
+    return _bind(host, port, beside_others=True)
 
 
-def _bound(host: str, port: int, *, beside_others: bool) -> socket.socket:
+def _bind(host: str, port: int, *, beside_others: bool) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -132,17 +132,17 @@ def _bound(host: str, port: int, *, beside_others: bool) -> socket.socket:
     return sock
 
 
-def _run(work: Work, where: socket.socket | tuple[str, int]) -> None:
+def _run_worker(work: WorkerTarget, where: socket.socket | tuple[str, int]) -> None:
     """A worker's life; signals of the terminal are the parent's to pass on."""
     is_shared = isinstance(where, socket.socket)
-    sock = where if is_shared else _bound(*where, beside_others=True)
+    sock = where if is_shared else _bind(*where, beside_others=True)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
+        threading.Thread(target=_stop_with_parent, args=(parent.sentinel,), daemon=True).start()
     work(sock)
 
 
-def _follow(sentinel: int) -> None:
+def _stop_with_parent(sentinel: int) -> None:
     wait([sentinel])
     os.kill(os.getpid(), signal.SIGTERM)

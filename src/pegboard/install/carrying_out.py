@@ -99,7 +99,7 @@ def _record(plan: Plan, made: tuple[str, ...]) -> Record:
     return Record(
         client=plan.client.key,
         file=str(plan.path),
-        face=plan.face,
+        mode=plan.mode,
         before=digest(plan.before),
         after=digest(plan.after),
         kept=digest(plan.kept),

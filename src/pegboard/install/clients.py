@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from pegboard.core.json import Json
-from pegboard.core.names import nearest
-from pegboard.core.options import FaceName
+from pegboard.core.options import ModeName
+from pegboard.core.tool_names import nearest
 from pegboard.errors import ConfigError
-from pegboard.faces.auto import known_clients
+from pegboard.modes.auto import known_clients
 
 Shape: TypeAlias = Literal["plain", "typed", "codex", "zed", "goose", "opencode"]
 System: TypeAlias = Literal["linux", "darwin", "win32"]
@@ -39,8 +39,8 @@ class Client:
     kept_as: str = ""
 
     @property
-    def face(self) -> FaceName:
-        """The face that suits it: one that defers tools by itself is best shown them all."""
+    def mode(self) -> ModeName:
+        """The mode that suits it: one that defers tools by itself is best shown them all."""
         known = known_clients().get(self.known_as)
         return "eager" if known and known.defers_tools else "proxy"
 
@@ -112,7 +112,7 @@ def clients() -> dict[str, Client]:
     return {row["key"]: Client(**{k: _frozen(v) for k, v in row.items()}) for row in rows}
 
 
-def client_of(key: str) -> Client:
+def find_client(key: str) -> Client:
     """The client of that key.
 
     Raises:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pegboard.config.documents import located
+from pegboard.config.documents import located_error
 
 PRIVATE = 0o600
 
@@ -49,7 +49,7 @@ def read(path: Path) -> Content:
     """
     if path.is_symlink():
         target = Path(os.path.realpath(path))
-        raise located(
+        raise located_error(
             path, f"this is a link to {target}: to change that file, name it with --file."
         )
     try:
@@ -58,16 +58,18 @@ def read(path: Path) -> Content:
     except FileNotFoundError:
         return Content(path, None)
     except OSError as exc:
-        raise located(path, f"it cannot be read: {exc.strerror or exc}.") from exc
+        raise located_error(path, f"it cannot be read: {exc.strerror or exc}.") from exc
     if not stat.S_ISREG(mode):
-        raise located(path, "this is not a file.")
+        raise located_error(path, "this is not a file.")
     if not mode & stat.S_IWUSR or not os.access(path, os.W_OK):
-        raise located(path, "it is read-only: make it writable first.")
+        raise located_error(path, "it is read-only: make it writable first.")
     content = Content(path, data)
     try:
         content.text  # noqa: B018
     except UnicodeDecodeError as exc:
-        raise located(path, f"this is not UTF-8 text ({exc.reason} at byte {exc.start}).") from exc
+        raise located_error(
+            path, f"this is not UTF-8 text ({exc.reason} at byte {exc.start})."
+        ) from exc
     return content
 
 
@@ -111,7 +113,7 @@ def refuse_changed(content: Content) -> None:
         ConfigError: Somebody changed it meanwhile.
     """
     if read(content.path).data != content.data:
-        raise located(content.path, "somebody changed it meanwhile: run the command again.")
+        raise located_error(content.path, "somebody changed it meanwhile: run the command again.")
 
 
 def write(
@@ -132,7 +134,7 @@ def write(
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix="~")
     except OSError as exc:
-        raise located(path, f"it cannot be written: {exc.strerror or exc}.") from exc
+        raise located_error(path, f"it cannot be written: {exc.strerror or exc}.") from exc
     try:
         with open(handle, "wb") as file:
             file.write(data)
@@ -143,7 +145,7 @@ def write(
         os.replace(temporary, path)
     except OSError as exc:
         Path(temporary).unlink(missing_ok=True)
-        raise located(path, f"it cannot be written: {exc.strerror or exc}.") from exc
+        raise located_error(path, f"it cannot be written: {exc.strerror or exc}.") from exc
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

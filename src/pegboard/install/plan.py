@@ -14,22 +14,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pegboard.config.clients import switched_off
-from pegboard.config.documents import located, parse
-from pegboard.config.servers import runs_pegboard
+from pegboard.config.client_formats import find_disabled_servers
+from pegboard.config.documents import located_error, parse_document
+from pegboard.config.server_entries import runs_pegboard
 from pegboard.core.json import JsonObject
-from pegboard.core.options import checked_face
+from pegboard.core.options import check_mode
 from pegboard.errors import ConfigError, PegboardError
 from pegboard.install import files
+from pegboard.install.client_entry import NAME, SkippedServer, build_entry, select_servers
 from pegboard.install.clients import Client, Machine
-from pegboard.install.editing import (
-    empty_text,
-    servers_in,
-    with_copies,
-    with_entry,
-    without,
+from pegboard.install.config_editor import (
+    add_server,
+    copy_servers,
+    empty_document,
+    parse_servers,
+    remove_servers,
 )
-from pegboard.install.entries import NAME, Left, entry_for, sorted_out
 from pegboard.install.files import Content, digest
 from pegboard.install.records import Ours, Record, ours_of, read_record
 
@@ -46,9 +46,9 @@ class Plan:
     """What uninstalling puts back."""
     kept: bytes | None = field(default=None, repr=False)
     settings: bytes | None = field(default=None, repr=False)
-    face: str = ""
+    mode: str = ""
     taken: tuple[str, ...] = ()
-    left: tuple[Left, ...] = ()
+    left: tuple[SkippedServer, ...] = ()
     entry: JsonObject = field(default_factory=dict[str, Any], repr=False)
 
     @property
@@ -74,7 +74,7 @@ def plan_install(
     *,
     command: Sequence[str],
     file: Path | None = None,
-    face: str | None = None,
+    mode: str | None = None,
     keep: Collection[str] = (),
 ) -> Plan:
     """What installing into a client would do.
@@ -84,7 +84,7 @@ def plan_install(
         machine: Where its file is looked for.
         command: What starts Pegboard, without the command `serve`.
         file: Another file of that client's kind.
-        face: Another face than the one that suits the client.
+        mode: Another mode than the one that suits the client.
         keep: Servers to leave where they are.
 
     Raises:
@@ -94,31 +94,31 @@ def plan_install(
     path = _file(client, machine, file)
     ours = ours_of(client, machine, path)
     content = files.read(path)
-    servers_in(content.text, path, client.table)  # refuse what is of no known shape
+    parse_servers(content.text, path, client.table)  # refuse what is of no known shape
     record = read_record(ours)
     before = content.data if record is None else restored(client, ours, record, content)
     bare = Plan(client=client, ours=ours, content=content, before=before, after=None)
-    shown = checked_face(face or client.face)
-    serve = (*command, "serve", "--config", str(ours.settings), "--face", shown)
-    return _unless_done(replace(_filled(bare, serve, keep), face=shown), record)
+    shown = check_mode(mode or client.mode)
+    serve = (*command, "serve", "--config", str(ours.settings), "--mode", shown)
+    return _unless_done(replace(_filled(bare, serve, keep), mode=shown), record)
 
 
 def _filled(plan: Plan, serve: Sequence[str], keep: Collection[str]) -> Plan:
     """The plan with what is to be written, from what uninstalling would leave."""
     client, path = plan.client, plan.path
     text = Content(path, plan.before).text
-    servers = servers_in(text, path, client.table)
+    servers = parse_servers(text, path, client.table)
     if NAME in servers:
-        raise located(
+        raise located_error(
             path,
             f"there is a server {NAME!r} already that this command did not write: "
             "rename or remove it first.",
         )
-    taken, left = sorted_out(client, servers, off=_off(text, path), keep=keep)
-    entry = entry_for(client, serve, [servers[name] for name in taken])
-    rest = without(text, path, client.table, taken)
-    after = with_entry(rest, path, client.table, NAME, entry)
-    kept = with_copies(empty_text(path, client.table), path, client.table, text, taken)
+    taken, left = select_servers(client, servers, off=_off(text, path), keep=keep)
+    entry = build_entry(client, serve, [servers[name] for name in taken])
+    rest = remove_servers(text, path, client.table, taken)
+    after = add_server(rest, path, client.table, NAME, entry)
+    kept = copy_servers(empty_document(path, client.table), path, client.table, text, taken)
     return replace(
         plan,
         after=plan.content.encoded(after),
@@ -161,13 +161,13 @@ def restored(client: Client, ours: Ours, record: Record, content: Content) -> by
         if digest(backup) == record.before:
             return backup
     path, table = content.path, client.table
-    text = content.text if content.text.strip() else empty_text(path, table)
-    servers = servers_in(text, path, table)
+    text = content.text if content.text.strip() else empty_document(path, table)
+    servers = parse_servers(text, path, table)
     if NAME in servers and _is_ours(servers[NAME], record):
-        text = without(text, path, table, [NAME])
-    source = (kept or b"").decode("utf-8") or empty_text(path, table)
-    missing = [n for n in servers_in(source, ours.kept, table) if n not in servers]
-    return content.encoded(with_copies(text, path, table, source, missing))
+        text = remove_servers(text, path, table, [NAME])
+    source = (kept or b"").decode("utf-8") or empty_document(path, table)
+    missing = [n for n in parse_servers(source, ours.kept, table) if n not in servers]
+    return content.encoded(copy_servers(text, path, table, source, missing))
 
 
 def _is_ours(entry: JsonObject, record: Record) -> bool:
@@ -181,7 +181,7 @@ def _unless_done(plan: Plan, record: Record | None) -> Plan:
     if record is None or not plan.is_change or plan.content.data is None:
         return plan
     kept = _read(plan.ours.kept)
-    now = servers_in(plan.content.text, plan.path, plan.client.table)
+    now = parse_servers(plan.content.text, plan.path, plan.client.table)
     is_same = now.get(NAME) == plan.entry and not set(now) & set(plan.taken)
     if is_same and kept is not None and digest(kept) == record.kept:
         return replace(plan, after=plan.content.data, kept=None, settings=None)
@@ -201,14 +201,14 @@ def _file(client: Client, machine: Machine, file: Path | None) -> Path:
 
 
 def _off(text: str, path: Path) -> set[str]:
-    document = parse(text, path)
+    document = parse_document(text, path)
     mcp = document.value.get("mcp")
     allowed = mcp.get("allowed") if isinstance(mcp, dict) else None
     if isinstance(allowed, list) and NAME not in allowed and "mcpServers" in document.value:
         raise document.error(
             f'only the servers listed here may run: add "{NAME}" to it first.', ("mcp", "allowed")
         )
-    return switched_off(document, None)
+    return find_disabled_servers(document, None)
 
 
 def _settings(client: Client, ours: Ours) -> str:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pegboard.config.documents import located
+from pegboard.config.documents import located_error
 from pegboard.core.json import JsonObject
 from pegboard.install.clients import Client, Machine
 from pegboard.install.files import digest
@@ -27,7 +27,7 @@ class Record:
 
     client: str
     file: str
-    face: str
+    mode: str
     before: str | None
     after: str | None
     kept: str | None
@@ -79,12 +79,14 @@ def read_record(ours: Ours) -> Record | None:
     try:
         value: dict[str, Any] = json.loads(ours.record.read_text("utf-8"))
         if value.get("version") != VERSION:
-            raise located(ours.record, "another version of Pegboard wrote this: use that one.")
+            raise located_error(
+                ours.record, "another version of Pegboard wrote this: use that one."
+            )
         value["made"] = tuple(value["made"])
         return Record(**value)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as exc:
-        raise located(
+        raise located_error(
             ours.record, f"this is damaged; what was there before is in {ours.backup}."
         ) from exc

@@ -1,6 +1,6 @@
-"""What a catalogue costs under each face: counted through the real faces, computed without effects.
+"""What a catalogue costs under each mode: counted through the real modes, computed without effects.
 
-measure(board) -> Measurement    servers, tools, faces, sessions, the dearest tools and why
+measure(board) -> Measurement    servers, tools, modes, sessions, the dearest tools and why
 """
 
 from __future__ import annotations

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, field
 from pegboard.board import Pegboard
 from pegboard.core.calls import Caller
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.options import FaceName
+from pegboard.core.options import ModeName
 from pegboard.core.tools import Tool
-from pegboard.faces.auto import choose
-from pegboard.measure.advice import Dear, dearest
-from pegboard.measure.faces import SAMPLE, FaceCost, face_costs
-from pegboard.measure.results import Recorded, ResultCost, result_costs
+from pegboard.measure.expensive_tools import ExpensiveTool, dearest
+from pegboard.measure.mode_costs import SAMPLE, ModeCost, measure_modes
+from pegboard.measure.result_costs import RecordedResult, ResultCost, result_costs
 from pegboard.measure.sessions import Prices, SessionCost, Use, session
+from pegboard.modes.auto import choose_mode
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
 
@@ -46,23 +46,23 @@ class Measurement:
     prices: Prices
     servers: tuple[ServerCost, ...]
     tools: tuple[ToolCost, ...]
-    faces: Mapping[FaceName, FaceCost]
-    sessions: Mapping[FaceName, SessionCost]
-    dearest: tuple[Dear, ...]
+    modes: Mapping[ModeName, ModeCost]
+    sessions: Mapping[ModeName, SessionCost]
+    dearest: tuple[ExpensiveTool, ...]
     results: tuple[ResultCost, ...] = ()
-    chosen: FaceName = "proxy"
-    """The face that `auto` would choose for a client that nothing is known of."""
+    chosen: ModeName = "proxy"
+    """The mode that `auto` would choose for a client that nothing is known of."""
     failures: Mapping[str, str] = field(default_factory=dict[str, str])
     """Servers that could not be asked, with the reason."""
 
     @property
     def everything(self) -> int:
         """Tokens of listing every tool."""
-        return self.faces["eager"].list
+        return self.modes["eager"].list
 
-    def saved(self, face: FaceName) -> float:
-        """The part of the list that a face saves."""
-        return 1 - self.faces[face].list / self.everything if self.everything else 0.0
+    def saved(self, mode: ModeName) -> float:
+        """The part of the list that a mode saves."""
+        return 1 - self.modes[mode].list / self.everything if self.everything else 0.0
 
     def to_json(self) -> JsonObject:
         """The measurement as `pegboard measure --json` prints it."""
@@ -70,7 +70,7 @@ class Measurement:
             "tokenizer": self.tokenizer,
             "session": {**asdict(self.use), "prices": asdict(self.prices)},
             "servers": [asdict(server) for server in self.servers],
-            "faces": {face: self._face_json(face) for face in self.faces},
+            "modes": {mode: self._mode_json(mode) for mode in self.modes},
             "auto": self.chosen,
             "tools": [asdict(tool) for tool in self.tools],
             "dearest": [_dear_json(dear) for dear in self.dearest],
@@ -78,8 +78,8 @@ class Measurement:
             "failures": dict(self.failures),
         }
 
-    def _face_json(self, face: FaceName) -> JsonObject:
-        cost, use = self.faces[face], self.sessions[face]
+    def _mode_json(self, mode: ModeName) -> JsonObject:
+        cost, use = self.modes[mode], self.sessions[mode]
         return {
             "list": cost.list,
             "first_definition": cost.first_definition,
@@ -89,7 +89,7 @@ class Measurement:
             "context": use.context,
             "requests": use.requests,
             "entries": cost.entries,
-            "saved": round(self.saved(face), 4),
+            "saved": round(self.saved(mode), 4),
         }
 
 
@@ -99,14 +99,14 @@ async def measure(
     use: Use | None = None,
     prices: Prices | None = None,
     tokenizer: str = DEFAULT_TOKENIZER,
-    recorded: Sequence[Recorded] = (),
+    recorded: Sequence[RecordedResult] = (),
     sample: int = SAMPLE,
 ) -> Measurement:
-    """What the board's catalogue costs under every face, per server and per tool."""
+    """What the board's catalogue costs under every mode, per server and per tool."""
     use, prices = use or Use(), prices or Prices()
     enabled = board.catalog.enabled
     counts = {tool.id: count_tokens(tool, tokenizer) for tool in enabled}
-    faces = await face_costs(board, tokenizer=tokenizer, sample=sample)
+    modes = await measure_modes(board, tokenizer=tokenizer, sample=sample)
 
     def count(text: Json) -> int:
         return count_tokens(text, tokenizer)
@@ -117,11 +117,11 @@ async def measure(
         prices=prices,
         servers=_servers(board.name, enabled, counts),
         tools=tuple(_tool_cost(tool, counts, tokenizer) for tool in enabled),
-        faces=faces,
-        sessions={f: session(cost.list, cost.finding, use, prices) for f, cost in faces.items()},
+        modes=modes,
+        sessions={f: session(cost.list, cost.finding, use, prices) for f, cost in modes.items()},
         dearest=tuple(dearest(enabled, lambda t: counts[t.id], count)),
         results=tuple(await result_costs(board, recorded, tokenizer=tokenizer)),
-        chosen=choose("auto", Caller(), board.catalog, board.options),
+        chosen=choose_mode("auto", Caller(), board.catalog, board.options),
         failures=dict(getattr(board, "failures", {})),
     )
 
@@ -152,7 +152,7 @@ def _tool_cost(tool: Tool, counts: Mapping[str, int], tokenizer: str) -> ToolCos
     return ToolCost(tool.id, tool.server, counts[tool.id], output)
 
 
-def _dear_json(dear: Dear) -> JsonObject:
+def _dear_json(dear: ExpensiveTool) -> JsonObject:
     return {**asdict(dear), "reasons": [asdict(reason) for reason in dear.reasons]}
 
 

@@ -2,11 +2,11 @@
 
 A session has `turns` requests of its own and uses `tools` different tools, their first uses spread
 evenly. Every request sends the whole context again: the list, what was read to find tools, the
-conversation. Before the first use of a tool a face may need requests of its own, to search or to
+conversation. Before the first use of a tool a mode may need requests of its own, to search or to
 describe.
 
 Counted are the tokens that tools cause: list and findings in every request, and the conversation
-too in the requests that exist only to find a tool. Results of calls are the same under every face
+too in the requests that exist only to find a tool. Results of calls are the same under every mode
 and not counted.
 
     without a cache   all of them at the base price
@@ -81,7 +81,7 @@ class SessionCost:
 
 
 def session(listed: float, finding: Finding, use: Use, prices: Prices) -> SessionCost:
-    """What a session costs under a face that lists so many tokens."""
+    """What a session costs under a mode that lists so many tokens."""
     ledger = _Ledger(listed, prices)
     due = _first_uses(use)
     for turn in range(use.turns):

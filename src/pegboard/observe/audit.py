@@ -17,9 +17,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pegboard.core.calls import Call, CallResult
+from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.events import (
-    CallUnmade,
+    CallRejected,
     DescribeAnswered,
     Event,
     OperatorActed,
@@ -30,11 +30,11 @@ from pegboard.core.events import (
 from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.errors import PegboardError
 from pegboard.ports import Handler, Layer
-from pegboard.private_files import open_private, private_parents
+from pegboard.private_files import make_private_parents, open_private
 
 logger = logging.getLogger(__name__)
 
-_LONGEST = 1_000
+_MAX_TEXT = 1_000
 """Characters of one text in a line."""
 
 
@@ -53,13 +53,13 @@ class AuditLog:
         self._most_bytes = most_bytes
         self._keep = keep
         self._clock = clock
-        private_parents(path)
+        make_private_parents(path)
         self._file = self._opened()
 
     def write(self, record: JsonObject) -> None:
         """Add one line; where that fails the log of the program says so and the call goes on."""
         # Clients choose their names and the methods that they try: a line stays a line.
-        short = {k: v[:_LONGEST] if isinstance(v, str) else v for k, v in record.items()}
+        short = {k: v[:_MAX_TEXT] if isinstance(v, str) else v for k, v in record.items()}
         line = compact(short).encode("utf-8", "backslashreplace") + b"\n"
         try:
             self._file = self._current(len(line))
@@ -100,11 +100,11 @@ class AuditLog:
                 path.unlink(missing_ok=True)
 
 
-def audit(log: AuditLog, *, clock: Callable[[], float] = time.time) -> Layer:
+def audit_calls(log: AuditLog, *, clock: Callable[[], float] = time.time) -> Layer:
     """A layer that records every call that reaches dispatch, refused ones included."""
 
     def layer(inner: Handler) -> Handler:
-        async def audited(call: Call) -> CallResult:
+        async def audited(call: ToolCall) -> CallResult:
             began = clock()
             outcome, error = "cancelled", None
             try:
@@ -118,31 +118,31 @@ def audit(log: AuditLog, *, clock: Callable[[], float] = time.time) -> Layer:
                 outcome, error = "error", type(exc).__name__
                 raise
             finally:
-                log.write(_record(call, began, clock() - began, outcome, error))
+                log.write(_call_record(call, began, clock() - began, outcome, error))
 
         return audited
 
     return layer
 
 
-class AuditEvents:
+class AuditObserver:
     """An observer that records what is not a call that reached dispatch."""
 
     def __init__(self, log: AuditLog) -> None:
         self._log = log
-        self._sign_ins = _Flood()
+        self._sign_ins = _FloodLimit()
 
     def record(self, event: Event) -> None:
         """Write a line for what somebody did."""
         match event:
-            case CallUnmade():
-                self._write(_unmade_record(event))
+            case CallRejected():
+                self._write(_rejected_call_record(event))
             case RequestAnswered():
                 self._write(_request_record(event))
             case SearchAnswered():
-                self._write(_reading_record(event, "search", event.query))
+                self._write(_query_record(event, "search", event.query))
             case DescribeAnswered():
-                self._write(_reading_record(event, "describe", list(event.tools)))
+                self._write(_query_record(event, "describe", list(event.tools)))
             case OperatorActed():
                 self._write(_operator_record(event))
             case SignInFailed():
@@ -156,7 +156,7 @@ class AuditEvents:
         self._log.write(kept)
 
 
-class _Flood:
+class _FloodLimit:
     """Lets so many through in a second, so that strangers cannot fill a disk."""
 
     def __init__(self, most: int = 10) -> None:
@@ -179,7 +179,7 @@ class _Flood:
 
 def _request_record(event: RequestAnswered) -> dict[str, Json]:
     return {
-        "time": _at(event.at),
+        "time": _timestamp(event.at),
         "operation": event.method,
         "target": event.target,
         "principal": event.principal,
@@ -191,15 +191,15 @@ def _request_record(event: RequestAnswered) -> dict[str, Json]:
     }
 
 
-def _reading_record(
+def _query_record(
     event: SearchAnswered | DescribeAnswered, operation: str, asked: Json
 ) -> dict[str, Json]:
     return {
-        "time": _at(event.at),
+        "time": _timestamp(event.at),
         "operation": operation,
         "principal": event.principal,
         "client": event.client,
-        "face": event.face,
+        "mode": event.mode,
         "arguments": f"sha256:{digest(asked)}",
         "outcome": "ok",
         "ms": round(event.duration * 1000, 3),
@@ -208,7 +208,7 @@ def _reading_record(
 
 def _operator_record(event: OperatorActed) -> dict[str, Json]:
     return {
-        "time": _at(event.at),
+        "time": _timestamp(event.at),
         "operation": event.action,
         "targets": list(event.targets),
         "details": dict(event.details),
@@ -222,7 +222,7 @@ def _operator_record(event: OperatorActed) -> dict[str, Json]:
 
 def _sign_in_record(event: SignInFailed, left_out: int) -> dict[str, Json]:
     return {
-        "time": _at(event.at),
+        "time": _timestamp(event.at),
         "operation": "sign-in",
         "target": event.path,
         "address": event.address,
@@ -236,14 +236,14 @@ def _outcome(ending: str) -> str:
     return ending if ending in ("ok", "cancelled") else "error"
 
 
-def _unmade_record(event: CallUnmade) -> dict[str, Json]:
+def _rejected_call_record(event: CallRejected) -> dict[str, Json]:
     return {
-        "time": _at(event.at),
+        "time": _timestamp(event.at),
         "operation": "tools/call",
         "principal": event.principal,
         "client": event.client,
         "session": event.session,
-        "face": event.face,
+        "mode": event.mode,
         "tool": event.name,
         "via": event.via,
         "arguments": f"sha256:{event.arguments}",
@@ -252,22 +252,22 @@ def _unmade_record(event: CallUnmade) -> dict[str, Json]:
     }
 
 
-def _at(seconds: float) -> str:
+def _timestamp(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
-def _record(
-    call: Call, began: float, seconds: float, outcome: str, error: str | None
+def _call_record(
+    call: ToolCall, began: float, seconds: float, outcome: str, error: str | None
 ) -> JsonObject:
     caller = call.caller
     record: dict[str, Json] = {
-        "time": _at(began),
+        "time": _timestamp(began),
         "operation": "tools/call",
         "call": call.id,
         "principal": caller.principal,
         "client": caller.client,
         "session": caller.session,
-        "face": caller.face,
+        "mode": caller.mode,
         "tool": call.tool.id,
         "via": call.via,
         "risk": call.tool.risk,

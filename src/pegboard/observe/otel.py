@@ -1,31 +1,50 @@
-"""OpenTelemetry spans: one per call, in the client's own trace.
+"""OpenTelemetry: a span for each call, metrics, and the SDK set up from `OTEL_` variables.
 
-Needs `opentelemetry-api` alone; without an SDK set up by the application every span is a no-op.
+Spans and metrics need `opentelemetry-api` alone; without an SDK, set up by the application or by
+`configure_otel`, every span and instrument is a no-op.
 
-A span is current while its call runs, so that what the call does in turn (a request to an upstream,
-an HTTP call of a tool) becomes its child. That works because the observing layer tells of start and
-end in the task of the call.
+A span is current while its call runs, so that whatever the call does in turn (a request to an
+upstream, an HTTP request of a tool) becomes its child. This works because the observing layer
+reports start and end in the task of the call.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from pegboard.core.events import CallFinished, CallStarted, Event
+from pegboard.core.events import (
+    AnswerSent,
+    BreakerChanged,
+    CallFinished,
+    CallRejected,
+    CallRetried,
+    CallStarted,
+    DescribeAnswered,
+    Event,
+    ListAnswered,
+    SearchAnswered,
+    StoreStateChanged,
+    UpstreamStateChanged,
+)
+from pegboard.core.mode_rollout import ArmName, ArmStatistics, Rollout
+from pegboard.errors import ConfigError
 
 if TYPE_CHECKING:
     from contextvars import Token
 
     from opentelemetry.context import Context
+    from opentelemetry.metrics import Meter
     from opentelemetry.trace import Span, Tracer
 
 
-class _Open(NamedTuple):
+class _OpenSpan(NamedTuple):
     span: Span
     token: Token[Context]
 
 
-class Spans:
+class CallSpans:
     """An observer that keeps a span open for each call under way."""
 
     def __init__(self, tracer: Tracer | None = None) -> None:
@@ -33,7 +52,7 @@ class Spans:
 
         self._given = tracer is not None
         self._tracer = tracer or trace.get_tracer("pegboard")
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _OpenSpan] = {}
 
     def record(self, event: Event) -> None:
         """Open or close a span."""
@@ -46,16 +65,16 @@ class Spans:
                 pass
 
     def _start(self, event: CallStarted) -> None:
-        if not self._given and not event.trace and not is_set_up():
+        if not self._given and not event.trace and not has_tracer_provider():
             return
         from opentelemetry import context, trace
 
-        parent = _clients_trace(event)
+        parent = _client_context(event)
         span = self._tracer.start_span(
             f"execute_tool {event.tool}",
             context=parent,
             kind=trace.SpanKind.INTERNAL,
-            attributes=_known(
+            attributes=_without_none(
                 {
                     "gen_ai.operation.name": "execute_tool",
                     "gen_ai.tool.name": event.tool,
@@ -63,13 +82,13 @@ class Spans:
                     "pegboard.upstream": event.upstream,
                     "pegboard.principal": event.principal,
                     "pegboard.client": event.client,
-                    "pegboard.face": event.face,
+                    "pegboard.mode": event.mode,
                     "pegboard.via": event.via,
                 }
             ),
         )
         token = context.attach(trace.set_span_in_context(span, parent))
-        self._open[event.id] = _Open(span, token)
+        self._open[event.id] = _OpenSpan(span, token)
 
     def _finish(self, event: CallFinished) -> None:
         opened = self._open.pop(event.id, None)
@@ -79,7 +98,7 @@ class Spans:
 
         context.detach(opened.token)
         opened.span.set_attributes(
-            _known(
+            _without_none(
                 {
                     "pegboard.outcome": event.outcome,
                     "error.type": event.error,
@@ -98,14 +117,14 @@ class Spans:
         opened.span.end()
 
 
-def is_set_up() -> bool:
+def has_tracer_provider() -> bool:
     """Whether the application has set up an SDK, so that spans go anywhere."""
     from opentelemetry import trace
 
     return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
-def _clients_trace(event: CallStarted) -> Context | None:
+def _client_context(event: CallStarted) -> Context | None:
     """The context to start in; `None` for the current one.
 
     The SDK's own server span usually continues the client's trace already: then ours goes below it.
@@ -125,5 +144,171 @@ def _clients_trace(event: CallStarted) -> Context | None:
     return extracted
 
 
-def _known(attributes: dict[str, Any]) -> dict[str, Any]:
+def _without_none(attributes: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in attributes.items() if v is not None}
+
+
+class OtelMetrics:
+    """An observer that records what happens on OpenTelemetry's instruments."""
+
+    def __init__(self, meter: Meter | None = None) -> None:
+        made = meter or _get_meter()
+        self._calls = made.create_counter("pegboard.calls", "{call}", "Calls that ended.")
+        self._seconds = made.create_histogram("pegboard.call.duration", "s", "How long calls took.")
+        self._running = made.create_up_down_counter(
+            "pegboard.calls.running", "{call}", "Calls under way."
+        )
+        self._retries = made.create_counter("pegboard.retries", "{call}", "Calls made again.")
+        self._tokens = made.create_counter(
+            "pegboard.tokens", "{token}", "Tokens sent to models, and kept from them."
+        )
+        self._asked = made.create_histogram(
+            "pegboard.question.duration", "s", "How long lists, searches and descriptions took."
+        )
+        self._open = made.create_gauge("pegboard.breaker.open", "1", "Whether a breaker is open.")
+        self._up = made.create_gauge("pegboard.upstream.up", "1", "Whether a server is ready.")
+        self._store = made.create_gauge(
+            "pegboard.store.shared", "1", "Whether the shared store answers."
+        )
+
+    def record(self, event: Event) -> None:
+        """Record one event."""
+        match event:
+            case CallStarted():
+                self._running.add(1)
+            case CallFinished():
+                self._finished(event)
+            case CallRejected():
+                said = {"outcome": "refused", "error.type": event.error}
+                self._calls.add(1, {"pegboard.mode": event.mode or "", **said})
+            case CallRetried():
+                self._retries.add(1, {"pegboard.upstream": event.upstream or ""})
+            case AnswerSent():
+                self._tokens.add(event.tokens, {"pegboard.mode": event.mode, "kind": event.what})
+            case ListAnswered() | SearchAnswered() | DescribeAnswered():
+                kind = event.kind.partition(".")[0]
+                self._asked.record(event.duration, {"pegboard.mode": event.mode, "kind": kind})
+            case BreakerChanged() | UpstreamStateChanged() | StoreStateChanged():
+                self._state(event)
+            case _:
+                pass
+
+    def _finished(self, event: CallFinished) -> None:
+        where = {"pegboard.mode": event.mode or "", "pegboard.upstream": event.upstream or ""}
+        self._running.add(-1)
+        self._calls.add(1, {**where, "outcome": event.outcome, "error.type": event.error or ""})
+        self._seconds.record(event.duration, where)
+        if event.tokens_out is not None and event.tokens_out_before is not None:
+            saved = max(0, event.tokens_out_before - event.tokens_out)
+            self._tokens.add(saved, {"pegboard.mode": event.mode or "", "kind": "saved"})
+
+    def _state(self, event: BreakerChanged | UpstreamStateChanged | StoreStateChanged) -> None:
+        match event:
+            case BreakerChanged():
+                about = {"scope": event.scope, "name": event.name}
+                self._open.set(int(event.state != "closed"), about)
+            case UpstreamStateChanged():
+                self._up.set(int(event.state == "ready"), {"pegboard.upstream": event.upstream})
+            case StoreStateChanged():
+                self._store.set(int(event.available))
+
+
+class OtelRolloutMetrics:
+    """The figures of a rollout's arms on OpenTelemetry's instruments."""
+
+    def __init__(self, meter: Meter | None = None) -> None:
+        made = meter or _get_meter()
+        self._calls = made.create_counter("pegboard.rollout.calls", "{call}", "Calls of an arm.")
+        self._errors = made.create_counter("pegboard.rollout.errors", "{call}", "Failed ones.")
+        self._seconds = made.create_histogram(
+            "pegboard.rollout.call.duration", "s", "How long they took."
+        )
+        self._sessions = made.create_counter(
+            "pegboard.rollout.sessions", "{session}", "Times that clients asked for the list."
+        )
+        self._searches = made.create_counter("pegboard.rollout.searches", "{search}", "Searches.")
+        self._tokens = made.create_counter(
+            "pegboard.rollout.tokens", "{token}", "Tokens sent to models."
+        )
+
+    def __call__(self, rollout: Rollout, arm: ArmName, figures: ArmStatistics) -> None:
+        """Record what one arm did."""
+        which = {"pegboard.mode": rollout.mode, "arm": arm}
+        self._calls.add(figures.calls, which)
+        self._errors.add(figures.errors, which)
+        self._sessions.add(figures.lists, which)
+        self._searches.add(figures.searches, which)
+        self._tokens.add(figures.tokens, which)
+        if figures.calls:
+            self._seconds.record(figures.seconds, which)
+
+
+def _get_meter() -> Meter:
+    from opentelemetry import metrics
+
+    return metrics.get_meter("pegboard")
+
+
+_INSTALL = "pip install 'pegboard[otel]'"
+_SERVICE_NAME = "OTEL_SERVICE_NAME"
+
+
+def configure_otel(environ: Mapping[str, str]) -> None:
+    """Send spans and metrics where `OTEL_TRACES_EXPORTER` and its kin say; `otlp` where they don't.
+
+    Raises:
+        ConfigError: The SDK or an exporter is not installed.
+    """
+    try:
+        from opentelemetry.sdk.resources import Resource
+    except ImportError as exc:
+        raise ConfigError(f"OpenTelemetry needs its SDK: {_INSTALL}.") from exc
+    named = {} if environ.get(_SERVICE_NAME) else {"service.name": "pegboard"}
+    resource = Resource.create(named)
+    _configure_tracing(_load_exporters("traces", environ), resource)
+    _configure_metrics(_load_exporters("metrics", environ), resource)
+
+
+def _configure_tracing(exporters: list[Any], resource: Any) -> None:
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    if not exporters or isinstance(trace.get_tracer_provider(), TracerProvider):
+        return
+    provider = TracerProvider(resource=resource)
+    for exporter in exporters:
+        provider.add_span_processor(BatchSpanProcessor(exporter()))
+    trace.set_tracer_provider(provider)
+
+
+def _configure_metrics(exporters: list[Any], resource: Any) -> None:
+    from opentelemetry import metrics
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
+
+    if not exporters or isinstance(metrics.get_meter_provider(), MeterProvider):
+        return
+    readers = [
+        exporter() if issubclass(exporter, MetricReader)
+        else PeriodicExportingMetricReader(exporter())
+        for exporter in exporters
+    ]  # fmt: skip
+    metrics.set_meter_provider(MeterProvider(readers, resource=resource))
+
+
+def _load_exporters(signal: Literal["traces", "metrics"], environ: Mapping[str, str]) -> list[Any]:
+    """The classes of the exporters that the environment names."""
+    asked = environ.get(f"OTEL_{signal.upper()}_EXPORTER") or "otlp"
+    names = [name.strip() for name in asked.split(",")]
+    return [_load_exporter(signal, name, environ) for name in names if name and name != "none"]
+
+
+def _load_exporter(signal: str, name: str, environ: Mapping[str, str]) -> Any:
+    if name == "otlp":
+        protocol = environ.get("OTEL_EXPORTER_OTLP_PROTOCOL") or "http/protobuf"
+        name = f"otlp_proto_{protocol.partition('/')[0]}"
+    found = entry_points(group=f"opentelemetry_{signal}_exporter", name=name)
+    if not found:
+        raise ConfigError(f"There is no OpenTelemetry exporter {name!r} for {signal}: {_INSTALL}.")
+    return next(iter(found)).load()

@@ -1,6 +1,6 @@
 """Prometheus figures: calls, lists, searches, tokens, breakers, upstreams, the store, rollouts.
 
-Needs `prometheus-client`. Labels are faces, servers, outcomes: as many as are configured, never as
+Needs `prometheus-client`. Labels are modes, servers, outcomes: as many as are configured, never as
 many as there are tools or people. With several workers (`PROMETHEUS_MULTIPROC_DIR` is set) the
 figures of all of them are added up, whichever one is asked.
 """
@@ -17,9 +17,9 @@ from pegboard.core.events import (
     AnswerSent,
     BreakerChanged,
     CallFinished,
+    CallRejected,
     CallRetried,
     CallStarted,
-    CallUnmade,
     DescribeAnswered,
     Event,
     ListAnswered,
@@ -27,18 +27,18 @@ from pegboard.core.events import (
     StoreStateChanged,
     UpstreamStateChanged,
 )
-from pegboard.core.rollout import ArmName, Figures, Rollout
+from pegboard.core.mode_rollout import ArmName, ArmStatistics, Rollout
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
-class Prometheus:
+class PrometheusMetrics:
     """An observer that counts; `exposition` is what `/metrics` answers."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self._registry = registry or CollectorRegistry()
         own: dict[str, Any] = {"registry": self._registry}
-        by_call = ["face", "server"]
+        by_call = ["mode", "server"]
         self._calls = Counter(
             "pegboard_calls", "Calls that ended.", [*by_call, "outcome", "error"], **own
         )
@@ -50,10 +50,10 @@ class Prometheus:
         )
         self._retries = Counter("pegboard_retries", "Calls made again.", ["server"], **own)
         self._tokens = Counter(
-            "pegboard_tokens", "Tokens sent to models, and kept from them.", ["face", "kind"], **own
+            "pegboard_tokens", "Tokens sent to models, and kept from them.", ["mode", "kind"], **own
         )
         self._asked = Counter(
-            "pegboard_questions", "Lists, searches and descriptions.", ["face", "kind"], **own
+            "pegboard_questions", "Lists, searches and descriptions.", ["mode", "kind"], **own
         )
         self._asked_seconds = Histogram(
             "pegboard_question_seconds", "How long these took.", ["kind"], buckets=_SECONDS, **own
@@ -71,7 +71,7 @@ class Prometheus:
             multiprocess_mode="livemin", **own,
         )  # fmt: skip
         self._store.set(1)
-        self.arms = _Arms(self._registry)
+        self.arms = _RolloutMetrics(self._registry)
         """Told how the arms of a rollout do."""
 
     def record(self, event: Event) -> None:
@@ -81,14 +81,14 @@ class Prometheus:
                 self._running.inc()
             case CallFinished():
                 self._finished(event)
-            case CallUnmade():
-                self._calls.labels(event.face or "", "", "refused", event.error).inc()
+            case CallRejected():
+                self._calls.labels(event.mode or "", "", "refused", event.error).inc()
             case CallRetried():
                 self._retries.labels(event.upstream or "").inc()
             case ListAnswered() | SearchAnswered() | DescribeAnswered():
                 self._answered(event)
             case AnswerSent():
-                self._tokens.labels(event.face, event.what).inc(event.tokens)
+                self._tokens.labels(event.mode, event.what).inc(event.tokens)
             case BreakerChanged():
                 self._open.labels(event.scope, event.name).set(event.state != "closed")
             case UpstreamStateChanged():
@@ -99,17 +99,17 @@ class Prometheus:
                 pass
 
     def _finished(self, event: CallFinished) -> None:
-        face, server = event.face or "", event.upstream or ""
+        mode, server = event.mode or "", event.upstream or ""
         self._running.dec()
-        self._calls.labels(face, server, event.outcome, event.error or "").inc()
-        self._seconds.labels(face, server).observe(event.duration)
+        self._calls.labels(mode, server, event.outcome, event.error or "").inc()
+        self._seconds.labels(mode, server).observe(event.duration)
         if event.tokens_out is not None and event.tokens_out_before is not None:
             saved = max(0, event.tokens_out_before - event.tokens_out)
-            self._tokens.labels(face, "saved").inc(saved)
+            self._tokens.labels(mode, "saved").inc(saved)
 
     def _answered(self, event: ListAnswered | SearchAnswered | DescribeAnswered) -> None:
         kind = event.kind.partition(".")[0]
-        self._asked.labels(event.face, kind).inc()
+        self._asked.labels(event.mode, kind).inc()
         self._asked_seconds.labels(kind).observe(event.duration)
 
     def exposition(self) -> bytes:
@@ -121,11 +121,11 @@ class Prometheus:
         return generate_latest(self._registry)
 
 
-class _Arms:
+class _RolloutMetrics:
     """Both arms of a rollout side by side; what a session costs is one counter over another."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        own: dict[str, Any] = {"labelnames": ["face", "arm"], "registry": registry}
+        own: dict[str, Any] = {"labelnames": ["mode", "arm"], "registry": registry}
         self._calls = Counter("pegboard_rollout_calls", "Calls of an arm.", **own)
         self._errors = Counter("pegboard_rollout_errors", "Failed ones.", **own)
         self._seconds = Histogram(
@@ -137,9 +137,9 @@ class _Arms:
         self._searches = Counter("pegboard_rollout_searches", "Searches.", **own)
         self._tokens = Counter("pegboard_rollout_tokens", "Tokens sent to models.", **own)
 
-    def __call__(self, rollout: Rollout, arm: ArmName, figures: Figures) -> None:
+    def __call__(self, rollout: Rollout, arm: ArmName, figures: ArmStatistics) -> None:
         """Add what one arm did."""
-        which = (rollout.face, arm)
+        which = (rollout.mode, arm)
         self._calls.labels(*which).inc(figures.calls)
         self._errors.labels(*which).inc(figures.errors)
         self._sessions.labels(*which).inc(figures.lists)

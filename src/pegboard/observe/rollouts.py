@@ -10,37 +10,37 @@ import anyio
 from pegboard.core.calls import Caller
 from pegboard.core.events import AnswerSent, CallFinished, Event, ListAnswered, SearchAnswered
 from pegboard.core.json import Json
-from pegboard.core.rollout import ArmName, Comparison, Figures, Rollout
+from pegboard.core.mode_rollout import ArmName, ArmStatistics, Comparison, Rollout
 from pegboard.errors import StoreError
-from pegboard.following import follow
 from pegboard.ports import Store
+from pegboard.record_watch import follow
 
 KEY = "rollout"
-FLUSH_EVERY = 1.0
-_KEEP_FIGURES = 90 * 86_400.0
+FLUSH_INTERVAL = 1.0
+_FIGURES_TTL = 90 * 86_400.0
 
-Told: TypeAlias = Callable[[Rollout, ArmName, Figures], None]
+ArmObserver: TypeAlias = Callable[[Rollout, ArmName, ArmStatistics], None]
 """Told at once what an arm did here, for metrics."""
 
 
-class Rollouts:
+class RolloutTracker:
     """The switch of one gateway, and an observer that counts for the arms."""
 
-    def __init__(self, store: Store, told: Sequence[Told] = ()) -> None:
+    def __init__(self, store: Store, told: Sequence[ArmObserver] = ()) -> None:
         self._store = store
         self._told = tuple(told)
         self.current: Rollout | None = None
         self._counted = Comparison()
 
-    def face_for(self, caller: Caller) -> str | None:
-        """The face under trial, where this caller gets it."""
-        return self.current.face_for(caller) if self.current is not None else None
+    def mode_for(self, caller: Caller) -> str | None:
+        """The mode under trial, where this caller gets it."""
+        return self.current.mode_for(caller) if self.current is not None else None
 
     # Following -----------------------------------------------------------------------------------
 
     async def load(self) -> None:
-        """Read the rollout under way, so that the first answer is of the right face."""
-        self.current = await _stored(self._store)
+        """Read the rollout under way, so that the first answer is of the right mode."""
+        self.current = await _read_rollout(self._store)
 
     async def follow(self, changed: Callable[[], None]) -> None:
         """Keep to what the store says, and add the figures up there, until cancelled."""
@@ -49,7 +49,7 @@ class Rollouts:
             await follow(lambda: self._store.subscribe(KEY), lambda: self._read(changed))
 
     async def _read(self, changed: Callable[[], None]) -> None:
-        found = await _stored(self._store)
+        found = await _read_rollout(self._store)
         if found != self.current:
             await self.flush()
             self.current = found
@@ -57,7 +57,7 @@ class Rollouts:
 
     async def _flush_often(self) -> None:
         while True:
-            await anyio.sleep(FLUSH_EVERY)
+            await anyio.sleep(FLUSH_INTERVAL)
             await self.flush()
 
     # Counting ------------------------------------------------------------------------------------
@@ -69,13 +69,13 @@ class Rollouts:
         match event:
             case CallFinished():
                 failed = event.outcome in ("failed", "tool_error")
-                figures = Figures(1, int(failed), event.duration)
+                figures = ArmStatistics(1, int(failed), event.duration)
             case ListAnswered():
-                figures = Figures(lists=1)
+                figures = ArmStatistics(lists=1)
             case SearchAnswered():
-                figures = Figures(searches=1)
+                figures = ArmStatistics(searches=1)
             case AnswerSent():
-                figures = Figures(tokens=event.tokens)
+                figures = ArmStatistics(tokens=event.tokens)
             case _:
                 return
         arm = self.current.arm(event.principal, event.client)
@@ -93,7 +93,7 @@ class Rollouts:
             return (Comparison.from_json(kept) + counted).to_json()
 
         try:
-            await self._store.update(_figures(self.current), add, ttl=_KEEP_FIGURES)
+            await self._store.update(_figures_key(self.current), add, ttl=_FIGURES_TTL)
         except StoreError:
             self._counted = self._counted + counted
 
@@ -103,29 +103,29 @@ class Rollouts:
 
 async def start(store: Store, rollout: Rollout) -> Rollout:
     """Begin a rollout, or change the share of the one under way: callers keep their side."""
-    now = await _stored(store)
-    if now is not None and (now.face, now.by) == (rollout.face, rollout.by):
-        rollout = Rollout(face=now.face, percent=rollout.percent, by=now.by, name=now.name)
+    now = await _read_rollout(store)
+    if now is not None and (now.mode, now.by) == (rollout.mode, rollout.by):
+        rollout = Rollout(mode=now.mode, percent=rollout.percent, by=now.by, name=now.name)
     await store.update(KEY, lambda kept: rollout.to_json())
     await store.publish(KEY, None)
     return rollout
 
 
 async def stop(store: Store) -> None:
-    """Give everybody the configured face again, at once."""
+    """Give everybody the configured mode again, at once."""
     await store.update(KEY, lambda kept: None)
     await store.publish(KEY, None)
 
 
 async def show(store: Store) -> tuple[Rollout | None, Comparison]:
     """The rollout under way and how its arms did."""
-    rollout = await _stored(store)
+    rollout = await _read_rollout(store)
     if rollout is None:
         return None, Comparison()
-    return rollout, Comparison.from_json(await store.get(_figures(rollout)))
+    return rollout, Comparison.from_json(await store.get(_figures_key(rollout)))
 
 
-async def _stored(store: Store) -> Rollout | None:
+async def _read_rollout(store: Store) -> Rollout | None:
     value = await store.get(KEY)
     try:
         return Rollout.from_json(value)
@@ -133,5 +133,5 @@ async def _stored(store: Store) -> Rollout | None:
         raise StoreError(f"The store holds something that is not a rollout at {KEY!r}.") from exc
 
 
-def _figures(rollout: Rollout) -> str:
+def _figures_key(rollout: Rollout) -> str:
     return f"{KEY}/figures/{rollout.name}"

@@ -29,7 +29,7 @@ from mcp.server.auth.provider import AccessToken, TokenVerifier
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
 from pydantic import AnyHttpUrl
 
-from pegboard.core.calls import LOCAL
+from pegboard.core.calls import LOCAL_CALLER
 from pegboard.core.events import SignInFailed
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import ConfigError
@@ -77,8 +77,10 @@ class StaticKeys:
                     f"The key of {key.principal!r} is no SHA-256 in hexadecimal; "
                     "make one with: printf %s KEY | sha256sum"
                 )
-            if key.principal == LOCAL.principal:
-                raise ConfigError(f"{LOCAL.principal!r} stands for nobody: name the principal.")
+            if key.principal == LOCAL_CALLER.principal:
+                raise ConfigError(
+                    f"{LOCAL_CALLER.principal!r} stands for nobody: name the principal."
+                )
             self._keys[hashed] = key
 
     async def verify_token(self, token: str) -> AccessToken | None:
@@ -199,7 +201,7 @@ class JwtTokens:
 
     def _accepted(self, token: str, claims: JsonObject) -> AccessToken | None:
         subject = claims["sub"]
-        if not isinstance(subject, str) or not subject or subject == LOCAL.principal:
+        if not isinstance(subject, str) or not subject or subject == LOCAL_CALLER.principal:
             return None
         return AccessToken(
             token=token if self.keep_token else "",
@@ -300,7 +302,7 @@ class OwnerToken:
         """The local user, for this one token."""
         if not hmac.compare_digest(token.encode("utf-8", "replace"), self._token):
             return None
-        who = LOCAL.principal
+        who = LOCAL_CALLER.principal
         return AccessToken(token="", client_id=who, subject=who, scopes=[])
 
 

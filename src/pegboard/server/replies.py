@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pegboard.core.calls import CallResult
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.results import error_shape
+from pegboard.core.results.shapes import error_to_json
 from pegboard.core.tools import Tool
-from pegboard.dispatch.spill import passes
+from pegboard.dispatch.spill import notice_fits_schema
 from pegboard.errors import PegboardError
 
 
-class Misuse(PegboardError):
+class InvalidParams(PegboardError):
     """A request that no change of a tool's arguments would mend: answered with -32602."""
 
     kind = "misuse"
@@ -20,7 +20,7 @@ class Misuse(PegboardError):
         self.data = data
 
 
-def failure(exc: PegboardError, tool: Tool | None = None) -> CallResult:
+def error_result(exc: PegboardError, tool: Tool | None = None) -> CallResult:
     """A failed call as a result that a model can read and mend.
 
     Args:
@@ -28,14 +28,18 @@ def failure(exc: PegboardError, tool: Tool | None = None) -> CallResult:
         tool: The tool whose output schema the client was told. The TypeScript SDK 1.x checks even
             failures against it, so where it does not let the error pass, the text must do.
     """
-    shape = error_shape(exc)
+    shape = error_to_json(exc)
     structured: JsonObject | None = {"error": shape}
-    if tool is not None and tool.output_schema is not None and not passes(structured, tool):
+    if (
+        tool is not None
+        and tool.output_schema is not None
+        and not notice_fits_schema(structured, tool)
+    ):
         structured = None
     return CallResult.text(shape["message"], structured=structured, is_error=True)
 
 
-def misuse(exc: PegboardError) -> Misuse:
+def as_invalid_params(exc: PegboardError) -> InvalidParams:
     """The same error as misuse, with what helps to mend it as data."""
     data: JsonObject = {"kind": exc.kind, **exc.details}
-    return Misuse(exc.message, data)
+    return InvalidParams(exc.message, data)

@@ -26,8 +26,8 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 
-from pegboard.server.lane import CallLane
-from pegboard.upstream.messages import MessageReader, MessageWriter
+from pegboard.server.stdio_fast_path import StdioFastPath
+from pegboard.wire.message_streams import MessageReader, MessageWriter
 
 _CHUNK = 1 << 16
 _HINT = "This speaks MCP on standard input and output: a client starts it. Ctrl-C ends it.\n"
@@ -39,18 +39,18 @@ async def serve_on_stdio(server: Server[Any]) -> None:
     options = server.create_initialization_options()
     if sys.platform != "win32" and os.isatty(0):
         sys.stderr.write(_HINT)
-        reader = MessageReader(_Keyboard(), _Client())
+        reader = MessageReader(_Keyboard(), _StrayLineLog())
         await server.run(reader, MessageWriter(_Screen()), options)
         return
-    if not _are_pipes():
+    if not _has_own_pipes():
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, options)
         return
-    async with _pipes() as (stdin, stdout), CallLane.beside(server, stdout) as lane:
-        await server.run(MessageReader(stdin, _Client(), lane), lane.writer, options)
+    async with _pipes() as (stdin, stdout), StdioFastPath.beside(server, stdout) as lane:
+        await server.run(MessageReader(stdin, _StrayLineLog(), lane), lane.writer, options)
 
 
-def _are_pipes() -> bool:
+def _has_own_pipes() -> bool:
     """Whether both are pipes of their own: a shared one would turn non-blocking for others."""
     if sys.platform == "win32":
         return False
@@ -63,9 +63,9 @@ def _are_pipes() -> bool:
 
 
 @asynccontextmanager
-async def _pipes() -> AsyncGenerator[tuple[_In, _Out]]:
+async def _pipes() -> AsyncGenerator[tuple[_PipeReader, _PipeWriter]]:
     loop = asyncio.get_running_loop()
-    with _taken(0, os.devnull) as stdin, _taken(1, None) as stdout:
+    with _redirect(0, os.devnull) as stdin, _redirect(1, None) as stdout:
         reader = asyncio.StreamReader(limit=_CHUNK)
         incoming, _ = await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(stdin, "rb", buffering=0)
@@ -75,14 +75,14 @@ async def _pipes() -> AsyncGenerator[tuple[_In, _Out]]:
         )
         writer = asyncio.StreamWriter(outgoing, protocol, None, loop)
         try:
-            yield _In(reader), _Out(writer)
+            yield _PipeReader(reader), _PipeWriter(writer)
         finally:
             incoming.close()
             writer.close()
 
 
 @contextmanager
-def _taken(number: int, instead: str | None) -> Generator[int]:
+def _redirect(number: int, instead: str | None) -> Generator[int]:
     """A private duplicate of a standard stream, which meanwhile leads elsewhere or to stderr."""
     private, kept = os.dup(number), os.dup(number)
     other = os.dup(2) if instead is None else os.open(instead, os.O_RDONLY)
@@ -96,7 +96,7 @@ def _taken(number: int, instead: str | None) -> Generator[int]:
         os.close(kept)
 
 
-class _Client:
+class _StrayLineLog:
     """The client at the other end: what it sends that is not protocol is noted."""
 
     def spoken(self) -> None: ...
@@ -106,7 +106,7 @@ class _Client:
             _log.warning("On stdin, not JSON-RPC: %r", line[:200])
 
 
-class _In(ByteReceiveStream):
+class _PipeReader(ByteReceiveStream):
     def __init__(self, reader: asyncio.StreamReader) -> None:
         self._reader = reader
 
@@ -119,7 +119,7 @@ class _In(ByteReceiveStream):
     async def aclose(self) -> None: ...
 
 
-class _Out(ByteSendStream):
+class _PipeWriter(ByteSendStream):
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
 

@@ -23,9 +23,8 @@ from anyio.abc import TaskStatus
 from pegboard.core.events import StoreStateChanged
 from pegboard.core.json import Json
 from pegboard.errors import StoreError
-from pegboard.ports import Change, Observer, Store, tell
-from pegboard.store.memory import MemoryStore
-from pegboard.store.topics import Queue
+from pegboard.ports import Change, Observer, Store, record_event
+from pegboard.store.memory import MemoryStore, MessageQueue
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +92,7 @@ class FallbackStore:
     @asynccontextmanager
     async def subscribe(self, topic: str) -> AsyncGenerator[AsyncIterator[Json], None]:
         """The topic's messages of all replicas, or of this one alone while it is alone."""
-        queue = Queue(_UNREAD)
+        queue = MessageQueue(_UNREAD)
         failure: Exception | None = None
         async with self._local.subscribe(topic) as own, anyio.create_task_group() as tasks:
             tasks.start_soon(_pass_on, own, queue)
@@ -143,7 +142,7 @@ class FallbackStore:
             raise
 
     async def _pass_on_shared(
-        self, topic: str, queue: Queue, *, task_status: TaskStatus[None]
+        self, topic: str, queue: MessageQueue, *, task_status: TaskStatus[None]
     ) -> None:
         begin = task_status.started
         while True:
@@ -172,7 +171,7 @@ class FallbackStore:
 
     def _tell(self, *, available: bool, reason: str | None = None) -> None:
         at = self._wall_clock()
-        tell(self._observer, StoreStateChanged(at=at, available=available, reason=reason))
+        record_event(self._observer, StoreStateChanged(at=at, available=available, reason=reason))
 
 
 def decision_store(store: Store) -> Store:
@@ -186,7 +185,7 @@ def decision_store(store: Store) -> Store:
     return store.decisions if isinstance(store, MemoryStore) else store
 
 
-async def _pass_on(messages: AsyncIterator[Json], queue: Queue) -> None:
+async def _pass_on(messages: AsyncIterator[Json], queue: MessageQueue) -> None:
     async for message in messages:
         queue.put(message)
 

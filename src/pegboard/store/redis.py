@@ -1,8 +1,15 @@
-"""A store in Redis or Valkey, shared by all replicas.
+"""A store in Redis or Valkey, shared by all replicas, and a client for it from one URL.
+
+    redis://user:password@host:6379/0        rediss:// for TLS, unix:// for a socket
+    redis+cluster://host:6379                rediss+cluster://
+    redis+sentinel://host:26379,host:26379/service/0
+
+Query parameters are those of `redis-py` (`?ssl_ca_certs=...&socket_timeout=1`).
 
 An update reads the value, applies the pure change here, and swaps the bytes if nobody else did so
-in the meantime; otherwise it starts again from what the other one wrote. So every rule is written
-once, in Python. A connection that breaks in the middle of a swap can make the change apply twice.
+in the meantime; otherwise it starts again from what the other writer stored. So every rule is
+written once, in Python. A connection that breaks in the middle of a swap can make the change apply
+twice.
 """
 
 from __future__ import annotations
@@ -11,18 +18,92 @@ import logging
 import random as _random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias, cast
+from urllib.parse import urlsplit, urlunsplit
 
 import anyio
+from redis.asyncio import Redis, RedisCluster
 from redis.asyncio.client import PubSub
+from redis.asyncio.connection import parse_url
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel
+from redis.backoff import ExponentialWithJitterBackoff
 from redis.exceptions import RedisClusterException, RedisError
 from redis.exceptions import TimeoutError as RedisTimeout
 
 from pegboard.core.json import Json
-from pegboard.errors import StoreError
+from pegboard.errors import ConfigError, StoreError
 from pegboard.ports import Change
 from pegboard.store.encoding import check_ttl, decode, encode
-from pegboard.store.redis_urls import Connected, connect
+
+Client: TypeAlias = Redis | RedisCluster
+
+
+class RedisConnection(NamedTuple):
+    """A client, and what it needs beside it until it is closed."""
+
+    client: Client
+    sentinel: Sentinel | None = None
+
+
+_SENTINEL_PORT = 26379
+
+
+def connect_redis(url: str) -> RedisConnection:
+    """A client that connects on its first use. Raises `ConfigError` for a URL it cannot read."""
+    scheme, _, variant = urlsplit(url).scheme.partition("+")
+    try:
+        if variant == "cluster":
+            return RedisConnection(RedisCluster.from_url(_with_scheme(url, scheme), **_timeouts()))
+        if variant == "sentinel":
+            return _behind_sentinels(url, scheme)
+        if not variant:
+            return RedisConnection(Redis.from_url(url, **_timeouts()))
+    except ValueError as exc:
+        raise ConfigError(f"The address of the Redis store cannot be read: {exc}") from exc
+    raise ConfigError(
+        f"Unknown kind of Redis store {scheme}+{variant!r}: use redis://, rediss://, unix://, "
+        "redis+cluster:// or redis+sentinel://."
+    )
+
+
+def _timeouts() -> dict[str, Any]:
+    """A store that hangs must not hang the calls: a second or two, then `StoreError`."""
+    return {
+        "socket_timeout": 2.0,
+        "socket_connect_timeout": 1.0,
+        "health_check_interval": 15,
+        "retry": Retry(ExponentialWithJitterBackoff(base=0.01, cap=0.1), 2),
+    }
+
+
+def _behind_sentinels(url: str, scheme: str) -> RedisConnection:
+    parts = urlsplit(url)
+    login, _, hosts = parts.netloc.rpartition("@")
+    service, _, database = parts.path.strip("/").partition("/")
+    if not service:
+        raise ValueError("redis+sentinel:// needs the service's name, as in //host:26379/mymaster")
+    plain = parts._replace(
+        scheme=scheme, netloc=f"{login}@x" if login else "x", path=f"/{database}"
+    )
+    options = _timeouts() | cast("dict[str, Any]", parse_url(urlunsplit(plain)))
+    options.pop("host", None)
+    if options.pop("connection_class", None):
+        options["ssl"] = True
+    sentinel = Sentinel([_address(h) for h in hosts.split(",")], **options)
+    return RedisConnection(sentinel.master_for(service), sentinel)
+
+
+def _address(host: str) -> tuple[str, int]:
+    parts = urlsplit(f"//{host}")
+    if not parts.hostname:
+        raise ValueError(f"{host!r} is not the address of a sentinel")
+    return parts.hostname, parts.port or _SENTINEL_PORT
+
+
+def _with_scheme(url: str, scheme: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(scheme=scheme))
+
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +136,7 @@ class RedisStore:
 
     def __init__(
         self,
-        connected: Connected,
+        connected: RedisConnection,
         *,
         prefix: str = "pegboard:",
         random: Callable[[], float] = _random.random,
@@ -72,7 +153,7 @@ class RedisStore:
     @classmethod
     def from_url(cls, url: str, *, prefix: str = "pegboard:") -> RedisStore:
         """A store at any address that `redis_urls` reads. Raises `ConfigError`."""
-        return cls(connect(url), prefix=prefix)
+        return cls(connect_redis(url), prefix=prefix)
 
     async def get(self, key: str) -> Json:
         """The value, or `None`."""

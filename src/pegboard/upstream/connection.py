@@ -18,55 +18,60 @@ import anyio
 from anyio.abc import TaskGroup
 from httpx2 import HTTPError
 
-from pegboard.core.calls import LOCAL, Caller, Era
+from pegboard.core.calls import LOCAL_CALLER, Caller, Era
 from pegboard.core.json import JsonObject
 from pegboard.core.redaction import Redactor, secret_values
+from pegboard.credentials import Credentials
 from pegboard.errors import UpstreamError, UpstreamUnavailable
-from pegboard.secrets import Credentials
-from pegboard.upstream import eras
-from pegboard.upstream.causes import (
-    LONGEST_CAUSE,
-    TooSlow,
-    cause_of_end,
-    safe,
-    server_error,
-    timed_out,
-)
-from pegboard.upstream.exchanges import Exchange
-from pegboard.upstream.fronts import Front, Owner
-from pegboard.upstream.sdk import (
-    CLIENT,
-    SILENCE,
+from pegboard.upstream import era_translation
+from pegboard.upstream.channels import RequestChannel
+from pegboard.upstream.client_sdk import (
+    CLIENT_INFO,
+    PROBE_TIMEOUT,
     ClientSession,
     HeaderMap,
     MCPError,
     RelayDispatcher,
+    build_headers,
     follow_changes,
-    headers_for,
-    is_http_fault,
-    is_lost,
-    is_session_gone,
+    is_connection_closed,
+    is_http_error,
+    is_session_expired,
     negotiate,
     open_session,
 )
-from pegboard.upstream.size_limit import mentions_limit
+from pegboard.upstream.downstream import Downstream, Owner
+from pegboard.upstream.failures import (
+    MAX_CAUSE_LENGTH,
+    StartTimeout,
+    build_server_error,
+    build_timeout_error,
+    describe_failure,
+    sanitize_message,
+)
+from pegboard.upstream.inbound_router import (
+    InboundRouter,
+    ResumableCall,
+    UpstreamEvent,
+    UpstreamListener,
+)
+from pegboard.upstream.server_log import BoundedLog
 from pegboard.upstream.spec import UpstreamSpec
-from pegboard.upstream.stderr import BoundedLog
-from pegboard.upstream.switchboard import Carrier, Listener, Switchboard, UpstreamEvent
-from pegboard.upstream.wires import OpenWire, Wire
+from pegboard.upstream.transports import OpenTransport, UpstreamTransport
+from pegboard.wire.response_filters import find_oversize_message
 
-State: TypeAlias = Literal["cold", "starting", "ready", "failed", "stopping"]
+ConnectionState: TypeAlias = Literal["cold", "starting", "ready", "failed", "stopping"]
 
 CREDENTIALS = Credentials()
-CAUSE_TIME = 2.0
+CAUSE_TIMEOUT = 2.0
 """Seconds to wait for the reason why a connection broke, before saying only that it did."""
-END_TIME = 10.0
+CLOSE_TIMEOUT = 10.0
 """Seconds for taking leave, of which a server over HTTP is told by a request."""
-RELISTEN_TIME = 60.0
+MAX_RELISTEN_DELAY = 60.0
 """The longest pause before a lost change stream is opened again."""
 
 
-class ConnectionGone(UpstreamUnavailable):
+class StaleConnection(UpstreamUnavailable):
     """The server no longer knows this connection, and has not looked at the request."""
 
 
@@ -92,12 +97,12 @@ class Connection:
     def __init__(
         self,
         spec: UpstreamSpec,
-        front: Front | None,
+        front: Downstream | None,
         lane: Owner,
         *,
-        open_wire: OpenWire,
+        open_wire: OpenTransport,
         log: BoundedLog,
-        listener: Listener,
+        listener: UpstreamListener,
         declared: JsonObject | None = None,
         hint: Era | None = None,
         on_ready: Callable[[Connection], None] = lambda _: None,
@@ -107,7 +112,7 @@ class Connection:
         self.caller = front.caller if front is not None and lane else None
         """Whose connection it is; `None` when it is shared, or the gateway's own."""
         self._reached = _with_credentials(spec, self.caller)
-        self.state: State = "cold"
+        self.state: ConnectionState = "cold"
         self.era: Era = hint or "legacy"
         self.version = ""
         self.greeting: JsonObject = {}
@@ -122,19 +127,21 @@ class Connection:
         self._listener = listener
         self._patron = front if front is not None and lane == front.owner else None
         if declared is None and self._patron is not None:
-            declared = eras.legacy_capabilities(self._patron.capabilities, self._patron.era)
+            declared = era_translation.to_legacy_capabilities(
+                self._patron.capabilities, self._patron.era
+            )
         self.declared = declared or {}
         self._hint: Era | None = hint
         self._on_ready = on_ready
         owner = lane if self.caller is not None else None
-        self._switchboard = Switchboard(spec.name, self._patron, listener, owner)
+        self._switchboard = InboundRouter(spec.name, self._patron, listener, owner)
         self._life = anyio.CancelScope()
         self._deadline = math.inf
         self._closing = anyio.Event()
         self._explained = anyio.Event()
-        self._wire: Wire | None = None
+        self._wire: UpstreamTransport | None = None
         self._dispatcher: RelayDispatcher | None = None
-        self._exchange: Exchange | None = None
+        self._exchange: RequestChannel | None = None
         self._tasks: TaskGroup | None = None
         self._level: str | None = None
         self._watched: frozenset[str] = frozenset()
@@ -177,14 +184,14 @@ class Connection:
         self.state = "starting"
         # A net below the bound of the handshake: opening the wire takes time too.
         self._deadline = anyio.current_time() + self.spec.start_timeout
-        self._life.deadline = self._deadline + CAUSE_TIME
+        self._life.deadline = self._deadline + CAUSE_TIMEOUT
         try:
             with self._life:
                 await self._live()
             if self._life.cancelled_caught and not self._closing.is_set():
-                self._explain(cause_of_end(self._too_slow(), self._wire))
+                self._explain(describe_failure(self._too_slow(), self._wire))
         except Exception as exc:  # the outermost frame of this connection's task
-            self._explain(cause_of_end(exc, self._wire))
+            self._explain(describe_failure(exc, self._wire))
         finally:
             self.state = "failed" if self.cause else "cold"
             self._explained.set()
@@ -223,7 +230,7 @@ class Connection:
                 wire.dispatcher(),
                 self._switchboard,
                 self.declared,
-                silence=None if wire.endpoint is not None else SILENCE,
+                silence=None if wire.endpoint is not None else PROBE_TIMEOUT,
             )
             async with open_session(dispatcher) as session:
                 broke = await self._greet(session, hint)
@@ -234,10 +241,10 @@ class Connection:
                 return None
             # The cause is told before the process is ended, which may take a while and would make
             # its exit code our doing.
-            lost = isinstance(broke, MCPError) and is_lost(broke)
+            lost = isinstance(broke, MCPError) and is_connection_closed(broke)
             if wire.child is not None and (broke is None or lost):
                 await wire.child.last_words()
-            cause = cause_of_end(broke, wire)
+            cause = describe_failure(broke, wire)
             if lost:
                 return cause
             self._explain(cause)
@@ -253,16 +260,16 @@ class Connection:
                 return exc
         return self._too_slow()
 
-    def _too_slow(self) -> TooSlow:
-        return TooSlow(f"did not answer within {self.spec.start_timeout:g} s of its start")
+    def _too_slow(self) -> StartTimeout:
+        return StartTimeout(f"did not answer within {self.spec.start_timeout:g} s of its start")
 
-    def _opened(self, wire: Wire, dispatcher: RelayDispatcher, latency: float) -> None:
+    def _opened(self, wire: UpstreamTransport, dispatcher: RelayDispatcher, latency: float) -> None:
         self._life.deadline = math.inf
         self._dispatcher = dispatcher
         if wire.faults is not None:
             wire.faults.status = None  # a legacy server may refuse the modern question so
         self.greeting = dispatcher.greeting
-        self.era = eras.era_of(self.version)
+        self.era = era_translation.era_for_version(self.version)
         self._exchange = wire.exchange(self.era, dispatcher, self._switchboard)
         self.latency = latency
         self.state = "ready"
@@ -287,11 +294,11 @@ class Connection:
             if self._exchange is not None:
                 self._exchange.end()
         self.state = "stopping"
-        self._life.deadline = anyio.current_time() + END_TIME
+        self._life.deadline = anyio.current_time() + CLOSE_TIMEOUT
 
     def _explain(self, cause: str) -> None:
         if self.cause is None:
-            self.cause = safe(cause, self._log.redactor, LONGEST_CAUSE)
+            self.cause = sanitize_message(cause, self._log.redactor, MAX_CAUSE_LENGTH)
             self._log.note(self.cause)
         if self.state == "starting":
             self.state = "stopping"
@@ -314,12 +321,12 @@ class Connection:
         self,
         method: str,
         params: JsonObject,
-        front: Front,
+        front: Downstream,
         *,
         timeout: float | None = None,
         log_level: str | None = None,
         mirrored: HeaderMap | None = None,
-        carrier: Carrier | None = None,
+        carrier: ResumableCall | None = None,
     ) -> JsonObject:
         """The server's result, raw.
 
@@ -340,29 +347,33 @@ class Connection:
             except MCPError as exc:
                 raise await self._translated(exc, method, front) from exc
             except HTTPError as exc:
-                self._explain(cause_of_end(exc, self._wire))
+                self._explain(describe_failure(exc, self._wire))
                 self.close()
                 raise self._unavailable() from exc
-            raise timed_out(self.spec.name, method, limit, asked=flight.asked)
+            raise build_timeout_error(self.spec.name, method, limit, asked=flight.asked)
 
     def _prepare(
         self,
         method: str,
         params: JsonObject,
-        front: Front,
+        front: Downstream,
         token: str | None,
         log_level: str | None,
         mirrored: HeaderMap | None,
     ) -> tuple[JsonObject, dict[str, str] | None]:
         if self.era == "modern":
-            declared = eras.modern_capabilities(front.capabilities, can_be_asked=front.can_be_asked)
-            envelope = eras.envelope(self.version, CLIENT, declared, log_level)
-            sent = eras.modern_params(params, token, envelope)
+            declared = era_translation.to_modern_capabilities(
+                front.capabilities, can_be_asked=front.can_be_asked
+            )
+            envelope = era_translation.build_envelope(
+                self.version, CLIENT_INFO, declared, log_level
+            )
+            sent = era_translation.to_modern_params(params, token, envelope)
         else:
-            sent = eras.legacy_params(params, token)
+            sent = era_translation.to_legacy_params(params, token)
         if self.spec.transport == "stdio":
             return sent, None
-        headers = headers_for(self.version, self.era, method, sent, mirrored)
+        headers = build_headers(self.version, self.era, method, sent, mirrored)
         credentials = self._credentials(front)
         if (
             self.spec.transport == "sse"
@@ -370,19 +381,19 @@ class Connection:
         ):
             # SSE sends the headers that the connection was opened with.
             self.close()
-            raise ConnectionGone(
+            raise StaleConnection(
                 f"The credential for {self.spec.name} has changed.", server=self.spec.name
             )
         return sent, {**headers, **credentials}
 
-    def _credentials(self, front: Front) -> dict[str, str]:
+    def _credentials(self, front: Downstream) -> dict[str, str]:
         """The headers by which this caller is known to the server, where it asks for any."""
         principal = front.caller.principal
-        if principal == LOCAL.principal:
+        if principal == LOCAL_CALLER.principal:
             return {}  # the connection has those of nobody in particular
         return CREDENTIALS.headers(self.spec.headers, principal, server=self.spec.name)
 
-    def _redactor(self, front: Front) -> Redactor:
+    def _redactor(self, front: Downstream) -> Redactor:
         """What removes the secrets of the server, and the credential of this caller."""
         if self.spec.transport == "stdio":
             return self._log.redactor
@@ -390,24 +401,26 @@ class Connection:
         sent = own or CREDENTIALS.for_everybody(self.spec.headers, server=self.spec.name)
         return Redactor({*self.spec.secrets, *secret_values(headers=sent)})
 
-    async def _translated(self, exc: MCPError, method: str, front: Front) -> UpstreamError:
+    async def _translated(self, exc: MCPError, method: str, front: Downstream) -> UpstreamError:
         """The SDK's error as ours: the server's own word, or the end of the connection."""
-        if is_session_gone(exc):
+        if is_session_expired(exc):
             self.close()
-            return ConnectionGone(f"{self.spec.name} ended our session.", server=self.spec.name)
-        if is_http_fault(exc):
+            return StaleConnection(f"{self.spec.name} ended our session.", server=self.spec.name)
+        if is_http_error(exc):
             status = self._wire.faults.status if self._wire and self._wire.faults else None
             return UpstreamUnavailable(
                 f"{self.spec.name} answered {method} with HTTP status {status}.",
                 server=self.spec.name,
             )
-        if (reason := mentions_limit(exc.message)) is not None:
+        if (reason := find_oversize_message(exc.message)) is not None:
             return UpstreamError(f"{self.spec.name} {reason}", server=self.spec.name)
-        if not is_lost(exc):
-            return server_error(exc, self.spec.name, self._redactor(front))
-        with anyio.move_on_after(CAUSE_TIME):
+        if not is_connection_closed(exc):
+            return build_server_error(exc, self.spec.name, self._redactor(front))
+        with anyio.move_on_after(CAUSE_TIMEOUT):
             await self._explained.wait()
-        return self._unavailable(safe(exc.message, self._log.redactor, LONGEST_CAUSE))
+        return self._unavailable(
+            sanitize_message(exc.message, self._log.redactor, MAX_CAUSE_LENGTH)
+        )
 
     def _unavailable(self, fallback: str = "is not connected") -> UpstreamUnavailable:
         error = UpstreamUnavailable(
@@ -418,7 +431,7 @@ class Connection:
         error.only_caller = self.is_personal and self.spec.transport == "stdio"
         return error
 
-    async def want_level(self, level: str | None, front: Front) -> None:
+    async def want_level(self, level: str | None, front: Downstream) -> None:
         """Have a legacy server log from this level on, if it logs and was told otherwise before."""
         if self.era == "modern" or level is None or level == self._level:
             return
@@ -452,7 +465,7 @@ class Connection:
                 if not await self._listen(session):
                     await anyio.sleep_forever()  # until something is watched
                 await anyio.sleep(pause)
-                pause = min(pause * 2, RELISTEN_TIME)
+                pause = min(pause * 2, MAX_RELISTEN_DELAY)
                 await self._listener(UpstreamEvent(self.spec.name, "tools"))  # one may be missed
 
     async def _listen(self, session: ClientSession) -> bool:
@@ -467,7 +480,7 @@ class Connection:
             await follow_changes(session, lists, tuple(sorted(self._watched)))
         except MCPError as exc:
             self._log.note(f"announces no changes: {exc.message}")
-            return is_lost(exc)
+            return is_connection_closed(exc)
         return True
 
 
@@ -477,7 +490,7 @@ def _with_credentials(spec: UpstreamSpec, caller: Caller | None) -> UpstreamSpec
     Raises:
         NotPermitted: there is no credential for them.
     """
-    if caller is None or caller.principal == LOCAL.principal or not spec.has_caller_headers:
+    if caller is None or caller.principal == LOCAL_CALLER.principal or not spec.has_caller_headers:
         return spec
     filled = CREDENTIALS.headers(spec.headers, caller.principal, server=spec.name)
     return replace(spec, headers={**spec.headers, **filled})

@@ -14,26 +14,26 @@ from typing import NoReturn, TypeAlias
 import anyio
 
 from pegboard.core.calls import Caller
-from pegboard.core.cleaning import clean_value
-from pegboard.core.gate import Gate
 from pegboard.core.json import Json, JsonObject
+from pegboard.core.policy import AccessControl
+from pegboard.core.sanitization import sanitize_value
 from pegboard.errors import Busy, PegboardError, UpstreamError
-from pegboard.upstream import eras, tasks
-from pegboard.upstream.addresses import SCHEME, Addresses, Place
-from pegboard.upstream.fronts import Front, front_of
+from pegboard.upstream import addresses, era_translation
+from pegboard.upstream.addresses import SCHEME, Addresses, Location
+from pegboard.upstream.client_sdk import INVALID_PARAMS
+from pegboard.upstream.downstream import Downstream, build_downstream
+from pegboard.upstream.inbound_router import UpstreamEvent
 from pegboard.upstream.listing import Listing
-from pegboard.upstream.relay import Outgoing, Relay
-from pegboard.upstream.sdk import INVALID_PARAMS
-from pegboard.upstream.switchboard import UpstreamEvent
+from pegboard.upstream.relay import Relay, UpstreamRequest
 
-_Handler: TypeAlias = Callable[[JsonObject, Front], Awaitable[JsonObject]]
+_Handler: TypeAlias = Callable[[JsonObject, Downstream], Awaitable[JsonObject]]
 _UPDATED = "notifications/resources/updated"
-_MOST_SIGHTS = 256
-MOST_SUBSCRIPTIONS = 200
+_MAX_CACHED_VIEWS = 256
+MAX_SUBSCRIPTIONS = 200
 """Resources that one session, or one stream of a modern client, may subscribe to."""
 _TASKS: JsonObject = {"cancel": {}, "requests": {"tools": {"call": {}}}}
 """Tasks of 2025-11-25 as they work here: no `list`, which would have to ask every server."""
-_ANY_SERVER: JsonObject = {"resources": {}, "prompts": {}, "completions": {}, "logging": {}}
+_ALL_CAPABILITIES: JsonObject = {"resources": {}, "prompts": {}, "completions": {}, "logging": {}}
 """What a server that nothing is known of may turn out to have."""
 _EXTENSIONS = ("io.modelcontextprotocol/tasks", "io.modelcontextprotocol/ui")
 """Extensions whose methods and `_meta` are relayed."""
@@ -46,7 +46,7 @@ class Subscriber:
     `tell` is given the URI that they named; `key` tells subscribers apart.
     """
 
-    front: Front
+    front: Downstream
     key: object
     tell: Callable[[str], Awaitable[None]]
 
@@ -58,12 +58,12 @@ class Passthrough:
         self._relay = relay
         self._bare = bare_prompts
         self.addresses = Addresses(())
-        self.gate: Callable[[], Gate] = Gate
+        self.gate: Callable[[], AccessControl] = AccessControl
         """Who may use what a server offers; everything else is as if it were not there."""
         self.clean_results = False
         """Whether prompts and resources are relayed without invisible characters."""
         self._seen: OrderedDict[frozenset[str], Addresses] = OrderedDict()
-        self._subscriptions: dict[tuple[Place, object], tuple[Subscriber, str]] = {}
+        self._subscriptions: dict[tuple[Location, object], tuple[Subscriber, str]] = {}
         relay.when_session_ends(self.forget)
         self._handlers: dict[str, _Handler] = {
             "resources/list": self._list_resources,
@@ -83,7 +83,7 @@ class Passthrough:
         self.addresses = Addresses(listings, bare=self._bare)
         self._seen.clear()
 
-    def _addresses(self, front: Front) -> Addresses:
+    def _addresses(self, front: Downstream) -> Addresses:
         """What this client may know of."""
         listings, gate = self.addresses.listings, self.gate()
         allowed = frozenset(name for name in listings if gate.resources(front.caller, name))
@@ -93,7 +93,7 @@ class Passthrough:
         if seen is None:
             mine = [listing for name, listing in listings.items() if name in allowed]
             seen = self._seen[allowed] = Addresses(mine, bare=self._bare)
-            if len(self._seen) > _MOST_SIGHTS:
+            if len(self._seen) > _MAX_CACHED_VIEWS:
                 self._seen.popitem(last=False)
         return seen
 
@@ -108,7 +108,7 @@ class Passthrough:
         """
         declared = [listing.capabilities for listing in self.addresses.listings.values()]
         if not complete:
-            declared.append(_ANY_SERVER)
+            declared.append(_ALL_CAPABILITIES)
         offered: JsonObject = {}
         if any("resources" in c for c in declared):
             offered["resources"] = {"subscribe": True, "listChanged": True}
@@ -132,15 +132,15 @@ class Passthrough:
             UpstreamError: the server's own error, or that no server has what was asked for; with
                 `code` and `data` in the details.
         """
-        front = front_of(caller, request, params)
+        front = build_downstream(caller, request, params)
         result = await self._handlers[method](dict(params), front)
-        return eras.result_for(front.era, result)
+        return era_translation.translate_result(front.era, result)
 
     async def notify(
         self, method: str, params: Mapping[str, Json], *, caller: Caller, request: object | None
     ) -> None:
         """Pass on what a legacy client announces (`notifications/roots/list_changed`)."""
-        await self._relay.notify(method, dict(params), front_of(caller, request, params))
+        await self._relay.notify(method, dict(params), build_downstream(caller, request, params))
 
     # Subscriptions.
 
@@ -153,7 +153,7 @@ class Passthrough:
         """Tell those who subscribed to a resource that it has changed; for `Pool.listen`."""
         if event.change != "resource" or event.uri is None:
             return
-        place, gate = Place(event.server, event.uri), self.gate()
+        place, gate = Location(event.server, event.uri), self.gate()
         for (subscribed, _), (subscriber, uri) in list(self._subscriptions.items()):
             front = subscriber.front
             if (
@@ -171,8 +171,8 @@ class Passthrough:
             UpstreamError: there is no such resource for this caller, or its server refused.
         """
         place = self._resource(uri, subscriber.front)
-        if sum(key == subscriber.key for _, key in self._subscriptions) >= MOST_SUBSCRIPTIONS:
-            raise Busy(f"You have subscribed to {MOST_SUBSCRIPTIONS} resources already.")
+        if sum(key == subscriber.key for _, key in self._subscriptions) >= MAX_SUBSCRIPTIONS:
+            raise Busy(f"You have subscribed to {MAX_SUBSCRIPTIONS} resources already.")
         self._subscriptions[place, subscriber.key] = subscriber, uri
         try:
             return await self._watch(place, "resources/subscribe", subscriber.front)
@@ -195,7 +195,7 @@ class Passthrough:
         self._subscriptions.pop((place, subscriber.key), None)
         return await self._watch(place, "resources/unsubscribe", subscriber.front)
 
-    async def _watch(self, place: Place, method: str, front: Front) -> JsonObject:
+    async def _watch(self, place: Location, method: str, front: Downstream) -> JsonObject:
         """Have the server announce what is subscribed to on this connection now."""
         async with self._relay.pool.use(place.server, front) as connection:
             watched = frozenset(
@@ -212,93 +212,96 @@ class Passthrough:
 
     # Lists.
 
-    async def _list_resources(self, params: JsonObject, front: Front) -> JsonObject:
-        return _listed("resources", self._addresses(front).resources, front)
+    async def _list_resources(self, params: JsonObject, front: Downstream) -> JsonObject:
+        return _build_list_result("resources", self._addresses(front).resources, front)
 
-    async def _list_templates(self, params: JsonObject, front: Front) -> JsonObject:
-        return _listed("resourceTemplates", self._addresses(front).templates, front)
+    async def _list_templates(self, params: JsonObject, front: Downstream) -> JsonObject:
+        return _build_list_result("resourceTemplates", self._addresses(front).templates, front)
 
-    async def _list_prompts(self, params: JsonObject, front: Front) -> JsonObject:
-        return _listed("prompts", self._addresses(front).prompts, front)
+    async def _list_prompts(self, params: JsonObject, front: Downstream) -> JsonObject:
+        return _build_list_result("prompts", self._addresses(front).prompts, front)
 
     # What one server answers.
 
-    async def _read(self, params: JsonObject, front: Front) -> JsonObject:
+    async def _read(self, params: JsonObject, front: Downstream) -> JsonObject:
         place = self._resource(str(params.get("uri")), front)
         sent = {**params, "uri": place.name}
         result = await self._send(place, "resources/read", sent, front)
-        return _renamed(result, place.name, str(params["uri"]))
+        return _restore_uri(result, place.name, str(params["uri"]))
 
-    async def _subscribe(self, params: JsonObject, front: Front) -> JsonObject:
+    async def _subscribe(self, params: JsonObject, front: Downstream) -> JsonObject:
         return await self.subscribe(str(params.get("uri")), _session_subscriber(front))
 
-    async def _unsubscribe(self, params: JsonObject, front: Front) -> JsonObject:
+    async def _unsubscribe(self, params: JsonObject, front: Downstream) -> JsonObject:
         return await self.unsubscribe(str(params.get("uri")), _session_subscriber(front))
 
-    async def _get_prompt(self, params: JsonObject, front: Front) -> JsonObject:
+    async def _get_prompt(self, params: JsonObject, front: Downstream) -> JsonObject:
         place = self._prompt(params.get("name"), front)
         sent = {**params, "name": place.name}
         if "arguments" in sent and (spelled := self._addresses(front).argument_names(place)):
-            sent["arguments"] = _with_names(sent["arguments"], spelled)
+            sent["arguments"] = _rename_arguments(sent["arguments"], spelled)
         return await self._send(place, "prompts/get", sent, front)
 
-    async def _complete(self, params: JsonObject, front: Front) -> JsonObject:
+    async def _complete(self, params: JsonObject, front: Downstream) -> JsonObject:
         ref: JsonObject = params.get("ref") or {}
         if ref.get("type") == "ref/prompt":
             place, key = self._prompt(ref.get("name"), front), "name"
             if spelled := self._addresses(front).argument_names(place):
-                params = _completed_with_names(params, spelled)
+                params = _rename_completion(params, spelled)
         else:
             uri = str(ref.get("uri"))
-            place, key = _one("resource template", uri, self._addresses(front).template(uri)), "uri"
+            place, key = (
+                _require_one("resource template", uri, self._addresses(front).template(uri)),
+                "uri",
+            )
         sent = {**params, "ref": {**ref, key: place.name}}
         return await self._send(place, "completion/complete", sent, front)
 
-    async def _set_level(self, params: JsonObject, front: Front) -> JsonObject:
+    async def _set_level(self, params: JsonObject, front: Downstream) -> JsonObject:
         await self._relay.set_level(str(params.get("level")), front)
         return {}
 
     def _task(self, verb: str) -> _Handler:
-        async def handle(params: JsonObject, front: Front) -> JsonObject:
+        async def handle(params: JsonObject, front: Downstream) -> JsonObject:
             place = await self._task_place(params.get("taskId"), front)
             return await self._send(place, f"tasks/{verb}", {**params, "taskId": place.name}, front)
 
         return handle
 
-    async def _task_place(self, address: Json, front: Front) -> Place:
+    async def _task_place(self, address: Json, front: Downstream) -> Location:
         """Where a task is, for whoever began it and still has the tool that they began it with."""
-        caller, parsed = front.caller, tasks.parse(address)
+        caller, parsed = front.caller, addresses.parse_task_address(address)
         if parsed is not None and parsed[0] in {s.name for s in self._relay.pool.servers}:
             tool_id = await self._relay.task_owners.tool_of(caller.principal, *parsed)
             if tool_id is not None and self.gate().tool(caller, tool_id):
-                return Place(*parsed)
-        _unknown("task", address)
+                return Location(*parsed)
+        _raise_unknown("task", address)
 
     async def _send(
-        self, place: Place, method: str, params: JsonObject, front: Front
+        self, place: Location, method: str, params: JsonObject, front: Downstream
     ) -> JsonObject:
-        result = await self._relay.request(Outgoing(place.server, method, params), front)
-        return clean_value(result) if self.clean_results else result
+        result = await self._relay.request(UpstreamRequest(place.server, method, params), front)
+        return sanitize_value(result) if self.clean_results else result
 
-    def _resource(self, uri: str, front: Front) -> Place:
+    def _resource(self, uri: str, front: Downstream) -> Location:
         linked = self._relay.links.servers(front.caller.principal, uri)
-        return _one("resource", uri, self._addresses(front).resource(uri, linked))
+        return _require_one("resource", uri, self._addresses(front).resource(uri, linked))
 
-    def _prompt(self, name: Json, front: Front) -> Place:
-        return self._addresses(front).prompt(str(name)) or _unknown("prompt", name)
+    def _prompt(self, name: Json, front: Downstream) -> Location:
+        return self._addresses(front).prompt(str(name)) or _raise_unknown("prompt", name)
 
 
-def _session_subscriber(front: Front) -> Subscriber:
+def _session_subscriber(front: Downstream) -> Subscriber:
     """A legacy client: one session, however often it subscribes."""
     return Subscriber(front, front.owner, lambda uri: front.announce(_UPDATED, {"uri": uri}))
 
 
-def _one(what: str, uri: str, places: Sequence[Place]) -> Place:
+def _require_one(what: str, uri: str, places: Sequence[Location]) -> Location:
     """The only place there is: a request is never sent to a server that was perhaps not meant."""
     if len(places) == 1:
         return places[0]
     if not places:
-        _unknown(what, uri)
+        _raise_unknown(what, uri)
     addresses = [f"{SCHEME}{place.server}/{place.name}" for place in places]
     raise UpstreamError(
         f"Several servers have the {what} {uri!r}. Say which one: {', '.join(addresses)}.",
@@ -315,32 +318,32 @@ def _relayed_extensions(declared: Iterable[Mapping[str, Json]]) -> JsonObject:
         for name in _EXTENSIONS:
             settings = extensions.get(name) if isinstance(extensions, dict) else None
             if isinstance(settings, dict):
-                found.setdefault(name, clean_value(settings))
+                found.setdefault(name, sanitize_value(settings))
     return found
 
 
-def _unknown(what: str, name: Json) -> NoReturn:
+def _raise_unknown(what: str, name: Json) -> NoReturn:
     # 2026-07-28 says -32602 for all of these; so did older revisions, except for resources.
     raise UpstreamError(
         f"No server has the {what} {name!r}.", code=INVALID_PARAMS, data={what: name}
     )
 
 
-def _listed(key: str, entries: tuple[JsonObject, ...], front: Front) -> JsonObject:
+def _build_list_result(key: str, entries: tuple[JsonObject, ...], front: Downstream) -> JsonObject:
     result: JsonObject = {key: list(entries)}
     if front.era == "modern":
         result |= {"ttlMs": 0, "cacheScope": "private"}
     return result
 
 
-def _with_names(arguments: Json, spelled: Mapping[str, str]) -> Json:
+def _rename_arguments(arguments: Json, spelled: Mapping[str, str]) -> Json:
     """The arguments under the server's own names."""
     if not isinstance(arguments, dict):
         return arguments
     return {spelled.get(name, name): value for name, value in arguments.items()}
 
 
-def _completed_with_names(params: JsonObject, spelled: Mapping[str, str]) -> JsonObject:
+def _rename_completion(params: JsonObject, spelled: Mapping[str, str]) -> JsonObject:
     """A request for completions under the server's own names of arguments."""
     argument, context = params.get("argument"), params.get("context")
     changed: JsonObject = {}
@@ -348,12 +351,12 @@ def _completed_with_names(params: JsonObject, spelled: Mapping[str, str]) -> Jso
         name = argument.get("name")
         changed["argument"] = {**argument, "name": spelled.get(str(name), name)}
     if isinstance(context, dict):
-        arguments = _with_names(context.get("arguments"), spelled)
+        arguments = _rename_arguments(context.get("arguments"), spelled)
         changed["context"] = {**context, "arguments": arguments}
     return {**params, **changed}
 
 
-def _renamed(result: JsonObject, name: str, uri: str) -> JsonObject:
+def _restore_uri(result: JsonObject, name: str, uri: str) -> JsonObject:
     """The result with the URI that the client asked for, where it is another than the server's."""
     contents = result.get("contents")
     if name == uri or not isinstance(contents, list):

@@ -24,19 +24,24 @@ from pegboard.core.calls import Caller, Era
 from pegboard.core.json import JsonObject
 from pegboard.core.redaction import Redactor
 from pegboard.errors import Busy, ConfigError, UpstreamUnavailable
+from pegboard.upstream.catalog_entries import (
+    PLAIN_CLIENT,
+    ClientKind,
+    capabilities_to_kind,
+    kind_to_capabilities,
+)
 from pegboard.upstream.connection import Connection
-from pegboard.upstream.fronts import Front, Owner
-from pegboard.upstream.servers import Server, UpstreamStatus
+from pegboard.upstream.downstream import Downstream, Owner
+from pegboard.upstream.inbound_router import UpstreamEvent, UpstreamListener
+from pegboard.upstream.server_log import BoundedLog
+from pegboard.upstream.server_state import ServerState, UpstreamStatus
 from pegboard.upstream.spec import UpstreamSpec
-from pegboard.upstream.stderr import BoundedLog
-from pegboard.upstream.switchboard import Listener, UpstreamEvent
-from pegboard.upstream.variants import PLAIN, Kind, capabilities_of, kind_of
-from pegboard.upstream.wires import OpenWire, open_wire
+from pegboard.upstream.transports import OpenTransport, open_wire
 
-SWEEP_EVERY = 5.0
-RETIRE_TIME = 30.0
+SWEEP_INTERVAL = 5.0
+RETIRE_TIMEOUT = 30.0
 """Seconds that calls under way have to end when their server leaves the configuration."""
-ROOM_TIME = 5.0
+ROOM_TIMEOUT = 5.0
 """Seconds that a caller waits for room when all connections that it could replace are in use."""
 
 _VISIT = "visit"
@@ -53,10 +58,10 @@ class PoolLimits:
     """Server processes of one principal; the local user may have them all."""
     connections: int = 64
     """Connections to one server that is no process."""
-    wait: float = ROOM_TIME
+    wait: float = ROOM_TIMEOUT
 
 
-class Pool:
+class ConnectionPool:
     """Connections to servers by name; an async context manager that owns all their tasks.
 
     `clock` and `roll` are the time and the dice of idle stops and retries.
@@ -67,14 +72,14 @@ class Pool:
         specs: Iterable[UpstreamSpec],
         *,
         logs: Path | None = None,
-        open_wire: OpenWire = open_wire,
+        open_wire: OpenTransport = open_wire,
         clock: Callable[[], float] = time.monotonic,
         roll: Callable[[], float] = random.random,
         limits: PoolLimits | None = None,
     ) -> None:
         self.limits = limits or PoolLimits()
         self._logs = logs
-        self._listeners: list[Listener] = []
+        self._listeners: list[UpstreamListener] = []
         self._visits = 0
         self._open_wire = open_wire
         self._clock = clock
@@ -117,7 +122,7 @@ class Pool:
         return tuple(server.spec for server in self._servers.values())
 
     @asynccontextmanager
-    async def use(self, name: str, front: Front) -> AsyncGenerator[Connection]:
+    async def use(self, name: str, front: Downstream) -> AsyncGenerator[Connection]:
         """A ready connection to a server for this front, opened if there is none.
 
         Raises:
@@ -149,13 +154,13 @@ class Pool:
             and owner in (None, connection.lane)
         ]
 
-    def listen(self, listener: Listener) -> None:
+    def listen(self, listener: UpstreamListener) -> None:
         """Have a listener told what servers announce."""
         self._listeners.append(listener)
 
     @asynccontextmanager
     async def visit(
-        self, name: str, kinds: Sequence[Kind] = (PLAIN,)
+        self, name: str, kinds: Sequence[ClientKind] = (PLAIN_CLIENT,)
     ) -> AsyncGenerator[Connection]:
         """A connection for a look at a server: a live one, else one that ends with the block.
 
@@ -169,7 +174,7 @@ class Pool:
         """
         server = self._server(name)
         for live in self.live(name):
-            fits = live.era == "modern" or kind_of(live.declared) in kinds
+            fits = live.era == "modern" or capabilities_to_kind(live.declared) in kinds
             if fits and not live.is_personal:
                 with self.hold(live):
                     yield live
@@ -177,7 +182,7 @@ class Pool:
         self._visits += 1
         lane = (_VISIT, str(self._visits))
         hint = server.era if kinds[0] else None  # a look for everybody asks for the era again
-        connection = self._launch(server, lane, None, hint, capabilities_of(kinds[0]))
+        connection = self._launch(server, lane, None, hint, kind_to_capabilities(kinds[0]))
         try:
             await connection.settled.wait()
             if connection.cause is not None:
@@ -211,13 +216,13 @@ class Pool:
 
     async def stop(self, name: str) -> None:
         """End all connections to a server, and its processes; the next call starts it again."""
-        await _closed(list(self._server(name).connections.values()))
+        await _close_connections(list(self._server(name).connections.values()))
 
     async def end_session(self, session: str) -> None:
         """End the connections that served one front session."""
         owner: Owner = ("session", session)
         mine = [s.connections[owner] for s in self._servers.values() if owner in s.connections]
-        await _closed(mine)
+        await _close_connections(mine)
         for server in self._servers.values():
             server.forget(owner)
 
@@ -229,7 +234,7 @@ class Pool:
         """Take a new configuration: what is gone or changed is ended, the rest goes on."""
         await self.retire(self.exchange(specs))
 
-    def exchange(self, specs: Iterable[UpstreamSpec]) -> list[Server]:
+    def exchange(self, specs: Iterable[UpstreamSpec]) -> list[ServerState]:
         """Have new calls go by a new configuration; what is left over is for `retire`."""
         wanted = {spec.name: spec for spec in specs}
         leaving = [s for s in self._servers.values() if wanted.get(s.spec.name) != s.spec]
@@ -237,23 +242,23 @@ class Pool:
         self._servers = {n: kept.get(n) or self._new_server(spec) for n, spec in wanted.items()}
         return leaving
 
-    async def retire(self, leaving: list[Server]) -> None:
+    async def retire(self, leaving: list[ServerState]) -> None:
         """End servers that left the configuration; calls under way have `RETIRE_TIME` to end."""
         retired = [c for server in leaving for c in server.connections.values()]
-        await self._calm_down(retired, RETIRE_TIME)
-        await _closed(retired)
+        await self._calm_down(retired, RETIRE_TIMEOUT)
+        await _close_connections(retired)
         for server in leaving:
             server.log.close()
 
     # Its works.
 
-    def _new_server(self, spec: UpstreamSpec) -> Server:
+    def _new_server(self, spec: UpstreamSpec) -> ServerState:
         file = re.sub(r"[^A-Za-z0-9._-]", "_", spec.name) + ".log"
         path = self._logs / file if self._logs else None
         log = BoundedLog(path, limit=spec.log_bytes, redactor=Redactor(spec.secrets))
-        return Server(spec, log)
+        return ServerState(spec, log)
 
-    def _server(self, name: str) -> Server:
+    def _server(self, name: str) -> ServerState:
         server = self._servers.get(name)
         if server is None:
             raise ConfigError(f"There is no server {name!r} in the configuration.", server=name)
@@ -263,7 +268,7 @@ class Pool:
         for server in self._servers.values():
             yield from server.connections.values()
 
-    async def _acquire(self, server: Server, front: Front) -> Connection:
+    async def _acquire(self, server: ServerState, front: Downstream) -> Connection:
         deadline = anyio.current_time() + self.limits.wait
         while True:
             lane = server.lane(front)
@@ -289,9 +294,9 @@ class Pool:
 
     def _launch(
         self,
-        server: Server,
+        server: ServerState,
         lane: Owner,
-        front: Front | None,
+        front: Downstream | None,
         hint: Era | None,
         declared: JsonObject | None = None,
     ) -> Connection:
@@ -315,7 +320,7 @@ class Pool:
 
     # Room for another connection.
 
-    def _crowd(self, server: Server, lane: Owner, caller: Caller) -> _Crowd | None:
+    def _crowd(self, server: ServerState, lane: Owner, caller: Caller) -> _Crowd | None:
         """Those of whom one must end before another connection can be opened, if there are such."""
         name = server.spec.name
         if server.spec.transport != "stdio":
@@ -324,8 +329,8 @@ class Pool:
             return _Crowd(name, held, full) if len(held) >= self.limits.connections else None
         held = [c for c in self._connections() if c.spec.transport == "stdio" and not _is_visit(c)]
         if lane and not caller.is_local_user:
-            who = _payer(caller)
-            mine = [c for c in held if c.caller is not None and _payer(c.caller) == who]
+            who = _quota_owner(caller)
+            mine = [c for c in held if c.caller is not None and _quota_owner(c.caller) == who]
             if len(mine) >= self.limits.per_principal:
                 full = (
                     f"{name} cannot be started: {len(mine)} server processes of yours are in use, "
@@ -370,7 +375,9 @@ class Pool:
             except Exception:  # what a listener makes of the news is no matter of the connection
                 _log.exception("A listener failed at %s", event)
 
-    def _note_ready(self, server: Server, connection: Connection, front: Front | None) -> None:
+    def _note_ready(
+        self, server: ServerState, connection: Connection, front: Downstream | None
+    ) -> None:
         """Learn a server's era, and move the connection to where its fronts look for it."""
         server.era = connection.era
         server.version = connection.version
@@ -388,7 +395,7 @@ class Pool:
             server.connections[lane] = connection
             connection.move(lane)
 
-    async def _supervise(self, server: Server, connection: Connection) -> None:
+    async def _supervise(self, server: ServerState, connection: Connection) -> None:
         began = self._clock()
         await connection.run()
         server.remove(connection)
@@ -403,7 +410,7 @@ class Pool:
 
     async def _sweep_for_ever(self) -> None:
         while True:
-            await anyio.sleep(SWEEP_EVERY)
+            await anyio.sleep(SWEEP_INTERVAL)
             await self.sweep()
 
     async def _calm_down(self, connections: list[Connection], patience: float) -> None:
@@ -412,7 +419,7 @@ class Pool:
                 await self._next_change()
 
     async def _close_all(self) -> None:
-        await _closed(list(self._connections()))
+        await _close_connections(list(self._connections()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,7 +431,7 @@ class _Crowd:
     full: str
 
 
-def _payer(caller: Caller) -> str:
+def _quota_owner(caller: Caller) -> str:
     """Whom a process counts for: the principal, or the session where nobody signs in."""
     return f"session {caller.session}" if caller.anonymous else caller.principal
 
@@ -433,7 +440,7 @@ def _is_visit(connection: Connection) -> bool:
     return connection.lane[:1] == (_VISIT,)
 
 
-async def _closed(connections: list[Connection]) -> None:
+async def _close_connections(connections: list[Connection]) -> None:
     """Have connections end, all at once, and wait for it."""
     for connection in connections:
         connection.close()

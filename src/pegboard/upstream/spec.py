@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from pegboard.core.redaction import secret_values
+from pegboard.credentials import is_template
 from pegboard.errors import ConfigError
-from pegboard.secrets import is_template
 
 Transport: TypeAlias = Literal["stdio", "http", "sse"]
 Isolation: TypeAlias = Literal["principal", "session", "shared"]
@@ -52,7 +52,7 @@ class UpstreamSpec:
     prefix: str | None = None
     """What its tools' names start with instead of its own name; empty for bare names."""
     pins: tuple[str, ...] = ()
-    face: str | None = None
+    mode: str | None = None
     disabled: bool = False
     trust: TrustMode | None = None
     origin: str | None = None

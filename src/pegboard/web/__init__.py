@@ -11,10 +11,9 @@ Everything is rendered here; the scripts only replace parts of it. A page is sho
 `identify` of its `Panel` knows, and shows what that caller may see.
 """
 
+from pegboard.web.interface import Panel, Section, ServerLine, Viewer, panel_of
 from pegboard.web.markup import Html, tag
-from pegboard.web.metrics import metrics_route
-from pegboard.web.panel import Panel, Section, ServerLine, Viewer, panel_of
-from pegboard.web.routes import page_routes
+from pegboard.web.routes import metrics_route, page_routes
 
 __all__ = [
     "Html", "Panel", "Section", "ServerLine", "Viewer",

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 from pegboard.core.events import CallFinished, CallStarted
+from pegboard.web.interface import Viewer
 from pegboard.web.kept import address, may_open
-from pegboard.web.markup import Html, tag
-from pegboard.web.panel import Viewer
-from pegboard.web.words import badge, clock, milliseconds, number
+from pegboard.web.markup import Html, badge, milliseconds, number, tag, time_tag
 
 _ENDINGS = {"ok": "good", "tool_error": "bad", "failed": "bad", "refused": "warn"}
 _COLUMNS = ("Time", "Tool", "Outcome", "Took", "Tokens", "By")
@@ -29,12 +28,12 @@ def kept(viewer: Viewer, done: Iterable[CallFinished], life: float) -> Html:
     rows = [
         tag(
             "tr",
-            tag("td", clock(call.at)),
+            tag("td", time_tag(call.at)),
             tag("th", _tool(call.tool), scope="row"),
             tag("td", _opening(viewer, call)),
             tag("td", number(call.tokens_out_before or 0), class_="number"),
             tag("td", "–" if call.tokens_out is None else number(call.tokens_out), class_="number"),
-            tag("td", clock(call.at + life)),
+            tag("td", time_tag(call.at + life)),
         )
         for call in done
         if call.spilled
@@ -55,7 +54,7 @@ def _opening(viewer: Viewer, call: CallFinished) -> Html | str:
 def _running(call: CallStarted) -> Html:
     return tag(
         "tr",
-        tag("td", clock(call.at)),
+        tag("td", time_tag(call.at)),
         tag("th", _tool(call.tool), scope="row"),
         tag("td", badge("running", "busy")),
         tag("td", "…", class_="number"),
@@ -68,7 +67,7 @@ def _done(call: CallFinished) -> Html:
     marks = [word for word in ("cached", "spilled", "projected") if getattr(call, word)]
     return tag(
         "tr",
-        tag("td", clock(call.at)),
+        tag("td", time_tag(call.at)),
         tag("th", _tool(call.tool), scope="row"),
         tag("td", badge(call.error or call.outcome, _ENDINGS.get(call.outcome, "")),
             [badge(mark) for mark in marks]),

@@ -13,9 +13,8 @@ from urllib.parse import urlencode
 from pegboard.core.events import CallFinished
 from pegboard.core.json import JsonObject
 from pegboard.errors import InvalidArguments
-from pegboard.web.markup import Html, join, tag
-from pegboard.web.panel import Panel, Viewer
-from pegboard.web.words import clock, number, several
+from pegboard.web.interface import Panel, Viewer
+from pegboard.web.markup import Html, join, number, several, tag, time_tag
 
 _WORDS = ("path", "grep", "select")
 _LONGEST = 500
@@ -66,7 +65,7 @@ def _body(call: CallFinished, reading: JsonObject, part: JsonObject, life: float
     text = part.pop("text", None)
     shown = text if text is not None else _pretty(part.pop("value", part.pop("matches", None)))
     said = [several(call.tokens_out_before or 0, "token"), " in all, kept until ",
-            clock(call.at + life)]  # fmt: skip
+            time_tag(call.at + life)]  # fmt: skip
     if "total" in part:
         first = min(part.get("offset", 0) + 1, part["total"])
         said += [f"; here from {number(first)} of {number(part['total'])} on"]

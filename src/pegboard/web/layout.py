@@ -6,8 +6,8 @@ import hashlib
 from functools import cache
 from importlib.resources import files
 
+from pegboard.web.interface import Panel, Viewer
 from pegboard.web.markup import Child, Html, join, tag
-from pegboard.web.panel import Panel, Viewer
 
 STATIC = {
     "page.css": "text/css; charset=utf-8",

@@ -1,16 +1,17 @@
-"""HTML as a value: text is escaped unless it is `Html` already, so nothing can be forgotten.
+"""HTML as a value, and the small formats that every page uses.
 
-Invisible characters of a text are shown as code points; attributes, which forms send back, keep
-theirs.
+Text is escaped unless it is already `Html`, so escaping cannot be forgotten. Invisible characters
+of a text are shown as code points; attributes keep them, because forms send attributes back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from html import escape
 from typing import TypeAlias
 
-from pegboard.core.cleaning import escaped
+from pegboard.core.sanitization import escape_hidden
 
 _VOID = frozenset({"input", "link", "meta", "br", "img"})
 
@@ -44,7 +45,7 @@ def _text(child: Child) -> str:
     if isinstance(child, Html):
         return child
     if isinstance(child, str | int):
-        return escape(escaped(str(child)))
+        return escape(escape_hidden(str(child)))
     return join(child)
 
 
@@ -54,3 +55,33 @@ def _attribute(item: tuple[str, Attribute]) -> str:
         return ""
     written = name.rstrip("_").replace("_", "-")
     return f" {written}" if value is True else f' {written}="{escape(str(value))}"'
+
+
+def number(value: float) -> str:
+    """`12,345`."""
+    return f"{value:,.0f}"
+
+
+def milliseconds(value: float) -> str:
+    """`0.4 ms`, `12 ms`, `1.2 s`."""
+    if value >= 1000:
+        return f"{value / 1000:.1f} s"
+    return f"{value:.1f} ms" if value < 10 else f"{value:.0f} ms"
+
+
+def time_tag(at: float, *, day: bool = False) -> Html:
+    """A time of day in UTC, or a `day`, which the script turns into the reader's own."""
+    when = datetime.fromtimestamp(at, UTC)
+    text = when.strftime("%Y-%m-%d" if day else "%H:%M:%S UTC")
+    whole = when.isoformat(timespec="seconds")
+    return tag("time", text, datetime=whole, data_day=day)
+
+
+def badge(text: str, kind: str = "") -> Html:
+    """A short word on a coloured ground."""
+    return tag("span", text, class_=f"badge {kind}".strip())
+
+
+def several(count: int, one: str, more: str | None = None) -> str:
+    """`1 tool`, `2 tools`."""
+    return f"{number(count)} {one if count == 1 else more or one + 's'}"

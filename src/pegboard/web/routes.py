@@ -1,9 +1,9 @@
-"""What the page answers, by address."""
+"""The dashboard's routes: pages, forms, the live stream, sign-in, static files and `/metrics`."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Collection, Generator
 from contextlib import contextmanager, suppress
 from typing import TypeAlias
 
@@ -16,24 +16,24 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from pegboard.core.events import OperatorActed, SignInFailed
-from pegboard.core.lock import held_because
+from pegboard.core.tool_lock import hold_reason
 from pegboard.errors import AmbiguousName, NotPermitted, PegboardError, ToolNotFound
-from pegboard.faces.face import find
-from pegboard.ports import tell
-from pegboard.web import catalogue, kept, layout, tool
+from pegboard.modes.mode import find_tool
+from pegboard.ports import record_event
+from pegboard.web import catalog_page, kept, layout, tool
+from pegboard.web.interface import Form, Panel, Section, Viewer
 from pegboard.web.layout import document
+from pegboard.web.live_updates import NAMES, Parts
 from pegboard.web.markup import Child, Html, join, tag
-from pegboard.web.panel import Form, Panel, Section, Viewer
-from pegboard.web.parts import NAMES, Parts
 from pegboard.web.security import (
     PROOF,
-    Proofs,
+    CsrfTokens,
     forget,
-    form_of,
-    guarded,
+    identify_viewer,
+    read_form,
     remember,
     token_of,
-    viewer_of,
+    with_security_headers,
 )
 from pegboard.web.visibility import visibility
 
@@ -77,17 +77,19 @@ class Page:
         """The answer for whoever may look; a way in for everybody else."""
 
         async def handle(request: Request) -> Response:
-            viewer = await viewer_of(request, self._panel)
+            viewer = await identify_viewer(request, self._panel)
             if viewer is None:
                 if token_of(request):
                     self._refused(request)
-                return guarded(HTMLResponse(layout.sign_in(self._panel, refused=False), 401))
+                return with_security_headers(
+                    HTMLResponse(layout.sign_in(self._panel, refused=False), 401)
+                )
             try:
-                return guarded(await answer(request, viewer))
+                return with_security_headers(await answer(request, viewer))
             except PegboardError as exc:
                 status = _STATUS.get(type(exc), 400)
                 shown = layout.failure(self._panel, viewer, "That did not work", exc.message)
-                return guarded(HTMLResponse(shown, status))
+                return with_security_headers(HTMLResponse(shown, status))
 
         return handle
 
@@ -120,31 +122,31 @@ class Page:
         return self._page(viewer, "/ui/calls", title, body)
 
     async def tools(self, request: Request, viewer: Viewer) -> Response:
-        asked = catalogue.Asked.of(request.query_params)
+        asked = catalog_page.CatalogQuery.of(request.query_params)
         view = (await visibility(self._panel, viewer)).view
-        found = await to_thread.run_sync(catalogue.results, asked, view, self._panel.costs)
+        found = await to_thread.run_sync(catalog_page.results, asked, view, self._panel.costs)
         return self._page(
             viewer,
             "/ui/tools",
             "Tools",
             tag("h1", "Tools"),
-            catalogue.filters(asked, view),
+            catalog_page.filters(asked, view),
             tag("div", found, id="results"),
         )
 
     async def listing(self, request: Request, viewer: Viewer) -> Response:
         """The results alone, for the script that searches while one types."""
-        asked = catalogue.Asked.of(request.query_params)
+        asked = catalog_page.CatalogQuery.of(request.query_params)
         view = (await visibility(self._panel, viewer)).view
-        found = await to_thread.run_sync(catalogue.results, asked, view, self._panel.costs)
+        found = await to_thread.run_sync(catalog_page.results, asked, view, self._panel.costs)
         return HTMLResponse(found)
 
     async def tool(self, request: Request, viewer: Viewer) -> Response:
         visible = await visibility(self._panel, viewer)
-        chosen = find(visible.view, request.query_params.get("id", ""))
-        proofs = Proofs(request, viewer)
+        chosen = find_tool(visible.view, request.query_params.get("id", ""))
+        proofs = CsrfTokens(request, viewer)
         figures = visible.figures()["tools"].get(chosen.id)
-        may_switch = viewer.is_operator and held_because(chosen) is None
+        may_switch = viewer.is_operator and hold_reason(chosen) is None
         switch = tool.switch_form(chosen, proofs.field) if may_switch else None
         related = visible.view.related(chosen)
         body = tool.page(chosen, self._panel.costs.tool(chosen), figures, related, switch)
@@ -155,19 +157,21 @@ class Page:
     async def live(self, request: Request, viewer: Viewer) -> Response:
         asked = request.query_params.get("parts", "").split()
         names = tuple(name for name in NAMES if name in asked)
-        events = Parts(self._panel, viewer).stream(names, lambda: viewer_of(request, self._panel))
+        events = Parts(self._panel, viewer).stream(
+            names, lambda: identify_viewer(request, self._panel)
+        )
         return _Events(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     # Changing ----------------------------------------------------------------------------------
 
     async def switch(self, request: Request, viewer: Viewer) -> Response:
-        form = await form_of(request)
+        form = await read_form(request)
         enabled = bool(form.get("enabled"))
         with self._recorded(request, viewer, f"tool.{'enable' if enabled else 'disable'}", form):
             self._check(request, viewer, form)
             view = (await visibility(self._panel, viewer)).view
-            chosen = find(view, form.get("id", ""))
-            if held_because(chosen) is not None:
+            chosen = find_tool(view, form.get("id", ""))
+            if hold_reason(chosen) is not None:
                 raise NotPermitted(f"{chosen.name} is held back. It has to be approved first.")
             await self._panel.switch(chosen.id, enabled)
         return RedirectResponse(tool.address(chosen), 303)
@@ -177,7 +181,7 @@ class Page:
 
         async def answer(request: Request, viewer: Viewer) -> Response:
             self._permit(viewer, section)
-            proofs = Proofs(request, viewer)
+            proofs = CsrfTokens(request, viewer)
             body = await section.body(viewer, proofs.field)
             heading = tag("h1", section.title)
             path = f"/ui/{section.name}"
@@ -195,7 +199,7 @@ class Page:
             action = section.actions.get(name)
             if action is None:
                 return HTMLResponse("There is no such action.", 404)
-            form = await form_of(request)
+            form = await read_form(request)
             with self._recorded(request, viewer, f"{section.name}.{name}", form):
                 self._check(request, viewer, form)
                 await action(viewer, form)
@@ -206,7 +210,7 @@ class Page:
     def _check(self, request: Request, viewer: Viewer, form: Form) -> None:
         if not viewer.is_operator:
             raise NotPermitted("Only operators may change this.")
-        Proofs(request, viewer).check(form)
+        CsrfTokens(request, viewer).check(form)
 
     @contextmanager
     def _recorded(
@@ -232,14 +236,14 @@ class Page:
                 address=request.client.host if request.client else None,
                 error=error,
             )
-            tell(self._panel.observer, event)
+            record_event(self._panel.observer, event)
 
     def _refused(self, request: Request) -> None:
         """Tell that somebody came with a token that is not known."""
         address = request.client.host if request.client else None
         path = request.url.path
         event = SignInFailed(at=time.time(), path=path, error="unknown_token", address=address)
-        tell(self._panel.observer, event)
+        record_event(self._panel.observer, event)
 
     def _permit(self, viewer: Viewer, section: Section) -> None:
         if not layout.may_see(viewer, section):
@@ -250,29 +254,29 @@ class Page:
     async def enter(self, request: Request) -> Response:
         """Take a token from a form, or from the address that `pegboard ui` prints."""
         given = request.query_params
-        token = (await form_of(request) if request.method == "POST" else given).get("token", "")
+        token = (await read_form(request) if request.method == "POST" else given).get("token", "")
         if await self._panel.identify(token or None) is None:
             if token:
                 self._refused(request)
             refused = layout.sign_in(self._panel, refused=bool(token))
-            return guarded(HTMLResponse(refused, 401))
+            return with_security_headers(HTMLResponse(refused, 401))
         response = RedirectResponse("/", 303)
         remember(request, response, token)
-        return guarded(response)
+        return with_security_headers(response)
 
     async def leave(self, request: Request) -> Response:
         """Forget the token."""
         response = RedirectResponse("/", 303)
         forget(request, response)
-        return guarded(response)
+        return with_security_headers(response)
 
     async def static(self, request: Request) -> Response:
         """A file of ours; it says nothing about the catalogue, so everybody may have it."""
         name = request.path_params["name"]
         if name not in layout.STATIC:
-            return guarded(Response("There is no such file.", 404))
+            return with_security_headers(Response("There is no such file.", 404))
         file = Response(layout.static(name), media_type=layout.STATIC[name])
-        return guarded(file, cache=_FOR_EVER)
+        return with_security_headers(file, cache=_FOR_EVER)
 
     def _page(
         self, viewer: Viewer, here: str, title: str, *body: Child, live: str = ""
@@ -296,3 +300,23 @@ def _section(name: str, title: str, *body: Child) -> Html:
 
 def _part(name: str, html: Html) -> Html:
     return tag("div", html, data_part=name)
+
+
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def metrics_route(
+    panel: Panel, expose: Callable[[], bytes], readers: Collection[str] | None = ()
+) -> Route:
+    """The route; `readers` are principals beside operators, `None` lets everybody read."""
+
+    async def metrics(request: Request) -> Response:
+        if readers is not None:
+            viewer = await identify_viewer(request, panel)
+            if viewer is None:
+                return Response("A key is needed.", 401, {"WWW-Authenticate": "Bearer"})
+            if not viewer.is_operator and viewer.caller.principal not in readers:
+                return Response("Metrics are for operators and `metrics_readers`.", 403)
+        return Response(expose(), media_type=METRICS_TYPE)
+
+    return Route("/metrics", metrics)

@@ -20,8 +20,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pegboard.errors import NotPermitted
+from pegboard.web.interface import Form, Panel, Viewer
 from pegboard.web.markup import Html, tag
-from pegboard.web.panel import Form, Panel, Viewer
 
 PROOF = "proof"
 _LARGEST_FORM = 64 * 1024
@@ -39,14 +39,14 @@ _FORBID = {
 }
 
 
-def guarded(response: Response, *, cache: str = "no-store") -> Response:
+def with_security_headers(response: Response, *, cache: str = "no-store") -> Response:
     """The answer with the headers that every answer of the page has."""
     response.headers.update(_FORBID)
     response.headers.setdefault("Cache-Control", cache)
     return response
 
 
-async def viewer_of(request: Request, panel: Panel) -> Viewer | None:
+async def identify_viewer(request: Request, panel: Panel) -> Viewer | None:
     """Who asks, by header or by cookie; `None` when nobody who may look."""
     return await panel.identify(token_of(request))
 
@@ -67,7 +67,7 @@ def forget(request: Request, response: Response) -> None:
     response.delete_cookie(_name(request, "token"), path="/", samesite="strict", httponly=True)
 
 
-class Proofs:
+class CsrfTokens:
     """The proofs of one request: those that its forms carry, and the one that it brings."""
 
     def __init__(self, request: Request, viewer: Viewer) -> None:
@@ -102,7 +102,7 @@ class Proofs:
             raise NotPermitted("This form has expired. Go back, load the page again and repeat it.")
 
 
-async def form_of(request: Request) -> Form:
+async def read_form(request: Request) -> Form:
     """The fields of a posted form.
 
     Raises:

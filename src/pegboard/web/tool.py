@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.tools import Tool, group_of
-from pegboard.web.catalogue import RISK_BADGES
-from pegboard.web.markup import Child, Html, join, tag
-from pegboard.web.words import badge, milliseconds, number, several
+from pegboard.core.tools import Tool, group_name
+from pegboard.web.catalog_page import RISK_BADGES
+from pegboard.web.markup import Child, Html, badge, join, milliseconds, number, several, tag
 
 
 def page(
@@ -65,7 +64,7 @@ def _facts(tool: Tool, tokens: int, figures: JsonObject | None) -> Html:
     if tool.server:
         link = tag("a", tool.server, href=f"/ui/tools?server={quote(tool.server)}")
         facts.append(("Server", link))
-    group = group_of(tool)
+    group = group_name(tool)
     if group != tool.server:
         facts.append(("Group", tag("a", group, href=f"/ui/tools?group={quote(group)}")))
     if figures:

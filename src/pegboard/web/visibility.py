@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pegboard.core.breaker import State
+from pegboard.core.breaker import BreakerState
 from pegboard.core.events import CallFinished, CallStarted
 from pegboard.core.json import JsonObject
-from pegboard.faces.face import View
-from pegboard.web.panel import Panel, ServerLine, Viewer
+from pegboard.modes.mode import View
+from pegboard.web.interface import Panel, ServerLine, Viewer
 
 UNAVAILABLE = "Not available at the moment. Operators can see why."
 
@@ -71,7 +71,7 @@ class Visibility:
             if self._knows_server(line.name)
         ]
 
-    def breakers(self) -> dict[str, State]:
+    def breakers(self) -> dict[str, BreakerState]:
         """The breakers that are not closed, by `scope:name`."""
         found = self.panel.live.breakers
         if self.viewer.is_operator:

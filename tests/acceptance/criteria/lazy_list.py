@@ -20,8 +20,8 @@ DESIGN = Design(
         Criterion(
             "Decision",
             "Stubs are what `tools/list` returns by default",
-            tests=("faces/test_auto.py",),
-            decision="decisions/faces.md",
+            tests=("modes/test_auto.py",),
+            decision="decisions/modes.md",
         ),
         Criterion(
             "Decision",
@@ -51,7 +51,7 @@ DESIGN = Design(
             "Rationale",
             "Calls do not depend on how the tool was listed",
             tests=(
-                "acceptance/test_examples_in_every_face.py::test_the_call_gives_the_data_whatever_the_face",
+                "acceptance/test_examples_in_every_mode.py::test_the_call_gives_the_data_whatever_the_mode",
             ),
         ),
         Criterion(

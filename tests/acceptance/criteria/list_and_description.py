@@ -110,7 +110,7 @@ DESIGN = Design(
         ),
         Criterion(
             "Performance tests",
-            "So does `describe_tools` in the `proxy` face",
+            "So does `describe_tools` in the `proxy` mode",
             figure=figures.largest_describe_tools,
         ),
         Criterion(

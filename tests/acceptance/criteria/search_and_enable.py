@@ -50,7 +50,7 @@ DESIGN = Design(
             tests=(
                 "acceptance/test_whole_categories.py::test_any_other_search_enables_at_most_five_tools",
             ),
-            decision="decisions/faces.md",
+            decision="decisions/modes.md",
         ),
         Criterion(
             "Search",
@@ -93,7 +93,7 @@ DESIGN = Design(
             tests=(
                 "acceptance/test_search_and_enable.py::test_in_the_modern_era_the_list_does_not_change_with_use",
             ),
-            decision="decisions/faces.md",
+            decision="decisions/modes.md",
         ),
         Criterion(
             "Fallback",
@@ -135,7 +135,7 @@ DESIGN = Design(
             tests=(
                 "server/test_dynamic.py::test_tools_beyond_the_cap_make_room_least_recently_used_first",
             ),
-            decision="decisions/faces.md",
+            decision="decisions/modes.md",
         ),
     ),
 )

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from pegboard.core.tools import Tool, constant
+from pegboard.core.tools import Tool, constant_definition
 
 MakeTool = Callable[..., Tool]
 
@@ -16,6 +16,8 @@ def make_tool() -> MakeTool:
         properties = {
             key: {"type": "string", "description": text} for key, text in (parameters or {}).items()
         }
-        return Tool(name, constant({"type": "object", "properties": properties}), **given)
+        return Tool(
+            name, constant_definition({"type": "object", "properties": properties}), **given
+        )
 
     return make

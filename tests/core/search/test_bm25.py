@@ -8,11 +8,11 @@ from pegboard.core.search.bm25 import (
     NAME,
     Postings,
     TermWeights,
-    weigh,
+    weigh_terms,
 )
-from pegboard.core.search.fields import Fields
+from pegboard.core.search.searchable_fields import SearchableFields
 
-EMPTY = Fields("", "", "", "", "", "", "")
+EMPTY = SearchableFields("", "", "", "", "", "", "")
 
 contents = st.dictionaries(
     st.sampled_from("abcdefgh"),
@@ -21,43 +21,43 @@ contents = st.dictionaries(
 )
 
 
-def described(text: str) -> Fields:
-    return Fields("thing", "", "", "", text, "", "")
+def described(text: str) -> SearchableFields:
+    return SearchableFields("thing", "", "", "", text, "", "")
 
 
 def test_a_term_weighs_more_in_the_name_than_in_the_description_than_in_the_category() -> None:
-    name = weigh(Fields("invoice", "", "", "", "", "", ""))["invoic"][0]
-    description = weigh(Fields("", "", "", "", "invoice", "", ""))["invoic"][0]
-    category = weigh(Fields("", "", "", "invoice", "", "", ""))["invoic"][0]
+    name = weigh_terms(SearchableFields("invoice", "", "", "", "", "", ""))["invoic"][0]
+    description = weigh_terms(SearchableFields("", "", "", "", "invoice", "", ""))["invoic"][0]
+    category = weigh_terms(SearchableFields("", "", "", "invoice", "", "", ""))["invoic"][0]
     assert name > description > category
 
 
 def test_places_say_where_a_term_stands() -> None:
-    found = weigh(Fields("send_mail", "", "", "mail", "Sends a letter", "", ""))
+    found = weigh_terms(SearchableFields("send_mail", "", "", "mail", "Sends a letter", "", ""))
     assert found["mail"][1] == NAME | CATEGORY
     assert found["letter"][1] == DESCRIPTION
 
 
 def test_repeating_a_word_does_not_pay() -> None:
-    honest = weigh(described("Deletes a file from the disk of the machine"))["file"][0]
-    stuffed = weigh(described("Deletes a file " + "file " * 400))["file"][0]
+    honest = weigh_terms(described("Deletes a file from the disk of the machine"))["file"][0]
+    stuffed = weigh_terms(described("Deletes a file " + "file " * 400))["file"][0]
     assert stuffed < honest
 
 
 def test_weights_stay_below_one() -> None:
-    for weight, _ in weigh(Fields(*["file"] * 7)).values():
+    for weight, _ in weigh_terms(SearchableFields(*["file"] * 7)).values():
         assert 0 < weight < 1
 
 
 def test_no_terms_score_nothing() -> None:
-    lexical = Postings.build([weigh(EMPTY), weigh(described("file"))]).score([])
+    lexical = Postings.build([weigh_terms(EMPTY), weigh_terms(described("file"))]).score([])
     assert lexical.scores.tolist() == [0, 0]
     assert not lexical.named.any()
 
 
 def test_a_rare_term_counts_more_than_a_common_one() -> None:
     postings = Postings.build(
-        [weigh(described("get")) for _ in range(9)] + [weigh(described("invoice"))]
+        [weigh_terms(described("get")) for _ in range(9)] + [weigh_terms(described("invoice"))]
     )
     scores = postings.score(["get", "invoic"]).scores
     assert scores[9] > scores[0]

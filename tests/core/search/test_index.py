@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pegboard.core.cleaning import cleaned
+from pegboard.core.sanitization import sanitize_tool
 from pegboard.core.search import Match, SearchIndex
-from pegboard.core.tools import Catalog, Schemas, Tool, constant, with_enabled
+from pegboard.core.tools import Catalog, Schemas, Tool, constant_definition, set_enabled
 
 MakeTool = Callable[..., Tool]
 
@@ -94,7 +94,7 @@ def test_filters_leave_out_what_does_not_fit(office: SearchIndex) -> None:
 
 def test_disabled_and_deprecated_tools_are_found_when_asked_for(make_tool: MakeTool) -> None:
     old = make_tool("old_report", deprecated="use new_report", description="A report.")
-    off = with_enabled(make_tool("off_report", description="A report."), False)
+    off = set_enabled(make_tool("off_report", description="A report."), False)
     found = index(old, off)
     assert ids(found.search("report")) == ["old_report"]
     assert ids(found.search("report", include_deprecated=False)) == []
@@ -167,7 +167,7 @@ def test_a_query_of_a_hundred_kilobytes_is_answered(office: SearchIndex) -> None
 def test_any_definition_can_be_indexed(description: str, name: str, schema: object) -> None:
     definition = lambda: Schemas(schema)  # noqa: E731  # pyright: ignore[reportArgumentType] malformed on purpose
     tool = Tool(name, definition, description=description)
-    good = Tool("read_file", constant({"type": "object"}), description="Reads a file.")
+    good = Tool("read_file", constant_definition({"type": "object"}), description="Reads a file.")
     if tool.id != good.id:
         assert "read_file" in ids(index(tool, good).search("read_file"))
 
@@ -190,7 +190,7 @@ def test_an_updated_index_answers_like_a_new_one(
 ) -> None:
     def catalog(texts: dict[str, str]) -> Catalog:
         return Catalog(
-            Tool(name, constant({"type": "object"}), description=text)
+            Tool(name, constant_definition({"type": "object"}), description=text)
             for name, text in texts.items()
         )
 
@@ -207,7 +207,7 @@ def test_an_update_does_not_read_unchanged_tools_again(make_tool: MakeTool) -> N
     def definition(name: str) -> Tool:
         def schemas():
             reads.append(name)
-            return constant({"type": "object"})()
+            return constant_definition({"type": "object"})()
 
         return Tool(name, schemas, description="Reads a file.")
 
@@ -239,9 +239,9 @@ def test_indexing_leaves_the_schemas_that_are_in_use_where_they_are() -> None:
     def tool(name: str) -> Tool:
         def schemas() -> Schemas:
             reads.append(name)
-            return constant({"type": "object", "properties": {name: {}}})()
+            return constant_definition({"type": "object", "properties": {name: {}}})()
 
-        return cleaned(Tool(name, schemas))
+        return sanitize_tool(Tool(name, schemas))
 
     used, others = tool("in_use"), [tool(f"other_{n:04}") for n in range(3_000)]
     assert used.input_schema

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from pegboard.core.search import SearchIndex
-from pegboard.core.search.fusion import shown
+from pegboard.core.search.relevance import display_score
 from pegboard.core.tools import Catalog, Tool
 
 NAMES = (
@@ -55,7 +55,7 @@ def test_scores_differ_where_tools_fit_differently(jira: SearchIndex) -> None:
 
 def test_what_is_shown_of_a_score_keeps_the_order_and_stays_below_one() -> None:
     raw = [n / 100 for n in range(251)]
-    seen = [shown(score) for score in raw]
+    seen = [display_score(score) for score in raw]
     assert seen == sorted(set(seen))
     assert seen[50] == 0.5
     assert seen[-1] < 1

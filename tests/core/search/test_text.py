@@ -2,7 +2,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pegboard.core.search.text import clean, split, squeezed, terms
+from pegboard.core.search.terms import clean, normalize_name, split, terms
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,11 @@ def test_styled_letters_become_plain_ones() -> None:
 
 
 def test_names_are_compared_without_case_and_separators() -> None:
-    assert squeezed("Create-Issue") == squeezed("createIssue") == squeezed("create issue")
+    assert (
+        normalize_name("Create-Issue")
+        == normalize_name("createIssue")
+        == normalize_name("create issue")
+    )
 
 
 @given(st.text())

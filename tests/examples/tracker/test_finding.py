@@ -9,16 +9,16 @@ import pytest
 from examples.tracker import build_board
 from pegboard import Pegboard
 from pegboard.core.search import SearchIndex
-from pegboard.embed.local import LocalMeanings
-from pegboard.measure.evaluate import (
-    Figures,
-    Judged,
+from pegboard.embed.vectorizer import LocalVectorizer
+from pegboard.measure.search_quality import (
+    JudgedQuery,
+    QualityMetrics,
     evaluate,
     fastmcp_rankers,
-    ours,
+    pegboard_ranker,
     plain_bm25,
     read_queries,
-    settled,
+    resolve_judgments,
 )
 
 
@@ -30,43 +30,47 @@ def board() -> Pegboard:
 
 
 @pytest.fixture(scope="module")
-def requests(board: Pegboard) -> list[Judged]:
+def requests(board: Pegboard) -> list[JudgedQuery]:
     """Fifty requests as people put them, with few words of the tools in them."""
-    return settled(read_queries(Path(__file__).with_name("requests.jsonl")), board.catalog)
+    return resolve_judgments(
+        read_queries(Path(__file__).with_name("requests.jsonl")), board.catalog
+    )
 
 
 @pytest.fixture(scope="module")
-def figures(board: Pegboard, requests: list[Judged]) -> dict[str, Figures]:
-    at_once = SearchIndex.build(board.catalog, LocalMeanings())  # no exact vector of any tool
+def figures(board: Pegboard, requests: list[JudgedQuery]) -> dict[str, QualityMetrics]:
+    at_once = SearchIndex.build(board.catalog, LocalVectorizer())  # no exact vector of any tool
     rankers = {
-        "ours": ours(board.index),
-        "at once": ours(at_once),
+        "ours": pegboard_ranker(board.index),
+        "at once": pegboard_ranker(at_once),
         "plain BM25": plain_bm25(board.catalog),
         **fastmcp_rankers(board.catalog),
     }
     return evaluate(requests, rankers)
 
 
-def test_judgements_name_tools_that_exist(board: Pegboard, requests: list[Judged]) -> None:
+def test_judgements_name_tools_that_exist(board: Pegboard, requests: list[JudgedQuery]) -> None:
     known = {tool.id for tool in board.catalog}
     assert len(requests) == 50
     assert all(one.relevant <= known for one in requests)
 
 
-def test_everyday_requests_find_their_tools(figures: dict[str, Figures]) -> None:
+def test_everyday_requests_find_their_tools(figures: dict[str, QualityMetrics]) -> None:
     assert figures["ours"].recall_5 >= 0.86
     assert figures["ours"].recall_10 >= 0.92
     assert figures["ours"].ndcg_10 >= 0.78
 
 
 @pytest.mark.parametrize("peer", ["FastMCP BM25", "FastMCP regex", "plain BM25"])
-def test_far_more_is_found_than_by_words_alone(peer: str, figures: dict[str, Figures]) -> None:
+def test_far_more_is_found_than_by_words_alone(
+    peer: str, figures: dict[str, QualityMetrics]
+) -> None:
     assert figures["ours"].recall_5 >= figures[peer].recall_5 + 0.4
     assert figures["ours"].ndcg_10 >= figures[peer].ndcg_10 + 0.4
 
 
 def test_the_first_answers_come_before_the_vectors_and_are_good_already(
-    figures: dict[str, Figures],
+    figures: dict[str, QualityMetrics],
 ) -> None:
     assert figures["at once"].recall_5 >= figures["FastMCP BM25"].recall_5 + 0.3
     assert figures["at once"].recall_5 <= figures["ours"].recall_5

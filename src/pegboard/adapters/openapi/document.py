@@ -1,15 +1,91 @@
-"""An OpenAPI document: read, of a version that we know, its local references followed."""
+"""An OpenAPI source: its settings (`OpenApiSpec`) and its document, references resolved."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urljoin
+from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 from pegboard.core.json import Json, JsonObject
+from pegboard.core.redaction import ORDINARY_HEADERS, secret_values
 from pegboard.errors import ConfigError
+
+_PORTS = {"http": 80, "https": 443}
+
+
+def parse_origin(url: str) -> tuple[str, str, int] | None:
+    """Scheme, host and port of an `http(s)` address; `None` for anything else."""
+    if "\\" in url or not url.isprintable():  # read in two ways by different programs
+        return None
+    try:
+        parts = urlsplit(url)
+        scheme, host, port = parts.scheme.lower(), parts.hostname, parts.port
+    except ValueError:
+        return None
+    if scheme not in _PORTS or not host:
+        return None
+    return scheme, host, port or _PORTS[scheme]
+
+
+def strip_credentials(url: str) -> str:
+    """The address without user and password, for messages and results."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenApiSpec:
+    """One API: where its document is, where calls go, and what every call carries.
+
+    Credentials are `headers`, `query` and `cookies` like any other; they stay out of `repr`, win
+    over arguments of a call, and are not offered as parameters.
+    """
+
+    name: str
+    document: str
+    """A file, or an `http(s)://` address."""
+    base_url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    query: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    cookies: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    category: str | None = None
+    prefix: str | None = None
+    timeout: float = 60.0
+    max_bytes: int = 64_000_000
+    """The largest answer that is read."""
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The values in it that no log, no error and no page may show."""
+        named = {**self.query, **self.cookies}
+        return secret_values(env=named, headers=self.headers, urls=(self.base_url, self.document))
+
+    @property
+    def has_credentials(self) -> bool:
+        """Whether requests carry anything that is meant for this API alone."""
+        ordinary = {name.lower() for name in self.headers} <= ORDINARY_HEADERS
+        return bool(self.query or self.cookies) or not ordinary
+
+    def trusts(self, url: str) -> bool:
+        """Whether an address may get the credentials: the configured one, or the document's own.
+
+        A document names servers as it likes, so these alone are no reason.
+        """
+        configured = self.base_url or self.document
+        return (origin := parse_origin(url)) is not None and origin == parse_origin(configured)
+
+    def shows(self, operation: str) -> bool:
+        """Whether an operation passes `include` and `exclude`."""
+        if self.include and not any(fnmatchcase(operation, glob) for glob in self.include):
+            return False
+        return not any(fnmatchcase(operation, glob) for glob in self.exclude)
+
 
 _DATA = frozenset({"example", "examples", "default", "enum", "const"})
 """Keys of a schema whose values are data, in which a `$ref` means nothing."""
@@ -91,13 +167,13 @@ class ApiDocument:
         return None
 
 
-def document_from(text: str, origin: str) -> ApiDocument:
+def parse_document(text: str, origin: str) -> ApiDocument:
     """The text of a file or answer as a document.
 
     Raises:
         ConfigError: It is neither JSON nor YAML, or not OpenAPI 3.
     """
-    value = _parsed(text, origin)
+    value = _parse_text(text, origin)
     version = str(value.get("openapi", "")) if isinstance(value, dict) else ""
     if isinstance(value, dict) and "swagger" in value:
         raise ConfigError(
@@ -118,10 +194,10 @@ def read_document(path: Path) -> ApiDocument:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"{path}: it cannot be read: {exc}.", file=str(path)) from exc
-    return document_from(text, str(path))
+    return parse_document(text, str(path))
 
 
-def _parsed(text: str, origin: str) -> Any:
+def _parse_text(text: str, origin: str) -> Any:
     if text.lstrip().startswith("{"):
         try:
             return json.loads(text)

@@ -7,15 +7,11 @@ raises.
 from __future__ import annotations
 
 from pegboard.core.json import JsonObject
-from pegboard.core.schemas.describing import Described, described
-from pegboard.core.schemas.fields import field_outline, output_fields
-from pegboard.core.schemas.parameters import parameters
-from pegboard.core.schemas.reading import View
-from pegboard.core.schemas.relaxing import relaxed_output
-from pegboard.core.schemas.repairs import Repair, repair, repaired
-from pegboard.core.schemas.returns import returns
+from pegboard.core.schemas.output_shape import field_outline, output_fields, relaxed_output, returns
+from pegboard.core.schemas.parameter_docs import Described, described, parameters
+from pegboard.core.schemas.repairs import Repair, repair, repaired, without_titles
+from pegboard.core.schemas.schema_view import SchemaView
 from pegboard.core.schemas.signatures import signature
-from pegboard.core.schemas.titles import without_titles
 
 __all__ = [
     "Described",
@@ -36,4 +32,4 @@ __all__ = [
 
 def unwrap_root(schema: JsonObject) -> JsonObject:
     """The schema with a `$ref` at the root followed and `allOf` there merged."""
-    return View.of(schema).schema
+    return SchemaView.of(schema).schema

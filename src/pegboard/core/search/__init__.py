@@ -8,7 +8,6 @@ Everything here is computation on values. Models and files are outside; they com
 as a function from a query to its vector.
 """
 
-from pegboard.core.search.index import SearchIndex
-from pegboard.core.search.matches import Match
+from pegboard.core.search.search_index import Match, SearchIndex
 
 __all__ = ["Match", "SearchIndex"]

@@ -19,8 +19,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pegboard.core.search.fields import Fields
-from pegboard.core.search.text import terms
+from pegboard.core.search.searchable_fields import SearchableFields
+from pegboard.core.search.terms import terms
 
 SATURATION = 1.2
 LENGTH = 0.75
@@ -28,7 +28,7 @@ REPEATS = 4  # occurrences of a term in one field that count: more is stuffing
 TERMS_PER_FIELD = 400
 
 
-class Field(NamedTuple):
+class FieldWeight(NamedTuple):
     """How much an occurrence in this field counts, its usual length in terms, and its mark."""
 
     weight: float
@@ -37,21 +37,21 @@ class Field(NamedTuple):
 
 
 NAME, ALIAS, SERVER, DESCRIPTION, PARAMETER, CATEGORY = 1, 2, 4, 8, 16, 32
-FIELDS: dict[str, Field] = {
-    "name": Field(2.0, 3.0, NAME),
-    "aliases": Field(1.5, 3.0, ALIAS),
-    "server": Field(1.0, 2.5, SERVER),
-    "category": Field(0.4, 2.0, CATEGORY),
-    "description": Field(1.0, 18.0, DESCRIPTION),
-    "parameters": Field(0.5, 6.0, PARAMETER),
-    "parameter_text": Field(0.5, 24.0, PARAMETER),
+FIELDS: dict[str, FieldWeight] = {
+    "name": FieldWeight(2.0, 3.0, NAME),
+    "aliases": FieldWeight(1.5, 3.0, ALIAS),
+    "server": FieldWeight(1.0, 2.5, SERVER),
+    "category": FieldWeight(0.4, 2.0, CATEGORY),
+    "description": FieldWeight(1.0, 18.0, DESCRIPTION),
+    "parameters": FieldWeight(0.5, 6.0, PARAMETER),
+    "parameter_text": FieldWeight(0.5, 24.0, PARAMETER),
 }
 
 TermWeights: TypeAlias = dict[str, tuple[float, int]]
 """What one tool contributes: for each term its weight and the places it was found in."""
 
 
-def weigh(fields: Fields) -> TermWeights:
+def weigh_terms(fields: SearchableFields) -> TermWeights:
     """The saturated weight and the places of every term of a tool."""
     sums: dict[str, float] = {}
     places: dict[str, int] = {}
@@ -70,7 +70,7 @@ def weigh(fields: Fields) -> TermWeights:
 
 
 @dataclass(frozen=True, slots=True)
-class Lexical:
+class LexicalScores:
     """How well the words of a query fit each tool."""
 
     scores: NDArray[np.float32]
@@ -128,7 +128,7 @@ class Postings:
         count = int(span.stop - (span.start or 0))
         return float(np.log1p((self.size - count + 0.5) / (count + 0.5)))
 
-    def score(self, query: Iterable[str]) -> Lexical:
+    def score(self, query: Iterable[str]) -> LexicalScores:
         """The mean weight of the query's terms in each tool, by their rarity.
 
         A term that no tool has counts as well: the more of the query is unknown, the lower the
@@ -150,8 +150,8 @@ class Postings:
         if total > 0:
             scores /= np.float32(total)
         if not count:
-            return Lexical(scores, names > 0, found > 0)
-        return Lexical(scores, names == count, found == count)
+            return LexicalScores(scores, names > 0, found > 0)
+        return LexicalScores(scores, names == count, found == count)
 
     def _span(self, term: str) -> slice:
         number = self.vocabulary.get(term)

@@ -1,8 +1,12 @@
 """Arguments against schemas: read forgivingly, checked exactly, refused with what is right."""
 
-from pegboard.core.validation.examples import check_examples, with_read_examples
-from pegboard.core.validation.understanding import as_object, understood
-from pegboard.core.validation.validators import Validator, Validators
+from pegboard.core.validation.coerce import as_object, understood
+from pegboard.core.validation.validators import (
+    Validator,
+    Validators,
+    check_examples,
+    with_read_examples,
+)
 
 __all__ = [
     "Validator",

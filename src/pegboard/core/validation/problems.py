@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import jsonschema_rs
 
 from pegboard.core.json import Json, JsonObject, compact
-from pegboard.core.names import nearest
-from pegboard.core.schemas.keywords import is_schema
-from pegboard.core.schemas.reading import View
-from pegboard.core.schemas.references import NOTHING, follow
 from pegboard.core.schemas.scalars import Room
-from pegboard.core.schemas.spelling import spelled
+from pegboard.core.schemas.schema_view import SchemaView
+from pegboard.core.schemas.signatures import spelled
+from pegboard.core.schemas.traversal import NOTHING, follow, is_schema
+from pegboard.core.tool_names import nearest
 
 MOST_TOLD = 6
 _ROOM = Room(depth=2, values=20, literal=60)
@@ -90,9 +89,9 @@ def leaves(error: _Error) -> Iterator[_Error]:
     yield error
 
 
-def at(path: Sequence[str | int], schema: JsonObject) -> View:
+def at(path: Sequence[str | int], schema: JsonObject) -> SchemaView:
     """The part of a schema that an error speaks of; an empty one where it cannot be found."""
-    whole = View.of(schema)
+    whole = SchemaView.of(schema)
     found = follow(whole.root, tuple(map(str, path)))
     return whole.at(found if found is not NOTHING and is_schema(found) else {})
 

@@ -1,38 +1,42 @@
 """A schema compiled once, bounded, and never looking beyond itself.
 
-Stricter than JSON Schema in one thing, parameters that no part of the schema names where it does
-not say in so many words that there may be others. Of a `closed` tool, such as a Python function,
-all of them are refused: it would not know what to do with them. Of others one is refused that is a
-slip of the pen: almost the name of a parameter that was not given.
+Stricter than JSON Schema in one thing: parameters that no part of the schema names, where it does
+not explicitly allow others. A `closed` tool, such as a Python function, refuses all of them: it
+would not know what to do with them. Other tools refuse only a likely typo: almost the name of a
+parameter that was not given.
 
 And more lenient in three: `format` is left to the server, which alone knows how strictly it reads
-dates or addresses; so is a `pattern` that cannot be checked in linear time (`unchecked` names
+dates or addresses; so is a `pattern` that cannot be checked in linear time (`unchecked` lists
 these); and a schema that is itself wrong (`problem` says how) lets everything through, since a call
 that might work is better than none.
 
-`is_heavy` tells, before anything is checked, whether that could take long. It compares the work
+`is_heavy` estimates, before anything is checked, whether that could take long. It compares the work
 that the schema can cause for each value and character with how many of them there are.
+
+The examples of a tool must be valid calls: `check_examples` checks them with the same validator.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 
 import jsonschema_rs
 
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.names import is_slip
 from pegboard.core.schemas import repaired, signature
-from pegboard.core.schemas.keywords import fits, measured
-from pegboard.core.schemas.reading import View, branches_of
-from pegboard.core.validation.bounds import DEEPEST, Bounds, bounds
-from pegboard.core.validation.patterns import compiled, without_unchecked
+from pegboard.core.schemas.schema_view import SchemaView, branches_of
+from pegboard.core.schemas.traversal import fits, measured
+from pegboard.core.tool_names import is_typo
+from pegboard.core.tools import Example, Tool
+from pegboard.core.validation.bounds import DEEPEST, Bounds, bounds, compiled, without_unchecked
 from pegboard.core.validation.problems import Problem, explain, problems_of, unknown
-from pegboard.errors import InvalidArguments
+from pegboard.errors import ConfigError, InvalidArguments
 
 MOST_ERRORS = 40
 MOST_STRANGERS = 40
@@ -158,17 +162,17 @@ class Validator:
         """The strangers that are almost the name of a parameter that was not given."""
         absent = [name for name in self._known or () if name not in arguments]
         strangers = self.strangers(arguments)[:MOST_STRANGERS]
-        return [name for name in strangers if is_slip(name, absent)]
+        return [name for name in strangers if is_typo(name, absent)]
 
     @cached_property
     def parameters(self) -> frozenset[str]:
         """The names of all parameters, in whichever branch of the schema."""
-        return frozenset(_names(View.of(self.schema))[0])
+        return frozenset(_names(SchemaView.of(self.schema))[0])
 
     @cached_property
     def _known(self) -> frozenset[str] | None:
         """The parameters if there can be no others."""
-        view = View.of(self.schema)
+        view = SchemaView.of(self.schema)
         names, is_open = _names(view)
         # `properties: {}` says that there are none; a schema without a word of them says nothing.
         spoken = names or isinstance(view.schema.get("properties"), dict)
@@ -178,7 +182,7 @@ class Validator:
     def _compiled(self) -> jsonschema_rs.Validator | None:
         if self._problem:
             return None
-        types = View.of(self.schema).types
+        types = SchemaView.of(self.schema).types
         if types and "object" not in types:
             self._problem = f"it describes a value of type {'|'.join(types)}, not an object"
             return None
@@ -235,7 +239,7 @@ def _unlisted(arguments: JsonObject) -> str:
     return "the arguments do not fit, somewhere deep inside them"
 
 
-def _names(view: View, level: int = 0) -> tuple[set[str], bool]:
+def _names(view: SchemaView, level: int = 0) -> tuple[set[str], bool]:
     """Every parameter that a schema names, and whether it lets others in."""
     names = set(view.members)
     is_open = view.cut or level > _DEEPEST_BRANCH
@@ -247,3 +251,97 @@ def _names(view: View, level: int = 0) -> tuple[set[str], bool]:
         names |= inner
         is_open |= opened
     return names, is_open
+
+
+_JSON_WORDS: Mapping[str, Json] = {"true": True, "false": False, "null": None}
+
+
+def check_examples(tool: Tool) -> None:
+    """Accept the examples of a tool.
+
+    Raises:
+        ConfigError: One is not a valid call; says which and why.
+    """
+    if not tool.examples:
+        return
+    validator = Validator(tool.input_schema)
+    for example in tool.examples:
+        try:
+            validator.check(dict(example.invocation), tool.name)
+        except InvalidArguments as exc:
+            raise ConfigError(
+                f"The example {example.description!r} is not a valid call of {exc.message}",
+                tool=tool.id,
+            ) from exc
+
+
+def with_read_examples(tool: Tool) -> Tool:
+    """The tool with the invocation of every example as a mapping of arguments.
+
+    A text such as `search(query="x", limit=5)`, or the arguments as JSON, is read.
+
+    Raises:
+        ConfigError: One is neither; says of which tool it is and what to write.
+    """
+    return replace(tool, examples=tuple(_read(tool, example) for example in tool.examples))
+
+
+def _read(tool: Tool, example: Example) -> Example:
+    given: Json = example.invocation
+    if isinstance(given, Mapping):
+        return example
+    if not isinstance(given, str):
+        raise _unreadable(tool, example, f"it is of type {type(given).__name__}")
+    try:
+        return replace(example, invocation=_arguments(tool.name, given))
+    except ValueError as exc:
+        raise _unreadable(tool, example, str(exc)) from exc
+
+
+def _unreadable(tool: Tool, example: Example, why: str) -> ConfigError:
+    return ConfigError(
+        f"The invocation of the example {example.description!r} of {tool.name!r} cannot be read: "
+        f"{why}. Write its arguments as a dict, invocation={{'name': 'value'}}, or as the text of "
+        f"a call, invocation=\"{tool.name}(name='value')\".",
+        tool=tool.id,
+    )
+
+
+def _arguments(name: str, text: str) -> JsonObject:
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError):
+        return _arguments_of_call(name, text)
+    if not isinstance(arguments, dict):
+        raise ValueError("it is JSON, and not an object")
+    return arguments
+
+
+def _arguments_of_call(name: str, text: str) -> JsonObject:
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
+        raise ValueError("it is neither a call nor JSON") from exc
+    if not isinstance(call, ast.Call):
+        raise ValueError("it is neither a call nor JSON")
+    called = call.func.attr if isinstance(call.func, ast.Attribute) else None
+    called = call.func.id if isinstance(call.func, ast.Name) else called
+    if called != name:
+        raise ValueError(f"it calls {ast.unparse(call.func)!r}")
+    if call.args or any(keyword.arg is None for keyword in call.keywords):
+        raise ValueError("every argument needs its name in front")
+    return {str(keyword.arg): _literal(keyword.value) for keyword in call.keywords}
+
+
+def _literal(node: ast.expr) -> Json:
+    try:
+        return ast.literal_eval(_JsonWords().visit(node))
+    except (ValueError, TypeError, RecursionError) as exc:
+        raise ValueError(f"{ast.unparse(node)!r} is not a literal value") from exc
+
+
+class _JsonWords(ast.NodeTransformer):
+    """Takes `true`, `false` and `null` for what they are in JSON."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Constant(_JSON_WORDS[node.id]) if node.id in _JSON_WORDS else node

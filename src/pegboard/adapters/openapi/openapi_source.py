@@ -1,0 +1,182 @@
+"""`OpenApiSource`: an API as a source of tools, over one HTTP client."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+import httpx2
+
+from pegboard.adapters.openapi.document import (
+    ApiDocument,
+    OpenApiSpec,
+    parse_document,
+    read_document,
+    strip_credentials,
+)
+from pegboard.adapters.openapi.http_messages import (
+    Request,
+    Response,
+    build_request,
+    credential_problem,
+    response_to_result,
+)
+from pegboard.adapters.openapi.operations import (
+    Operation,
+    OperationProblem,
+    operation_to_tool,
+    parse_operations,
+)
+from pegboard.core.calls import CallResult, ToolCall
+from pegboard.core.redaction import Redactor
+from pegboard.core.tools import Tool
+from pegboard.errors import (
+    ConfigError,
+    ToolNotFound,
+    UpstreamError,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
+
+if TYPE_CHECKING:
+    from pegboard.ports import Source
+
+
+class OpenApiSource:
+    """The operations of an OpenAPI document as tools. The document is read when it is first needed.
+
+    Redirects are not followed, since they could carry credentials elsewhere.
+    """
+
+    def __init__(self, spec: OpenApiSpec, *, client: httpx2.AsyncClient | None = None) -> None:
+        self.spec = spec
+        self.problems: tuple[OperationProblem, ...] = ()
+        """Operations that are left out, known once the document is read."""
+        self._client = client
+        self._redactor = Redactor(spec.secrets)
+        self._lock = anyio.Lock()
+        self._tools: tuple[Tool, ...] | None = None
+        self._operations: dict[str, Operation] = {}
+
+    async def tools(self) -> Sequence[Tool]:
+        """All operations as tools.
+
+        Raises:
+            ConfigError: The document cannot be read or is not OpenAPI 3.
+            UpstreamError: The address of the document does not answer.
+        """
+        async with self._lock:
+            if self._tools is None:
+                self._tools = self._read(await self._document())
+            return self._tools
+
+    async def call(self, call: ToolCall) -> CallResult:
+        """Make the request that a call stands for.
+
+        Raises:
+            InvalidArguments: A value cannot be written where it belongs.
+            UpstreamError: The API cannot be reached, or does not answer in time.
+        """
+        await self.tools()
+        operation = self._operations.get(call.tool.own_name)
+        if operation is None:
+            raise ToolNotFound(call.tool.name)
+        request = build_request(operation, call.arguments, self.spec)
+        asked = f"{request.method} {operation.path}"
+        response = await self._send(request, asked, call.tool.timeout or self.spec.timeout)
+        return response_to_result(
+            response,
+            asked=asked,
+            source=self.spec.name,
+            uri=strip_credentials(request.url.partition("?")[0]),
+            redactor=self._redactor,
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._client:
+            await self._client.aclose()
+
+    def _read(self, document: ApiDocument) -> tuple[Tool, ...]:
+        found, problems = parse_operations(document, self.spec)
+        reasons = [(o.name, credential_problem(o, self.spec)) for o in found]
+        astray = [OperationProblem(self.spec.name, name, why) for name, why in reasons if why]
+        self.problems = (*problems, *astray)
+        tools = tuple(operation_to_tool(operation, self.spec) for operation in found)
+        self._operations = {t.own_name: o for t, o in zip(tools, found, strict=True)}
+        return tools
+
+    async def _document(self) -> ApiDocument:
+        address = self.spec.document
+        if not address.lower().startswith(("http://", "https://")):
+            return await anyio.to_thread.run_sync(read_document, Path(address))
+        headers = {"Accept": "application/json, application/yaml;q=0.9, */*;q=0.5"}
+        if self.spec.base_url and self.spec.trusts(address):
+            headers |= self.spec.headers  # credentials are the API's: no other host gets them
+        response = await self._send(
+            Request("GET", address, headers), "its OpenAPI document", self.spec.timeout
+        )
+        if response.status != 200:
+            raise ConfigError(
+                f"{self.spec.name}: {strip_credentials(address)} was answered with "
+                f"{response.said}.",
+                source=self.spec.name,
+            )
+        read = await anyio.to_thread.run_sync(
+            parse_document, response.text, strip_credentials(address)
+        )
+        return replace(read, origin=address)
+
+    async def _send(self, request: Request, asked: str, timeout: float) -> Response:
+        name = self.spec.name
+        try:
+            with anyio.fail_after(timeout):
+                return await self._exchange(request)
+        except (TimeoutError, httpx2.TimeoutException) as exc:
+            raise UpstreamTimeout(
+                f"{name} did not answer {asked} within {timeout:g} seconds.", server=name
+            ) from exc
+        except (httpx2.TransportError, httpx2.DecodingError) as exc:
+            raise UpstreamUnavailable(
+                f"{name} cannot be reached for {asked}: {type(exc).__name__}.", server=name
+            ) from exc
+        except httpx2.InvalidURL as exc:
+            raise UpstreamError(
+                f"{name}: {asked} does not make a valid address.", server=name
+            ) from exc
+
+    async def _exchange(self, request: Request) -> Response:
+        """Send, and read the answer as far as its limit."""
+        client = self._client = self._client or httpx2.AsyncClient(timeout=None)
+        async with client.stream(
+            request.method, request.url, headers=request.headers, content=request.content
+        ) as answer:
+            parts: list[bytes] = []
+            size = 0
+            async for part in answer.aiter_bytes():
+                size += len(part)
+                if size > self.spec.max_bytes:
+                    raise UpstreamError(
+                        f"{self.spec.name} answered with more than {self.spec.max_bytes:,} bytes, "
+                        f"the limit that `upstreams.max_message_bytes` sets. Ask for less, or "
+                        f"raise it.",
+                        server=self.spec.name,
+                    )
+                parts.append(part)
+            kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+            return Response(
+                status=answer.status_code,
+                media_type=kind,
+                charset=answer.charset_encoding or "utf-8",
+                body=b"".join(parts),
+                location=answer.headers.get("location"),
+                retry_after=answer.headers.get("retry-after"),
+            )
+
+
+if TYPE_CHECKING:
+    _: type[Source] = OpenApiSource

@@ -1,0 +1,68 @@
+"""`pegboard list`: what a client would be shown."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import anyio
+import typer
+from rich.table import Table
+
+from pegboard.cli.boards import (
+    CatalogOption,
+    ConfigOption,
+    JsonOption,
+    ModeOption,
+    open_cached_board,
+    warn_missing_servers,
+)
+from pegboard.cli.output import out, print_json
+from pegboard.core.calls import Caller
+from pegboard.core.json import JsonObject
+from pegboard.server.serving import mode_from_environ
+from pegboard.tokens import count_tokens
+
+
+def list_tools(
+    config: ConfigOption = None,
+    catalog: CatalogOption = None,
+    mode: ModeOption = None,
+    era: Annotated[
+        str, typer.Option(help="Protocol era of the client: modern or legacy.")
+    ] = "modern",
+    as_json: JsonOption = False,
+) -> None:
+    """Show the tools/list result that a client would get, and what it costs."""
+    if era not in ("modern", "legacy"):
+        raise typer.BadParameter("--era is modern or legacy")
+    board = open_cached_board(catalog, config, mode=mode)
+    result = anyio.run(_listed, board, Caller(era=era, mode=mode or mode_from_environ(os.environ)))
+    warn_missing_servers(board)
+    if as_json:
+        print_json(result)
+        return
+    _show(result)
+
+
+async def _listed(board: object, caller: Caller) -> JsonObject:
+    from pegboard.board import Pegboard
+    from pegboard.server.tool_methods import Request, ToolMethods
+
+    assert isinstance(board, Pegboard)
+    answer = await ToolMethods(board).answer(Request("tools/list", {}, caller))
+    assert answer is not None
+    return {**answer, "resultType": "complete"} if caller.era == "modern" else answer
+
+
+def _show(result: JsonObject) -> None:
+    table = Table("tool", "description", "tokens", box=None, header_style="bold")
+    table.columns[2].justify = "right"
+    total = 0
+    for entry in result["tools"]:
+        tokens = count_tokens({k: entry.get(k) for k in ("name", "description", "inputSchema")})
+        total += tokens
+        first_line = (entry.get("description") or "").split("\n")[0]
+        table.add_row(entry["name"], first_line[:100], f"{tokens:,}")
+    out.print(table)
+    out.print(f"{len(result['tools'])} tools, {total:,} tokens (o200k_base)", style="bold")

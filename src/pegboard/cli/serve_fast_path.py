@@ -1,0 +1,72 @@
+"""`pegboard serve --config FILE` as clients start it: without paying for the command line.
+
+Reading arguments and drawing tables takes a tenth of a second to import, and a client waits for its
+servers each time it starts. The few options that clients write are read here; anything else,
+mistakes and `--help` included, is for the whole command line.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+_OPTIONS = ("--config", "--mode", "--http")
+
+
+def run_fast_path(arguments: Sequence[str]) -> bool:
+    """Serve if that is plainly what is asked for; false when the whole command line is needed."""
+    options = _plain_options(arguments)
+    if options is None:
+        return False
+    from pegboard.errors import ConfigError
+
+    try:
+        serve_config(
+            Path(options["--config"]),
+            mode=options.get("--mode"),
+            http=options.get("--http"),
+        )
+    except ConfigError as exc:
+        from pegboard.core.sanitization import escape_hidden
+
+        sys.stderr.write(f"error: {escape_hidden(exc.message)}\n")
+        raise SystemExit(3) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    return True
+
+
+def serve_config(
+    config: Path, *, mode: str | None, http: str | None, store: str | None = None, workers: int = 1
+) -> None:
+    """Serve a configuration until stopped."""
+    gc.disable()  # what is imported stays: looking for garbage in it takes time and finds none
+    from pegboard.config.settings import StoreSettings
+    from pegboard.gateway.config_source import ConfigSource
+    from pegboard.gateway.runner import serve_gateway
+    from pegboard.server.serving import with_mode
+
+    gc.enable()
+    gc.freeze()
+    settings: dict[str, Any] = {}
+    if store is not None:
+        settings["store"] = StoreSettings(url=store)
+    opening = ConfigSource.of(config, environ=with_mode(os.environ, mode), **settings)
+    serve_gateway(opening, http=http, workers=workers)
+
+
+def _plain_options(arguments: Sequence[str]) -> dict[str, str] | None:
+    if list(arguments[:1]) != ["serve"]:
+        return None
+    options: dict[str, str] = {}
+    rest = list(arguments[1:])
+    while rest:
+        name, equals, value = rest.pop(0).partition("=")
+        if name not in _OPTIONS or name in options or not (equals or rest):
+            return None
+        options[name] = value if equals else rest.pop(0)
+    return options if "--config" in options else None

@@ -1,0 +1,253 @@
+"""From a file to a `Configuration`: settings, servers, sources, and what is wrong with any of them.
+
+The file is `pegboard.toml`, or a client's own file, which is then all servers and no settings. What
+is wrong with `pegboard.toml` itself is raised, all of it at once. What is wrong with one server,
+one source or one imported file is a problem of that one: it is left out, reported, and the rest
+goes on.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pegboard.adapters.openapi.document import OpenApiSpec
+from pegboard.config.documents import Document, KeyPath, message_without_location, read_document
+from pegboard.config.server_entries import (
+    ServersRead,
+    Surroundings,
+    apply_entry,
+    build_spec,
+    parse_servers,
+    read_servers,
+)
+from pegboard.config.settings import Settings, SourceAuth, SourceEntry
+from pegboard.config.validation import nearest_word, raise_all, validate_record
+from pegboard.config.variables import UnresolvedVariable, expand_variables
+from pegboard.core.json import JsonObject
+from pegboard.credentials import is_template
+from pegboard.errors import ConfigError
+from pegboard.upstream.spec import UpstreamSpec
+
+PINS_VARIABLE = "ALWAYS_AVAILABLE_TOOLS"
+_INDEPENDENT_TABLES = ("servers", "sources")
+"""Tables whose entries can be wrong without the others being so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a gateway is to be: read once, frozen, with no file behind it any more."""
+
+    settings: Settings
+    upstreams: tuple[UpstreamSpec, ...] = ()
+    sources: tuple[OpenApiSpec, ...] = ()
+    disabled: tuple[UpstreamSpec, ...] = ()
+    unusable: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Servers and sources that were left out because their entry is wrong, with the reason."""
+    problems: tuple[ConfigError, ...] = ()
+    """What was left out because it is wrong; each names file, key and line."""
+    notes: tuple[str, ...] = ()
+    """What was left out on purpose."""
+    files: tuple[Path, ...] = ()
+    """Every file that was read: what to watch for changes."""
+
+
+def load(path: Path, around: Surroundings) -> Configuration:
+    """The configuration in a file and in the files it imports.
+
+    Raises:
+        ConfigError: The file cannot be read or understood, or `pegboard.toml` has a wrong setting.
+    """
+    document = read_document(path)
+    if document.syntax == "toml" and "mcp_servers" not in document.value:
+        return _Loader(document, around).configuration()
+    found = parse_servers(document, around, Settings())
+    return Configuration(
+        settings=_apply_environment(Settings(), around),
+        upstreams=tuple(s for s in found.specs if not s.disabled),
+        disabled=tuple(s for s in found.specs if s.disabled),
+        unusable=found.unusable,
+        problems=found.problems,
+        notes=found.notes,
+        files=(path,),
+    )
+
+
+def _apply_environment(settings: Settings, around: Surroundings) -> Settings:
+    named = around.env.get(PINS_VARIABLE, "")
+    pins = [pin.strip() for pin in named.split(",") if pin.strip()]
+    return replace(settings, pins=tuple(dict.fromkeys([*settings.pins, *pins])))
+
+
+@dataclass
+class _Loader:
+    """Loads one `pegboard.toml`."""
+
+    document: Document
+    around: Surroundings
+    problems: list[ConfigError] = field(default_factory=list[ConfigError])
+    notes: list[str] = field(default_factory=list[str])
+    unusable: dict[str, str] = field(default_factory=dict[str, str])
+    unresolved: set[KeyPath] = field(default_factory=set[KeyPath])
+    specs: dict[str, UpstreamSpec] = field(default_factory=dict[str, UpstreamSpec])
+    names: set[str] = field(default_factory=set[str])
+    files: list[Path] = field(default_factory=list[Path])
+
+    def configuration(self) -> Configuration:
+        settings = self._settings()
+        for name in settings.imports:
+            self._import(name, settings)
+        for name in settings.servers:
+            self._own_server(name, settings)
+        sources = tuple(self._sources(settings))
+        used = {*self.specs, *(source.name for source in sources)}
+        return Configuration(
+            settings=_apply_environment(settings, self.around),
+            upstreams=tuple(s for s in self.specs.values() if not s.disabled),
+            disabled=tuple(s for s in self.specs.values() if s.disabled),
+            sources=sources,
+            unusable={name: why for name, why in self.unusable.items() if name not in used},
+            problems=tuple(self.problems),
+            notes=tuple(self.notes),
+            files=(self.document.path, *self.files),
+        )
+
+    def _settings(self) -> Settings:
+        fatal: list[ConfigError] = []
+
+        def report(key: KeyPath, unresolved: UnresolvedVariable) -> None:
+            error = self.document.error(str(unresolved), key, variable=unresolved.variable)
+            if len(key) > 1 and key[0] in _INDEPENDENT_TABLES:
+                self.unresolved.add(key[:2])
+                self._leave_out(str(key[1]), error)
+            else:
+                fatal.append(error)
+
+        variables = self.around.variables(self.document, {})
+        value: JsonObject = expand_variables(self.document.value, variables, "dollar", report)
+        settings, wrong = validate_record(Settings, value, self.document)
+        raise_all([*fatal, *wrong])
+        return settings or Settings()
+
+    def _leave_out(self, name: str, error: ConfigError) -> None:
+        """Go on without a server or a source, and say why."""
+        self.problems.append(error)
+        before = [self.unusable[name]] if name in self.unusable else []
+        self.unusable[name] = " ".join([*before, message_without_location(error)])
+
+    def _import(self, name: str, settings: Settings) -> None:
+        path = self.around.find(name, self.document.path.parent)
+        self.files.append(path)
+        try:
+            found = read_servers(path, self.around, settings)
+        except ConfigError as exc:
+            self.problems.append(exc)
+            return
+        self._take_over(found)
+
+    def _take_over(self, found: ServersRead) -> None:
+        self.problems.extend(found.problems)
+        self.notes.extend(found.notes)
+        self.names.update(found.names)
+        self.unusable.update(found.unusable)
+        for spec in found.specs:
+            known = self.specs.setdefault(spec.name, spec)
+            if _same_server(known, spec):
+                continue
+            message = (
+                f"{spec.origin}: {spec.name!r} is the name of another server in {known.origin}; "
+                f"the first counts. Give one of them another name."
+            )
+            self.problems.append(ConfigError(message, file=spec.origin, server=spec.name))
+
+    def _own_server(self, name: str, settings: Settings) -> None:
+        at: KeyPath = ("servers", name)
+        entry = settings.servers[name]
+        if at in self.unresolved:
+            self.specs.pop(name, None)
+            return
+        try:
+            if entry.command or entry.url:
+                self.specs[name] = build_spec(name, entry, self.document, at, self.around, settings)
+            elif name in self.specs:
+                self.specs[name] = apply_entry(self.specs[name], entry)
+            elif name not in self.names:
+                raise self._unknown_server(name, at)
+        except ConfigError as exc:
+            self._leave_out(name, exc)
+
+    def _unknown_server(self, name: str, at: KeyPath) -> ConfigError:
+        near = nearest_word(name, self.names)
+        hint = f" Did you mean {near!r}?" if near else ""
+        return self.document.error(
+            f"a server needs a `command` to start or a `url` to reach, and no imported file has "
+            f"one of this name.{hint}",
+            at,
+            server=name,
+        )
+
+    def _sources(self, settings: Settings) -> list[OpenApiSpec]:
+        found: list[OpenApiSpec] = []
+        for name, entry in settings.sources.items():
+            at: KeyPath = ("sources", name)
+            if at in self.unresolved:
+                continue
+            if entry.disabled:
+                self.notes.append(f"{self.document.path}: {name} is left out: it is switched off.")
+            elif name in self.specs:
+                message = "a server has this name already; names are shared by servers and sources."
+                self._leave_out(name, self.document.error(message, at))
+            elif _count_credentials(entry.auth) > 1:
+                message = "one of `bearer`, `basic` and `api_key` is enough."
+                self._leave_out(name, self.document.error(message, (*at, "auth")))
+            elif header := next((n for n, v in entry.headers.items() if is_template(v)), None):
+                message = "headers with a credential for each caller are for MCP servers only."
+                self._leave_out(name, self.document.error(message, (*at, "headers", header)))
+            else:
+                found.append(self._source(name, entry, settings))
+        return found
+
+    def _source(self, name: str, entry: SourceEntry, settings: Settings) -> OpenApiSpec:
+        document = entry.openapi
+        if not document.lower().startswith(("http://", "https://")):
+            document = str(self.around.find(document, self.document.path.parent))
+        headers, query, cookies = _build_credentials(entry.auth)
+        return OpenApiSpec(
+            name=name,
+            document=document,
+            base_url=entry.base_url,
+            headers={**entry.headers, **headers},
+            query=query,
+            cookies=cookies,
+            include=entry.include,
+            exclude=entry.exclude,
+            category=entry.category,
+            prefix=entry.prefix,
+            timeout=entry.timeout or settings.calls.timeout,
+            max_bytes=settings.upstreams.max_message_bytes,
+        )
+
+
+def _same_server(one: UpstreamSpec, other: UpstreamSpec) -> bool:
+    return replace(one, origin=None) == replace(other, origin=None)
+
+
+def _count_credentials(auth: SourceAuth) -> int:
+    return sum(way is not None for way in (auth.bearer, auth.basic, auth.api_key))
+
+
+def _build_credentials(auth: SourceAuth) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
+    """What goes into headers, query and cookies of every call."""
+    if auth.bearer:
+        return {"Authorization": f"Bearer {auth.bearer}"}, {}, {}
+    if auth.basic:
+        pair = f"{auth.basic.username}:{auth.basic.password}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}, {}, {}
+    headers: dict[str, str] = {}
+    query: dict[str, str] = {}
+    cookies: dict[str, str] = {}
+    if key := auth.api_key:
+        {"header": headers, "query": query, "cookie": cookies}[key.place][key.name] = key.value
+    return headers, query, cookies

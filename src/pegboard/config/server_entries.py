@@ -1,0 +1,368 @@
+"""Servers out of a configuration file: client's words in, `UpstreamSpec`s out, and what went wrong.
+
+One bad entry never takes the others with it: it is left out and reported, so a gateway in front of
+seventy servers starts with the sixty-nine that can be understood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+from typing import Any
+
+from pegboard.config.client_formats import (
+    KNOWN_TABLES,
+    AdaptedEntry,
+    Dialect,
+    find_disabled_servers,
+    find_server_tables,
+)
+from pegboard.config.documents import Document, KeyPath, message_without_location, read_document
+from pegboard.config.settings import ServerEntry, Settings
+from pegboard.config.validation import nearest_word, validate_record
+from pegboard.config.variables import UnresolvedVariable, Variables, expand_variables
+from pegboard.core.json import JsonObject
+from pegboard.errors import ConfigError
+from pegboard.upstream.spec import Transport, UpstreamSpec
+
+_CLIENT_FOLDERS = {".vscode", ".cursor", ".gemini", ".codex", ".zed", ".windsurf"}
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a configuration is read in: nothing else of the machine counts."""
+
+    env: Mapping[str, str]
+    home: Path
+    project: Path
+
+    def find(self, name: str, beside: Path) -> Path:
+        """The path that a file names: `~` is home, relative ones start at the file's folder."""
+        if name == "~" or name.startswith(("~/", "~\\")):
+            return self.home / name[2:]
+        return beside / name
+
+    def variables(self, document: Document, inputs: Mapping[str, JsonObject]) -> Variables:
+        """What references in this document mean."""
+        folder = document.path.parent
+        workspace = folder.parent if folder.name in _CLIENT_FOLDERS else folder
+        return Variables(self.env, folder, workspace, self.home, inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class ServersRead:
+    """The servers of one file, what is wrong with others, and what was passed over on purpose.
+
+    A server that is switched off is there, with `disabled` set.
+    """
+
+    specs: tuple[UpstreamSpec, ...] = ()
+    problems: tuple[ConfigError, ...] = ()
+    notes: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
+    """All names that the file has, also of those that could not be read."""
+    unusable: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Servers that cannot be used as they are written, with the reason."""
+
+
+def read_servers(path: Path, around: Surroundings, settings: Settings | None = None) -> ServersRead:
+    """The servers that a client's file defines, as that client would run them.
+
+    Raises:
+        ConfigError: The file cannot be read, is not valid, or has no servers at all.
+    """
+    document = read_document(path)
+    return parse_servers(document, around, settings or Settings())
+
+
+def parse_servers(document: Document, around: Surroundings, settings: Settings) -> ServersRead:
+    """The servers of a document that is already read."""
+    project = str(around.project)
+    found = find_server_tables(document, project)
+    if not found and "projects" not in document.value:
+        raise document.error(f"no servers are defined here: none of {KNOWN_TABLES} is there.")
+    reader = _ServerReader(document, around, settings, find_disabled_servers(document, project))
+    for dialect, table in found:
+        reader.read_table(dialect, table)
+    specs = tuple(reader.specs.values())
+    return ServersRead(
+        specs,
+        tuple(reader.problems),
+        tuple(reader.notes),
+        frozenset(reader.names),
+        reader.unusable,
+    )
+
+
+class _ServerReader:
+    """Reads the tables of one document; a server of a narrower scope replaces one of a wider."""
+
+    def __init__(
+        self, document: Document, around: Surroundings, settings: Settings, off: set[str]
+    ) -> None:
+        self.document = document
+        self.around = around
+        self.settings = settings
+        self.off = off
+        self.specs: dict[str, UpstreamSpec] = {}
+        self.problems: list[ConfigError] = []
+        self.notes: list[str] = []
+        self.names: set[str] = set()
+        self.unusable: dict[str, str] = {}
+
+    def read_table(self, dialect: Dialect, table: KeyPath) -> None:
+        servers: Any = self.document.value
+        for part in table:
+            servers = servers[part]
+        if not servers or not isinstance(servers, dict | list):
+            if servers != {}:
+                self.problems.append(self.document.error("a table of servers is expected.", table))
+            return
+        self._report_repeats(table, servers)
+        variables = self.around.variables(self.document, _vscode_inputs(self.document.value, table))
+        for key, name, entry in _iterate_entries(servers):
+            self._read_entry(dialect, (*table, key), name, entry, variables)
+
+    def _report_repeats(self, table: KeyPath, servers: Any) -> None:
+        for name, lines in self.document.repeated(table).items():
+            self._report_repeat(name, (*table, name), lines[:-1])
+        if isinstance(servers, list):
+            earlier: dict[str, list[int | None]] = {}
+            for key, name, _ in _iterate_entries(servers):
+                if name and name in earlier:
+                    self._report_repeat(name, (*table, key), earlier[name])
+                earlier.setdefault(name, []).append(self.document.line((*table, key)))
+
+    def _report_repeat(self, name: str, at: KeyPath, earlier: Sequence[int | None]) -> None:
+        lines = ", ".join(str(line) for line in earlier if line is not None)
+        also = f" (also line {lines})" if lines else ""
+        message = f"two servers have this name{also}; the last one counts."
+        self.problems.append(self.document.error(message, at, server=name))
+
+    def _read_entry(
+        self, dialect: Dialect, at: KeyPath, name: str, entry: Any, variables: Variables
+    ) -> None:
+        self.names.add(name)
+        self.specs.pop(name, None)
+        self.unusable.pop(name, None)
+        if not isinstance(entry, dict):
+            message = f"a table is expected for a server, not {type(entry).__name__}."
+            self._report(name, [self.document.error(message, at, server=name)])
+            return
+        adapted, problems = self._adapted(dialect, at, entry, variables)
+        if name in self.off:
+            adapted.value["disabled"] = True
+        if reason := _skip_reason(adapted):
+            self._leave_out(name, reason)
+            return
+        spec = None
+        if not problems:
+            spec, problems = self._spec(name, adapted, at)
+        if spec:
+            self.specs[name] = spec
+        elif adapted.value.get("disabled") is True:
+            self._leave_out(name, "it is switched off")
+        else:
+            self._report(name, problems)
+
+    def _report(self, name: str, problems: Sequence[ConfigError]) -> None:
+        self.problems.extend(problems)
+        self.unusable[name] = " ".join(message_without_location(problem) for problem in problems)
+
+    def _adapted(
+        self, dialect: Dialect, at: KeyPath, entry: JsonObject, variables: Variables
+    ) -> tuple[AdaptedEntry, list[ConfigError]]:
+        """The entry with its variables expanded and in our words."""
+        problems: list[ConfigError] = []
+
+        def report(key: KeyPath, unresolved: UnresolvedVariable) -> None:
+            problems.append(self._missing(str(unresolved), (*at, *key), unresolved.variable))
+
+        adapted = dialect.adapt(
+            expand_variables(entry, variables, dialect.spelling, report), self.around.env
+        )
+        for key, variable in adapted.missing:
+            message = f"the variable {variable} is not set."
+            problems.append(self._missing(message, (*at, key), variable))
+        return adapted, problems
+
+    def _leave_out(self, name: str, reason: str) -> None:
+        self.notes.append(f"{self.document.path}: {name} is left out: {reason}.")
+
+    def _spec(
+        self, name: str, adapted: AdaptedEntry, at: KeyPath
+    ) -> tuple[UpstreamSpec | None, list[ConfigError]]:
+        words = adapted.written_as
+        entry, problems = validate_record(ServerEntry, adapted.value, self.document, at, words)
+        if entry is None:
+            return None, problems
+        if not (entry.command or entry.url) and (slip := self._slip(at)):
+            return None, [slip]
+        try:
+            return build_spec(name, entry, self.document, at, self.around, self.settings), []
+        except ConfigError as exc:
+            return None, [exc]
+
+    def _slip(self, at: KeyPath) -> ConfigError | None:
+        """A word that was perhaps meant to be `command` or `url`, in an entry that has neither."""
+        entry: Any = self.document.value
+        for part in at:
+            entry = entry[part]
+        for word in entry:
+            if meant := nearest_word(word, ("command", "url")):
+                return self.document.error(f"did you mean {meant!r}?", (*at, word))
+        return None
+
+    def _missing(self, message: str, at: KeyPath, variable: str) -> ConfigError:
+        return self.document.error(message, at, variable=variable)
+
+
+def _iterate_entries(servers: Any) -> Iterator[tuple[str | int, str, Any]]:
+    """Key, name and entry of each server; those in a list have their name inside."""
+    if isinstance(servers, dict):
+        yield from ((key, str(key), entry) for key, entry in servers.items())
+        return
+    for at, entry in enumerate(servers):
+        yield at, str(entry.get("name") or "") if isinstance(entry, dict) else "", entry
+
+
+def build_spec(
+    name: str,
+    entry: ServerEntry,
+    document: Document,
+    at: KeyPath,
+    around: Surroundings,
+    settings: Settings,
+) -> UpstreamSpec:
+    """The spec of a checked entry, with defaults filled in.
+
+    Raises:
+        ConfigError: It says neither or both of `command` and `url`, or they do not fit `transport`.
+    """
+    if not name.strip():
+        raise document.error("a server needs a name.", at)
+    transport = _choose_transport(entry, document, at)
+    variables = around.variables(document, {})
+    defaults = settings.upstreams
+    bare = UpstreamSpec(
+        name=name,
+        transport=transport,
+        command=_expand_home(entry.command, around) if transport == "stdio" else None,
+        url=entry.url if transport != "stdio" else None,
+        timeout=settings.calls.timeout,
+        start_timeout=defaults.start_timeout,
+        idle_stop=defaults.idle_stop,
+        isolation=defaults.isolation,
+        log_bytes=defaults.log_bytes,
+        max_message_bytes=defaults.max_message_bytes,
+        origin=str(document.path),
+    )
+    cwd = str(around.find(entry.cwd, variables.workspace)) if entry.cwd else None
+    file_env = _read_env_file(entry, document, at, around)
+    return apply_entry(replace(bare, cwd=cwd, env=file_env), replace(entry, cwd=None))
+
+
+def apply_entry(spec: UpstreamSpec, entry: ServerEntry) -> UpstreamSpec:
+    """The spec, changed in what an entry says: lists replace, `env` and `headers` are added to."""
+    given: dict[str, Any] = {
+        name: value
+        for name in _COPIED_FIELDS
+        if (value := getattr(entry, name)) is not None and value != ()
+    }
+    if entry.stateless and entry.isolation is None:
+        given["isolation"] = None  # what one server says of itself counts more than the default
+    return replace(
+        spec,
+        **given,
+        env={**spec.env, **entry.env},
+        headers={**spec.headers, **entry.headers},
+        disabled=spec.disabled if entry.disabled is None else entry.disabled,
+    )
+
+
+_COPIED_FIELDS = (
+    "transport",
+    "args",
+    "cwd",
+    "include",
+    "exclude",
+    "category",
+    "prefix",
+    "pins",
+    "mode",
+    "timeout",
+    "start_timeout",
+    "isolation",
+    "stateless",
+    "idle_stop",
+    "trust",
+)
+
+
+def runs_pegboard(entry: JsonObject) -> bool:
+    """Whether an entry starts Pegboard: importing it would put the gateway behind itself."""
+    command, args = entry.get("command"), entry.get("args")
+    words = [w for w in [command, *(args if isinstance(args, list) else [])] if isinstance(w, str)]
+    program = PurePath(words[0].replace("\\", "/")).stem if words else ""
+    if program == "pegboard":
+        return True
+    runner = program in ("uvx", "uv", "pipx") or program.startswith("python")
+    return runner and any(word.partition("@")[0] == "pegboard" for word in words[1:6])
+
+
+def _skip_reason(adapted: AdaptedEntry) -> str | None:
+    if adapted.left_out:
+        return adapted.left_out
+    return "it is Pegboard itself" if runs_pegboard(adapted.value) else None
+
+
+def _choose_transport(entry: ServerEntry, document: Document, at: KeyPath) -> Transport:
+    if entry.command and entry.url:
+        raise document.error("a server has a `command` or a `url`, not both.", at)
+    if not entry.command and not entry.url:
+        raise document.error("a server needs a `command` to start or a `url` to reach.", at)
+    if entry.command:
+        if entry.transport not in (None, "stdio"):
+            raise document.error(f"a `command` is not spoken to over {entry.transport}.", at)
+        return "stdio"
+    url = entry.url or ""
+    if not url.lower().startswith(("http://", "https://")):
+        message = "only `http://` and `https://` addresses can be reached."
+        raise document.error(message, (*at, "url"))
+    if entry.transport == "stdio":
+        raise document.error("a `url` is not spoken to over stdio.", at)
+    if entry.transport:
+        return entry.transport
+    # Clients try streamable HTTP and then SSE; servers of the old kind say what they are in the
+    # path.
+    return "sse" if url.partition("?")[0].rstrip("/").endswith("/sse") else "http"
+
+
+def _expand_home(command: str | None, around: Surroundings) -> str | None:
+    if command and command.startswith("~/"):
+        return str(around.home / command[2:])
+    return command
+
+
+def _read_env_file(
+    entry: ServerEntry, document: Document, at: KeyPath, around: Surroundings
+) -> dict[str, str]:
+    if not entry.env_file:
+        return {}
+    from dotenv import dotenv_values
+
+    path = around.find(entry.env_file, document.path.parent)
+    if not path.is_file():
+        raise document.error(f"there is no file {path}.", (*at, "env_file"))
+    values = dotenv_values(path, interpolate=False, encoding="utf-8")
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _vscode_inputs(value: JsonObject, table: KeyPath) -> dict[str, JsonObject]:
+    """VS Code's `inputs`, which stand beside its `servers`."""
+    for part in table[:-1]:
+        value = value.get(str(part), {})
+    inputs = value.get("inputs")
+    listed: list[Any] = inputs if isinstance(inputs, list) else []
+    return {str(i["id"]): i for i in listed if isinstance(i, dict) and "id" in i}

@@ -1,0 +1,1 @@
+"""What becomes of a result: fields, paths, projection, tables, spilled results, links."""

@@ -1,0 +1,265 @@
+r"""Spills: what is stored of a large result, and the notice that the model gets in its place.
+
+    result --over budget--> contents (in the store, under a handle only its caller can use)
+                       \--> notice {handle, tokens, rows?, fields, preview, expires_at, read}
+
+The text of a result counts, and so does structured content that no text repeats. Images, audio and
+files do not: they stay in the result, or are stored as resources (`core/results/blob_links.py`). A
+handle is 128 random bits, and the key in the store is derived from handle and principal together,
+so somebody else's handle behaves exactly like one that never existed.
+
+A preview keeps the structure of the value and marks every omission:
+
+    [{"id": 1, "body": "The quick… +4,310 characters"}, {…}, "… 898 more"]
+
+Everything that starts with `…` is ours, not the tool's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from pegboard.core.calls import CallResult
+from pegboard.core.json import Json, JsonObject, compact, digest
+from pegboard.core.results.blob_links import is_stored_link
+from pegboard.core.results.paths import OMISSION, build_outline, envelope_key
+from pegboard.core.results.shapes import find_payload, is_note, is_text, parse_json
+from pegboard.core.token_budget import Count, utf8_size, within
+from pegboard.core.tools import Tool
+
+RandomBytes: TypeAlias = Callable[[int], bytes]
+
+LINE_LENGTH = 400
+"""Characters after which a line counts as several, so that even one endless line can be paged."""
+
+_HANDLE_BYTES = 16
+_FEW_WORDS = 1_000
+"""Bytes of prose beside the data that stay where they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpillPolicy:
+    """When results are kept back, and how much is said of them.
+
+    `tokens` is the budget of a result; `None` keeps nothing back. `per_tool` has other budgets by
+    tool id or name. `blob_bytes` is the budget of what is no text.
+    """
+
+    tokens: int | None = 4_000
+    per_tool: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
+    preview_tokens: int = 400
+    page_tokens: int = 2_000
+    ttl: float = 3_600.0
+    blob_bytes: int | None = 1_000_000
+
+    def budget(self, tool: Tool, asked: int | None = None) -> int | None:
+        """The tokens that a result of this tool may have; what the call asked for comes first."""
+        if asked is not None:
+            return asked if asked > 0 else None
+        for name in (tool.id, tool.name):
+            if name in self.per_tool:
+                return self.per_tool[name]
+        return self.tokens
+
+
+@dataclass(frozen=True, slots=True)
+class ResultContents:
+    """What a result says: the texts that a model would read, and the value in them.
+
+    `left` are the blocks that stay in the result: what is no text, and short words beside the data.
+    """
+
+    texts: tuple[str, ...]
+    value: Json
+    left: tuple[JsonObject, ...] = ()
+
+
+def read_contents(result: CallResult) -> ResultContents:
+    """The contents of a result, each thing once.
+
+    The value is the one thing that the result says, or a list where it says several.
+    """
+    payload = find_payload(result)
+    data = result.structured if payload is None else payload.said
+    mirrors = () if payload is None else payload.texts
+    blocks = dict(enumerate(result.content))
+    stays = {i for i, b in blocks.items() if is_binary(b) or is_note(b) or is_stored_link(b)}
+    texts = [block_text(block) for i, block in blocks.items() if i not in stays]
+    beside = [i for i in blocks if i not in stays and i not in mirrors]
+    values = [_block_value(blocks[i]) for i in beside]
+    if data is not None:
+        values.insert(0, data)
+        texts += [] if mirrors else [compact(data)]
+        if sum(utf8_size(block_text(blocks[i])) for i in beside) <= _FEW_WORDS:
+            values, stays = [data], stays.union(beside)
+    value = values[0] if len(values) == 1 else values
+    return ResultContents(tuple(texts), value, tuple(blocks[i] for i in sorted(stays)))
+
+
+def is_binary(block: JsonObject) -> bool:
+    """Whether a block is data that no model reads as text."""
+    resource = block.get("resource")
+    return block.get("type") in ("image", "audio") or (
+        isinstance(resource, dict) and "blob" in resource
+    )
+
+
+def block_text(block: JsonObject) -> str:
+    """The text that a model reads of a block."""
+    return block["text"] if is_text(block) else compact(block)
+
+
+def _block_value(block: JsonObject) -> Json:
+    if not is_text(block):
+        return block
+    parsed = parse_json(block["text"])
+    return block["text"] if parsed is None else parsed
+
+
+def new_handle(random: RandomBytes) -> str:
+    """A name that nobody guesses."""
+    return random(_HANDLE_BYTES).hex()
+
+
+def spill_key(principal: str, handle: str) -> str:
+    """Where the store keeps what a handle names, for one principal."""
+    return f"spill:{digest([principal, handle])}"
+
+
+def build_notice(
+    handle: str, value: Json, *, tokens: int, expires_at: float, policy: SpillPolicy, count: Count
+) -> JsonObject:
+    """What the model gets instead of the result."""
+    said: JsonObject = {"handle": handle, "tokens": tokens}
+    rows = find_rows(value)
+    if rows is not None:
+        said["rows"] = len(rows[1])
+    elif isinstance(value, str):
+        said["lines"] = len(split_lines(value))
+    said["fields"] = build_outline(value)
+    said["preview"] = build_preview(value, policy.preview_tokens, count)
+    said["expires_at"] = format_expiry(expires_at)
+    said["read"] = "read_result(handle, path?, offset?, limit?, grep?, select?)"
+    return said
+
+
+def format_expiry(expires_at: float) -> str:
+    """A moment as models are told it."""
+    return datetime.fromtimestamp(expires_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def find_rows(value: Json) -> tuple[str, list[Json]] | None:
+    """The rows of a list, or of one in an envelope with the key that it stands under."""
+    if isinstance(value, list):
+        return "", value
+    key = envelope_key(value)
+    return (key, value[key]) if key is not None and isinstance(value[key], list) else None
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text with their ends, long ones in pieces; together they are the text."""
+    return [
+        line[start : start + LINE_LENGTH]
+        for line in text.splitlines(keepends=True)
+        for start in range(0, len(line), LINE_LENGTH)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewDetail:
+    """How much of each part a preview shows."""
+
+    rows: int
+    keys: int
+    characters: int
+    depth: int
+
+
+_DETAILS = (
+    PreviewDetail(rows=5, keys=40, characters=400, depth=6),
+    PreviewDetail(rows=3, keys=40, characters=160, depth=6),
+    PreviewDetail(rows=3, keys=30, characters=80, depth=5),
+    PreviewDetail(rows=2, keys=25, characters=60, depth=4),
+    PreviewDetail(rows=1, keys=20, characters=40, depth=4),
+    PreviewDetail(rows=1, keys=15, characters=30, depth=3),
+    PreviewDetail(rows=1, keys=8, characters=20, depth=2),
+    PreviewDetail(rows=0, keys=4, characters=20, depth=1),
+    PreviewDetail(rows=0, keys=0, characters=20, depth=0),
+)
+
+
+def build_preview(value: Json, budget: int, count: Count) -> Json:
+    """As much of the value as fits the budget; its mere size where nothing does."""
+    if isinstance(value, str):
+        return _head_and_tail(value, budget, count)
+    small: Json = None
+    for detail in _DETAILS:
+        small = _sample(value, detail, detail.depth)
+        if within(compact(small), budget, count):
+            break
+    return small
+
+
+def _sample(value: Json, detail: PreviewDetail, depth: int) -> Json:
+    if isinstance(value, str):
+        return _shorten_text(value, detail.characters)
+    if isinstance(value, dict):
+        return (
+            _sample_object(value, detail, depth)
+            if depth or not value
+            else f"{OMISSION} {len(value):,} keys"
+        )
+    if isinstance(value, list):
+        return (
+            _sample_list(value, detail, depth)
+            if depth or not value
+            else f"{OMISSION} {len(value):,} items"
+        )
+    return value
+
+
+def _sample_object(value: JsonObject, detail: PreviewDetail, depth: int) -> JsonObject:
+    shown = list(value)[: detail.keys]
+    small = {_shorten_text(key, 80): _sample(value[key], detail, depth - 1) for key in shown}
+    if len(value) > len(shown):
+        small[OMISSION] = f"{len(value) - len(shown):,} more keys"
+    return small
+
+
+def _sample_list(value: list[Json], detail: PreviewDetail, depth: int) -> list[Json]:
+    small = [_sample(item, detail, depth - 1) for item in value[: detail.rows]]
+    if len(value) > detail.rows:
+        small.append(f"{OMISSION} {len(value) - detail.rows:,} more")
+    return small
+
+
+def _shorten_text(text: str, characters: int) -> str:
+    left_out = len(text) - characters
+    # A mark that is as long as what it stands for helps nobody.
+    return text if left_out <= 20 else f"{text[:characters]}{OMISSION} +{left_out:,} characters"
+
+
+def _head_and_tail(text: str, budget: int, count: Count) -> str:
+    """The first lines and the last: a log says at its end how it ended."""
+    lines = text.split("\n")
+    small = ""
+    for head, tail, width in (
+        (40, 10, 300),
+        (20, 5, 200),
+        (10, 3, 160),
+        (5, 2, 100),
+        (2, 1, 60),
+        (1, 0, 20),
+    ):
+        if len(lines) > head + tail:
+            left_out = f"{OMISSION} {len(lines) - head - tail:,} more lines"
+            shown = [*lines[:head], left_out, *lines[len(lines) - tail :]]
+        else:
+            shown = lines
+        small = "\n".join(_shorten_text(line, width) for line in shown)
+        if within(small, budget, count):
+            break
+    return small

@@ -1,0 +1,211 @@
+"""Text to terms: hidden characters removed, identifiers split, words stemmed.
+
+`createIssue`, `create_issue` and "creating issues" give the same terms. Scripts written without
+spaces give overlapping pairs of characters, which is what a word index can do for them.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from functools import lru_cache
+from typing import Protocol, cast
+
+import Stemmer
+
+from pegboard.core import sanitization
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+STOP_WORDS = _words(
+    """
+    a about above after again against all also am an and any anyone anything are as at be
+    because been before being below between both but by can cannot could did do does doing don
+    done down during each either else etc ever every few for from further had has have having he
+    hello her here hers herself hey hi him himself his how i if in into is it its itself just
+    kindly let lets ll m many may me might mine more most much must my myself need needs neither
+    no nor not now of off ok okay on once one only onto or other our ours ourselves out over own
+    please quite rather re really s said same says shall she should simply since so some somehow
+    someone something sure t than thank thanks that the their theirs them themselves then there
+    these they this those through to too under until up upon us use used user uses using ve very
+    via want wants was way we well were what whatever when where whether which while who whom
+    whose why will wish with within without would yes yet you your yours yourself yourselves
+    tool tools
+    """
+)
+
+GROUP_WORDS = _words(
+    "actions anything category commands everything functions operations stuff toolbox tools"
+)
+"""Words that ask for a whole group; "all" alone does not: "list all calendars" wants one tool."""
+
+GROUP_FILLERS = _words(
+    """
+    a about all and any are available can concerning do entire every for from give have i in is
+    list me of on please regarding related see server show that the there things to tool what which
+    whole with works you your
+    """
+)
+"""Words that stand around the name of a group in such a query."""
+
+TOPIC_WORDS = _words("administration handling management managing")
+"""Words that make a subject of the name of a group: "issue management"."""
+
+ABBREVIATIONS: dict[str, tuple[str, ...]] = {
+    "admin": ("administrator",),
+    "app": ("application",),
+    "apps": ("application",),
+    "args": ("argument",),
+    "auth": ("authentication",),
+    "cal": ("calendar",),
+    "calc": ("calculate",),
+    "cfg": ("configuration",),
+    "cmd": ("command",),
+    "config": ("configuration",),
+    "conv": ("conversation",),
+    "db": ("database",),
+    "dbs": ("database",),
+    "del": ("delete",),
+    "desc": ("description",),
+    "dest": ("destination",),
+    "dev": ("developer",),
+    "dir": ("directory",),
+    "dirs": ("directory",),
+    "doc": ("document",),
+    "docs": ("document",),
+    "env": ("environment",),
+    "exec": ("execute",),
+    "img": ("image",),
+    "imgs": ("image",),
+    "info": ("information",),
+    "k8s": ("kubernetes",),
+    "lang": ("language",),
+    "loc": ("location",),
+    "max": ("maximum",),
+    "mem": ("memory",),
+    "min": ("minimum",),
+    "msg": ("message",),
+    "msgs": ("message",),
+    "num": ("number",),
+    "org": ("organization",),
+    "orgs": ("organization",),
+    "param": ("parameter",),
+    "params": ("parameter",),
+    "perf": ("performance",),
+    "pic": ("picture",),
+    "pics": ("picture",),
+    "pkg": ("package",),
+    "pr": ("pull", "request"),
+    "prs": ("pull", "request"),
+    "proj": ("project",),
+    "pwd": ("password",),
+    "repo": ("repository",),
+    "repos": ("repository",),
+    "req": ("request",),
+    "sched": ("schedule",),
+    "spec": ("specification",),
+    "specs": ("specification",),
+    "stats": ("statistics",),
+    "temp": ("temperature",),
+    "tx": ("transaction",),
+    "txn": ("transaction",),
+    "vid": ("video",),
+    "vm": ("virtual", "machine"),
+    "vms": ("virtual", "machine"),
+}
+
+
+WORD = re.compile(r"[^\W_]+")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+|[^\x00-\x7f]+")
+_LATIN_MARKS = re.compile("[\u0300-\u036f]")
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0002fa1f]+"
+)
+_LONGEST_WORD = 64
+
+
+def clean(text: str, limit: int = 20_000) -> str:
+    """The text as a person would see it, on one line and in plain letters.
+
+    Compatibility forms (full-width letters, ligatures, styled alphabets) become plain ones, so that
+    a description cannot match by characters that nobody reads.
+    """
+    seen = sanitization.sanitize_text(text[:limit])
+    return " ".join((seen if seen.isascii() else unicodedata.normalize("NFKC", seen)).split())
+
+
+def split(identifier: str) -> list[str]:
+    """The words of an identifier, in lower case: `getHTTPResponse2` -> get, http, response2."""
+    return [
+        part.lower() for word in WORD.findall(identifier) for part in _PARTS.findall(word) or [word]
+    ]
+
+
+def identifier_to_phrase(identifier: str) -> str:
+    """An identifier as a phrase."""
+    return " ".join(split(clean(identifier)))
+
+
+def normalize_name(name: str) -> str:
+    """A name without case and separators: `Create-Issue` and `createIssue` are one."""
+    return "".join(WORD.findall(clean(name))).casefold()
+
+
+def terms(text: str) -> list[str]:
+    """The stemmed terms of a cleaned text, in order, stop words left out."""
+    found: list[str] = []
+    for word in WORD.findall(text):
+        found.extend(word_terms(word))
+    return found
+
+
+@lru_cache(maxsize=100_000)
+def word_terms(word: str) -> tuple[str, ...]:
+    """The terms of one word as written: its parts and, where it is a compound, the whole too."""
+    word = word[:_LONGEST_WORD]
+    if not word.isascii():
+        return _other_terms(word)
+    parts = [p.lower() for p in _PARTS.findall(word)]
+    if len(parts) > 1:
+        parts.append(word.lower())  # people write "github" for GitHub
+    return tuple(stem for part in parts for stem in _stems(part))
+
+
+def _other_terms(word: str) -> tuple[str, ...]:
+    folded = _LATIN_MARKS.sub("", unicodedata.normalize("NFD", word.casefold()))
+    folded = unicodedata.normalize("NFC", folded)
+    if folded.isascii():
+        return _stems(folded)
+    found: list[str] = []
+    for run in _UNSPACED.findall(folded):
+        found.extend(run[i : i + 2] for i in range(max(1, len(run) - 1)))
+    found.extend(w for w in _UNSPACED.sub(" ", folded).split())
+    return tuple(found)
+
+
+def _stems(word: str) -> tuple[str, ...]:
+    if word in STOP_WORDS:
+        return ()
+    stem = _stemmer().stemWord(word)
+    long_form = ABBREVIATIONS.get(word)
+    return (stem,) if long_form is None else (stem, *(_stemmer().stemWord(w) for w in long_form))
+
+
+class _Stemmer(Protocol):
+    def stemWord(self, word: str, /) -> str: ...
+
+
+_local = threading.local()
+
+
+def _stemmer() -> _Stemmer:
+    """One stemmer per thread: they are not safe to share, and making one is cheap but not free."""
+    stemmer: _Stemmer | None = getattr(_local, "stemmer", None)
+    if stemmer is None:
+        stemmer = _local.stemmer = cast(_Stemmer, Stemmer.Stemmer("english"))
+    return stemmer

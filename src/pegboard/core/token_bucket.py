@@ -1,0 +1,97 @@
+"""How much one principal may do: a token bucket and a count of calls under way, as one value.
+
+The store applies it atomically, so that all replicas count together. A call under way holds a place
+until it ends or until its lease is over, so that a replica that dies gives its places back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from pegboard.core.json import Json, JsonObject
+from pegboard.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RateLimit:
+    """At most `calls` in `per` seconds, of which `burst` at once, and `concurrent` under way.
+
+    `None` sets no bound of that kind. `lease` is the longest that a call holds its place.
+    """
+
+    calls: float | None = None
+    per: float = 60.0
+    burst: int | None = None
+    concurrent: int | None = None
+    lease: float = 600.0
+    unit: str = "calls"
+
+    def __post_init__(self) -> None:
+        if self.calls is not None and (self.calls <= 0 or self.per <= 0):
+            raise ConfigError(f"A rate must let at least some calls through; got {self}.")
+        if self.concurrent is not None and self.concurrent < 1:
+            raise ConfigError(f"At least one call must be able to run; got {self}.")
+
+    @property
+    def capacity(self) -> float:
+        return float(self.burst or max(1.0, self.calls or 1.0))
+
+    @property
+    def ttl(self) -> float:
+        """Seconds after which an unused allowance is as good as new."""
+        refill = self.capacity * self.per / self.calls if self.calls else 0.0
+        return max(refill, self.lease) + 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimitRefusal:
+    """Why a call has to wait, and for how long."""
+
+    reason: str
+    retry_after: float
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBucket:
+    """What one principal has used: tokens left at a time, and the calls under way by id."""
+
+    tokens: float | None = None
+    at: float = 0.0
+    running: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    def admit(
+        self, limit: RateLimit, call_id: str, now: float
+    ) -> tuple[TokenBucket, RateLimitRefusal | None]:
+        """Ask to make one call: the next state, and why not, if not."""
+        running = {i: until for i, until in self.running.items() if until > now}
+        tokens = self._refilled(limit, now)
+        here = TokenBucket(tokens, now, running)
+        if limit.concurrent is not None and len(running) >= limit.concurrent:
+            return here, RateLimitRefusal(f"{len(running)} of your calls are under way", 1.0)
+        if limit.calls is not None and tokens < 1:
+            wait = (1 - tokens) * limit.per / limit.calls
+            reason = f"more than {limit.calls:g} {limit.unit} in {limit.per:g} s"
+            return here, RateLimitRefusal(reason, wait)
+        if limit.concurrent is not None:
+            running[call_id] = now + limit.lease
+        return TokenBucket(tokens - 1, now, running), None
+
+    def finished(self, call_id: str) -> TokenBucket:
+        """The state after a call has ended."""
+        return replace(self, running={i: t for i, t in self.running.items() if i != call_id})
+
+    def _refilled(self, limit: RateLimit, now: float) -> float:
+        if self.tokens is None or limit.calls is None:
+            return limit.capacity
+        gained = max(0.0, now - self.at) * limit.calls / limit.per
+        return min(limit.capacity, self.tokens + gained)
+
+    def to_json(self) -> JsonObject:
+        """What the store keeps."""
+        return {"tokens": self.tokens, "at": self.at, "running": dict(self.running)}
+
+    @classmethod
+    def from_json(cls, value: Json) -> TokenBucket:
+        """What was kept; a fresh one when there is nothing."""
+        return cls(**value) if isinstance(value, dict) else cls()

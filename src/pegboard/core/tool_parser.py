@@ -1,0 +1,205 @@
+"""`tools/list` entries: parsing them into `Tool` records, and the details that we add to them.
+
+    entry of a server or file   --tool_from_wire-->  Tool
+    Tool                        --build_details-->   `_meta` of the entry that we list
+    `_meta` of another Pegboard --parse_details-->   Details
+
+MCP has no place for a category, a summary, examples or related tools. Pegboard puts them into the
+`_meta` of an entry, under its own prefix, when the request asks for them (`DETAILS_KEY`). Such
+details from a server are text like its descriptions: sanitized, bounded, then shown or searched.
+Nothing is decided by them. A category is shown within its server, and related tools are tools of
+the same server.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.risk import assess_risk
+from pegboard.core.sanitization import sanitize_text
+from pegboard.core.tools import Example, Tool, constant_definition, derive_summary, parse_execution
+from pegboard.errors import ConfigError
+
+CATEGORY_KEY = "io.github.pegboard/category"
+
+
+def tool_from_wire(
+    entry: Json,
+    *,
+    tool_id: str | None = None,
+    server: str | None = None,
+    category: str | None = None,
+) -> Tool:
+    """The tool that an entry defines.
+
+    Args:
+        entry: A `tools/list` entry; it may carry our `id`, `server`, `category` and `summary`.
+        tool_id: Its id, where the entry gives none.
+        server: The server it belongs to, where the entry gives none.
+        category: Its category, where the entry gives none.
+
+    Raises:
+        ConfigError: The entry is not a tool; says what is wrong with it.
+    """
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str) or not entry["name"]:
+        raise ConfigError("a tool is an object with a `name`")
+    description = _optional_text(entry, "description") or ""
+    annotations = _optional_mapping(entry, "annotations")
+    meta = _optional_mapping(entry, "_meta")
+    given, output_schema = entry.get("inputSchema"), entry.get("outputSchema")
+    risk, risk_source = assess_risk(
+        entry["name"], annotations, _optional_text(entry, "server") or server
+    )
+    return Tool(
+        name=entry["name"],
+        definition=constant_definition(
+            {"type": "object"} if given is None else given,
+            output_schema if isinstance(output_schema, dict) else None,
+        ),
+        id=_optional_text(entry, "id") or tool_id or "",
+        server=_optional_text(entry, "server") or server,
+        category=_optional_text(entry, "category") or _category(meta) or category,
+        summary=derive_summary(
+            _optional_text(entry, "summary") or description or _optional_text(entry, "title") or ""
+        ),
+        description=description,
+        title=_optional_text(entry, "title"),
+        annotations=annotations,
+        icons=tuple(entry.get("icons") or ()),
+        execution=parse_execution(entry),
+        meta=meta,
+        risk=risk,
+        risk_source=risk_source,
+    )
+
+
+def _category(meta: Mapping[str, Json]) -> str | None:
+    value = meta.get(CATEGORY_KEY)
+    return value if isinstance(value, str) else None
+
+
+def _optional_text(entry: JsonObject, key: str) -> str | None:
+    value = entry.get(key)
+    if value is None or isinstance(value, str):
+        return value or None
+    raise ConfigError(f"`{key}` must be text, not {type(value).__name__}")
+
+
+def _optional_mapping(entry: JsonObject, key: str) -> JsonObject:
+    value = entry.get(key)
+    if value is None or isinstance(value, dict):
+        return value or {}
+    raise ConfigError(f"`{key}` must be an object, not {type(value).__name__}")
+
+
+PREFIX = "io.github.pegboard/"
+EXTENSION_ID = f"{PREFIX}lazy-tools"
+LAZY_KEY = f"{PREFIX}lazy"
+DETAILS_KEY = f"{PREFIX}details"
+
+MOST_NAMES = 20
+MOST_EXAMPLES = 5
+_LONGEST_NAME = 128
+_LONGEST_SECTION = 64
+_LONGEST_EXAMPLE = 2_000
+_LONGEST_TEXT = 300
+_NOT_IN_SECTIONS = re.compile(r"[^\w-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """The part of a tool that MCP has no place for, as a server told it."""
+
+    section: str | None = None
+    summary: str = ""
+    examples: tuple[Example, ...] = ()
+    related: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    deprecated: str | None = None
+
+
+NO_DETAILS = Details()
+
+
+def build_details(
+    tool: Tool, *, category: str | None = None, related: Sequence[str] = ()
+) -> JsonObject:
+    """The details of a tool for the `_meta` of its entry.
+
+    Args:
+        tool: The tool.
+        category: The category under which it is shown.
+        related: Its related tools, by the names that they have in the same list.
+    """
+    given: JsonObject = {
+        "category": category,
+        "summary": tool.summary,
+        "examples": [
+            {"description": e.description, "invocation": dict(e.invocation)} for e in tool.examples
+        ],
+        "related": list(related),
+        "aliases": list(tool.aliases),
+        "tags": list(tool.tags),
+        "deprecated": tool.deprecated,
+    }
+    return {f"{PREFIX}{key}": value for key, value in given.items() if value}
+
+
+def parse_details(meta: Mapping[str, Json], server: str) -> Details:
+    """The details in the `_meta` of an entry of this server; what is malformed is not used."""
+    if not any(key.startswith(PREFIX) for key in meta):
+        return NO_DETAILS
+    summary, deprecated = meta.get(f"{PREFIX}summary"), meta.get(f"{PREFIX}deprecated")
+    return Details(
+        section=normalize_section(meta.get(f"{PREFIX}category")),
+        summary=derive_summary(sanitize_text(summary)) if isinstance(summary, str) else "",
+        examples=_examples(meta.get(f"{PREFIX}examples")),
+        related=tuple(f"{server}.{name}" for name in _texts(meta.get(f"{PREFIX}related"))),
+        aliases=_texts(meta.get(f"{PREFIX}aliases")),
+        tags=_texts(meta.get(f"{PREFIX}tags")),
+        deprecated=_line(deprecated, _LONGEST_TEXT) or None,
+    )
+
+
+def without_own_keys(meta: Mapping[str, Json]) -> JsonObject:
+    """The `_meta` of an entry without our own keys: in those we mark what *we* found out."""
+    return {key: value for key, value in meta.items() if not key.startswith(PREFIX)}
+
+
+def normalize_section(value: Json) -> str | None:
+    """A category as a part of a name: without the separators that names of groups have."""
+    text = _line(value, 4 * _LONGEST_SECTION)
+    return _NOT_IN_SECTIONS.sub("-", text).strip("-")[:_LONGEST_SECTION] or None
+
+
+def _examples(value: Json) -> tuple[Example, ...]:
+    if not isinstance(value, list):
+        return ()
+    found = [_example(one) for one in value[: 2 * MOST_EXAMPLES]]
+    return tuple(example for example in found if example is not None)[:MOST_EXAMPLES]
+
+
+def _example(value: Json) -> Example | None:
+    match value:
+        case {"description": str(text), "invocation": dict(invocation)}:
+            call = compact(invocation)
+            if len(call) > _LONGEST_EXAMPLE or sanitize_text(call) != call:
+                return None  # arguments are sent as they are: what is hidden in them must not be
+            return Example(_line(text, _LONGEST_TEXT), invocation)
+        case _:
+            return None
+
+
+def _texts(value: Json) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        return ()
+    found = [_line(one, _LONGEST_NAME) for one in value[:MOST_NAMES]]
+    return tuple(dict.fromkeys(text for text in found if text))
+
+
+def _line(value: Json, longest: int) -> str:
+    return " ".join(sanitize_text(value[:longest]).split()) if isinstance(value, str) else ""

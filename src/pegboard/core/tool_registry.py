@@ -1,0 +1,311 @@
+"""What a board holds while it is built and run: tools by category, loaders, switches.
+
+Everything that reads goes through `snapshot()`, which gives the same immutable `Catalog` until
+something changes. Loaders run on first use, once, also when many threads ask at the same time; one
+that fails is reported, leaves the rest alone, and is tried again after a pause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import NamedTuple, TypeAlias
+
+from pegboard.core.tool_names import nearest, resolve
+from pegboard.core.tools import Catalog, Category, Tool, set_enabled, split_qualified_name
+from pegboard.errors import ConfigError, PegboardError, ToolNotFound
+
+Loader: TypeAlias = Callable[[], Iterable[Tool]]
+
+RETRY_AFTER = 10.0
+"""Seconds before a loader that failed is tried again."""
+
+
+CatalogFilter: TypeAlias = Callable[[Catalog], Catalog]
+"""Gives the part of a catalogue that somebody may see."""
+
+NO_CATEGORY = "general"
+"""The group of tools that have no category; no loader gives any."""
+
+
+class LoadTarget(NamedTuple):
+    """What a request is about: a category, a tool by its name, or a tool of a category."""
+
+    name: str | None = None
+    category: str | None = None
+
+
+@dataclass(eq=False, slots=True)
+class _LazyCategory:
+    """A loader and how far it got."""
+
+    loader: Loader
+    lock: RLock = field(default_factory=RLock)
+    loaded: bool = False
+    failed_at: float | None = None
+    error: str | None = None
+
+
+class Registry:
+    """Tools, categories and loaders of one board."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = RLock()
+        self._tools: dict[str, Tool] = {}
+        self._categories: dict[str, str] = {}
+        self._mounted: dict[str, str] = {}
+        self._pending: dict[str, _LazyCategory] = {}
+        self._catalog: Catalog | None = None
+        self._constant: Catalog | None = None
+        self._loaded: set[str] = set()
+        self._listeners: dict[object, Callable[[], object]] = {}
+
+    def subscribe(self, listener: Callable[[], object]) -> Callable[[], None]:
+        """Have `listener` called after every change, in the thread that made it; gives the end."""
+        token = object()
+        self._listeners[token] = listener
+
+        def unsubscribe() -> None:
+            self._listeners.pop(token, None)
+
+        return unsubscribe
+
+    def describe_category(self, name: str, description: str = "") -> None:
+        """Make a category known, or give a known one its description."""
+        if not name or name != name.strip():
+            raise ConfigError(f"A category needs a name without outer spaces; got {name!r}.")
+        with self._lock:
+            if description or name not in self._categories:
+                self._categories[name] = description
+            self._changed()
+
+    def add(self, tool: Tool) -> Tool:
+        """Register one tool; its id must be new."""
+        with self._lock:
+            self._put(tool)
+            self._changed()
+        return tool
+
+    def mount(self, tools: Iterable[Tool], pending: Iterable[str] = ()) -> None:
+        """Take these as all tools of all servers; `pending` names servers not known yet."""
+        with self._lock:
+            before = self._tools
+            self._tools = {i: t for i, t in before.items() if t.server is None}
+            self._mounted = dict.fromkeys(pending, "")
+            try:
+                for tool in tools:
+                    self._put(tool)
+            except BaseException:
+                self._tools = before  # all of them or none
+                raise
+            finally:
+                self._changed()
+
+    def add_loader(self, category: str, loader: Loader, description: str = "") -> None:
+        """Register a loader for a category; it runs when the category is first used."""
+        with self._lock:
+            if category in self._pending:
+                raise ConfigError(f"The category {category!r} has a loader already.")
+            self.describe_category(category, description)
+            self._pending[category] = _LazyCategory(loader)
+
+    def is_loaded(self, category: str) -> bool:
+        """Whether the tools of a category are there; a category without a loader always is."""
+        if category not in self._categories:
+            raise ToolNotFound(category, nearest(category, list(self._categories)), what="category")
+        pending = self._pending.get(category)
+        return pending is None or pending.loaded
+
+    @property
+    def unloaded(self) -> tuple[str, ...]:
+        """The categories whose loaders have not run or failed, by name."""
+        return tuple(sorted(name for name, p in self._pending.items() if not p.loaded))
+
+    def load(self, category: str) -> None:
+        """Run a category's loader if it has not run.
+
+        Raises:
+            ConfigError: The loader failed, now or a moment ago.
+        """
+        pending = self._pending.get(category)
+        if pending is None or pending.loaded:
+            return
+        with pending.lock:
+            if pending.loaded:  # pyright: ignore[reportUnnecessaryComparison] another thread ran it
+                return
+            if pending.failed_at is not None and self._clock() - pending.failed_at < RETRY_AFTER:
+                raise ConfigError(self._failure(category, pending.error))
+            self._run(category, pending)
+
+    def load_all(self) -> dict[str, str]:
+        """Run every loader that has not run; says which failed and why."""
+        return self._load_each(self.unloaded)
+
+    def load_for(
+        self, needs: Sequence[LoadTarget], seen: CatalogFilter = lambda whole: whole
+    ) -> dict[str, str]:
+        """Run the loaders that these need and that have not run; says which failed and why.
+
+        Args:
+            needs: What is asked for.
+            seen: The part of the catalogue that the caller may see.
+        """
+        failures = self._load_each(self.unloaded_for(needs, seen))
+        # `docs.search` may be a tool of that name and not one of the category `docs`.
+        rest = [name for name in self.unloaded_for(needs, seen) if name not in failures]
+        return failures | self._load_each(rest)
+
+    def unloaded_for(
+        self, needs: Sequence[LoadTarget], seen: CatalogFilter = lambda whole: whole
+    ) -> tuple[str, ...]:
+        """The categories that must be loaded to answer about these.
+
+        A category that is named, alone or in front of a tool, is loaded alone. All are loaded only
+        for a name that no loaded tool has and that starts with no category to be loaded.
+        """
+        unloaded = self.unloaded
+        if not unloaded:
+            return ()
+        known = seen(self.snapshot())
+        return tuple(dict.fromkeys(c for n in needs for c in self._missing(n, known, unloaded)))
+
+    def _missing(self, need: LoadTarget, known: Catalog, unloaded: Sequence[str]) -> Sequence[str]:
+        if need.category not in (None, NO_CATEGORY):
+            if need.category in self._categories or any(t.server == need.category for t in known):
+                return [need.category] if need.category in unloaded else []
+            return unloaded  # a loader may give tools of other categories than its own
+        if need.name is None or known.matching(need.name):
+            return []
+        return [
+            group for group, _ in split_qualified_name(need.name) if group in unloaded
+        ] or unloaded
+
+    def _load_each(self, categories: Iterable[str]) -> dict[str, str]:
+        failures: dict[str, str] = {}
+        for category in categories:
+            try:
+                self.load(category)
+            except PegboardError as exc:
+                failures[category] = exc.message
+        return failures
+
+    def tools(self, category: str | None = None, *, include_disabled: bool = False) -> list[Tool]:
+        """All tools, or those of one category, after the loaders that give them have run.
+
+        Raises:
+            ToolNotFound: There is no such category; `.nearest` lists what was perhaps meant.
+        """
+        if category is None:
+            self.load_all()
+        elif not self.is_loaded(category):
+            self.load(category)
+        return [
+            t
+            for t in self.snapshot()
+            if (t.enabled or include_disabled) and category in (None, t.category)
+        ]
+
+    def snapshot(self) -> Catalog:
+        """The catalogue as it is now, without running loaders."""
+        with self._lock:
+            if self._catalog is None:
+                known = {**self._mounted, **self._categories}
+                categories = [Category(n, d) for n, d in known.items()]
+                self._catalog = Catalog(self._tools.values(), categories)
+            return self._catalog
+
+    def without_loaded(self) -> Catalog | None:
+        """The catalogue as if no loader had run; `None` when there are no loaders.
+
+        MCP 2026-07-28 forbids a list that varies as a side effect of other requests, and whether a
+        loader has run is one: what a mode lists by itself may depend on this alone.
+        """
+        with self._lock:
+            if not self._pending:
+                return None
+            if self._constant is None:
+                whole = self.snapshot()
+                here = [t for t in whole if t.id not in self._loaded]
+                self._constant = Catalog(here, whole.categories)
+            return self._constant
+
+    def switch(self, name: str, enabled: bool) -> None:
+        """Switch a tool, or all tools of a category, on or off."""
+        with self._lock:
+            catalog = self.snapshot()
+            if name in self._categories and not catalog.named(name):
+                chosen: Sequence[Tool] = [t for t in catalog if t.category == name]
+            else:
+                chosen = [resolve(catalog, name)]
+            for tool in chosen:
+                self._tools[tool.id] = set_enabled(tool, enabled)
+            self._changed()
+
+    def check(self) -> None:
+        """Look over what can only be judged when everything is registered.
+
+        Raises:
+            ConfigError: A tool names a related tool that does not exist.
+        """
+        catalog = self.snapshot()
+        for tool in catalog:
+            if tool.server is not None:
+                continue  # what a server says of its tools is no fault of this board's
+            for other in tool.related:
+                try:
+                    resolve(catalog, other)
+                except PegboardError as exc:
+                    if self.unloaded:  # it may be in a category that has not been loaded
+                        continue
+                    raise ConfigError(
+                        f"{tool.id!r} names a related tool that does not exist: {exc.message}",
+                        tool=tool.id,
+                    ) from exc
+
+    def _put(self, tool: Tool) -> None:
+        if tool.id in self._tools:
+            raise ConfigError(
+                f"A tool {tool.id!r} is registered already: give one another name or category.",
+                tool=tool.id,
+            )
+        self._tools[tool.id] = tool
+        if tool.category and tool.server is None:
+            self._categories.setdefault(tool.category, "")
+
+    def announce(self) -> None:
+        """Tell the listeners, though no tool has changed: what is shown of them has."""
+        for listener in list(self._listeners.values()):
+            listener()
+
+    def _changed(self) -> None:
+        self._catalog = self._constant = None
+        self.announce()
+
+    def _run(self, category: str, pending: _LazyCategory) -> None:
+        try:
+            tools = list(pending.loader())
+            with self._lock:
+                before = dict(self._tools)
+                try:
+                    for tool in tools:
+                        self._put(tool)
+                except ConfigError:
+                    self._tools = before  # all of a category or none of it
+                    raise
+                self._loaded |= {tool.id for tool in tools}
+                self._catalog = None
+                if pending.failed_at is not None:  # lists have been made without these tools
+                    self._changed()
+        except Exception as exc:  # a loader is somebody else's code
+            pending.failed_at = self._clock()
+            pending.error = f"{type(exc).__name__}: {exc}"
+            raise ConfigError(self._failure(category, pending.error)) from exc
+        pending.loaded, pending.failed_at, pending.error = True, None, None
+
+    def _failure(self, category: str, error: str | None) -> str:
+        return (
+            f"The tools of category {category!r} could not be loaded ({error}). "
+            f"The other categories work; this one is tried again after {RETRY_AFTER:.0f} s."
+        )

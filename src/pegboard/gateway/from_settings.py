@@ -1,0 +1,268 @@
+"""Build the parts of a gateway from its settings.
+
+Options, permissions, rate limits, store, authentication, metrics, traces and the audit log.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pegboard.config.settings import LimitEntry, Settings
+from pegboard.core.policy import Policy, Rule
+from pegboard.core.token_bucket import RateLimit
+from pegboard.core.tools import Risk
+from pegboard.dispatch.rate_limit import LimitRule, RateLimits
+from pegboard.errors import ConfigError
+from pegboard.observe.rollouts import ArmObserver
+from pegboard.ports import Layer, Observer, Store
+from pegboard.server.board_operations import make_prometheus
+from pegboard.store.memory import MemoryStore
+from pegboard.upstream.namespaces import Naming
+
+if TYPE_CHECKING:
+    from mcp.server.auth.provider import AccessToken
+
+    from pegboard.config.settings import ObserveSettings
+    from pegboard.observe.audit import AuditLog
+    from pegboard.server.auth import Auth
+
+
+def build_policy(settings: Settings) -> Policy:
+    """Who may see and call what."""
+    permissions = settings.permissions
+    rules = [Rule(**asdict(rule)) for rule in permissions.rules]
+    return Policy(rules, default=permissions.default)
+
+
+REQUESTS_PER_CALL = 10
+"""Requests of any kind that each call of an allowance stands for, unless configured."""
+
+
+def build_limits(settings: Settings, store: Store) -> RateLimits | None:
+    """What bounds how much each principal may do, where there are bounds."""
+    if not settings.limits:
+        return None
+    return RateLimits(store=store, rules=[_build_limit_rule(entry) for entry in settings.limits])
+
+
+def _build_limit_rule(entry: LimitEntry) -> LimitRule:
+    calls, burst = entry.calls, entry.burst
+    requests = entry.requests or (None if calls is None else calls * REQUESTS_PER_CALL)
+    at_once = None if entry.requests or burst is None else burst * REQUESTS_PER_CALL
+    return LimitRule(
+        limit=RateLimit(calls=calls, per=entry.per, burst=burst, concurrent=entry.concurrent),
+        requests=None
+        if requests is None
+        else RateLimit(calls=requests, per=entry.per, burst=at_once, unit="requests"),
+        principals=entry.principals,
+        groups=entry.groups,
+    )
+
+
+def open_store(settings: Settings, observer: Observer | None) -> Store:
+    """Where state is kept: here, or shared, with this process's memory while that is away."""
+    url = settings.store.url
+    if url.startswith("memory:"):
+        return MemoryStore()
+    try:
+        from pegboard.store.redis import RedisStore
+    except ImportError as exc:
+        raise ConfigError(
+            "A shared store needs the Redis client: pip install 'pegboard[redis]'."
+        ) from exc
+    from pegboard.store.fallback import FallbackStore
+
+    shared = RedisStore.from_url(url, prefix=settings.store.prefix)
+    return FallbackStore(shared, observer=observer)
+
+
+async def close_store(store: Store) -> None:
+    """Let go of the connections of a store that has any."""
+    aclose = getattr(store, "aclose", None)
+    if aclose is not None:
+        await aclose()
+
+
+class ReloadableKeys:
+    """Verifies static keys by the configuration as it is now, so that one can be taken back."""
+
+    def __init__(self, current: Callable[[], Settings]) -> None:
+        self._current = current
+        self._settings: Settings | None = None
+        self._auth: Auth | None = None
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Whom a key stands for; `None` for any other text."""
+        settings = self._current()
+        if settings is not self._settings:
+            self._settings = settings
+            self._auth = build_auth(settings) if settings.auth.kind == "keys" else self._auth
+        return await self._auth.verifier.verify_token(token) if self._auth else None
+
+
+def build_auth(settings: Settings) -> Auth | None:
+    """How callers over HTTP are asked who they are; `None` where they are not.
+
+    Raises:
+        ConfigError: Something that this kind of identity needs is missing.
+    """
+    auth = settings.auth
+    if auth.kind == "none":
+        return None
+    from pegboard.server.auth import Auth, JwtTokens, KeySet, StaticKey, StaticKeys
+
+    if auth.kind == "keys":
+        if not auth.keys:
+            raise ConfigError("`auth.kind` is keys and there are none: add [[auth.keys]].")
+        keys = [StaticKey(k.principal, k.sha256, k.scopes, k.groups) for k in auth.keys]
+        return Auth(verifier=StaticKeys(keys), required_scopes=auth.required_scopes)
+    if not auth.issuer or not auth.audience:
+        raise ConfigError("`auth.kind` is jwt: set `issuer` and `audience` under [auth].")
+    verifier = JwtTokens(
+        issuer=auth.issuer,
+        audience=auth.audience,
+        keys=KeySet(auth.issuer, auth.jwks_url),
+        groups_claim=auth.groups_claim,
+    )
+    resource = auth.resource or (auth.audience if auth.audience.startswith("http") else None)
+    return Auth(
+        verifier=verifier,
+        required_scopes=auth.required_scopes,
+        issuer=auth.issuer,
+        resource=resource,
+    )
+
+
+def settings_to_options(settings: Settings) -> dict[str, Any]:
+    """The keyword arguments of `Pegboard` for these settings; pins are found when tools are."""
+    return {
+        "mode": settings.mode,
+        # Decided once for all: servers that come in later must not change the list.
+        "risk": "split" if settings.risk == "auto" else settings.risk,
+        "structured": settings.structured,
+        "client_modes": dict(settings.clients),
+        "risk_rules": _build_risk_rules(settings),
+        "eager_budget": settings.budgets.auto_list,
+        "page_tokens": settings.budgets.index_page,
+        "page_size": settings.budgets.page_size or None,
+        "session_cap": settings.dynamic.cap,
+        "enabled_per_search": settings.dynamic.per_search,
+        "category_tokens": settings.dynamic.category_tokens,
+        "strict_risk": settings.risk_rules.strict,
+        "dispatch_risk": settings.risk_rules.dispatch,
+        "max_parallel": settings.calls.max_concurrency,
+        "coerce": settings.calls.coerce,
+        # Each server's own, counted by its connection: it alone knows when a person is asked.
+        "timeout": None,
+        "upstream_concurrency": settings.calls.upstream_concurrency,
+        "upstream_queue": settings.calls.queue,
+        "attempts": settings.calls.retries + 1,
+        "breaker_failures": settings.calls.breaker_failures,
+        "breaker_cooldown": settings.calls.breaker_cooldown,
+        "spill_tokens": settings.results.spill_tokens or None,
+        "spill_bytes": settings.results.spill_bytes or None,
+        "spill_ttl": settings.results.spill_ttl,
+        "clean_results": settings.results.clean,
+        "tables": settings.results.tables,
+        "table_saving": settings.results.table_saving,
+        "cache": dict(settings.results.cache),
+        "tokenizer": settings.budgets.tokenizer,
+    }
+
+
+def build_naming(settings: Settings) -> Naming:
+    """How tools of several servers are named."""
+    names = settings.names
+    return Naming(style=names.style, separator=names.separator, max_length=names.max_length)
+
+
+def find_data_folder(settings: Settings, environ: Mapping[str, str], beside: Path) -> Path:
+    """Where catalogues and logs are kept: as configured, `PEGBOARD_HOME`, or the user's cache."""
+    if settings.upstreams.folder:
+        return beside / Path(settings.upstreams.folder).expanduser()
+    if home := environ.get("PEGBOARD_HOME"):
+        return Path(home).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("pegboard", appauthor=False)
+
+
+def _build_risk_rules(settings: Settings) -> dict[str, Risk]:
+    rules = settings.risk_rules
+    by_risk: tuple[tuple[Risk, tuple[str, ...]], ...] = (
+        ("destructive", rules.destructive),  # first, because the first rule that fits decides
+        ("write", rules.write),
+        ("read", rules.read),
+    )
+    return {pattern: risk for risk, patterns in by_risk for pattern in patterns}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observability:
+    """Who is told of events, what records calls, and what `/metrics` answers, if anything."""
+
+    observers: tuple[Observer, ...] = ()
+    layers: tuple[Layer, ...] = ()
+    metrics: Callable[[], bytes] | None = None
+    arms: tuple[ArmObserver, ...] = ()
+    """Told how the arms of a rollout do."""
+    wants_tokens: bool = False
+    """Whether somebody reads what answers cost; else they are counted for rollouts alone."""
+
+
+def build_observability(settings: Settings, beside: Path) -> Observability:
+    """What a configuration asks for; `beside` is where relative paths start.
+
+    Raises:
+        ConfigError: The audit log cannot be written, or a package is missing.
+    """
+    from pegboard.observe.otel import OtelRolloutMetrics
+
+    observe, audit_calls = settings.observe, build_audit(settings, beside)
+    observers: list[Observer] = list(audit_calls.observers)
+    arms: list[ArmObserver] = [OtelRolloutMetrics()]
+    metrics: Callable[[], bytes] | None = None
+    if observe.opentelemetry:
+        from pegboard.observe.otel import configure_otel
+
+        configure_otel(os.environ)
+    if observe.metrics != "off":
+        prometheus = make_prometheus()
+        observers.append(prometheus)
+        arms.append(prometheus.arms)
+        metrics = prometheus.exposition
+    return Observability(
+        observers=tuple(observers),
+        layers=audit_calls.layers,
+        metrics=metrics,
+        arms=tuple(arms),
+        wants_tokens=metrics is not None or observe.opentelemetry,
+    )
+
+
+def build_audit(settings: Settings, beside: Path) -> Observability:
+    """The audit log alone, where the configuration asks for one.
+
+    Raises:
+        ConfigError: It cannot be written.
+    """
+    observe = settings.observe
+    if not observe.audit:
+        return Observability()
+    from pegboard.observe.audit import AuditObserver, audit_calls
+
+    log = _open_audit_log(observe, beside / Path(observe.audit).expanduser())
+    return Observability(observers=(AuditObserver(log),), layers=(audit_calls(log),))
+
+
+def _open_audit_log(observe: ObserveSettings, path: Path) -> AuditLog:
+    from pegboard.observe.audit import AuditLog
+
+    try:
+        return AuditLog(path, most_bytes=observe.audit_bytes, keep=observe.audit_files)
+    except OSError as exc:
+        raise ConfigError(f"The audit log {path} cannot be written: {exc}") from exc

@@ -1,0 +1,211 @@
+"""`GatewayBoard`: what `Pegboard.from_config` gives, a board in Python over servers elsewhere.
+
+Reading it starts nothing, except to list servers that were never listed. A call outside of `async
+with board:` starts the one server that it needs, for this call alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from threading import Thread
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+import anyio
+from anyio import to_thread
+
+from pegboard.board import Pegboard
+from pegboard.config import Configuration
+from pegboard.core.calls import LOCAL_CALLER, Caller, CallResult, ToolCall
+from pegboard.core.tool_lock import hold_reason
+from pegboard.core.tools import Catalog, Tool
+from pegboard.errors import NotPermitted, ToolDisabled
+from pegboard.gateway.config_source import ConfigSource
+from pegboard.gateway.from_settings import Observability, build_audit, close_store, open_store
+from pegboard.gateway.gateway import Gateway
+from pegboard.gateway.operator_decisions import OperatorDecisions
+from pegboard.gateway.sources import call_once
+from pegboard.modes.mode import View, ViewRequest
+from pegboard.upstream.listing import ListingProgress
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+    from pegboard.server.auth import Auth
+
+
+class GatewayBoard(Pegboard):
+    """A board of the servers and APIs of a configuration."""
+
+    def __init__(
+        self, opening: ConfigSource, configuration: Configuration, progress: ListingProgress
+    ) -> None:
+        super().__init__(instructions=configuration.settings.instructions)
+        self.configuration = configuration
+        self._opening = opening
+        self._progress = progress
+        self._is_running = False
+        self.gateway = self._make_gateway(retry=False)
+        self._read_decisions()
+        self.gateway.restore()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        progress: ListingProgress = lambda done, total, found: None,
+        **settings: Any,
+    ) -> Self:
+        """The board of a configuration file; `progress` hears of servers that must be listed."""
+        opening = ConfigSource.of(path, **settings)
+        return cls(opening, opening.read(), progress)
+
+    def _make_gateway(
+        self, *, retry: bool = True, observing: Observability | None = None
+    ) -> Gateway:
+        folder = self._opening.folder(self.configuration)
+        return Gateway(
+            self.configuration,
+            folder=folder,
+            board=self,
+            progress=self._progress,
+            retry=retry,
+            observing=observing,
+        )
+
+    # Running -----------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        self.gateway = await self._make_gateway().__aenter__()
+        self._is_running = True
+        await self.gateway.looked()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._is_running = False
+        await self.gateway.__aexit__(exc_type, exc, traceback)
+
+    async def run_call(self, call: ToolCall) -> CallResult:
+        server = call.tool.server or ""
+        if self._is_running or server not in self.gateway.offers.specs:
+            return await super().run_call(call)
+        await to_thread.run_sync(self._check_decisions, call.tool)
+        return await call_once(call, self.gateway.offers, self.gateway.logs)
+
+    def _check_decisions(self, tool: Tool) -> None:
+        """Refuse a tool that an operator decided against since this board was opened; blocks."""
+        self._read_decisions()
+        catalogue = self.gateway.offers[tool.server or ""]
+        judged = self.gateway.decisions.judged(tool, catalogue)
+        if reason := hold_reason(judged):
+            raise NotPermitted(f"{tool.name} is held back: {reason}", tool=tool.name)
+        if not judged.enabled:
+            raise ToolDisabled(f"{tool.name} is switched off.", tool=tool.name)
+
+    # Reading -----------------------------------------------------------------------------------
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """Servers whose tools are missing, with the reason."""
+        slow = {name: f"{name} has not answered yet." for name in sorted(self.gateway.pending)}
+        return {**slow, **self.gateway.unavailable}
+
+    @property
+    def untried(self) -> Mapping[str, str]:
+        """Those of `failures` that nobody was told of when they failed: it was not now."""
+        names = self.gateway.pending | self.gateway.remembered
+        return {name: why for name, why in self.failures.items() if name in names}
+
+    @property
+    def catalog(self) -> Catalog:
+        self._list_missing()
+        return super().catalog
+
+    def tools(self, category: str | None = None, include_disabled: bool = False) -> list[Tool]:
+        self._list_missing()
+        return super().tools(category, include_disabled)
+
+    def load_named(self, name: str, caller: Caller = LOCAL_CALLER) -> None:
+        self._list_missing()
+        super().load_named(name, caller)
+
+    async def view(self, caller: Caller = LOCAL_CALLER, **asked: Unpack[ViewRequest]) -> View:
+        await to_thread.run_sync(self._list_missing)
+        return await super().view(caller, **asked)
+
+    def _list_missing(self) -> None:
+        """List servers that were never listed; blocks until they are in."""
+        if not self._is_running and (self.gateway.pending or self._is_retry_due()):
+            _run_in_thread(self._list_now)
+
+    def _is_retry_due(self) -> bool:
+        """Whether a server that could not be listed has been left alone for long enough."""
+        offers = self.gateway.offers
+        lost = [n for n in self.gateway.failures if n in offers.specs and n not in offers]
+        return any(offers.pause(name) == 0 for name in lost)
+
+    def _read_decisions(self) -> None:
+        """Read the lock and the switches, which judge what is in the shared cache; blocks."""
+        if self.gateway.decisions.are_shared:
+            _run_in_thread(self._load_decisions)
+
+    async def _load_decisions(self) -> None:
+        """The same by connections of this thread's own, since those belong to an event loop."""
+        store = open_store(self.configuration.settings, None)
+        try:
+            decisions = OperatorDecisions(self.configuration, store, ())
+            await decisions.load()
+            self.gateway.offers.restore()
+            await decisions.see(self.gateway.offers)
+            self.gateway.decisions.take(decisions)
+        finally:
+            await close_store(store)
+
+    async def _list_now(self) -> None:
+        async with self._make_gateway(retry=False) as gateway:
+            await gateway.looked()
+            gateway.give_up()
+            self.gateway = gateway
+
+    # Serving -----------------------------------------------------------------------------------
+
+    def run(self, *, http: str | None = None) -> None:
+        from pegboard.gateway.runner import serve_gateway
+
+        serve_gateway(self._opening, http=http)
+
+    async def serve_stdio(self) -> None:
+        from pegboard.gateway.runner import GatewayRunner
+
+        await GatewayRunner(self._opening).on_stdio()
+
+    def asgi(
+        self,
+        host: str = "127.0.0.1",
+        *,
+        environ: Mapping[str, str] | None = None,
+        auth: Auth | None = None,
+        **page: Any,
+    ) -> Starlette:
+        from pegboard.gateway.http_app import build_gateway_app
+
+        around = self._opening.environ if environ is None else environ
+        # The application's own gateway lists servers: another one would have figures of its own.
+        # What is done through it is recorded, as by `pegboard serve`.
+        audit = build_audit(self.configuration.settings, self._opening.path.parent)
+        self.gateway, self._is_running = self._make_gateway(observing=audit), True
+        return build_gateway_app(self.gateway, host, environ=around, auth=auth, **page)
+
+
+def _run_in_thread(work: Callable[[], Awaitable[None]]) -> None:
+    """Run to the end, however the caller runs: its own thread may have an event loop already."""
+    thread = Thread(target=anyio.run, args=(work,), name="pegboard-reading")
+    thread.start()
+    thread.join()

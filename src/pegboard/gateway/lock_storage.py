@@ -1,0 +1,267 @@
+"""Where the lock is stored: in a file beside the configuration, or in the shared store.
+
+The file is for people too: it can be committed, reviewed and copied. It is written whole and then
+takes the old one's place; processes that write it take turns. The store is for replicas that have
+no folder in common.
+
+A lock that is gone is not an empty lock: that would approve whatever servers list next. A small
+file beside the lock file says that there was one; in the store, an index names the servers that
+have a record, and a process that knows a record which the store has lost writes it back.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+import anyio
+from anyio import to_thread
+
+from pegboard.core.json import Json, JsonObject
+from pegboard.core.tool_lock import LockDecision, ServerLock
+from pegboard.errors import ConfigError, StoreError
+from pegboard.ports import Store
+
+logger = logging.getLogger(__name__)
+
+LockChange: TypeAlias = Callable[[ServerLock], ServerLock]
+"""Old record to new; pure, since it may be run again."""
+
+POLL_INTERVAL = 0.5
+"""Seconds between two looks at the time of a lock file."""
+_VERSION = 2
+_READABLE = (1, 2)
+_INDEX = "locks"
+_TOPIC = "locks"
+
+
+class LockStorage(Protocol):
+    """The records of all servers.
+
+    Methods raise `ConfigError` or `StoreError` where the records cannot be read or written.
+    """
+
+    async def all(self) -> dict[str, ServerLock]:
+        """The records by server."""
+        ...
+
+    async def update(self, server: str, change: LockChange) -> ServerLock:
+        """Change the record of one server, atomically among all who do; gives the new one."""
+        ...
+
+    def changes(self) -> AbstractAsyncContextManager[AsyncIterator[object]]:
+        """Something for each time that records may have changed, from here or elsewhere."""
+        ...
+
+
+async def decide(locks: LockStorage, decision: LockDecision) -> None:
+    """Carry out what an operator decided; every approval, rejection and revocation goes this way.
+
+    Raises:
+        ToolNotFound: There is no record of the tool.
+        NotPermitted: The definition that it is about does not wait any more.
+    """
+    await locks.update(decision.server, lambda record: record.decided(decision))
+    logger.info(
+        "%s: %s of %s.%s, definition %s",
+        decision.by, decision.action, decision.server, decision.tool, decision.digest or "any",
+    )  # fmt: skip
+
+
+class FileLockStorage:
+    """Records in one JSON file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._marker = path.with_name(f".{path.name}.turn")
+        self._has_existed = False
+
+    def read(self) -> dict[str, ServerLock]:
+        """The records in the file; none where there has never been one.
+
+        Raises:
+            ConfigError: It cannot be read, or is gone. It is never taken for empty then: that would
+                approve whatever servers list next.
+        """
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            if not self._existed():
+                return {}
+            raise ConfigError(
+                f"The lock file {self.path} is gone. Restore it; to begin with an empty one, "
+                f"delete {self._marker} as well and restart the gateways that use it."
+            ) from None
+        except (OSError, ValueError) as exc:
+            raise ConfigError(f"The lock file {self.path} cannot be read: {exc}") from exc
+        records = self._parsed(text)
+        self._mark()
+        return records
+
+    def _parsed(self, text: str) -> dict[str, ServerLock]:
+        try:
+            document: Json = json.loads(text)
+            if document["version"] not in _READABLE:
+                raise ConfigError(
+                    f"The lock file {self.path} has version {document['version']!r}; this release "
+                    f"reads versions up to {_VERSION}."
+                )
+            servers: JsonObject = document["servers"]
+            return {name: ServerLock.from_json(tools) for name, tools in servers.items()}
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as exc:
+            raise ConfigError(f"The lock file {self.path} cannot be read: {exc!r}") from exc
+
+    async def all(self) -> dict[str, ServerLock]:
+        return await to_thread.run_sync(self.read)
+
+    async def update(self, server: str, change: LockChange) -> ServerLock:
+        return await to_thread.run_sync(self.update_now, server, change)
+
+    def update_now(self, server: str, change: LockChange) -> ServerLock:
+        """The same as `update`, for callers that may block."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with _exclusive(self._marker):
+                records = self.read()
+                before = records.get(server, ServerLock())
+                after = records[server] = change(before)
+                if after is not before:
+                    self._write({name: one.to_json() for name, one in sorted(records.items())})
+                    self._mark()
+        except OSError as exc:
+            raise StoreError(f"The lock file {self.path} cannot be written: {exc}") from exc
+        return after
+
+    def _write(self, servers: JsonObject) -> None:
+        text = json.dumps(
+            {"version": _VERSION, "servers": servers}, ensure_ascii=True, indent=1, sort_keys=True
+        )
+        handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}-")
+        try:
+            with open(handle, "w", encoding="utf-8") as file:
+                file.write(f"{text}\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, self.path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    def _existed(self) -> bool:
+        """Whether there was a lock file: seen by this process, or by an earlier one."""
+        with suppress(OSError):
+            self._has_existed = self._has_existed or self._marker.stat().st_size > 0
+        return self._has_existed
+
+    def _mark(self) -> None:
+        """Note that there is a lock file, for later processes; a folder may be read-only."""
+        self._has_existed = True
+        with suppress(OSError):
+            if not self._marker.exists() or self._marker.stat().st_size == 0:
+                self._marker.write_text(f"{self.path.name} exists.\n", encoding="utf-8")
+
+    @asynccontextmanager
+    async def changes(self) -> AsyncGenerator[AsyncIterator[object]]:
+        yield self._changes(self._stamp())
+
+    async def _changes(self, seen: tuple[int, ...] | None) -> AsyncIterator[object]:
+        while True:
+            await anyio.sleep(POLL_INTERVAL)
+            now = self._stamp()
+            if now != seen:
+                seen = now
+                yield now
+
+    def _stamp(self) -> tuple[int, ...] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+
+
+class SharedLockStorage:
+    """Records in the shared store, one key for each server."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._last: dict[str, ServerLock] = {}
+
+    async def all(self) -> dict[str, ServerLock]:
+        names = await self._store.get(_INDEX)
+        if not isinstance(names, list | None):
+            raise StoreError(f"The store holds something that is not a lock at {_INDEX!r}.")
+        records: dict[str, ServerLock] = {}
+        for name in {*(names or ()), *self._last}:
+            value = await self._store.get(_store_key(name))
+            if value is not None:
+                records[name] = self._last[name] = _parse_record(name, value)
+            elif name in self._last:
+                logger.warning("The store has lost the lock of %s; it is written back.", name)
+                records[name] = await self.update(name, lambda record: record)
+            else:
+                raise StoreError(
+                    f"The lock of {name} is gone from the store. Restore the store; to begin with "
+                    f"an empty lock, delete the key {_INDEX!r} under the store's prefix as well."
+                )
+        return records
+
+    async def update(self, server: str, change: LockChange) -> ServerLock:
+        changed = False
+
+        def apply(value: Json) -> Json:
+            nonlocal changed
+            before = self._last.get(server, ServerLock())
+            if value is not None:
+                before = _parse_record(server, value)
+            after = change(before)
+            changed = value is None or after is not before
+            return after.to_json()
+
+        record = _parse_record(server, await self._store.update(_store_key(server), apply))
+        self._last[server] = record
+        if changed:
+            await self._store.update(_INDEX, lambda names: sorted({*(names or ()), server}))
+            await self._store.publish(_TOPIC, server)
+        return record
+
+    def changes(self) -> AbstractAsyncContextManager[AsyncIterator[object]]:
+        return self._store.subscribe(_TOPIC)
+
+
+def _store_key(server: str) -> str:
+    return f"lock/{server}"
+
+
+def _parse_record(server: str, value: Json) -> ServerLock:
+    try:
+        return ServerLock.from_json(value)
+    except ValueError as exc:
+        raise StoreError(f"The lock of {server} in the store cannot be read: {exc}") from exc
+
+
+@contextmanager
+def _exclusive(path: Path) -> Generator[None]:
+    """Be the only process in the block; the system frees the place of one that dies in it."""
+    with open(path, "a+b") as file:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+            try:
+                yield
+            finally:
+                file.seek(0)
+                msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield

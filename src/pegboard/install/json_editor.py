@@ -1,0 +1,264 @@
+"""JSON with comments, changed as text: what is not meant stays as it was, to the character.
+
+A table's members are cut into segments, each with the comments that go with it: those above it and
+the one behind it on its line. Everything here cuts, drops or adds whole segments.
+
+    { // head
+      // above a             segment of a:
+      "a": {...},  // by a   these two lines
+      "b": {...}             segment of b
+      // tail
+    }
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pegboard.config.documents import blank_comments
+from pegboard.core.json import Json, JsonObject
+
+_DECODER = json.JSONDecoder()
+_SPACE = re.compile(r"\s*")
+_COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|/\*.*?\*/|//[^\r\n]*\Z')
+_REST_OF_LINE = re.compile(r"[^\S\r\n]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[^\S\r\n]*)?(?=\r?\n)")
+_INDENTED = re.compile(r"^([ \t]+)\S", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One key of an object: its segment, and where key and value stand in it."""
+
+    key: str
+    start: int
+    key_at: int
+    value_at: int
+    value_end: int
+    end: int
+    """Past its comma, if it has one, and the comment behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An object in the text: from its brace to its brace."""
+
+    open: int
+    close: int
+    members: tuple[Member, ...]
+
+    def member(self, key: str) -> Member | None:
+        """The member that counts: JSON lets the last of a name win."""
+        return next((m for m in reversed(self.members) if m.key == key), None)
+
+
+def put(text: str, table: str, name: str, value: JsonObject) -> str:
+    """The text with one more member in the table, which is made where it is missing."""
+    if not text.strip():
+        return _lines({table: {name: value}}, "  ", "\n")
+    found = _table(text, table)
+    if found is None:
+        return _append(text, _root(text), table, {name: value})
+    return _append(text, found, name, value)
+
+
+def drop(text: str, table: str, names: Iterable[str]) -> str:
+    """The text without these members of the table."""
+    found = _table(text, table)
+    return text if found is None else _without(text, found, set(names))
+
+
+def copied(text: str, table: str, source: str, names: Sequence[str]) -> str:
+    """The text with members of another text's table, as they are written there."""
+    found = _table(source, table)
+    wanted = [m for m in (found.members if found else ()) if m.key in names]
+    for member in wanted:
+        above = source[member.start : member.key_at]
+        raw = _without_comma(source, member)[len(above) :]
+        inside = member.value_end - member.key_at
+        piece = _Raw(above, raw[:inside], raw[inside:], _newline(source))
+        text = _append_raw(text, table, piece)
+    return text
+
+
+# --- finding ------------------------------------------------------------------------------------
+
+
+def _root(text: str) -> Table:
+    plain = blank_comments(text)
+    return _object(text, plain, _skip(plain, 0))
+
+
+def _table(text: str, name: str) -> Table | None:
+    if not text.strip():
+        return None
+    member = _root(text).member(name)
+    return None if member is None else _object(text, blank_comments(text), member.value_at)
+
+
+def _object(text: str, plain: str, at: int) -> Table:
+    members: list[Member] = []
+    start = position = at + 1
+    while plain[position := _skip(plain, position)] != "}":
+        key_at = position
+        key, position = _DECODER.raw_decode(plain, position)
+        value_at = _skip(plain, _skip(plain, position) + 1)
+        _, value_end = _DECODER.raw_decode(plain, value_at)
+        position = _comma(text, plain, value_end)
+        end = _behind(text, position)
+        members.append(Member(key, start, key_at, value_at, value_end, end))
+        start = position = end
+    return Table(at, position, tuple(members))
+
+
+def _skip(plain: str, at: int) -> int:
+    found = _SPACE.match(plain, at)
+    return found.end() if found else at
+
+
+def _comma(text: str, plain: str, at: int) -> int:
+    """Past the comma after a value, also a trailing one, which `blanked` has taken out."""
+    after = _skip(plain, at)
+    if plain[after] == ",":
+        return after + 1
+    between = _COMMENT.sub(lambda m: " " * len(m[0]), text[at:after])
+    return at + between.index(",") + 1 if "," in between else at
+
+
+def _behind(text: str, at: int) -> int:
+    """Past a comment on the rest of the line, if nothing else follows there."""
+    rest = _REST_OF_LINE.match(text, at)
+    return rest.end() if rest else at
+
+
+# --- changing -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    """A member as text: what stands above it, itself, and what stands behind it."""
+
+    above: str
+    member: str
+    behind: str
+    newline: str
+
+
+def _without(text: str, table: Table, names: set[str]) -> str:
+    kept = [m for m in table.members if m.key not in names]
+    if len(kept) == len(table.members):
+        return text
+    pieces = [text[m.start : m.end] for m in kept]
+    last = table.members[-1]
+    if kept and kept[-1] is not last and _comma_at(text, last) is None:
+        pieces[-1] = _without_comma(text, kept[-1])
+    inside = _joined([*pieces, text[last.end : table.close]], _newline(text))
+    return text[: table.open + 1] + inside + text[table.close :]
+
+
+def _comma_at(text: str, member: Member) -> int | None:
+    plain = blank_comments(text)
+    after = _comma(text, plain, member.value_end)
+    return after - 1 if after > member.value_end else None
+
+
+def _without_comma(text: str, member: Member) -> str:
+    at = _comma_at(text, member)
+    if at is None:
+        return text[member.start : member.end]
+    return text[member.start : at] + text[at + 1 : member.end]
+
+
+def _append(text: str, table: Table, key: str, value: Json) -> str:
+    newline = _newline(text)
+    if "\n" not in text.strip() and blank_comments(text).strip() != "{}":
+        member = f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
+        return _appended(text, table, _Raw(" " if table.members else "", member, "", newline))
+    unit = _unit(text)
+    outer = _indent_of_line(text, table.open)
+    indent = _indent_of_members(text, table) or outer + unit
+    body = json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + indent)
+    member = f"{json.dumps(key, ensure_ascii=False)}: {body}"
+    return _appended(text, table, _Raw(newline + indent, member, "", newline))
+
+
+def _append_raw(text: str, table: str, raw: _Raw) -> str:
+    if not text.strip():
+        whole = "\n" in raw.above
+        text = f'{{{raw.newline}  "{table}": {{}}{raw.newline}}}{raw.newline}' if whole else "{}"
+    found = _table(text, table)
+    if found is None:
+        text = _append(text, _root(text), table, {})
+        found = _table(text, table)
+    assert found is not None
+    return _appended(text, found, raw)
+
+
+def _appended(text: str, table: Table, raw: _Raw) -> str:
+    """The text with one more member at the end of the table."""
+    newline = _newline(text)
+    before, after = text[: table.open + 1], text[table.close :]
+    if not table.members:
+        inside = text[table.open + 1 : table.close]
+        closing = inside[inside.rfind("\n") :] if "\n" in inside else ""
+        head = inside[: len(inside) - len(closing)]
+        if "\n" in raw.above and not closing:
+            closing = newline + _indent_of_line(text, table.open)
+        parts = [head if head.strip() else "", raw.above + raw.member + raw.behind, closing]
+        return before + _joined(parts, newline) + after
+    last = table.members[-1]
+    comma = "," if _comma_at(text, last) is not None else ""  # some files like a last one
+    own = text[last.value_end : last.end] if comma else "," + text[last.value_end : last.end]
+    parts = [
+        text[table.open + 1 : last.value_end] + own,
+        raw.above + raw.member + comma + raw.behind,
+        text[last.end : table.close],
+    ]
+    return before + _joined(parts, newline) + after
+
+
+def _joined(parts: Iterable[str], newline: str) -> str:
+    """The parts one after the other; a comment up to the end of its line gets that end."""
+    whole = ""
+    for part in parts:
+        whole += newline if part and _ends_in_comment(whole) and part[0] not in "\r\n" else ""
+        whole += part
+    return whole + newline if _ends_in_comment(whole) else whole
+
+
+def _ends_in_comment(text: str) -> bool:
+    last_line = text[text.rfind("\n") + 1 :]
+    return any(piece[0].startswith("//") for piece in _PIECE.finditer(last_line))
+
+
+# --- style --------------------------------------------------------------------------------------
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _unit(text: str) -> str:
+    """One step of indentation, as the file has it."""
+    found = _INDENTED.search(blank_comments(text))
+    return found[1] if found else "  "
+
+
+def _indent_of_line(text: str, at: int) -> str:
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _indent_of_members(text: str, table: Table) -> str | None:
+    for member in table.members:
+        before = text[text.rfind("\n", 0, member.key_at) + 1 : member.key_at]
+        if not before.strip() and "\n" in text[table.open : member.key_at]:
+            return before
+    return None
+
+
+def _lines(value: Json, unit: str, newline: str) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline) + newline

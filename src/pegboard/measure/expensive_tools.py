@@ -1,0 +1,126 @@
+"""The dearest tools, why they are dear, and what can be done about each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.tools import Tool
+
+Kind: TypeAlias = Literal[
+    "long description", "long parameters", "repeated enum", "deep schema", "output schema"
+]
+
+LONG_DESCRIPTION = 150
+LONG_PARAMETERS = 200
+LARGE_OUTPUT = 150
+DEEP = 4
+LONG_ENUM = 5
+"""Values from which an enum that stands in several places is worth a word."""
+
+_ADVICE: dict[Kind, str] = {
+    "long description": "say what it does in two sentences and move the rest into examples",
+    "long parameters": "shorten the descriptions of the parameters; a good name needs none",
+    "repeated enum": "define it once and point to it, or take text and check it in the server",
+    "deep schema": "take flat arguments, or split it into tools of one purpose each",
+    "output schema": "paid by clients that show output schemas: declare only what callers use",
+}
+
+Count: TypeAlias = Callable[[str | Json], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One cause of a tool's cost, what it costs, and what to do."""
+
+    kind: Kind
+    tokens: int
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExpensiveTool:
+    """A dear tool and its reasons, the costliest first."""
+
+    id: str
+    server: str | None
+    tokens: int
+    reasons: tuple[Reason, ...]
+
+
+def dearest(
+    tools: Sequence[Tool], cost: Callable[[Tool], int], count: Count, limit: int = 10
+) -> list[ExpensiveTool]:
+    """The dearest tools of a catalogue, with what makes them so."""
+    ranked = sorted(tools, key=lambda t: (-cost(t), t.id))[:limit]
+    enums = Counter(enum for tool in tools for enum in _enums(tool.input_schema))
+    return [
+        ExpensiveTool(t.id, t.server, cost(t), tuple(_reasons(t, enums, count))) for t in ranked
+    ]
+
+
+def _reasons(tool: Tool, enums: Counter[str], count: Count) -> list[Reason]:
+    found: list[tuple[Kind, int]] = [
+        ("long description", _over(count(tool.description), LONG_DESCRIPTION)),
+        ("long parameters", _over(_parameter_texts(tool, count), LONG_PARAMETERS)),
+        ("repeated enum", _repeated(tool, enums, count)),
+        ("deep schema", _deep(tool.input_schema, count)),
+        ("output schema", _over(count(tool.output_schema or ""), LARGE_OUTPUT)),
+    ]
+    reasons = [Reason(kind, tokens, _ADVICE[kind]) for kind, tokens in found if tokens]
+    return sorted(reasons, key=lambda r: -r.tokens)
+
+
+def _over(tokens: int, limit: int) -> int:
+    return tokens if tokens > limit else 0
+
+
+def _parameter_texts(tool: Tool, count: Count) -> int:
+    return sum(
+        count(node["description"])
+        for node, depth in _nodes(tool.input_schema)
+        if depth and isinstance(node.get("description"), str)
+    )
+
+
+def _repeated(tool: Tool, enums: Counter[str], count: Count) -> int:
+    """Tokens of enums that stand elsewhere too; the first place of each in a tool counts."""
+    own = Counter(_enums(tool.input_schema))
+    return sum(count(enum) * times for enum, times in own.items() if enums[enum] > 1)
+
+
+def _deep(schema: JsonObject, count: Count) -> int:
+    """Tokens of what lies deeper than callers can be expected to get right."""
+    return sum(count(node) for node, depth in _nodes(schema) if depth == DEEP)
+
+
+def _enums(schema: Json) -> Iterable[str]:
+    for node, _ in _nodes(schema):
+        values = node.get("enum")
+        if isinstance(values, list) and len(values) >= LONG_ENUM:
+            yield compact(values)
+
+
+_MAPS = ("properties", "$defs", "definitions", "patternProperties")
+_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_ONE = ("items", "additionalProperties", "not")
+
+
+def _nodes(schema: Json, depth: int = 0) -> Iterator[tuple[JsonObject, int]]:
+    """Every schema inside a schema, with how many objects and lists it lies in."""
+    if not isinstance(schema, dict) or depth > 64:
+        return
+    yield schema, depth
+    for key in _MAPS:
+        inside = schema.get(key)
+        for part in inside.values() if isinstance(inside, dict) else ():
+            yield from _nodes(part, depth + 1)
+    for key in _LISTS:
+        inside = schema.get(key)
+        for part in inside if isinstance(inside, list) else ():
+            yield from _nodes(part, depth)
+    for key in _ONE:
+        yield from _nodes(schema.get(key), depth + 1)

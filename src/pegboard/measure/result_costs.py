@@ -1,0 +1,113 @@
+"""What recorded results cost whole, and as Pegboard would hand them to a model.
+
+The results go through the layers that real ones go through: projection when fields were asked for,
+tables where they are shorter, and a preview in place of what is too large.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pegboard.board import Pegboard
+from pegboard.core.calls import Caller, CallResult, ResultShape, ToolCall
+from pegboard.core.json import Json, JsonObject
+from pegboard.core.tools import Tool, constant_definition
+from pegboard.errors import ConfigError, PegboardError
+from pegboard.pipeline import Parts, build_pipeline
+from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedResult:
+    """One result of one tool, and the fields that the caller asked for."""
+
+    tool: str
+    result: JsonObject
+    include_fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResultCost:
+    """What one recorded result costs."""
+
+    tool: str
+    whole: int
+    given: int
+
+
+def read_results(path: Path) -> list[RecordedResult]:
+    """The results of a file: JSON lines of `{"tool", "result", "include_fields"?}`.
+
+    Raises:
+        ConfigError: The file or a line cannot be understood; says which and why.
+    """
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigError(f"Cannot read the results {path}: {exc}") from exc
+    return [_recorded(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
+
+
+def _recorded(line: str, place: str) -> RecordedResult:
+    try:
+        value = json.loads(line)
+        tool, result = value["tool"], value["result"]
+        fields = tuple(str(field) for field in value.get("include_fields") or ())
+    except (ValueError, KeyError, TypeError, AttributeError) as exc:
+        raise ConfigError(
+            f'{place}: expected {{"tool": NAME, "result": ...}}, one on a line.'
+        ) from exc
+    return RecordedResult(str(tool), _as_result(result), fields)
+
+
+def _as_result(value: Json) -> JsonObject:
+    """A `tools/call` result as it was, or any other JSON as the result of one text."""
+    if isinstance(value, dict) and isinstance(value.get("content"), list):
+        return value
+    if isinstance(value, str):
+        return CallResult.text(value).wire
+    return CallResult.json(value).wire
+
+
+async def result_costs(
+    board: Pegboard, recorded: Iterable[RecordedResult], *, tokenizer: str = DEFAULT_TOKENIZER
+) -> list[ResultCost]:
+    """What each recorded result costs whole and as a model would be given it."""
+    costs: list[ResultCost] = []
+    for one in recorded:
+        given = await _given(board, one)
+        whole = count_tokens(_text(one.result), tokenizer)
+        costs.append(ResultCost(one.tool, whole, count_tokens(_text(given.wire), tokenizer)))
+    return costs
+
+
+async def _given(board: Pegboard, recorded: RecordedResult) -> CallResult:
+    async def replay(call: ToolCall) -> CallResult:
+        return CallResult(recorded.result)
+
+    carry_out = build_pipeline(replace(board.options, cache={}), replay, Parts())
+    call = ToolCall(
+        _open(board, recorded.tool),
+        {},
+        shape=ResultShape(include_fields=recorded.include_fields),
+        caller=Caller(mode="proxy"),
+        via="call_tool",
+    )
+    return await carry_out(call)
+
+
+def _open(board: Pegboard, name: str) -> Tool:
+    """The tool, taking any arguments, since those of a recorded call are not known."""
+    try:
+        known = board.find(name)
+    except PegboardError:
+        return Tool(name, constant_definition({"type": "object"}))
+    return replace(known, definition=constant_definition({"type": "object"}, known.output_schema))
+
+
+def _text(result: JsonObject) -> str:
+    blocks: Sequence[JsonObject] = result.get("content") or []
+    return "\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))

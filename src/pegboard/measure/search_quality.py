@@ -1,0 +1,329 @@
+"""How well search finds the right tool, for ours and for the peers' rankers side by side.
+
+    queries = read_queries(path)
+    figures = evaluate(queries, rankers(board.index))
+
+A ranker is a function from a query to tool ids, best first, so any other can stand beside these.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import random
+import re
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pegboard.core.json import JsonObject
+from pegboard.core.search import SearchIndex
+from pegboard.core.search.searchable_fields import read_searchable_fields
+from pegboard.core.tools import Catalog, Tool
+from pegboard.errors import ConfigError
+
+Ranker: TypeAlias = Callable[[str], Sequence[str]]
+"""From a query to the ids of tools, best first."""
+
+DEPTH = 10
+_WORD = re.compile(r"\w+")
+
+
+PEERS = ("FastMCP BM25", "FastMCP regex")
+"""The rankers that are there only if their package is."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedQuery:
+    """A query and the ids of the tools that answer it, and the line of its file.
+
+    Without any, no tool answers it, and search should find nothing.
+    """
+
+    query: str
+    relevant: frozenset[str]
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QualityMetrics:
+    """Means over the queries that tools answer: quality from 0 to 1, time in milliseconds.
+
+    Queries that no tool answers are counted apart: how many there are, and for how many of them
+    nothing was found.
+    """
+
+    queries: int
+    recall_1: float
+    recall_3: float
+    recall_5: float
+    recall_10: float
+    hit_5: float
+    ndcg_10: float
+    mrr: float
+    p50_ms: float
+    p95_ms: float
+    unanswerable: int = 0
+    refused: int = 0
+
+    def as_json(self) -> JsonObject:
+        """The figures with their usual names, rounded for people."""
+        names = {"ndcg_10": "ndcg@10", "hit_5": "hit@5"}
+        return {
+            names.get(name, name.replace("recall_", "recall@")): round(value, 4)
+            for name, value in asdict(self).items()
+        }
+
+
+def read_queries(path: Path) -> list[JudgedQuery]:
+    """The judged queries of a file of JSON lines: `{"query": ..., "relevant": [ids]}`.
+
+    `relevant` is empty for a query that no tool answers.
+
+    Raises:
+        ConfigError: The file cannot be read, or a line of it is something else.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError) as exc:
+        why = getattr(exc, "strerror", None) or exc
+        raise ConfigError(f"The queries in {path} cannot be read: {why}.") from exc
+    found: list[JudgedQuery] = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            found.append(_judged(line, path, number))
+    if not found:
+        raise ConfigError(f"There are no queries in {path}.")
+    if not any(one.relevant for one in found):
+        raise ConfigError(
+            f"Every query in {path} has an empty `relevant`: add one that a tool answers."
+        )
+    return found
+
+
+def _judged(line: str, path: Path, number: int) -> JudgedQuery:
+    where = f"{path}:{number}"
+    try:
+        entry = json.loads(line)
+        query, relevant = entry["query"], entry["relevant"]
+    except (ValueError, KeyError, TypeError) as exc:
+        raise ConfigError(
+            f'{where} is no judged query; one looks like {{"query": "...", "relevant": ["id"]}}.'
+        ) from exc
+    are_ids = isinstance(relevant, list) and all(isinstance(one, str) for one in relevant)
+    if not isinstance(query, str) or not are_ids:
+        raise ConfigError(f"{where}: `query` must be text and `relevant` a list of tool ids.")
+    return JudgedQuery(query, frozenset(relevant), number)
+
+
+def resolve_judgments(queries: Iterable[JudgedQuery], catalog: Catalog) -> list[JudgedQuery]:
+    """The queries with ids where a judgement has a name that only one tool of the catalogue has."""
+
+    def settle(name: str) -> str:
+        tools = catalog.matching(name)
+        return tools[0].id if len(tools) == 1 else name
+
+    return [replace(one, relevant=frozenset(map(settle, one.relevant))) for one in queries]
+
+
+def sample_queries(queries: Sequence[JudgedQuery], most: int) -> list[JudgedQuery]:
+    """At most so many of the queries, drawn at random and always the same.
+
+    At least one of them is a query that a tool answers.
+    """
+    if len(queries) <= most:
+        return list(queries)
+    drawn = random.Random(0).sample(queries, most)
+    if not any(one.relevant for one in drawn):
+        drawn[0] = next(one for one in queries if one.relevant)
+    return drawn
+
+
+def find_misses(
+    queries: Iterable[JudgedQuery], ranker: Ranker
+) -> Iterator[tuple[JudgedQuery, Sequence[str]]]:
+    """The queries for which no right tool is among the first five, and what is there instead.
+
+    Where no tool is right, every one that is found is wrong.
+    """
+    for judged in queries:
+        ranking = ranker(judged.query)
+        if not judged.relevant & set(ranking[:5]) and (judged.relevant or ranking):
+            yield judged, ranking[:5]
+
+
+def evaluate(
+    queries: Sequence[JudgedQuery],
+    rankers: Mapping[str, Ranker],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[str, QualityMetrics]:
+    """The figures of each ranker over the same queries.
+
+    Args:
+        queries: At least one that a tool answers.
+        rankers: By name.
+        progress: Told how many queries of how many, over all rankers, have been asked.
+    """
+    total = len(queries) * len(rankers)
+
+    def told(judged: Sequence[JudgedQuery], before: int) -> Iterator[JudgedQuery]:
+        for number, one in enumerate(judged, before + 1):
+            yield one
+            progress(number, total)
+
+    return {
+        name: _figures(told(queries, at * len(queries)), ranker)
+        for at, (name, ranker) in enumerate(rankers.items())
+    }
+
+
+def _figures(queries: Iterable[JudgedQuery], ranker: Ranker) -> QualityMetrics:
+    ranker("warm up")
+    rows: list[dict[str, float]] = []
+    times: list[float] = []
+    refusals: list[bool] = []
+    for judged in queries:
+        began = time.perf_counter()
+        ranking = ranker(judged.query)
+        times.append((time.perf_counter() - began) * 1e3)
+        if judged.relevant:
+            rows.append(score_ranking(ranking, judged.relevant))
+        else:
+            refusals.append(not ranking)
+    means = {name: statistics.fmean(row[name] for row in rows) for name in rows[0]}
+    p95 = statistics.quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
+    return QualityMetrics(
+        len(rows),
+        **means,
+        p50_ms=statistics.median(times),
+        p95_ms=p95,
+        unanswerable=len(refusals),
+        refused=sum(refusals),
+    )
+
+
+def score_ranking(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str, float]:
+    """The figures of one ranking: which of the right tools it has, and how early."""
+    hits = [tool in relevant for tool in ranking[:DEPTH]]
+    gain = sum(hit / math.log2(at + 2) for at, hit in enumerate(hits))
+    best = sum(1 / math.log2(at + 2) for at in range(min(DEPTH, len(relevant))))
+    first = hits.index(True) + 1 if any(hits) else 0
+    recalls = {f"recall_{k}": sum(hits[:k]) / len(relevant) for k in (1, 3, 5, 10)}
+    return {
+        **recalls,
+        "hit_5": float(any(hits[:5])),
+        "ndcg_10": gain / best,
+        "mrr": 1 / first if first else 0.0,
+    }
+
+
+def rankers(index: SearchIndex) -> dict[str, Ranker]:
+    """Ours over this index and, over its catalogue, plain BM25 and FastMCP's if it is installed."""
+    return {
+        "pegboard": pegboard_ranker(index),
+        "plain BM25": plain_bm25(index.catalog),
+        **fastmcp_rankers(index.catalog),
+    }
+
+
+def pegboard_ranker(index: SearchIndex) -> Ranker:
+    """Our ranker."""
+    return lambda query: [match.tool.id for match in index.search(query, DEPTH)]
+
+
+def plain_bm25(catalog: Catalog) -> Ranker:
+    """BM25 as in a textbook, over words as they are written."""
+    ids = [tool.id for tool in catalog]
+    texts = [Counter(_words(_everything(tool))) for tool in catalog]
+    lengths = [text.total() for text in texts]
+    average = statistics.fmean(lengths) if lengths else 1.0
+    holding = Counter(word for text in texts for word in text)
+
+    def rank(query: str) -> Sequence[str]:
+        scores = [0.0] * len(ids)
+        for word in _words(query):
+            if not holding[word]:
+                continue
+            rarity = math.log1p((len(ids) - holding[word] + 0.5) / (holding[word] + 0.5))
+            for at, text in enumerate(texts):
+                if count := text[word]:
+                    usual = 1.5 * (0.25 + 0.75 * lengths[at] / average)
+                    scores[at] += rarity * count * 2.5 / (count + usual)
+        best = sorted(range(len(ids)), key=lambda at: -scores[at])[:DEPTH]
+        return [ids[at] for at in best if scores[at] > 0]
+
+    return rank
+
+
+def _everything(tool: Tool) -> str:
+    fields = read_searchable_fields(tool)
+    parts = (fields.server, fields.name, fields.description, fields.parameters)
+    return " ".join((*parts, fields.parameter_text))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def fastmcp_rankers(catalog: Catalog) -> dict[str, Ranker]:
+    """FastMCP's two searches as installed; none when it is not.
+
+    A regex is what a model would write for the query: its longer words, any of them.
+    """
+    try:
+        from fastmcp.server.transforms.search import BM25SearchTransform, RegexSearchTransform
+        from fastmcp.tools.base import Tool as FastTool
+    except ImportError:
+        return {}
+    ids: dict[str, str] = {}
+    tools: list[Any] = []
+    for tool in catalog:
+        name = f"{tool.server}_{tool.name}" if tool.server else tool.name
+        if name not in ids:
+            ids[name] = tool.id
+            about: dict[str, Any] = {"description": tool.description}
+            with _unjudged_names():
+                tools.append(FastTool(name=name, parameters=tool.input_schema, **about))
+
+    def ranker(transform: Any, pattern: Callable[[str], str]) -> Ranker:
+        def rank(query: str) -> Sequence[str]:
+            found: Sequence[Any] = _finished(transform._search(tools, pattern(query)))
+            return [ids[tool.name] for tool in found]
+
+        return rank
+
+    return {
+        PEERS[0]: ranker(BM25SearchTransform(max_results=DEPTH), str),
+        PEERS[1]: ranker(RegexSearchTransform(max_results=DEPTH), _any_long_word),
+    }
+
+
+@contextmanager
+def _unjudged_names() -> Generator[None]:
+    """Inside, the SDK does not say what it thinks of the names of tools."""
+    judge = logging.getLogger("mcp.shared.tool_name_validation")
+    before, judge.disabled = judge.disabled, True
+    try:
+        yield
+    finally:
+        judge.disabled = before
+
+
+def _any_long_word(query: str) -> str:
+    return "|".join(word for word in _words(query) if len(word) > 3) or re.escape(query)
+
+
+def _finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """The result of a coroutine that waits for nothing, without the cost of a loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    coroutine.close()
+    raise RuntimeError("The ranker waits for something; it needs a loop to run in.")

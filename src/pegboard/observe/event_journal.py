@@ -1,0 +1,257 @@
+"""What happened in one process, for the page of another: a bounded file of events.
+
+    gateway on stdio  ──writes──>  KEY-TIME-PID-NUMBER.jsonl  ──read──>  `pegboard ui`
+
+A process that serves on standard input has no address to be asked at. So it leaves a line for each
+call that has ended and each list that was answered: names, times and counts, never what was said.
+Arguments, queries, reasons and handles are not written. The file is the user's alone, goes on in a
+new one when it is full, and is swept away when it is old.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import os
+import time
+from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio import to_thread
+
+from pegboard.core.events import (
+    CallFinished,
+    DescribeAnswered,
+    Event,
+    ListAnswered,
+    SearchAnswered,
+)
+from pegboard.core.json import Json, JsonObject, compact
+from pegboard.ports import Observer
+from pegboard.private_files import make_private_folder, open_private
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+
+logger = logging.getLogger(__name__)
+
+MAX_BYTES = 256 * 1024
+"""After which a new file is begun; the one before it is kept, and no more."""
+MAX_FILES = 20
+MAX_AGE = 7 * 86_400.0
+_KINDS = {
+    kind.kind: kind for kind in (CallFinished, ListAnswered, SearchAnswered, DescribeAnswered)
+}
+_PRIVATE_FIELDS = ("arguments", "query", "found", "tools")
+"""What somebody asked for, in their words or by what was found for them."""
+_WRITTEN_FIELDS = {
+    kind.kind: [
+        f.name
+        for f in fields(kind)
+        if f.repr
+        and (f.name not in _PRIVATE_FIELDS or (kind is ListAnswered and f.name == "tools"))
+    ]
+    for kind in _KINDS.values()
+}
+"""What is written of each kind; of a list, `tools` is how many."""
+_WRITE_DELAY = 0.2
+"""Seconds that an event may wait for others to be written with: a client waits for none of it."""
+_MAX_WAITING = 100
+
+
+class EventJournal:
+    """An observer that writes what has ended; a file that cannot be written is told of once."""
+
+    def __init__(self, folder: Path, key: str, *, most_bytes: int = MAX_BYTES) -> None:
+        self._folder = folder
+        self._name = f"{key}-{time.time_ns() // 1_000_000}-{os.getpid()}"
+        self._number = 0
+        self._most_bytes = most_bytes
+        self._size = 0
+        self._file: int | None = None
+        self._is_over = False
+        self._waiting: list[Event] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file that is written to now."""
+        return self._path(self._number)
+
+    def record(self, event: Event) -> None:
+        """Write a line soon, if it is about something that has ended."""
+        if event.kind not in _KINDS or self._is_over:
+            return
+        self._waiting.append(event)
+        loop = _running_loop()
+        if loop is None or len(self._waiting) >= _MAX_WAITING:
+            self.write()
+        elif self._timer is None or self._loop is not loop:
+            self._loop, self._timer = loop, loop.call_later(_WRITE_DELAY, self.write)
+
+    def write(self) -> None:
+        """Write what has been waiting."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        waiting, self._waiting = self._waiting, []
+        try:
+            if waiting:
+                self._write(b"".join(map(_event_to_line, waiting)))
+        except OSError as exc:
+            self._is_over = True
+            logger.warning("`pegboard ui` will not see these calls: %s: %s", self.path, exc)
+
+    def close(self) -> None:
+        """Write the rest and let go of the file."""
+        self.write()
+        self._is_over = True
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _write(self, lines: bytes) -> None:
+        if self._file is not None and self._size + len(lines) > self._most_bytes:
+            os.close(self._file)
+            self._file = None
+            self._path(self._number - 1).unlink(missing_ok=True)
+            self._number += 1
+        if self._file is None:
+            make_private_folder(self._folder)
+            self._file = open_private(self.path, os.O_WRONLY | os.O_APPEND)
+            self._size = 0
+        self._size += os.write(self._file, lines)
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{self._name}-{number}.jsonl"
+
+
+def delete_old_journals(folder: Path, *, now: float) -> None:
+    """Remove files that nobody has written to for long, and all but the newest."""
+    found = sorted(_journal_files(folder, "*"), key=_modified_at, reverse=True)
+    for number, path in enumerate(found):
+        if number >= MAX_FILES or _modified_at(path) < now - MAX_AGE:
+            with suppress(OSError):
+                path.unlink()
+
+
+class JournalReader:
+    """Follows the journals of all processes with one key."""
+
+    def __init__(self, folder: Path, key: str) -> None:
+        self._folder = folder
+        self._key = key
+        self._read: dict[str, int] = {}
+        """How far each file has been read, by its name."""
+
+    def new(self) -> list[Event]:
+        """What was written since the last time, oldest first."""
+        found = [
+            event
+            for path in _journal_files(self._folder, self._key)
+            for event in self._rest_of(path)
+        ]
+        return sorted(found, key=lambda event: event.at)
+
+    def _rest_of(self, path: Path) -> Iterator[Event]:
+        try:
+            with path.open("rb") as file:
+                file.seek(self._read.get(path.name, 0))
+                data = file.read()
+        except OSError:  # swept away meanwhile
+            return
+        whole = data[: data.rfind(b"\n") + 1]  # a line that is still being written comes next time
+        self._read[path.name] = self._read.get(path.name, 0) + len(whole)
+        for line in whole.splitlines():
+            if (event := _parse_event(line)) is not None:
+                yield event
+
+
+def _journal_files(folder: Path, key: str) -> list[Path]:
+    return list(folder.glob(f"{key}-*.jsonl"))
+
+
+def _modified_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:  # nobody would remind us to write
+        return None
+
+
+def _event_to_line(event: Event) -> bytes:
+    record: JsonObject = {"event": event.kind}
+    for name in _WRITTEN_FIELDS[event.kind]:
+        value = getattr(event, name)
+        if value is not None and value != {}:
+            record[name] = value
+    return compact(record).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _parse_event(line: bytes) -> Event | None:
+    """The event of a line; `None` for what is none, such as one of a later version."""
+    try:
+        record: Json = json.loads(line)
+        kind = _KINDS[record.pop("event")]
+        known = {f.name for f in fields(kind)}
+        given: dict[str, Any] = {k: v for k, v in record.items() if k in known}
+        if kind is DescribeAnswered:
+            given["tools"] = ()
+        return kind(**given)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+POLL_INTERVAL = 0.5
+"""Seconds between two looks at the journals."""
+
+
+@contextmanager
+def open_journal(folder: Path, config: Path) -> Generator[EventJournal]:
+    """The journal that this process writes for a configuration; old ones are swept away."""
+    journal = EventJournal(folder / "journals", _config_key(config))
+    delete_old_journals(journal.path.parent, now=time.time())
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
+def follow_journals(app: Starlette, observer: Observer, folder: Path, config: Path) -> None:
+    """Have an observer told, while an application runs, of what others do with a configuration."""
+    reader = JournalReader(folder / "journals", _config_key(config))
+    serving = app.router.lifespan_context
+
+    async def look() -> None:
+        while True:
+            for event in await to_thread.run_sync(reader.new):
+                observer.record(event)
+            await anyio.sleep(POLL_INTERVAL)
+
+    @asynccontextmanager
+    async def lifespan(application: Starlette) -> AsyncGenerator[Any]:
+        async with serving(application) as state, anyio.create_task_group() as tasks:
+            tasks.start_soon(look)
+            yield state
+            tasks.cancel_scope.cancel()
+
+    app.router.lifespan_context = lifespan
+
+
+def _config_key(config: Path) -> str:
+    """Which configuration a journal is about, without saying where that lies."""
+    return hashlib.sha256(str(config.resolve()).encode()).hexdigest()[:16]

@@ -1,0 +1,251 @@
+"""Logs: JSON lines for collectors, plain lines for a terminal, one observer for events.
+
+Standard library only, and nothing is set up at import. `log_json` and `log_text` give the
+`pegboard` loggers a handler; `EventLog` is the observer that writes events to them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TextIO
+
+from pegboard.core.events import (
+    BreakerChanged,
+    CallFinished,
+    CallRetried,
+    CallStarted,
+    DescribeAnswered,
+    Event,
+    ListAnswered,
+    RequestAnswered,
+    SearchAnswered,
+    StoreStateChanged,
+    UpstreamStateChanged,
+    event_to_json,
+)
+from pegboard.core.json import JsonObject
+from pegboard.core.redaction import Redactor, secret_values
+from pegboard.core.sanitization import escape_hidden, escape_hidden_json
+
+if TYPE_CHECKING:
+    from pegboard.config import Configuration
+    from pegboard.upstream.listing import ListingResult
+
+
+_FIELDS = "pegboard_fields"
+_SUCCESS = -1
+"""The level of what went well: it depends on who reads."""
+
+
+class EventLog:
+    """Writes each event as a line, at a level that fits it.
+
+    What went well is news to nobody but those who collect events: it is logged at `INFO` where
+    lines are JSON, and at `DEBUG` elsewhere, where only the name of the event would be seen.
+    What people searched for is left out unless `queries`; argument values are in an event only when
+    the observing layer was told to keep them.
+    """
+
+    def __init__(self, logger: logging.Logger | None = None, *, queries: bool = False) -> None:
+        self._logger = logger or logging.getLogger("pegboard.events")
+        self._queries = queries
+
+    def record(self, event: Event) -> None:
+        """Write one line."""
+        level = _event_level(event)
+        if level == _SUCCESS:
+            if not self._logger.isEnabledFor(logging.INFO):
+                return
+            level = logging.INFO if _is_structured(self._logger) else logging.DEBUG
+        # Where nobody set up logging, the names of events on stderr would tell nobody anything.
+        if not self._logger.isEnabledFor(level) or not self._logger.hasHandlers():
+            return
+        if isinstance(event, SearchAnswered) and not self._queries:
+            event = replace(event, query=None)
+        fields = event_to_json(event)
+        del fields["event"]  # it is the line's message
+        self._logger.log(level, event.kind, extra={_FIELDS: fields})
+
+
+class JsonFormatter(logging.Formatter):
+    """A record as one JSON object; secrets are taken out of every part of it."""
+
+    def __init__(self, redactor: Redactor | None = None) -> None:
+        super().__init__()
+        self._redactor = redactor or Redactor()
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, without a line break in it."""
+        line: JsonObject = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": self._redactor.text(record.getMessage()),
+        }
+        fields = getattr(record, _FIELDS, None)
+        if fields:
+            line |= self._redactor.value(fields)
+        if record.exc_info:
+            line["exception"] = self._redactor.text(self.formatException(record.exc_info))
+        text = json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str)
+        return escape_hidden_json(text)
+
+
+def log_json(
+    stream: TextIO, *, level: int | str = logging.INFO, redactor: Redactor | None = None
+) -> logging.Handler:
+    """Write the logs of all `pegboard` loggers to a stream, as JSON lines; the handler to remove.
+
+    On stdio the stream must not be standard output: that is the protocol's.
+    """
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonFormatter(redactor))
+    logger = logging.getLogger("pegboard")
+    logger.addHandler(handler)
+    logger.setLevel(level)
+    return handler
+
+
+class RepeatFilter(logging.Filter):
+    """Lets a burst of the same warning through, and then one line that counts the rest.
+
+    What a stranger can cause again and again, such as a request that is not HTTP, would else fill
+    the disk. Lines are the same when logger, level and beginning are; events are never left out.
+    """
+
+    def __init__(
+        self,
+        *,
+        burst: int = 10,
+        interval: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self._burst = burst
+        self._interval = interval
+        self._clock = clock
+        self._counts: OrderedDict[tuple[str, int, str], list[float]] = OrderedDict()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a line is written."""
+        if record.levelno < logging.WARNING or hasattr(record, _FIELDS):
+            return True
+        key, now = (record.name, record.levelno, str(record.msg)[:_COMPARED_CHARS]), self._clock()
+        began, count = self._counts.pop(key, (now, 0))
+        if now - began >= self._interval:
+            left_out = int(count) - self._burst
+            if left_out > 0:
+                record.msg = f"{record.getMessage()} ({left_out} more lines like this left out)"
+                record.args = ()
+            began, count = now, 0
+        self._counts[key] = [began, count + 1]
+        if len(self._counts) > _MAX_COMPARED:
+            self._counts.popitem(last=False)
+        return count < self._burst
+
+
+_COMPARED_CHARS = 60
+_MAX_COMPARED = 1_000
+
+
+def limit_repeated_lines() -> None:
+    """Limit what is written to standard error of any one warning, by whomever it is logged."""
+    handlers = [*logging.getLogger("pegboard").handlers, *logging.getLogger("uvicorn").handlers]
+    if logging.lastResort is not None:  # of loggers that nobody has set up, as asyncio's
+        handlers.append(logging.lastResort)
+    for handler in handlers:
+        if not any(isinstance(one, RepeatFilter) for one in handler.filters):
+            handler.addFilter(RepeatFilter())
+
+
+def _event_level(event: Event) -> int:
+    match event:
+        case CallStarted():
+            return logging.DEBUG
+        case CallFinished(outcome="failed") | CallRetried() | BreakerChanged(state="open"):
+            return logging.WARNING
+        case UpstreamStateChanged(state="failed") | StoreStateChanged(available=False):
+            return logging.WARNING
+        case CallFinished(outcome="ok") | ListAnswered() | SearchAnswered() | DescribeAnswered():
+            return _SUCCESS
+        case RequestAnswered():
+            return _SUCCESS
+        case _:
+            return logging.INFO
+
+
+def _is_structured(logger: logging.Logger | None) -> bool:
+    """Whether a handler that hears of this logger writes the fields of events."""
+    while logger is not None:
+        if any(isinstance(handler.formatter, JsonFormatter) for handler in logger.handlers):
+            return True
+        logger = logger.parent if logger.propagate else None
+    return False
+
+
+_EVENT_LOGGER = "pegboard.events"
+
+
+_key_redactor = Redactor()
+"""Knows the forms of keys; the values of a configuration are known to the log's own."""
+
+
+class TextFormatter(logging.Formatter):
+    """Log lines for a terminal: no secrets, and what servers name things cannot repaint it."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        super().__init__("pegboard: %(message)s")
+        self._redactor = redactor
+
+    def format(self, record: logging.LogRecord) -> str:
+        return escape_hidden(self._redactor.text(super().format(record)))
+
+
+def collect_secrets(configuration: Configuration) -> set[str]:
+    """The values of a configuration that no log may show."""
+    known = (*configuration.upstreams, *configuration.sources)
+    found = {secret for one in known for secret in one.secrets}
+    return found | secret_values(urls=(configuration.settings.store.url,))
+
+
+def print_line(text: str) -> None:
+    """A line for the operator; standard output is the protocol's."""
+    sys.stderr.write(f"pegboard: {escape_hidden(_key_redactor.text(text))}\n")
+    sys.stderr.flush()
+
+
+def print_problems(configuration: Configuration) -> None:
+    """What is wrong with a configuration, and what was left out on purpose."""
+    for problem in configuration.problems:
+        print_line(f"problem: {problem.message}")
+    for note in configuration.notes:
+        print_line(note)
+    if not configuration.upstreams and not configuration.sources:
+        print_line("no server of this configuration can be used.")
+
+
+def print_progress(done: int, total: int, found: ListingResult) -> None:
+    """One line for each server that is listed for the first time."""
+    if found.listing is None:
+        what = found.error.message if found.error else "no answer"
+    else:
+        what = f"{found.server}: {len(found.listing.tools)} tools in {found.seconds:.1f} s"
+    print_line(f"[{done}/{total}] {what}")
+
+
+def log_text(redactor: Redactor) -> None:
+    """Have warnings of all parts read like the rest."""
+    logger = logging.getLogger("pegboard")
+    if not logger.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(TextFormatter(redactor))
+        handler.addFilter(lambda record: record.name != _EVENT_LOGGER)  # of every single call
+        logger.addHandler(handler)
+        logger.propagate = False

@@ -1,0 +1,140 @@
+"""The extension's methods: `tools/describe`, `tools/describe_batch`, `tools/manifest`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pegboard.core.json import Json, JsonObject, compact, whole_number
+from pegboard.core.tool_names import nearest_tools
+from pegboard.core.tool_registry import LoadTarget
+from pegboard.core.tools import Tool
+from pegboard.errors import PegboardError
+from pegboard.modes import tool_entries
+from pegboard.modes.mode import View, find_tool
+from pegboard.server.replies import InvalidParams
+
+MAX_NAMES = 200
+MANIFEST_PAGE = 500
+
+
+def describe(view: View, params: Mapping[str, Json]) -> JsonObject:
+    """Full definitions by name: `name`, `names`, or the earlier systems' `tool_name`.
+
+    `names` takes at most 200 names; more are refused with `data.maxNames`.
+    """
+    if "tool_name" in params:
+        name = _check_name(params["tool_name"], "tool_name")
+        tool = _find_all(view, [name])[0]
+        return {"tool_name": name, "schema": _schema(view, tool)}
+    if "name" in params:
+        return {"tool": _entry(view, _find_all(view, [_check_name(params["name"], "name")])[0])}
+    names = _check_names(params, "names")
+    if params.get("partial") is True:
+        found, missing = _find_some(view, names)
+        return {"tools": [_entry(view, t) for _, t in found], "missing": missing}
+    return {"tools": [_entry(view, t) for t in _find_all(view, names)]}
+
+
+def describe_batch(view: View, params: Mapping[str, Json]) -> JsonObject:
+    """What can be described, in order, and what is missing; an unknown name fails no other.
+
+    It takes at most 200 names; more are refused with `data.maxNames`.
+    """
+    names = _check_names(params, "tool_names" if "tool_names" in params else "names")
+    found, missing = _find_some(view, names)
+    return {
+        "tools": [{"tool_name": name, "schema": _schema(view, tool)} for name, tool in found],
+        "missing": missing,
+    }
+
+
+def manifest(view: View, params: Mapping[str, Json]) -> JsonObject:
+    """Name, digest and size of every tool, so that a client can tell what has changed."""
+    cursor = params.get("cursor") or "0"
+    start = whole_number(cursor)
+    if start is None:
+        raise InvalidParams("Unknown cursor: start again without one.", {"cursor": cursor})
+    tools = view.catalog.enabled[start : start + MANIFEST_PAGE]
+    result: JsonObject = {"entries": [_manifest_entry(view, t) for t in tools]}
+    if start + MANIFEST_PAGE < len(view.catalog.enabled):
+        result["nextCursor"] = str(start + MANIFEST_PAGE)
+    return result
+
+
+METHODS: dict[str, Callable[[View, Mapping[str, Json]], JsonObject]] = {
+    "tools/describe": describe,
+    "tools/describe_batch": describe_batch,
+    "tools/manifest": manifest,
+}
+
+
+def needed_tools(params: Mapping[str, Json]) -> list[LoadTarget] | None:
+    """The tools that a request names; `None` where it is about all of them."""
+    given = [params[key] for key in ("tool_name", "name", "tool_names", "names") if key in params]
+    if not given:
+        return None
+    names = [name for one in given for name in (one if isinstance(one, list) else [one])]
+    return [LoadTarget(name) for name in names[:MAX_NAMES] if isinstance(name, str)]
+
+
+def _find_all(view: View, names: list[str]) -> list[Tool]:
+    found, missing = _find_some(view, names)
+    if missing:
+        raise InvalidParams(
+            f"Unknown tools: {', '.join(m['name'] for m in missing)}.",
+            {
+                "unknownNames": [m["name"] for m in missing],
+                "nearest": {m["name"]: m["nearest"] for m in missing},
+            },
+        )
+    return [tool for _, tool in found]
+
+
+def _find_some(view: View, names: list[str]) -> tuple[list[tuple[str, Tool]], list[JsonObject]]:
+    found: list[tuple[str, Tool]] = []
+    missing: list[JsonObject] = []
+    for name in names:
+        try:
+            found.append((name, find_tool(view, name)))
+        except PegboardError as exc:
+            near = exc.details.get("nearest") or nearest_tools(view.catalog, name)
+            missing.append({"name": name, "nearest": near})
+    return found, missing
+
+
+def _entry(view: View, tool: Tool) -> JsonObject:
+    return tool_entries.full_entry(view.catalog, tool, with_fields=True)
+
+
+def _schema(view: View, tool: Tool) -> JsonObject:
+    entry = _entry(view, tool)
+    return {
+        "name": entry["name"],
+        "description": tool.description or tool.summary,
+        "inputSchema": entry["inputSchema"],
+        "outputSchema": entry.get("outputSchema"),
+    }
+
+
+def _manifest_entry(view: View, tool: Tool) -> JsonObject:
+    return {
+        "name": view.catalog.address(tool),
+        "digest": tool.digest,
+        "size": len(compact(tool.wire()).encode()),
+        "annotations": dict(tool.annotations),
+    }
+
+
+def _check_name(given: Json, key: str) -> str:
+    if isinstance(given, str) and given:
+        return given
+    raise InvalidParams(f"`{key}` must be the name of a tool.")
+
+
+def _check_names(params: Mapping[str, Json], key: str) -> list[str]:
+    given = params.get(key)
+    if not isinstance(given, list) or not given or not all(isinstance(n, str) for n in given):
+        raise InvalidParams(f"`{key}` must be a list of one or more tool names.")
+    if len(given) > MAX_NAMES:
+        raise InvalidParams(f"At most {MAX_NAMES} names at once.", {"maxNames": MAX_NAMES})
+    return given

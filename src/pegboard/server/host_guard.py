@@ -1,0 +1,132 @@
+"""Which HTTP requests are answered at all, by the names in their `Host` and `Origin` headers.
+
+A page that a browser shows can have its own name point at this machine (DNS rebinding) and then
+speak to whatever listens here. Such a request names the page's host. So a request is answered when
+its host is a name that no stranger can own: an address in figures, this machine, or one that the
+operator has listed. An origin, where a browser sends one, must be of the same host and port, or
+listed: another port of this machine may be another user's, and browsers share cookies among ports.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+MISDIRECTED = 421
+FORBIDDEN = 403
+
+
+@dataclass(frozen=True, slots=True)
+class HostGuard:
+    """What one listening address answers.
+
+    Args:
+        names: Host names that are this machine's, without ports.
+        figures: Whether a host that is an IP address is taken, whichever it is.
+        hosts: Further values of `Host`, as listed: `name`, `name:port` or `name:*`.
+        origins: Further values of `Origin`, as listed; `*` as a port means any.
+    """
+
+    names: frozenset[str] = _LOOPBACK
+    figures: bool = False
+    hosts: frozenset[str] = field(default_factory=frozenset[str])
+    origins: frozenset[str] = field(default_factory=frozenset[str])
+
+    @classmethod
+    def bound_to(cls, host: str, *, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> Self:
+        """The guard of a server that listens on `host`."""
+        names, figures = set(_LOOPBACK), False
+        if host not in _LOOPBACK:
+            names |= {host.lower(), socket.gethostname().lower()}
+            figures = True
+        return cls(frozenset(names), figures, _lower(hosts), _lower(origins))
+
+    def refuses(self, host: str | None, origin: str | None) -> int | None:
+        """The HTTP status to refuse a request with; `None` when it may pass."""
+        if host is None or not self._knows_host(host.lower()):
+            return MISDIRECTED
+        if origin is not None and not self._knows_origin(origin.lower(), host.lower()):
+            return FORBIDDEN
+        return None
+
+    def _knows_host(self, host: str) -> bool:
+        name = _name(f"//{host}")
+        if name is None:
+            return False
+        listed = {host, name, f"{host.rpartition(':')[0]}:*", f"{name}:*"}
+        return name in self.names or bool(listed & self.hosts) or (self.figures and _is_ip(name))
+
+    def _knows_origin(self, origin: str, host: str) -> bool:
+        without_port = f"{origin.rpartition(':')[0]}:*"
+        if origin in self.origins or without_port in self.origins:
+            return True
+        scheme = origin.partition("://")[0]
+        default = _DEFAULT_PORTS.get(scheme)
+        here = _host_and_port(f"{scheme}://{host}", default)
+        return here is not None and here == _host_and_port(origin, default)
+
+
+class HostGuardMiddleware:
+    """ASGI middleware that refuses what a guard refuses."""
+
+    def __init__(self, app: ASGIApp, guard: HostGuard) -> None:
+        self._app = app
+        self._guard = guard
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        status = self._guard.refuses(_text(headers, b"host"), _text(headers, b"origin"))
+        if status is None:
+            await self._app(scope, receive, send)
+            return
+        from starlette.responses import PlainTextResponse
+
+        wrong = "Host" if status == MISDIRECTED else "Origin"
+        refusal = PlainTextResponse(f"Invalid {wrong} header", status_code=status)
+        await refusal(scope, receive, send)
+
+
+def _text(headers: dict[bytes, bytes], name: bytes) -> str | None:
+    value = headers.get(name)
+    return None if value is None else value.decode("latin-1")
+
+
+def _name(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+def _host_and_port(url: str, default: int | None) -> tuple[str, int] | None:
+    """Both parts of an origin; `None` where it is not one that a browser would send."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or default
+    except ValueError:
+        return None
+    return (parts.hostname, port) if parts.hostname and port else None
+
+
+def _is_ip(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _lower(values: Iterable[str]) -> frozenset[str]:
+    return frozenset(value.lower() for value in values)

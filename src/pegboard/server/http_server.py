@@ -1,0 +1,266 @@
+"""The HTTP server: binds an address, bounds its connections, and ends its streams at shutdown.
+
+    connected ──headers──> request ──body──> answering ──> idle (uvicorn's keep-alive timeout)
+       └ `header_timeout`    └ `body_timeout`  └ `write_timeout` without the client reading
+
+Uvicorn has a timeout for idle connections alone, and asyncio, when it is out of file descriptors,
+tries to accept every waiting client, with a traceback in the log for each. So a connection has to
+make progress here, and the number of connections stays below the limit of file descriptors: at the
+limit, one that only waits for a request is closed in favor of a new one.
+
+An open dashboard and a client that waits for notifications each hold a response that never ends by
+itself. At shutdown, streams that carry no answer (`GET`) are ended at once, and those that may
+still carry one a little later. The client sees a stream that is complete.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import anyio
+import uvicorn
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from pegboard.errors import ConfigError
+
+RESERVED_DESCRIPTORS = 16
+"""For files, servers behind us and the store, beside those that are open at the start."""
+ACCEPT_BATCH = 16
+"""Clients that are accepted before the event loop goes on: each takes a descriptor at once."""
+LISTEN_BACKLOG = 2048
+"""Clients that the system lets wait to be accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """How long clients may take, in seconds, and how many there may be."""
+
+    header_timeout: float = 20.0
+    body_timeout: float = 120.0
+    write_timeout: float = 120.0
+    connections: int = 1_000
+
+    def most(self) -> int:
+        """Connections that fit the descriptors of this process."""
+        with suppress(ImportError):  # there is none on Windows, and no such limit
+            import resource
+
+            soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+            if soft != resource.RLIM_INFINITY:
+                taken = _open_descriptors() + RESERVED_DESCRIPTORS + ACCEPT_BATCH
+                return max(4, min(self.connections, soft - taken))
+        return self.connections
+
+
+def _open_descriptors() -> int:
+    try:
+        return len(os.listdir("/dev/fd"))
+    except OSError:
+        return 0
+
+
+def make_http_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
+    """The class of uvicorn's connections, with these limits."""
+    most = limits.most()
+    numbers = count()
+
+    class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+        """One connection."""
+
+        connections: set[Any]
+        timeout_keep_alive_task: asyncio.TimerHandle | None
+        cycle: Any
+        loop: asyncio.AbstractEventLoop
+        transport: asyncio.Transport
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            self.number = next(numbers)
+            self._deadline: asyncio.TimerHandle | None = None
+            self._awaited: str | None = None
+            self._stalled: asyncio.TimerHandle | None = None
+            super().connection_made(transport)
+            self._expect()
+            if len(self.connections) > most:
+                _close_one(self.connections, self)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._expect()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()  # pyright: ignore[reportAttributeAccessIssue] of either class
+            self._expect()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._cancel()
+            super().connection_lost(exc)
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._stalled = self.loop.call_later(limits.write_timeout, self.transport.abort)
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            if self._stalled is not None:
+                self._stalled.cancel()
+
+        @property
+        def is_waiting(self) -> bool:
+            """Whether no request is being answered, so that nothing is lost with it."""
+            return self.cycle is None or self.cycle.response_complete
+
+        def _expect(self) -> None:
+            """Have the client send what comes next in time; the clock runs from its beginning."""
+            if not self.is_waiting:
+                awaited = "body" if self.cycle.more_body else None
+            else:
+                # Between two requests uvicorn's own timeout runs, until the next one begins.
+                awaited = "headers" if self.timeout_keep_alive_task is None else None
+            if awaited != self._awaited:
+                self._cancel()
+                self._awaited = awaited
+                if awaited is not None:
+                    seconds = limits.header_timeout if awaited == "headers" else limits.body_timeout
+                    self._deadline = self.loop.call_later(seconds, self.transport.abort)
+
+        def _cancel(self) -> None:
+            for timer in (self._deadline, self._stalled):
+                if timer is not None:
+                    timer.cancel()
+
+    return Connection
+
+
+def _close_one(connections: set[Any], newest: Any) -> None:
+    """Close the oldest connection that waits for a request; where all are busy, the newest."""
+    waiting = (one for one in connections if one.is_waiting and not one.transport.is_closing())
+    min(waiting, key=lambda one: one.number, default=newest).transport.abort()
+
+
+SHUTDOWN_GRACE = 1.0
+"""Seconds that answers under way are given when the server stops."""
+_FORCED_SHUTDOWN = 3
+"""Seconds after which uvicorn ends by force what is still there, and complains of it."""
+
+
+class StreamTracker:
+    """An application whose event streams can be ended from outside."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._lasting: set[anyio.CancelScope] = set()
+        self._answering: set[anyio.CancelScope] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, and see it through when it is ended."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        kind = self._lasting if scope["method"] == "GET" else self._answering
+        with anyio.CancelScope() as whole:
+
+            async def sent(message: Message) -> None:
+                if _is_stream_start(message):
+                    kind.add(whole)
+                await send(message)
+
+            try:
+                await self._app(scope, receive, sent)
+            finally:
+                kind.discard(whole)
+        if whole.cancel_called:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def end_lasting(self) -> None:
+        """End the streams that carry no answer."""
+        _cancel(self._lasting)
+
+    def end(self) -> None:
+        """End all streams."""
+        _cancel(self._lasting | self._answering)
+
+
+def _cancel(scopes: set[anyio.CancelScope]) -> None:
+    for scope in tuple(scopes):
+        scope.cancel()
+
+
+def _is_stream_start(message: Message) -> bool:
+    if message["type"] != "http.response.start":
+        return False
+    kinds = [value for name, value in message.get("headers", ()) if name.lower() == b"content-type"]
+    return any(kind.startswith(b"text/event-stream") for kind in kinds)
+
+
+class HttpServer(uvicorn.Server):
+    """Ends the streams of its application when it stops."""
+
+    def __init__(
+        self, app: ASGIApp, *, keep_alive: int = 5, limits: ConnectionLimits | None = None
+    ) -> None:
+        self._streams = StreamTracker(app)
+        super().__init__(
+            uvicorn.Config(
+                self._streams,
+                http=make_http_protocol(limits or ConnectionLimits()),
+                backlog=ACCEPT_BATCH,
+                log_level="warning",
+                timeout_keep_alive=keep_alive,
+                timeout_graceful_shutdown=_FORCED_SHUTDOWN,
+            )
+        )
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and let many clients wait to be accepted."""
+        await super().startup(sockets)
+        for one in sockets or ():
+            with suppress(OSError):
+                one.listen(LISTEN_BACKLOG)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more requests, end what does not end by itself, and then the application."""
+        self._streams.end_lasting()
+        later = asyncio.get_running_loop().call_later(SHUTDOWN_GRACE, self._streams.end)
+        await super().shutdown(sockets)
+        later.cancel()
+
+
+def bind_sockets(host: str, port: int) -> list[socket.socket]:
+    """Sockets that have the address to themselves and do not listen yet.
+
+    Raises:
+        ConfigError: There is no such address here, or somebody else has it.
+    """
+    made: list[socket.socket] = []
+    try:
+        kinds = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in dict.fromkeys(kinds):
+            made.append(_bind(socket.socket(family, kind, protocol), address))
+    except OSError as exc:
+        for one in made:
+            one.close()
+        raise ConfigError(
+            f"Cannot listen on {host}:{port}: {exc.strerror or exc}. Choose another address, or "
+            f"end what listens there."
+        ) from exc
+    return made
+
+
+def _bind(made: socket.socket, address: object) -> socket.socket:
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if made.family == socket.AF_INET6:
+        with suppress(OSError):
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    try:
+        made.bind(address)  # pyright: ignore[reportArgumentType] as `getaddrinfo` gives it
+    except OSError:
+        made.close()
+        raise
+    return made

@@ -1,0 +1,353 @@
+"""Which HTTP requests and legacy sessions a process admits, before anything is parsed or retained.
+
+A session of the older protocol is retained until its client ends it or is silent for half an hour,
+together with what the client said of itself. So a request that opens one is small, counts against
+the caller's rate limit, and replaces the caller's least recently used session when there are too
+many. Requests of any kind have a bounded number of values: parsing runs on the event loop, and many
+empty lists take far longer than one long text of the same size.
+
+Among replicas, a session lives in the process that opened it, because the SDK cannot move one. Each
+replica records the sessions that it opened in the shared store, and a request for a session of
+another replica is refused with the reason, instead of as if the session had never existed. Only the
+principal who opened the session is told.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pegboard.core.json import Json
+from pegboard.errors import Busy, StoreError
+from pegboard.ports import Store
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+MAX_OPENING_BYTES = 64 * 1024
+"""Size of a request that opens a session; client info and capabilities take a few hundred bytes."""
+MAX_VALUES = 250_000
+"""Values in one request."""
+_MAX_BYTES = 4 * 1024 * 1024
+"""What is larger is refused by the SDK."""
+_SESSION = b"mcp-session-id"
+_VERSION = b"mcp-protocol-version"
+_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+
+Admit: TypeAlias = Callable[["Scope"], Awaitable[None]]
+"""Raises `Busy` where the caller may not do more now."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLimits:
+    """How many sessions there may be."""
+
+    in_all: int = 1_000
+    per_principal: int = 100
+
+
+@dataclass(slots=True)
+class _Session:
+    principal: str
+    in_flight: int = 0
+
+
+class OpenSessions:
+    """The sessions that this process holds, the least recently used one first."""
+
+    def __init__(self, limits: SessionLimits) -> None:
+        self._limits = limits
+        self._open: OrderedDict[str, _Session] = OrderedDict()
+        self._opening: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def begin(self, session: str) -> None:
+        """Note that a request of a session is being answered."""
+        if session in self._open:
+            self._open.move_to_end(session)
+            self._open[session].in_flight += 1
+
+    def end(self, session: str) -> None:
+        """Note that it has been."""
+        if session in self._open:
+            self._open[session].in_flight -= 1
+
+    def forget(self, session: str) -> None:
+        self._open.pop(session, None)
+
+    def reserve(self, principal: str, exists: Callable[[str], bool]) -> str | None:
+        """Count a session that is about to be opened; gives one that has to end for it.
+
+        Raises:
+            Busy: There are too many, and all of them are in use.
+        """
+        # Where nobody is asked who they are, all are one principal: only the limit for all counts.
+        most = self._limits.per_principal if principal else self._limits.in_all
+        held = Counter(one.principal for one in self._open.values()) + self._opening
+        replaced = None
+        if held[principal] >= most or held.total() >= self._limits.in_all:
+            for session in [one for one in self._open if not exists(one)]:
+                self.forget(session)  # it ended by itself
+            held = Counter(one.principal for one in self._open.values()) + self._opening
+        if held[principal] >= most:
+            replaced = self._idle(principal)
+        elif held.total() >= self._limits.in_all:
+            most, count = held.most_common(1)[0]
+            replaced = self._idle(most if count > held[principal] else principal)
+        self._opening[principal] += 1
+        return replaced
+
+    def _idle(self, principal: str) -> str:
+        for session, one in self._open.items():
+            if one.principal == principal and not one.in_flight:
+                self.forget(session)
+                return session
+        raise Busy("Too many sessions are open: end one, or try again later.", retry_after=30.0)
+
+    def opened(self, principal: str, session: str | None) -> None:
+        """Note what became of a session that was about to be opened; `None` when nothing did."""
+        self._opening[principal] -= 1
+        if session is not None:
+            self._open[session] = _Session(principal)
+
+
+class Admission:
+    """ASGI middleware for the endpoints of the protocol.
+
+    Args:
+        app: The application behind.
+        sessions: Those that it holds.
+        exists: Whether the SDK still has a session.
+        end_session: Ends one.
+        legacy: Versions of the protocol that have sessions, as the header names them.
+        admit: The caller's rate limit.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        sessions: OpenSessions | None,
+        exists: Callable[[str], bool],
+        end_session: Callable[[str], Awaitable[None]],
+        legacy: Sequence[str],
+        admit: Admit | None = None,
+    ) -> None:
+        self._app = app
+        self._sessions = sessions
+        self._exists = exists
+        self._end_session = end_session
+        self._legacy = frozenset(version.encode() for version in legacy)
+        self._admit = admit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not _is_protocol(scope):
+            await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        session = headers.get(_SESSION, b"").decode("latin-1")
+        is_legacy = headers.get(_VERSION) is None or headers[_VERSION] in self._legacy
+        is_opening = scope["method"] == "POST" and not session and is_legacy
+        bounded = is_opening and self._sessions is not None
+        if scope["method"] == "POST":
+            messages, body = await _read_body(receive, MAX_OPENING_BYTES if bounded else _MAX_BYTES)
+            if (problem := _find_problem(body, opens=bounded)) is not None:
+                await _refuse(send, 413, problem)
+                return
+            receive = _replay(messages, receive)
+        if self._sessions is None:
+            await self._app(scope, receive, send)
+        elif is_opening:
+            await self._open(self._sessions, scope, receive, send)
+        else:
+            await self._use(self._sessions, session, scope, receive, send)
+
+    async def _open(
+        self, sessions: OpenSessions, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        principal = principal_from_scope(scope)
+        try:
+            if self._admit is not None:
+                await self._admit(scope)
+            replaced = sessions.reserve(principal, self._exists)
+        except Busy as exc:
+            await _refuse(send, 429, exc.message, exc.details.get("retry_after"))
+            return
+        opened: str | None = None
+
+        async def watched(message: Message) -> None:
+            nonlocal opened
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                named = dict(message.get("headers") or ()).get(_SESSION, b"")
+                opened = named.decode("latin-1") or None
+            await send(message)
+
+        try:
+            if replaced is not None:
+                await self._end_session(replaced)
+            await self._app(scope, receive, watched)
+        finally:
+            sessions.opened(principal, opened)
+
+    async def _use(
+        self, sessions: OpenSessions, session: str, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        sessions.begin(session)
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            sessions.end(session)
+            if scope["method"] == "DELETE" and not self._exists(session):
+                sessions.forget(session)
+
+
+def principal_from_scope(scope: Scope) -> str:
+    """Whom a request stands for; empty where nobody is asked who they are."""
+    token = getattr(scope.get("user"), "access_token", None)
+    return "" if token is None else str(token.subject or token.client_id)
+
+
+def _is_protocol(scope: Scope) -> bool:
+    """Whether a request is for the protocol, from somebody who may use it."""
+    path: str = scope["path"]
+    if path != "/mcp" and not path.startswith("/mcp/"):
+        return False
+    user = scope.get("user")
+    return user is None or user.is_authenticated  # else it is refused before its body is read
+
+
+async def _read_body(receive: Receive, most: int) -> tuple[list[Message], bytes]:
+    """The messages of a body, to its end or beyond the limit, and what they carry."""
+    messages: list[Message] = []
+    size = 0
+    while True:
+        message = await receive()
+        messages.append(message)
+        if message["type"] != "http.request":
+            break
+        size += len(message.get("body", b""))
+        if size > most or not message.get("more_body", False):
+            break
+    return messages, b"".join(message.get("body", b"") for message in messages)
+
+
+def _replay(messages: list[Message], receive: Receive) -> Receive:
+    waiting = iter(messages)
+
+    async def replay() -> Message:
+        message = next(waiting, None)
+        return message if message is not None else await receive()
+
+    return replay
+
+
+def _find_problem(body: bytes, *, opens: bool) -> str | None:
+    """What is too much about a request."""
+    if opens and len(body) > MAX_OPENING_BYTES:
+        return f"A request that opens a session has at most {MAX_OPENING_BYTES:,} bytes."
+    if _has_many_values(body):
+        return f"A request has at most {MAX_VALUES:,} values."
+    return None
+
+
+def _has_many_values(body: bytes) -> bool:
+    if _separators(body) <= MAX_VALUES:
+        return False
+    return _separators(_TEXT.sub(b"", body)) > MAX_VALUES  # texts may hold as many as they like
+
+
+def _separators(body: bytes) -> int:
+    return body.count(b",") + body.count(b"[") + body.count(b"{")
+
+
+async def _refuse(send: Send, status: int, message: str, retry_after: Any = None) -> None:
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": message}}
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    if retry_after is not None:
+        headers.append((b"retry-after", str(max(1, round(retry_after))).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(error).encode()})
+
+
+OWNER_TTL = 6 * 3600.0
+_SESSION_HEADER = b"mcp-session-id"
+_MAX_OWN = 100_000
+_MAX_ID_LENGTH = 128
+ELSEWHERE = (
+    "This session is held by another replica. Route requests of one `Mcp-Session-Id` to one "
+    'replica, set `legacy = "stateless"` under [http], or use a client of MCP 2026-07-28.'
+)
+
+
+class SessionOwners:
+    """ASGI middleware that notes sessions opened here and knows those opened elsewhere."""
+
+    def __init__(self, app: ASGIApp, store: Store, replica: str) -> None:
+        self._app = app
+        self._store = store
+        self._replica = replica
+        self._own: OrderedDict[str, None] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        principal = _owner_principal(scope)
+        session = _parse_session_id(dict(scope["headers"]).get(_SESSION_HEADER))
+        if session is not None and session not in self._own:
+            note = await self._note(session)
+            if note and note["replica"] != self._replica and note["principal"] == principal:
+                await _refuse_elsewhere(scope, receive, send)
+                return
+
+        async def noting(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                opened = _parse_session_id(dict(message.get("headers") or ()).get(_SESSION_HEADER))
+                if opened is not None and opened not in self._own:
+                    await self._opened(opened, principal)
+            await send(message)
+
+        await self._app(scope, receive, noting)
+
+    async def _note(self, session: str) -> Json:
+        try:
+            return await self._store.get(f"owner/{session}")
+        except StoreError:
+            return None
+
+    async def _opened(self, session: str, principal: str) -> None:
+        self._own[session] = None
+        if len(self._own) > _MAX_OWN:
+            self._own.popitem(last=False)
+        note = {"replica": self._replica, "principal": principal}
+        try:
+            await self._store.update(f"owner/{session}", lambda kept: note, ttl=OWNER_TTL)
+        except StoreError:
+            return  # then others say that they do not know it
+
+
+def _owner_principal(scope: Scope) -> str:
+    token = getattr(scope.get("user"), "access_token", None)
+    return "" if token is None else str(token.subject or token.client_id)
+
+
+def _parse_session_id(value: bytes | None) -> str | None:
+    """A session id as the SDK makes them; anything else is not looked up."""
+    if value is None or len(value) > _MAX_ID_LENGTH or not value.isalnum():
+        return None
+    return value.decode("ascii")
+
+
+async def _refuse_elsewhere(scope: Any, receive: Any, send: Any) -> None:
+    from starlette.responses import JSONResponse
+
+    error = {"code": -32600, "message": ELSEWHERE}
+    body = {"jsonrpc": "2.0", "id": None, "error": error}
+    await JSONResponse(body, status_code=404)(scope, receive, send)

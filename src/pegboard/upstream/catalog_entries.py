@@ -1,0 +1,288 @@
+"""Entries of a server's `tools/list`: checked, turned into `Tool`s, and who sees which of them.
+
+A server may list anything. One entry that is not a tool must not cost the others, as it does in SDK
+clients, which reject the whole list. So each entry is checked on its own, and what is wrong with it
+is a `ToolProblem` that a person can act on.
+
+Some servers list different tools to clients that they can send requests to: sampling, elicitation,
+roots. A client's *kind* is what it declares of these, as a text such as `elicitation.form+roots`;
+it is empty for a client that declares nothing. What a server lists is recorded for each kind seen:
+
+    {"roots": None}                          the same as for a client that declares nothing
+    {"": ["echo"], "roots": ["echo", "ls"]}  by kind; a kind that is missing sees what "" sees
+
+The catalog of a server holds each tool once, whichever clients it is listed to, so that the lock,
+search and names cover all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from pegboard.core.json import Json, JsonObject
+from pegboard.core.risk import assess_risk
+from pegboard.core.schemas.traversal import fits
+from pegboard.core.tool_parser import parse_details, without_own_keys
+from pegboard.core.tools import (
+    Definition,
+    Schemas,
+    Tool,
+    constant_definition,
+    derive_summary,
+    parse_execution,
+    require_object_schema,
+)
+from pegboard.errors import ConfigError
+from pegboard.upstream.namespaces import DEFAULT_NAMING, Namespaces, Naming
+
+ClientKind: TypeAlias = str
+ToolVariants: TypeAlias = Mapping[ClientKind, Sequence[str] | None]
+"""The names of the tools that clients of each kind are listed."""
+
+PLAIN_CLIENT: Final[ClientKind] = ""
+"""A client that cannot be asked anything."""
+_ELICITATION_MODES: Final = ("form", "url")
+
+
+def capabilities_to_kind(capabilities: Mapping[str, Json]) -> ClientKind:
+    """The kind of a client that declares these capabilities."""
+    parts = [name for name in ("roots", "sampling") if capabilities.get(name) is not None]
+    elicitation = capabilities.get("elicitation")
+    if isinstance(elicitation, dict):
+        modes = [mode for mode in _ELICITATION_MODES if mode in elicitation] or [
+            "form"
+        ]  # before there were two
+        parts += [f"elicitation.{mode}" for mode in modes]
+    return "+".join(sorted(parts))
+
+
+def kind_to_capabilities(kind: ClientKind) -> JsonObject:
+    """What a client of a kind declares."""
+    declared: JsonObject = {}
+    for part in filter(None, kind.split("+")):
+        name, _, mode = part.partition(".")
+        members = declared.setdefault(name, {})
+        if mode:
+            members[mode] = {}
+    return declared
+
+
+def is_kind_known(variants: ToolVariants, kind: ClientKind) -> bool:
+    """Whether it is known what clients of a kind are listed.
+
+    A server that lists nothing more to a client that can be asked more does not to this one.
+    """
+    parts = set(kind.split("+"))
+    return not kind or any(
+        kind == other or (listed is None and parts <= set(other.split("+")))
+        for other, listed in variants.items()
+    )
+
+
+def find_uniform_kinds(variants: ToolVariants) -> tuple[ClientKind, ...]:
+    """The kinds of clients that are known to be listed the same as one that declares nothing."""
+    return (PLAIN_CLIENT, *(kind for kind, listed in variants.items() if kind and listed is None))
+
+
+def find_varying_kinds(variants: ToolVariants) -> list[ClientKind]:
+    """The kinds of clients that are listed something else."""
+    return [kind for kind, listed in variants.items() if kind and listed is not None]
+
+
+def get_listed_tools(variants: ToolVariants, kind: ClientKind) -> Sequence[str] | None:
+    """The names of the tools that clients of a kind see; `None` for all of them."""
+    return variants.get(kind) or variants.get(PLAIN_CLIENT)
+
+
+def merge_variant(
+    entries: Sequence[JsonObject],
+    variants: ToolVariants,
+    kind: ClientKind,
+    listed: Iterable[JsonObject],
+) -> tuple[list[JsonObject], dict[ClientKind, Sequence[str] | None]]:
+    """A catalog and its variants, with what clients of one more kind are listed."""
+    known = [str(entry.get("name")) for entry in entries]
+    plain = list(get_listed_tools(variants, PLAIN_CLIENT) or known)
+    more = {str(entry.get("name")): entry for entry in listed}
+    if set(more) == set(plain):
+        return list(entries), {**variants, kind: None}
+    added = [entry for name, entry in more.items() if name not in known]
+    return [*entries, *added], {**variants, PLAIN_CLIENT: plain, kind: list(more)}
+
+
+MAX_DEPTH = 200
+MAX_NODES = 200_000
+_SPEC_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_FIELD_TYPES: dict[str, type] = {
+    "title": str,
+    "description": str,
+    "annotations": dict,
+    "icons": list,
+    "execution": dict,
+    "_meta": dict,
+    "outputSchema": dict,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProblem:
+    """What is wrong with one entry; `left_out` when it could not be made a tool."""
+
+    server: str
+    tool: str
+    message: str
+    left_out: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.server}: {self.tool}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFactory:
+    """What the configuration says about the tools of one server."""
+
+    server: str
+    names: Namespaces
+    category: str | None = None
+    shows: Callable[[str], bool] | None = None
+    timeout: float | None = None
+
+    def tool(self, entry: JsonObject, definition: Definition) -> Tool:
+        """One checked entry as a tool.
+
+        Its id, names and category come from the configuration and the server's name for it. What
+        the server says beyond that is there to be shown.
+        """
+        own = entry["name"]
+        annotations = entry.get("annotations") or {}
+        meta = entry.get("_meta") or {}
+        description = entry.get("description") or ""
+        details = parse_details(meta, self.server)
+        name, bare, is_shown_bare = self.names.of(self.server, own)
+        risk, risk_source = assess_risk(own, annotations, self.server)
+        return Tool(
+            name=name,
+            definition=definition,
+            id=f"{self.server}.{own}",
+            server=self.server,
+            category=self.category or self.server,
+            section=details.section,
+            bare=bare,
+            is_shown_bare=is_shown_bare,
+            summary=details.summary or derive_summary(description),
+            description=description,
+            title=entry.get("title"),
+            examples=details.examples,
+            related=details.related,
+            aliases=details.aliases,
+            tags=details.tags,
+            deprecated=details.deprecated,
+            annotations=annotations,
+            icons=tuple(entry.get("icons") or ()),
+            execution=parse_execution(entry),
+            meta=without_own_keys(meta),
+            risk=risk,
+            risk_source=risk_source,
+            timeout=self.timeout,
+        )
+
+    def wants(self, name: str) -> bool:
+        """Whether the configuration shows this tool."""
+        return self.shows is None or self.shows(name)
+
+
+def tools_from_wire(
+    entries: Iterable[Json],
+    *,
+    server: str,
+    category: str | None = None,
+    prefix: str | None = None,
+    naming: Naming | None = None,
+    shows: Callable[[str], bool] | None = None,
+    timeout: float | None = None,
+) -> tuple[list[Tool], list[ToolProblem]]:
+    """The tools among the entries, and what is wrong with the others.
+
+    Args:
+        entries: The `tools` of a `tools/list` result, as they came.
+        server: The server's name in the configuration.
+        category: One category for all of them; else the server's name.
+        prefix: What their names start with, where it is not the server's name.
+        naming: How names are made.
+        shows: Which tools to show, by the server's own names.
+        timeout: Seconds for a call.
+    """
+    good, problems = check_entries(entries, server)
+    prefixes = {} if prefix is None else {server: prefix}
+    names = Namespaces([server], naming or DEFAULT_NAMING, prefixes=prefixes)
+    treatment = ToolFactory(server, names, category, shows, timeout)
+    tools = [
+        treatment.tool(entry, constant_definition(*get_schemas(entry)[:2]))
+        for entry in good
+        if treatment.wants(entry["name"])
+    ]
+    return tools, problems
+
+
+def check_entries(
+    entries: Iterable[Json], server: str
+) -> tuple[list[JsonObject], list[ToolProblem]]:
+    """The entries that are tools, each once and without malformed parts, and what was wrong."""
+    good: dict[str, JsonObject] = {}
+    problems: list[ToolProblem] = []
+    for number, entry in enumerate(entries):
+        name = _get_name(entry)
+        label = name or f"entry {number}"
+        if reason := _find_defect(entry, name) or ("it is listed twice" if name in good else None):
+            problems.append(ToolProblem(server, label, f"{reason}; it is left out."))
+            continue
+        if not _SPEC_NAME.fullmatch(label):
+            message = "its name is not legal in MCP; it gets another one here."
+            problems.append(ToolProblem(server, label, message, left_out=False))
+        malformed = [key for key, shape in _FIELD_TYPES.items() if _is_malformed(entry, key, shape)]
+        for key in malformed:
+            message = f"its `{key}` is malformed and is not used."
+            problems.append(ToolProblem(server, label, message, left_out=False))
+        good[label] = {k: v for k, v in entry.items() if k not in malformed}
+    return list(good.values()), problems
+
+
+def get_schemas(entry: Mapping[str, Json]) -> Schemas:
+    """Both schemas of a checked entry; the input's always says that it is an object."""
+    schema: JsonObject = entry["inputSchema"]
+    if "type" not in schema and "$ref" not in schema:
+        schema = {"type": "object", **schema}
+    return Schemas(schema, entry.get("outputSchema"))
+
+
+def _get_name(entry: Json) -> str | None:
+    name = entry.get("name") if isinstance(entry, dict) else None
+    return name if isinstance(name, str) and name.strip() else None
+
+
+def _find_defect(entry: Json, name: str | None) -> str | None:
+    if not isinstance(entry, dict):
+        return f"it is no object but {type(entry).__name__}"
+    if name is None:
+        return "it has no name"
+    if not isinstance(entry.get("inputSchema"), dict):
+        return "it has no `inputSchema` object"
+    if not fits(entry, depth=MAX_DEPTH, nodes=MAX_NODES):
+        return f"it has more than {MAX_DEPTH} levels or {MAX_NODES:,} parts"
+    try:
+        require_object_schema(entry["inputSchema"])
+    except ConfigError:
+        return f"its `inputSchema` is of type {entry['inputSchema'].get('type')!r}, not 'object'"
+    return None
+
+
+def _is_malformed(entry: JsonObject, key: str, shape: type) -> bool:
+    value: Any = entry.get(key)
+    if value is None:
+        return False
+    if key == "icons" and isinstance(value, Sequence):
+        return not all(isinstance(icon, dict) for icon in value)
+    return not isinstance(value, shape)

@@ -1,0 +1,167 @@
+"""What the tools of many servers are called: legal, never colliding, the same after every restart.
+
+A tool has an id, `server.tool`, made of the name that the *configuration* gives the server and the
+name that the server gives the tool. It never changes and is accepted wherever a name is. The name
+that clients see is made from it:
+
+    id "github.create_issue"  --qualified-->  "github_create_issue"
+                              --bare------->  "create_issue", where the caller sees no other one
+
+A name depends on the configuration and on the tool's own id, and on no other tool. So no server can
+change, take or shadow the name of another's tool, and a tool that is hidden from a caller leaves no
+trace in the names that the caller sees:
+
+- Every server has a namespace, such as `github_`, in which no other server's tool is named. Where
+  the namespaces of `a` and `a_b` overlap, the longer one has what starts with it: the tool `b_c` of
+  `a` is not `a_b_c` but `a_<digest>_b_c`.
+- Model providers accept fewer names than MCP (`[A-Za-z0-9_-]{1,64}` against
+  `[A-Za-z0-9_.-]{1,128}`). A name that has to be changed or cut ends in a digest of its id, and so
+  does one that only looks as if it had been.
+- Whether a name is shown bare is decided among the tools that a caller sees: `Catalog.address`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+NamingStyle: TypeAlias = Literal["qualified", "bare"]
+
+_DIGEST_LENGTH = 6
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
+_ILLEGAL_BUT_DOTS = re.compile(r"[^A-Za-z0-9_.-]")
+_MEANINGFUL = re.compile(r"[A-Za-z0-9]")
+_HAS_DIGEST = re.compile(r"(?:[0-9a-f]{6}_|.*_[0-9a-f]{6}\Z)", re.DOTALL)
+"""How names that were changed begin or end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """How names are made."""
+
+    style: NamingStyle = "qualified"
+    separator: str = "_"
+    max_length: int = 64
+
+    def legal(self, name: str) -> str:
+        """The name with every character replaced that is not legal."""
+        pattern = _ILLEGAL_BUT_DOTS if self.separator == "." else _ILLEGAL
+        return pattern.sub("_", name)
+
+    def distinct(self, name: str, tool_id: str) -> str:
+        """The nearest legal name, with a digest of the id, within `max_length`."""
+        legal = self.legal(name)
+        readable = legal if _MEANINGFUL.search(legal) else "tool"
+        return f"{readable[: self.max_length - _DIGEST_LENGTH - 1]}_{_digest(tool_id)}"
+
+
+DEFAULT_NAMING = Naming()
+
+
+class ToolNames(NamedTuple):
+    """The names of one tool, as `Tool` has them."""
+
+    name: str
+    bare: str
+    is_shown_bare: bool
+
+
+class Namespaces:
+    """The namespaces of all servers of a configuration, and the names of tools in them.
+
+    Args:
+        servers: Every configured server, whether or not its tools are known.
+        naming: The style, separator and length of names.
+        prefixes: What names of a server's tools start with, where it is not the server's own name;
+            an empty one has them shown bare. One that two servers share is used by neither.
+        taken: Names that no tool may have: those of meta-tools.
+    """
+
+    def __init__(
+        self,
+        servers: Iterable[str],
+        naming: Naming,
+        *,
+        prefixes: Mapping[str, str] | None = None,
+        taken: Iterable[str] = (),
+    ) -> None:
+        self._naming = naming
+        self._taken = frozenset(taken)
+        known = dict.fromkeys(servers)
+        given = prefixes or {}
+        self._bare = {s for s in known if naming.style == "bare" or given.get(s) == ""}
+        self._of = _namespaces(list(known), naming, given)
+        self._all = frozenset(self._of.values())
+
+    def of(self, server: str, own: str) -> ToolNames:
+        """The names of one tool; the same whatever other tools there are."""
+        bare = self._bare_name(own)
+        shown = server in self._bare and self._is_plain(bare) and self._fits(bare)
+        return ToolNames(self.name(server, own), bare, shown)
+
+    def name(self, server: str, own: str) -> str:
+        """The qualified name of one tool."""
+        naming, tool_id, namespace = self._naming, f"{server}.{own}", self._of[server]
+        name = namespace + own
+        if self._owner(name) != namespace:
+            marked = f"{namespace}{_digest(tool_id)}_{naming.legal(own)}"[: naming.max_length]
+            if marked.startswith(f"{namespace}{_digest(tool_id)}"):
+                return marked
+        elif self._is_plain(own) and self._fits(name):
+            return name
+        return naming.distinct(name, tool_id)
+
+    def _bare_name(self, own: str) -> str:
+        """The server's own name, unless it reads like a name in some namespace."""
+        return "" if "." in own or "/" in own or self._owner(own) else own
+
+    def _owner(self, name: str) -> str:
+        """The longest namespace that a name starts with; empty where it is in none."""
+        separator = self._naming.separator
+        at = name.rfind(separator)
+        while at >= 0:
+            if (start := name[: at + len(separator)]) in self._all:
+                return start
+            at = name.rfind(separator, 0, at + len(separator) - 1)
+        return ""
+
+    def _is_plain(self, own: str) -> bool:
+        """Whether a name can stay as it is."""
+        return bool(
+            _MEANINGFUL.search(own)
+            and own == self._naming.legal(own)
+            and not _HAS_DIGEST.match(own)
+        )
+
+    def _fits(self, name: str) -> bool:
+        return len(name) <= self._naming.max_length and name not in self._taken
+
+
+def find_server_of_id(tool_id: str, servers: Iterable[str]) -> str | None:
+    """The server that an id belongs to: of `a` and `a.b`, the latter has `a.b.c`."""
+    return max((s for s in servers if tool_id.startswith(f"{s}.")), key=len, default=None)
+
+
+def _namespaces(servers: list[str], naming: Naming, prefixes: Mapping[str, str]) -> dict[str, str]:
+    """What the names of each server's tools start with, no two the same."""
+    legal = {server: naming.legal(server) for server in servers}
+    wanted = {s: naming.legal(prefixes.get(s) or s) for s in servers}
+    counts = Counter([*wanted.values(), *(legal[s] for s in servers if legal[s] != wanted[s])])
+    found: dict[str, str] = {}
+    own = Counter(legal.values())
+    for server in servers:
+        if counts[wanted[server]] == 1:
+            found[server] = wanted[server]
+        elif own[legal[server]] == 1 or legal[server] == server:
+            found[server] = legal[server]
+        else:  # two names that only came to be the same: `my server` and `my.server`
+            found[server] = f"{legal[server]}_{_digest(server)}"
+    return {server: f"{start}{naming.separator}" for server, start in found.items()}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]

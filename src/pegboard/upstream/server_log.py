@@ -1,0 +1,161 @@
+"""What a server prints beside the protocol: a bounded file, and its last lines in memory.
+
+The file is for a person who looks for the reason of a fault; the tail is for the message that a
+model gets about that fault. Both are without the secrets that the server was configured with. A log
+that cannot be written (full disk, no permission) costs the file, never the server: the tail goes
+on, and `fault` says what happened.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from pegboard.core.redaction import Redactor
+from pegboard.private_files import make_private_folder, open_private
+
+MAX_FILE_BYTES = 1_000_000
+TAIL_LINES = 20
+MAX_LINE_LENGTH = 500
+MAX_PARTIAL_LINE = 65_536
+"""Bytes of a line that are held until its end comes: a secret may arrive in two parts."""
+
+_TRACEBACK = "Traceback (most recent call last)"
+_FRAME = " |+"
+"""What Python draws around the tracebacks of an exception group."""
+_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt)\b")
+_DETAIL = re.compile(
+    r"""(?!.*[^\W\d_]{2})      # no word at all: a brace, a caret, a rule
+    |at\s|File\s"             # where it happened
+    |note:\s                  # what Rust adds
+    |Node\.js\sv\d            # what Node.js prints last
+    |[\w$]+:\s.*[,{\[\]}]\Z  # a property of an error object""",
+    re.VERBOSE,
+)
+
+
+class BoundedLog:
+    """A log of at most two files of `limit` bytes: `path`, and `path` + `.1` with older lines."""
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        *,
+        limit: int = MAX_FILE_BYTES,
+        redactor: Redactor | None = None,
+    ) -> None:
+        self.path = path
+        self.fault: str | None = None
+        self.redactor = redactor or Redactor()
+        self._limit = limit
+        self._file: IO[bytes] | None = None
+        self._size = 0
+        self._tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self._unfinished = b""
+
+    def write(self, data: bytes) -> None:
+        """Add what the server printed; never raises."""
+        whole, newline, self._unfinished = (self._unfinished + data).rpartition(b"\n")
+        if len(self._unfinished) > MAX_PARTIAL_LINE:
+            whole, newline, self._unfinished = whole + newline + self._unfinished, b"", b""
+        if whole or newline:
+            lines = self._redacted(whole)
+            self._remember(lines)
+            self._keep(lines + newline)
+
+    def note(self, text: str) -> None:
+        """Add a line of our own to the file; it is no word of the server's."""
+        self._flush()
+        self._keep(f"[pegboard] {self.redactor.text(text)}\n".encode(errors="replace"))
+
+    def _flush(self) -> None:
+        """Write the line whose end has not come."""
+        if self._unfinished:
+            line = self._redacted(self._unfinished)
+            self._remember(line)
+            self._keep(line)
+            self._unfinished = b""
+
+    def _redacted(self, data: bytes) -> bytes:
+        text = data.decode(errors="surrogateescape")
+        return self.redactor.text(text).encode(errors="surrogateescape")
+
+    def _keep(self, data: bytes) -> None:
+        if self.path is None or self.fault is not None:
+            return
+        try:
+            self._append(self.path, data[-self._limit :])
+        except OSError as exc:
+            self.fault = f"{self.path} cannot be written: {exc.strerror or exc}"
+            self._close()
+
+    @property
+    def last_line(self) -> str | None:
+        """The last line that says something, cut to a readable length."""
+        unfinished = _decode_line(self._redacted(self._unfinished))
+        return find_error_line([*self._tail, unfinished] if unfinished else self._tail)
+
+    @property
+    def tail(self) -> tuple[str, ...]:
+        return tuple(self._tail)
+
+    def close(self) -> None:
+        self._flush()
+        self._close()
+
+    def _close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _append(self, path: Path, data: bytes) -> None:
+        if self._file is None:
+            make_private_folder(path.parent)
+            self._file = os.fdopen(open_private(path, os.O_WRONLY | os.O_APPEND), "ab", buffering=0)
+            self._size = self._file.tell()
+        if self._size + len(data) > self._limit:
+            self._file.close()
+            path.replace(path.with_name(path.name + ".1"))
+            self._file = os.fdopen(open_private(path), "wb", buffering=0)
+            self._size = 0
+        self._file.write(data)
+        self._size += len(data)
+
+    def _remember(self, lines: bytes) -> None:
+        for line in lines.split(b"\n")[-TAIL_LINES:]:
+            if text := _decode_line(line):
+                self._tail.append(text)
+
+
+class ProcessLog(BoundedLog):
+    """What one process of a server prints: into the server's file, with last lines of its own.
+
+    A client whose process failed is told its last line, and never that of another client's.
+    """
+
+    def __init__(self, server: BoundedLog) -> None:
+        super().__init__(server.path, redactor=server.redactor)
+        self._server = server
+
+    def _keep(self, data: bytes) -> None:
+        self._server._keep(data)
+
+
+def _decode_line(line: bytes) -> str:
+    return line[-MAX_LINE_LENGTH:].decode(errors="replace").strip()
+
+
+def find_error_line(lines: Sequence[str] | deque[str]) -> str | None:
+    """The line that says what went wrong: the exception of a traceback, else the last in words."""
+    found = [line.strip(_FRAME) for line in lines]
+    starts = [number for number, line in enumerate(found) if _TRACEBACK in line]
+    if starts:
+        raised = [line for line in found[starts[-1] :] if _EXCEPTION.match(line)]
+        if raised:
+            return raised[-1]
+    told = [line for line in found if line and not _DETAIL.match(line)]
+    return told[-1] if told else next(reversed(lines), None)

@@ -1,0 +1,93 @@
+"""The rollout on the page: the mode under trial, how its arms do, and its share."""
+
+from __future__ import annotations
+
+from pegboard.core.json import JsonObject
+from pegboard.core.mode_rollout import ARMS, Comparison, Rollout
+from pegboard.core.options import MODES
+from pegboard.errors import ConfigError
+from pegboard.observe import rollouts
+from pegboard.ports import Store
+from pegboard.web.interface import Form, Section, Viewer
+from pegboard.web.markup import Html, tag
+
+_FIGURES = {
+    "calls": "Calls",
+    "sessions": "Sessions",
+    "errors": "Share of errors",
+    "mean_ms": "Mean time (ms)",
+    "calls_per_session": "Calls per session",
+    "searches_per_session": "Searches per session",
+    "tokens_per_session": "Tokens per session",
+}
+
+
+def rollout_section(store: Store) -> Section:
+    """The mode under trial, how its arms do, and its share."""
+
+    async def body(viewer: Viewer, proof: Html) -> Html:
+        rollout, figures = await rollouts.show(store)
+        return tag("div", _under_way(rollout, figures), _share_form(rollout, proof),
+                   _stop_form(proof) if rollout else None)  # fmt: skip
+
+    async def start(viewer: Viewer, form: Form) -> None:
+        try:
+            percent = float(form.get("percent", ""))
+        except ValueError as exc:
+            raise ConfigError("The share is a number of percent, such as 10.") from exc
+        by = "client" if form.get("by") == "client" else "principal"
+        await rollouts.start(store, Rollout(mode=form.get("mode", ""), percent=percent, by=by))
+
+    async def stop(viewer: Viewer, form: Form) -> None:
+        await rollouts.stop(store)
+
+    return Section(
+        name="rollout", title="Rollout", body=body, actions={"start": start, "stop": stop}
+    )
+
+
+def _under_way(rollout: Rollout | None, figures: Comparison) -> Html:
+    if rollout is None:
+        return tag("p", "No rollout is under way: everybody gets the configured mode.")
+    said = f"{rollout.percent:g} % of callers, by {rollout.by}, get the {rollout.mode} mode."
+    arms = {arm: figures[arm].summary() for arm in ARMS}
+    names = [tag("th", arm, scope="col", class_="number") for arm in ARMS]
+    head = tag("tr", tag("td", ""), *names)
+    rows = [
+        tag("tr", tag("th", title, scope="row"), *[_figure(arms[arm], key) for arm in ARMS])
+        for key, title in _FIGURES.items()
+    ]
+    table = tag("table", tag("thead", head), tag("tbody", *rows))
+    return tag("div", tag("p", said), tag("div", table, class_="wide", tabindex="0"))
+
+
+def _figure(summary: JsonObject, key: str) -> Html:
+    value = summary[key]
+    return tag("td", "–" if value is None else f"{value:,g}", class_="number")
+
+
+def _share_form(rollout: Rollout | None, proof: Html) -> Html:
+    chosen = rollout.mode if rollout else "proxy"
+    modes = [tag("option", f, value=f, selected=f == chosen) for f in MODES]
+    by = rollout.by if rollout else "principal"
+    keys = [tag("option", k, value=k, selected=k == by) for k in ("principal", "client")]
+    percent = f"{rollout.percent:g}" if rollout else "10"
+    return tag(
+        "form",
+        proof,
+        tag("div", tag("label", "Mode", for_="mode"),
+            tag("select", *modes, id="mode", name="mode")),
+        tag("div", tag("label", "Percent", for_="percent"),
+            tag("input", id="percent", name="percent", type="number", min=0, max=100, step="any",
+                value=percent, required=True)),
+        tag("div", tag("label", "By", for_="by"), tag("select", *keys, id="by", name="by")),
+        tag("button", "Set", type="submit", class_="primary"),
+        method="post",
+        action="/ui/rollout/start",
+        class_="fields",
+    )  # fmt: skip
+
+
+def _stop_form(proof: Html) -> Html:
+    button = tag("button", "Stop: the configured mode for everybody, at once", type="submit")
+    return tag("form", proof, button, method="post", action="/ui/rollout/stop")

@@ -1,0 +1,1 @@
+"""Line framing and message streams that the server and upstream sides share."""

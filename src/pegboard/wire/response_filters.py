@@ -1,0 +1,192 @@
+"""What happens to a server's messages before anybody parses them: a size limit, and valid text.
+
+Both filters work on bytes while they arrive, so that one bad message costs one request and never
+the connection.
+
+**Size limit.** A message over the limit is discarded as it arrives, and a JSON-RPC error takes its
+place. The request that it answers fails with the reason, and the connection goes on:
+
+    stdio, server-sent events   the line is skipped to its end; its id is read from either end of it
+    a plain HTTP response       reading stops; the SDK or `HttpChannel` raises an error
+
+Memory for a discarded message is bounded by the limit, also when the response is compressed: bytes
+are counted after decompression.
+
+**Lone surrogates.** JSON can spell half of a surrogate pair, and UTF-8 cannot carry one. The SDK's
+parser rejects a whole message for it, so one odd character in one description would cost a server
+all its tools. Such a half becomes U+FFFD; everything else stays as it came.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from typing import Final, TypeAlias
+
+import httpx2
+from mcp_types import INTERNAL_ERROR
+
+from pegboard.core.json import Json
+from pegboard.wire.lines import LineSplitter
+
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+_UNFINISHED = re.compile(
+    rb"(?<!\\)(?:\\\\)*(?:\\u[dD][89abAB][0-9a-fA-F]{2})?(?:\\(?:u[0-9a-fA-F]{0,3})?)?\Z"
+)
+"""What may go on in the next chunk. No message ends with it, so none waits."""
+_MAX_UNFINISHED = 64
+_FILTERED_TYPES = ("application/json", "text/event-stream")
+
+
+class SurrogateFilter:
+    """Chunks in, chunks out."""
+
+    def __init__(self) -> None:
+        self._kept = b""
+
+    def feed(self, chunk: bytes) -> bytes:
+        """The bytes that can go on."""
+        data = self._kept + chunk
+        end = len(data)
+        if b"\\" in data[-_MAX_UNFINISHED:]:
+            begin = max(0, len(data) - _MAX_UNFINISHED)
+            found = _UNFINISHED.search(data, begin)
+            end = found.start() if found else end
+        self._kept = data[end:]
+        return _replace_lone_surrogates(data[:end])
+
+    def end(self) -> bytes:
+        """The rest."""
+        rest, self._kept = self._kept, b""
+        return _replace_lone_surrogates(rest)
+
+
+async def filter_surrogates(response: httpx2.Response) -> None:
+    """Have a response read through a `Mender`; for the hooks of a client."""
+    kind = response.headers.get("content-type", "")
+    if kind.startswith(_FILTERED_TYPES) and "content-encoding" not in response.headers:
+        response.stream = _FilteredStream(response.stream)  # pyright: ignore[reportArgumentType] async here
+
+
+class _FilteredStream(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        mender = SurrogateFilter()
+        async for chunk in self._stream:
+            if ready := mender.feed(chunk):
+                yield ready
+        if rest := mender.end():
+            yield rest
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def _replace_lone_surrogates(data: bytes) -> bytes:
+    if b"\\ud" not in data and b"\\uD" not in data:
+        return data
+    return _ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], data)
+
+
+LIMIT_SETTING: Final = "upstreams.max_message_bytes"
+_DATA: Final = b"data:"
+_ID: Final = rb'"id"\s*:\s*(\d{1,18}|"[^"\\]{1,100}")'
+_VERSION: Final = rb'"jsonrpc"\s*:\s*"2\.0"'
+_ID_FIRST: Final = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb"\s*,\s*)?" + _ID)
+_ID_LAST: Final = re.compile(_ID + rb"\s*(?:,\s*" + _VERSION + rb"\s*)?\}\s*\Z")
+
+ResponseHook: TypeAlias = Callable[[httpx2.Response], Awaitable[None]]
+
+
+class MessageTooLarge(httpx2.StreamError):
+    """The body of a response is over the limit; the SDK reports a `StreamError` as an answer."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(describe_oversize(limit))
+
+
+def describe_oversize(limit: int) -> str:
+    """What an error says about a message over the limit; follows the name of the server."""
+    return (
+        f"sent a message over the limit of {limit:,} bytes, which was discarded. Ask for less, or "
+        f"raise `{LIMIT_SETTING}`."
+    )
+
+
+def find_oversize_message(message: str) -> str | None:
+    """The part of an error message that is about this limit, if it is."""
+    found = re.search(r"sent a message over the limit of .*", message)
+    return found[0] if found and LIMIT_SETTING in found[0] else None
+
+
+def build_oversize_replacement(limit: int) -> Callable[[bytes, bytes], bytes]:
+    """Makes the line that takes the place of one over the limit, of which both ends are given."""
+
+    def line(head: bytes, tail: bytes) -> bytes:
+        is_event = head.startswith(_DATA)
+        error = {"code": INTERNAL_ERROR, "message": describe_oversize(limit)}
+        answer = {
+            "jsonrpc": "2.0",
+            "id": _find_message_id(head.removeprefix(_DATA), tail),
+            "error": error,
+        }
+        return (_DATA if is_event else b"") + json.dumps(answer).encode()
+
+    return line
+
+
+def _find_message_id(head: bytes, tail: bytes) -> Json:
+    """The id of a message that was not kept: SDKs write it first (Python) or last (TypeScript)."""
+    found = _ID_FIRST.match(head) or _ID_LAST.search(tail)
+    return json.loads(found[1]) if found else None
+
+
+def limit_response_size(limit: int) -> ResponseHook:
+    """A hook for the responses of an HTTP client: none of their messages exceeds the limit."""
+
+    async def limit_response(response: httpx2.Response) -> None:
+        read = response.aiter_bytes
+        is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+        bound = _limit_lines if is_stream else _limit_body
+
+        def aiter_bytes(chunk_size: int | None = None) -> AsyncGenerator[bytes, None]:
+            return bound(read(chunk_size), limit)
+
+        # Everything that reads the decompressed body goes through this method.
+        response.aiter_bytes = aiter_bytes
+
+    return limit_response
+
+
+async def _limit_body(
+    chunks: AsyncGenerator[bytes, None], limit: int
+) -> AsyncGenerator[bytes, None]:
+    size = 0
+    async for chunk in chunks:
+        size += len(chunk)
+        if size > limit:
+            raise MessageTooLarge(limit)
+        yield chunk
+
+
+async def _limit_lines(
+    chunks: AsyncGenerator[bytes, None], limit: int
+) -> AsyncGenerator[bytes, None]:
+    splitter = LineSplitter(limit, build_oversize_replacement(limit))
+    held = b""
+    async for chunk in chunks:
+        if held or b"\r" in chunk:  # server-sent events may end lines with CR, LF or both
+            chunk = held + chunk
+            held = b"\r" if chunk.endswith(b"\r") else b""
+            chunk = chunk.removesuffix(b"\r").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if lines := b"".join(line + b"\n" for line in splitter.feed(chunk)):
+            yield lines
+    if rest := splitter.rest() + held.replace(b"\r", b"\n"):
+        yield rest
