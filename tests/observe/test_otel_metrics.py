@@ -148,7 +148,8 @@ def test_without_an_sdk_nothing_is_recorded_and_nothing_fails() -> None:
     root = Path(__file__).parents[2]
     code = """
 from opentelemetry import metrics
-from tests.observe.test_otel_metrics import FINISHED, ArmStatistics, OtelMetrics, OtelRolloutMetrics, Rollout
+from tests.observe.test_otel_metrics import FINISHED, ArmStatistics, Rollout
+from pegboard.observe.otel import OtelMetrics, OtelRolloutMetrics
 OtelMetrics().record(FINISHED)
 OtelRolloutMetrics()(Rollout(mode="index", percent=10), "control", ArmStatistics(calls=1))
 print(type(metrics.get_meter_provider()).__name__)
