@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from pegboard.adapters.functions import FunctionTools, ToolKeywords
 from pegboard.calling import Calling, build_shape, is_closed
+from pegboard.core.caches import SchemaCache
 from pegboard.core.calls import LOCAL_CALLER, Call, Caller, CallResult, Outcome, ToolCall
 from pegboard.core.json import JsonObject
 from pegboard.core.options import Options, make_options
 from pegboard.core.policy import ALLOW_ALL, Policy
 from pegboard.core.risk import any_risk_declared
-from pegboard.core.schema_cache import SchemaCache
 from pegboard.core.tool_names import resolve
 from pegboard.core.tool_registry import LoadTarget, Registry
 from pegboard.core.tools import Catalog, Category, Risk, Tool

@@ -21,10 +21,10 @@ from functools import cache, cached_property
 from types import GenericAlias, NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypedDict, Union, get_args, get_origin
 
+from pegboard.core.caches import SchemaCache
 from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.risk import assess_risk
-from pegboard.core.schema_cache import SchemaCache
 from pegboard.core.tools import (
     Example,
     Schemas,

@@ -16,20 +16,19 @@ about failing servers, resources, prompts, subscriptions, tasks) asks `AccessCon
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeAlias
 
+from pegboard.core.caches import BoundedCache
 from pegboard.core.calls import Caller
 from pegboard.core.risk import strict_risk
 from pegboard.core.tools import RISKS, Catalog, Risk, Tool
 
 Effect: TypeAlias = Literal["allow", "deny"]
 _Test: TypeAlias = Callable[[str], bool]
-_K = TypeVar("_K")
-_V = TypeVar("_V")
+_Who: TypeAlias = tuple[str, frozenset[str], frozenset[str]]
 
 MOST_GRANTS = 4_096
 """Sets of rules that are kept compiled; callers beyond that are looked up anew."""
@@ -88,10 +87,8 @@ class Policy:
         self._principals = _Names(rule.principals for rule in self.rules)
         self._scopes = _Names(rule.scopes for rule in self.rules)
         self._groups = _Names(rule.groups for rule in self.rules)
-        self._grants: OrderedDict[tuple[int, ...], Grant] = OrderedDict()
-        self._callers: OrderedDict[tuple[str, frozenset[str], frozenset[str]], Grant] = (
-            OrderedDict()
-        )
+        self._grants: BoundedCache[tuple[int, ...], Grant] = BoundedCache(MOST_GRANTS)
+        self._callers: BoundedCache[_Who, Grant] = BoundedCache(MOST_CALLERS)
 
     @property
     def is_open(self) -> bool:
@@ -103,7 +100,7 @@ class Policy:
         who = (caller.principal, caller.scopes, caller.groups)
         grant = self._callers.get(who)
         if grant is None:
-            grant = _cached(self._callers, who, self._compiled(caller), MOST_CALLERS)
+            grant = self._callers.put(who, self._compiled(caller))
         return grant
 
     def allows(self, caller: Caller, tool: Tool) -> bool:
@@ -115,10 +112,12 @@ class Policy:
         if self.is_open:
             return catalog
         grant = self.grant(caller)
-        seen: OrderedDict[Grant, Catalog] = catalog.memo.setdefault(_MEMO, OrderedDict())
+        seen: BoundedCache[Grant, Catalog] = catalog.memo.setdefault(
+            _MEMO, BoundedCache(_MOST_CATALOGS)
+        )
         found = seen.get(grant)
         if found is None:
-            found = _cached(seen, grant, _seen_with(grant, catalog), _MOST_CATALOGS)
+            found = seen.put(grant, _seen_with(grant, catalog))
         return found
 
     def _compiled(self, caller: Caller) -> Grant:
@@ -132,7 +131,7 @@ class Policy:
         grant = self._grants.get(key)
         if grant is None:
             made = Grant([self.rules[i] for i in key], self.default)
-            grant = _cached(self._grants, key, made, MOST_GRANTS)
+            grant = self._grants.put(key, made)
         return grant
 
 
@@ -282,13 +281,6 @@ def _any_of(patterns: tuple[str, ...]) -> _Test:
 
 def _is_glob(pattern: str) -> bool:
     return any(character in pattern for character in "*?[")
-
-
-def _cached(cache: OrderedDict[_K, _V], key: _K, value: _V, most: int) -> _V:
-    cache[key] = value
-    if len(cache) > most:
-        cache.popitem(last=False)
-    return value
 
 
 ALLOW_ALL = Policy()

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import ast
 import json
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -28,6 +27,7 @@ from itertools import islice
 
 import jsonschema_rs
 
+from pegboard.core.caches import BoundedCache
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.schemas import repaired, signature
 from pegboard.core.schemas.schema_view import SchemaView, branches_of
@@ -202,26 +202,20 @@ class Validator:
 
 
 class Validators:
-    """Validators kept by tool, the most recently used ones."""
+    """Compiled validators by tool, the most recently used ones."""
 
     def __init__(self, capacity: int = 4096) -> None:
-        self._capacity = capacity
-        self._kept: OrderedDict[str, Validator] = OrderedDict()
+        self._cache: BoundedCache[str, Validator] = BoundedCache(capacity)
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._cache)
 
     def of(self, key: str, schema: JsonObject, *, closed: bool = True) -> Validator:
         """The validator of a schema; compiled again only when the tool's schema has changed."""
-        kept = self._kept.get(key)
-        if kept is not None and (kept.schema is schema or kept.schema == schema):
-            self._kept.move_to_end(key)
-            return kept
-        made = self._kept[key] = Validator(schema, closed=closed)
-        self._kept.move_to_end(key)
-        if len(self._kept) > self._capacity:
-            self._kept.popitem(last=False)
-        return made
+        cached = self._cache.get(key)
+        if cached is not None and (cached.schema is schema or cached.schema == schema):
+            return cached
+        return self._cache.put(key, Validator(schema, closed=closed))
 
 
 def _is_flat(arguments: JsonObject, levels: int) -> bool:

@@ -1,4 +1,4 @@
-"""Schemas kept: bounded, expiring, counted."""
+"""Caches: bounded, and for schemas expiring and counted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from threading import Barrier, Thread
 
 import pytest
 
-from pegboard.core.schema_cache import SchemaCache
+from pegboard.core.caches import BoundedCache, SchemaCache
 from pegboard.core.tools import Schemas
 
 
@@ -128,3 +128,35 @@ def test_many_threads_share_one_cache() -> None:
     stats = cache.stats()
     assert stats.hits + stats.misses == 8 * 500
     assert stats.size <= 8
+
+
+def test_a_full_cache_evicts_the_least_recently_used_entry() -> None:
+    cache: BoundedCache[str, int] = BoundedCache(2)
+    cache.put("a", 1)
+    cache.put("b", 2)
+    assert cache.get("a") == 1
+    assert cache.put("c", 3) == 3
+    assert list(cache) == ["a", "c"]
+    assert cache.get("b") is None
+    assert len(cache) == 2
+
+
+def test_writing_an_entry_again_counts_as_a_use() -> None:
+    cache: BoundedCache[str, int] = BoundedCache(2)
+    cache.put("a", 1)
+    cache.put("b", 2)
+    cache.put("a", 3)
+    cache.put("c", 4)
+    assert cache.items() == [("a", 3), ("c", 4)]
+
+
+def test_looking_whether_an_entry_is_there_is_not_a_use() -> None:
+    cache: BoundedCache[str, int] = BoundedCache(1)
+    cache.put("a", 1)
+    assert "a" in cache
+    assert cache.pop("a") == 1
+    assert cache.pop("a") is None
+    assert "a" not in cache
+    cache.put("b", 2)
+    cache.clear()
+    assert len(cache) == 0
