@@ -1,6 +1,7 @@
-"""Counting tokens: exact, offline, by a named tokenizer, in one place.
+"""Counting tokens: exact, offline, with a named tokenizer, in one place.
 
-Text is counted as a model would be sent it: what looks like a special token is ordinary text there.
+Text is counted as it would be sent to a model: what looks like a special token is ordinary text
+there.
 """
 
 from __future__ import annotations
@@ -8,25 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from pegboard.core import token_budget as bounds
 from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.token_budget import Estimate, estimate_tokens
 from pegboard.core.tools import Tool
 from pegboard.errors import ConfigError
 
 if TYPE_CHECKING:
     from splintr import AnyTokenizer
 
-__all__ = ["DEFAULT_TOKENIZER", "TOKENIZERS", "count_or_estimate", "count_tokens", "within"]
+__all__ = ["DEFAULT_TOKENIZER", "TOKENIZERS", "count_or_estimate", "count_tokens"]
 
 DEFAULT_TOKENIZER: Final = "o200k_base"
 TOKENIZERS: Final = ("o200k_base", "cl100k_base")
 PIECE: Final = 100_000
 """Characters that are given to the tokenizer at once."""
-_NEAR: Final = 1_000
-BYTES_PER_TOKEN: Final = 3.5
-"""Of compact JSON and English alike, roughly; for estimates alone."""
+_CUT_WINDOW: Final = 1_000
+"""Characters before the end of a piece in which a space is looked for."""
 LONGEST_COUNTED: Final = 4_000
-"""Characters above which a text is not counted whole for a figure that nobody decides by."""
+"""Characters above which a number that is only displayed is extrapolated."""
 
 
 def count_tokens(text_or_tool: str | Tool | Json, tokenizer: str = DEFAULT_TOKENIZER) -> int:
@@ -35,44 +35,36 @@ def count_tokens(text_or_tool: str | Tool | Json, tokenizer: str = DEFAULT_TOKEN
     Raises:
         ConfigError: The tokenizer is not one of `TOKENIZERS`.
     """
-    return _count(_as_text(text_or_tool), tokenizer)
+    if isinstance(text_or_tool, str):
+        return _count(text_or_tool, tokenizer)
+    if isinstance(text_or_tool, Tool):
+        return _count(compact(_prompt_entry(text_or_tool)), tokenizer)
+    return _count(compact(text_or_tool), tokenizer)
 
 
 def count_or_estimate(text: str, tokenizer: str = DEFAULT_TOKENIZER) -> int:
-    """About the tokens of a text, at a price that every call can pay.
+    """About the tokens of a text, cheap enough for every call.
 
-    Counted where the tokenizer is loaded already and the text is not long; else an `Estimate`: from
+    Counted if the tokenizer is already loaded and the text is short. Otherwise an `Estimate`: from
     both ends of a long text, or from the number of its bytes.
     """
     if tokenizer not in _loaded:
-        return bounds.Estimate(round(bounds.utf8_size(text) / BYTES_PER_TOKEN))
+        return estimate_tokens(text)
     if len(text) <= LONGEST_COUNTED:
         return _count(text, tokenizer)
+    # Results often start with an envelope and end with rows, so one end alone would mislead.
     half = LONGEST_COUNTED // 2
     ends = _count(text[:half], tokenizer) + _count(text[-half:], tokenizer)
-    return bounds.Estimate(round(ends * len(text) / (2 * half)))
+    return Estimate(round(ends * len(text) / (2 * half)))
 
 
-def within(text: str, budget: int, tokenizer: str = DEFAULT_TOKENIZER) -> bool:
-    """Whether a text has at most `budget` tokens; most texts need no counting for the answer."""
-    return bounds.within(text, budget, lambda whole: _count(whole, tokenizer))
-
-
-def _as_text(subject: str | Tool | Json) -> str:
-    if isinstance(subject, str):
-        return subject
-    if isinstance(subject, Tool):
-        return compact(_as_read(subject))
-    return compact(subject)
-
-
-def _as_read(tool: Tool) -> JsonObject:
-    """The part of a definition that clients put before the model."""
-    read: JsonObject = {"name": tool.name}
+def _prompt_entry(tool: Tool) -> JsonObject:
+    """The part of a definition that clients put into the prompt."""
+    entry: JsonObject = {"name": tool.name}
     if tool.description:
-        read["description"] = tool.description
-    read["inputSchema"] = tool.input_schema
-    return read
+        entry["description"] = tool.description
+    entry["inputSchema"] = tool.input_schema
+    return entry
 
 
 def _count(text: str, tokenizer: str) -> int:
@@ -88,12 +80,12 @@ def _pieces(text: str) -> Iterator[str]:
     """The text in pieces that are quick to count, cut before a space where there is one.
 
     One unbroken run of megabytes takes the tokenizer seconds, a hundred short ones milliseconds. A
-    cut before a space changes no count; a cut within such a run changes it by a token at most.
+    cut before a space changes no count; a cut inside a run changes it by at most one token.
     """
     start = 0
     while len(text) - start > PIECE:
         end = start + PIECE
-        space = text.rfind(" ", end - _NEAR, end)
+        space = text.rfind(" ", end - _CUT_WINDOW, end)
         end = space if space > start else end
         yield text[start:end]
         start = end
@@ -104,7 +96,7 @@ _loaded: Final[dict[str, AnyTokenizer]] = {}
 
 
 def _load(tokenizer: str) -> AnyTokenizer:
-    """The tokenizer, loaded on first use: its vocabulary takes some 0.3 s and 30 MB."""
+    """The tokenizer, loaded on first use: its vocabulary takes about 0.3 s and 30 MB."""
     if tokenizer not in TOKENIZERS:
         raise ConfigError(
             f"Unknown tokenizer: {tokenizer!r}. Known: {', '.join(TOKENIZERS)}.",

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from splintr import Tokenizer
 
 from pegboard.core.json import compact
-from pegboard.core.token_budget import LONGEST_TOKEN, Estimate
-from pegboard.core.token_budget import within as within_by
+from pegboard.core.token_budget import LONGEST_TOKEN, Estimate, estimate_tokens, within
 from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import ConfigError
 from pegboard.tokens import (
@@ -21,7 +20,6 @@ from pegboard.tokens import (
     TOKENIZERS,
     count_or_estimate,
     count_tokens,
-    within,
 )
 
 # Not yet assigned here (Cn): letters of later Unicode versions, on whose class the two may differ.
@@ -88,15 +86,15 @@ def test_a_million_equal_characters_are_counted_in_linear_time():
 @given(text=texts, budget=st.integers(0, 40))
 @settings(deadline=None)
 def test_within_says_the_same_as_counting(text: str, budget: int):
-    assert within(text, budget) == (count_tokens(text) <= budget)
+    assert within(text, budget, count_tokens) == (count_tokens(text) <= budget)
 
 
 def test_texts_that_are_short_or_huge_are_judged_without_counting():
     def never(text: str) -> int:
         raise AssertionError("counted")
 
-    assert within_by("a" * 100, 100, never)
-    assert not within_by("a" * (100 * LONGEST_TOKEN + 1), 100, never)
+    assert within("a" * 100, 100, never)
+    assert not within("a" * (100 * LONGEST_TOKEN + 1), 100, never)
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
@@ -122,27 +120,32 @@ def test_an_unbroken_run_is_off_by_no_more_than_a_token_for_each_cut() -> None:
     assert abs(count_tokens(run) - whole) <= len(run) // PIECE
 
 
-def test_a_figure_is_counted_once_the_tokenizer_is_there():
+def test_a_displayed_number_is_counted_once_the_tokenizer_is_loaded():
     text = '{"id":12,"title":"A lamp that does not shine"}'
     counted = count_tokens(text)
     assert count_or_estimate(text) == counted
     assert not isinstance(count_or_estimate(text), Estimate)
 
 
-def test_a_figure_of_a_long_text_is_an_estimate_from_both_its_ends():
+def test_a_displayed_number_of_a_long_text_is_an_estimate_from_both_its_ends():
     rows = [{"id": n, "title": f"Lamp {n}", "price": n * 1.5} for n in range(2_000)]
     text = compact(rows)
     assert len(text) > LONGEST_COUNTED
-    figure = count_or_estimate(text)
-    assert isinstance(figure, Estimate)
-    assert abs(figure - count_tokens(text)) < 0.1 * count_tokens(text)
+    number = count_or_estimate(text)
+    assert isinstance(number, Estimate)
+    assert abs(number - count_tokens(text)) < 0.1 * count_tokens(text)
 
 
-def test_a_figure_does_not_load_the_tokenizer_and_says_that_it_is_an_estimate():
+def test_a_displayed_number_does_not_load_the_tokenizer_and_is_marked_as_an_estimate():
     code = (
-        "import sys; from pegboard.tokens import reckoned; "
-        "print(type(reckoned('a lamp' * 9)).__name__, int(reckoned('a lamp' * 9)), "
+        "import sys; from pegboard.tokens import count_or_estimate as c; "
+        "print(type(c('a lamp' * 9)).__name__, int(c('a lamp' * 9)), "
         "'splintr' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["Estimate", "15", "False"]
+
+
+def test_an_estimate_is_near_the_count_for_json_and_prose():
+    for text in (compact([{"id": n, "title": f"Lamp {n}"} for n in range(200)]), __doc__ or ""):
+        assert 0.5 < estimate_tokens(text) / count_tokens(text) < 2
