@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from pegboard.adapters.functions import FunctionTools, ToolKeywords
 from pegboard.calling import Calling, build_shape, is_closed
+from pegboard.core import defaults
 from pegboard.core.caches import SchemaCache
 from pegboard.core.calls import LOCAL_CALLER, Call, Caller, CallResult, Outcome, ToolCall
 from pegboard.core.json import JsonObject
@@ -313,7 +314,7 @@ class Pegboard:
         self,
         calls: Sequence[Call],
         *,
-        max_concurrency: int = 16,
+        max_concurrency: int = defaults.FAN_OUT_CONCURRENCY,
         deadline: float | None = None,
         caller: Caller = LOCAL_CALLER,
     ) -> list[Outcome]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from pegboard.core import defaults
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.token_budget import Estimate, estimate_tokens
 from pegboard.core.tools import Tool
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_TOKENIZER", "TOKENIZERS", "count_or_estimate", "count_tokens"]
 
-DEFAULT_TOKENIZER: Final = "o200k_base"
+DEFAULT_TOKENIZER: Final = defaults.TOKENIZER
 TOKENIZERS: Final = ("o200k_base", "cl100k_base")
 PIECE: Final = 100_000
 """Characters that are given to the tokenizer at once."""

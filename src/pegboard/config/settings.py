@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from annotated_types import Ge, Gt, Interval
 
+from pegboard.core import defaults
 from pegboard.upstream.spec import Isolation, TrustMode
 
 Seconds: TypeAlias = Annotated[float, Gt(0)]
@@ -116,7 +117,7 @@ class LimitEntry:
     """Tool calls, reads, prompts, completions and tasks in `per` seconds, over all replicas."""
     requests: Annotated[float, Gt(0)] | None = None
     """Requests of any kind in `per` seconds, lists and searches too; unset: ten times `calls`."""
-    per: Seconds = 60.0
+    per: Seconds = defaults.RATE_PERIOD
     """The seconds in which `calls` may be made."""
     burst: Count | None = None
     """Calls that may be made at once; as many as `calls` where it is not given."""
@@ -138,7 +139,7 @@ class ObserveSettings:
     """Whether to send spans and metrics by OpenTelemetry, as the usual `OTEL_` variables say."""
     audit: str | None = None
     """The file that records who called what, when, and with what outcome."""
-    audit_bytes: Annotated[int, Ge(4096)] = 50_000_000
+    audit_bytes: Annotated[int, Ge(4096)] = defaults.AUDIT_BYTES
     """Size at which the audit log goes on in a new file."""
     audit_files: Annotated[int, Ge(0)] = 0
     """Older audit files to keep; 0 keeps all."""
@@ -172,17 +173,17 @@ class HttpSettings:
     """Origins of web pages that may call."""
     legacy: Literal["sessions", "stateless"] = "sessions"
     """Clients before MCP 2026-07-28: sessions that one replica holds, or each request by itself."""
-    max_sessions: Count = 1_000
+    max_sessions: Count = defaults.MAX_SESSIONS
     """Sessions of clients before MCP 2026-07-28 that may be open in one process."""
-    max_sessions_per_principal: Count = 100
+    max_sessions_per_principal: Count = defaults.MAX_SESSIONS_PER_PRINCIPAL
     """The same for one principal. At either limit the least recently used idle one is ended."""
-    max_connections: Count = 1_000
+    max_connections: Count = defaults.MAX_CONNECTIONS
     """Connections of clients; fewer where the process has not as many file descriptors."""
-    header_timeout: Seconds = 20.0
+    header_timeout: Seconds = defaults.HEADER_TIMEOUT
     """Seconds for a client to send the headers of a request."""
-    body_timeout: Seconds = 120.0
+    body_timeout: Seconds = defaults.BODY_TIMEOUT
     """Seconds for a client to send the body of a request."""
-    write_timeout: Seconds = 120.0
+    write_timeout: Seconds = defaults.WRITE_TIMEOUT
     """Seconds that a client may leave an answer unread."""
     unauthenticated: bool = False
     """Whether other machines may use it without `auth`; also needs PEGBOARD_UNAUTHENTICATED=1."""
@@ -320,7 +321,7 @@ class NameSettings:
     """`qualified`: every name starts with its server's; `bare`: only where two share it."""
     separator: Literal["_", "__", "-", "."] = "_"
     """Between server and tool. `.` is legal in MCP and refused by some model providers."""
-    max_length: Annotated[int, Interval(ge=24, le=128)] = 64
+    max_length: Annotated[int, Interval(ge=24, le=128)] = defaults.NAME_MAX_LENGTH
     """Longer names are cut and get a digest; providers take 64 characters, MCP itself 128."""
 
 
@@ -351,13 +352,13 @@ class Budgets:
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
-    auto_list: Count = 4000
+    auto_list: Count = defaults.EAGER_BUDGET
     """A catalogue whose whole listing is smaller is simply listed by `auto`: 2 % of 200,000."""
-    index_page: Count = 1500
+    index_page: Count = defaults.INDEX_PAGE_TOKENS
     """The `index` mode pages by category above this."""
     page_size: Annotated[int, Ge(0)] = 0
     """Tools on one page of `tools/list`; 0 for all, since many clients read one page."""
-    tokenizer: Literal["o200k_base", "cl100k_base"] = "o200k_base"
+    tokenizer: Literal["o200k_base", "cl100k_base"] = defaults.TOKENIZER
     """The tokenizer that calls and results are counted by."""
 
 
@@ -367,11 +368,11 @@ class DynamicSettings:
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
-    cap: Count = 40
+    cap: Count = defaults.ENABLED_TOOLS_CAP
     """Enabled tools in a session; the longest unused goes first, pins never."""
-    per_search: Annotated[int, Interval(ge=1, le=20)] = 5
+    per_search: Annotated[int, Interval(ge=1, le=20)] = defaults.ENABLED_PER_SEARCH
     """Tools that one search enables."""
-    category_tokens: Annotated[int, Interval(ge=0)] = 4_000
+    category_tokens: Annotated[int, Interval(ge=0)] = defaults.CATEGORY_TOKENS
     """A search for a category, such as "issues", enables all of it if its tools cost at most so \
 many tokens; `0` never does."""
 
@@ -382,21 +383,21 @@ class CallSettings:
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
-    timeout: Seconds = 60.0
+    timeout: Seconds = defaults.CALL_TIMEOUT
     """Seconds for a call, where neither tool nor server says otherwise."""
-    max_concurrency: Count = 16
+    max_concurrency: Count = defaults.FAN_OUT_CONCURRENCY
     """Calls of one fan-out that run at once."""
-    upstream_concurrency: Count = 32
+    upstream_concurrency: Count = defaults.UPSTREAM_CONCURRENCY
     """Calls that one server gets at once; more wait."""
-    queue: Annotated[int, Ge(0)] = 256
+    queue: Annotated[int, Ge(0)] = defaults.UPSTREAM_QUEUE
     """Calls that may wait for one server before the answer is "busy"."""
-    retries: Annotated[int, Interval(ge=0, le=5)] = 2
+    retries: Annotated[int, Interval(ge=0, le=5)] = defaults.CALL_RETRIES
     """Repeats of a failed call, only of tools that are annotated as idempotent or read-only."""
     coerce: bool = True
     """Whether `"5"` is taken for 5 where the schema wants a number."""
-    breaker_failures: Count = 5
+    breaker_failures: Count = defaults.BREAKER_FAILURES
     """Failures in a row that open the breaker of a tool or server."""
-    breaker_cooldown: Seconds = 60.0
+    breaker_cooldown: Seconds = defaults.BREAKER_COOLDOWN
     """Seconds until one call may try again."""
 
 
@@ -406,18 +407,18 @@ class ResultSettings:
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
-    spill_tokens: Annotated[int, Ge(0)] = 4000
+    spill_tokens: Annotated[int, Ge(0)] = defaults.SPILL_TOKENS
     """Results over this stay here, with a preview and a handle; 0 sends everything."""
-    spill_bytes: Annotated[int, Ge(0)] = 1_000_000
+    spill_bytes: Annotated[int, Ge(0)] = defaults.SPILL_BYTES
     """Images, audio and files of a result over this stay here as resources; 0 sends them all."""
-    spill_ttl: Seconds = 3600.0
+    spill_ttl: Seconds = defaults.SPILL_TTL
     """Seconds that a kept result can be read."""
     clean: bool = False
     """Whether invisible characters and terminal escapes are removed from results of tools, prompts
     and resources. Definitions are always cleaned; results are relayed as they came by default."""
     tables: bool = True
     """Whether uniform records may be sent as a compact table."""
-    table_saving: Annotated[float, Interval(ge=0, le=1)] = 0.15
+    table_saving: Annotated[float, Interval(ge=0, le=1)] = defaults.TABLE_SAVING
     """The share of tokens that a table must save to be used."""
     cache: Mapping[str, Seconds] = field(default_factory=dict[str, float])
     """Results of read-only tools to keep: glob over tool names = seconds; the first that fits."""
@@ -431,23 +432,23 @@ class UpstreamSettings:
 
     start_concurrency: Count = 8
     """Servers that are started at once on the first ever start."""
-    start_timeout: Seconds = 60.0
+    start_timeout: Seconds = defaults.START_TIMEOUT
     """Seconds that starting and listing may take."""
-    idle_stop: Annotated[float, Ge(0)] = 600.0
+    idle_stop: Annotated[float, Ge(0)] = defaults.IDLE_STOP
     """Seconds without a call until a server is stopped; 0 keeps it running."""
     isolation: Isolation | None = None
     """Who shares a process of a server: one `principal`, one `session`, or everybody (`shared`)."""
-    max_processes: Count = 256
+    max_processes: Count = defaults.MAX_PROCESSES
     """Server processes at once; the one that was idle longest makes room."""
-    max_processes_per_principal: Count = 32
+    max_processes_per_principal: Count = defaults.MAX_PROCESSES_PER_PRINCIPAL
     """Of those, how many one signed-in principal may have."""
     refresh: bool = True
     """Whether kept catalogues are checked again behind the first answer."""
     folder: str | None = None
     """Where catalogues and logs are kept; the user's cache folder where it is not given."""
-    log_bytes: Annotated[int, Ge(4096)] = 1_000_000
+    log_bytes: Annotated[int, Ge(4096)] = defaults.SERVER_LOG_BYTES
     """Size of the log of one server's stderr."""
-    max_message_bytes: Annotated[int, Ge(4096)] = 64_000_000
+    max_message_bytes: Annotated[int, Ge(4096)] = defaults.MAX_MESSAGE_BYTES
     """The largest message that is accepted from a server or an API, on every transport. A larger
     one is discarded and the call fails; the connection goes on."""
 

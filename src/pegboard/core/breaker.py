@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from pegboard.core import defaults
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import ConfigError
 
@@ -34,8 +35,8 @@ class BreakerPolicy:
     `failures` in a run open it; a success or `window` seconds without a failure end a run.
     """
 
-    failures: int = 5
-    cooldown: float = 60.0
+    failures: int = defaults.BREAKER_FAILURES
+    cooldown: float = defaults.BREAKER_COOLDOWN
     probe: float = 120.0
     window: float = 300.0
 

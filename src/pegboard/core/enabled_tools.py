@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from pegboard.core import defaults
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import ConfigError
 
@@ -17,7 +18,7 @@ from pegboard.errors import ConfigError
 class EnabledToolsPolicy:
     """How many tools may be enabled beside the pins, and which tools are pinned."""
 
-    cap: int = 40
+    cap: int = defaults.ENABLED_TOOLS_CAP
     pins: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
+from pegboard.core import defaults
 from pegboard.core.tool_names import nearest
 from pegboard.core.tools import RISKS, Risk
 from pegboard.errors import ConfigError
@@ -28,26 +29,26 @@ class Options:
     as MCP has it, and not only write."""
     structured: bool = False
     """Whether meta-tools answer with `structuredContent` beside their text, asked for or not."""
-    eager_budget: int = 4_000
+    eager_budget: int = defaults.EAGER_BUDGET
     """`auto` lists a catalogue of at most so many tokens whole: 2 % of a window of 200,000."""
     client_modes: Mapping[str, str] = field(default_factory=dict[str, str])
     """`auto` in the session era: mode by globs over client names, before the known clients."""
-    page_tokens: int = 1_500
+    page_tokens: int = defaults.INDEX_PAGE_TOKENS
     """How much one listing of the `index` mode may cost before it pages."""
     page_size: int | None = None
     """Tools per page of `tools/list`; `None` lists all on one page, which every client can read."""
     list_ttl: float = 300.0
     """Seconds for which a modern client may keep `tools/list`."""
-    session_cap: int = 40
+    session_cap: int = defaults.ENABLED_TOOLS_CAP
     """Enabled tools of one `dynamic` session, beyond its pins."""
-    enabled_per_search: int = 5
+    enabled_per_search: int = defaults.ENABLED_PER_SEARCH
     """Tools that one search of a `dynamic` session enables."""
-    category_tokens: int = 4_000
+    category_tokens: int = defaults.CATEGORY_TOKENS
     """A search for a whole category enables all of it where its tools cost at most so much."""
     dispatch_risk: Literal["allow", "refuse", "read-only"] = "allow"
     """What a meta-tool may call that carries all risks under one name, such as `tools_dispatch` or
     `invoke_tool`: all, all but destructive, or only read-only tools."""
-    max_parallel: int = 16
+    max_parallel: int = defaults.FAN_OUT_CONCURRENCY
     """Calls of one fan-out that run at the same time."""
     fan_out_deadline: float = 300.0
     """Seconds that all calls of one fan-out may take together."""
@@ -55,35 +56,35 @@ class Options:
     """Whether several calls may be made in one request."""
     coerce: bool = True
     """Whether numbers and booleans that arrive as text are understood where that is unambiguous."""
-    upstream_concurrency: int = 32
+    upstream_concurrency: int = defaults.UPSTREAM_CONCURRENCY
     """Calls that one server gets at the same time; more wait in line."""
-    upstream_queue: int = 256
+    upstream_queue: int = defaults.UPSTREAM_QUEUE
     """Calls that may wait for one server; further ones are told that it is busy."""
-    timeout: float | None = 60.0
+    timeout: float | None = defaults.CALL_TIMEOUT
     """Seconds that a call may take, where neither the tool nor its server says otherwise."""
-    attempts: int = 3
+    attempts: int = defaults.CALL_RETRIES + 1
     """How often a call that may be repeated is tried when its server cannot be reached."""
-    breaker_failures: int = 5
+    breaker_failures: int = defaults.BREAKER_FAILURES
     """Failures in a row after which a tool or server is not asked any more for a while."""
-    breaker_cooldown: float = 60.0
+    breaker_cooldown: float = defaults.BREAKER_COOLDOWN
     """Seconds until one call is let through again to see."""
-    spill_tokens: int | None = 4_000
+    spill_tokens: int | None = defaults.SPILL_TOKENS
     """Tokens above which a result is kept back and read in parts; `None` sends all whole."""
     spill_per_tool: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     """Other such bounds, by tool."""
-    spill_bytes: int | None = 1_000_000
+    spill_bytes: int | None = defaults.SPILL_BYTES
     """Bytes of images, audio and files in one result above which these are kept as resources."""
-    spill_ttl: float = 3_600.0
+    spill_ttl: float = defaults.SPILL_TTL
     """Seconds for which a result that was kept back can be read."""
     clean_results: bool = False
     """Whether invisible characters and terminal escapes are removed from results."""
     tables: bool = True
     """Whether lists of like records are sent as tables where that saves tokens."""
-    table_saving: float = 0.15
+    table_saving: float = defaults.TABLE_SAVING
     """The part of its tokens that another encoding must save to be used."""
     cache: Mapping[str, float] = field(default_factory=dict[str, float])
     """Read-only tools whose results may be kept, by globs over names, with seconds for which."""
-    tokenizer: str = "o200k_base"
+    tokenizer: str = defaults.TOKENIZER
     """What tokens are counted by."""
     metrics: bool = False
     """Whether a board that is served over HTTP has Prometheus figures at `/metrics`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from pegboard.core import defaults
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import ConfigError
 
@@ -21,7 +22,7 @@ class RateLimit:
     """
 
     calls: float | None = None
-    per: float = 60.0
+    per: float = defaults.RATE_PERIOD
     burst: int | None = None
     concurrent: int | None = None
     lease: float = 600.0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from pegboard.core import defaults
 from pegboard.core.calls import CallResult, ToolCall
 from pegboard.errors import Busy, ConfigError
 from pegboard.ports import Handler, Layer
@@ -19,8 +20,8 @@ class Bound:
     `retry_after` is when a refused caller is told to try again.
     """
 
-    running: int = 32
-    waiting: int = 128
+    running: int = defaults.UPSTREAM_CONCURRENCY
+    waiting: int = defaults.UPSTREAM_QUEUE
     patience: float = 30.0
     retry_after: float = 1.0
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import anyio
 
+from pegboard.core import defaults
 from pegboard.core.calls import Call, CallResult, Outcome, ToolCall
 from pegboard.core.json import JsonObject
 from pegboard.core.results.shapes import error_to_json
@@ -23,7 +24,7 @@ async def call_many(
     run: Handler,
     calls: Sequence[ToolCall],
     *,
-    max_concurrency: int = 16,
+    max_concurrency: int = defaults.FAN_OUT_CONCURRENCY,
     deadline: float | None = None,
     timer: Callable[[], float] = time.perf_counter,
 ) -> list[Outcome]:

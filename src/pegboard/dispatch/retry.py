@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import anyio
 
+from pegboard.core import defaults
 from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.events import CallRetried
 from pegboard.core.risk import annotated_risk
@@ -31,7 +32,7 @@ class RetryPolicy:
     the first one did.
     """
 
-    attempts: int = 3
+    attempts: int = defaults.CALL_RETRIES + 1
     pause: float = 0.2
     longest_pause: float = 5.0
     within: float = 60.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pegboard.core import defaults
 from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.json import Json, compact
 from pegboard.core.results.shapes import (
@@ -37,7 +38,7 @@ _QUICK = 200_000
 class TablePolicy:
     """When another encoding pays: the least part saved, of a text of the least size."""
 
-    saving: float = 0.15
+    saving: float = defaults.TABLE_SAVING
     bytes: int = 300
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from pegboard.core import defaults
 from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.tools import Tool
 from pegboard.errors import ConfigError, UpstreamTimeout
@@ -20,7 +21,7 @@ class TimeoutPolicy:
     `longest` bounds a call that keeps showing progress. `None` means no bound.
     """
 
-    default: float | None = 60.0
+    default: float | None = defaults.CALL_TIMEOUT
     upstreams: Mapping[str, float] = field(default_factory=dict[str, float])
     longest: float | None = 600.0
 

@@ -17,6 +17,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pegboard.core import defaults
 from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.events import (
     CallRejected,
@@ -45,7 +46,7 @@ class AuditLog:
         self,
         path: Path,
         *,
-        most_bytes: int = 50_000_000,
+        most_bytes: int = defaults.AUDIT_BYTES,
         keep: int = 0,
         clock: Callable[[], float] = time.time,
     ) -> None:

@@ -28,6 +28,7 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from pegboard.core import defaults
 from pegboard.errors import ConfigError
 
 RESERVED_DESCRIPTORS = 16
@@ -42,10 +43,10 @@ LISTEN_BACKLOG = 2048
 class ConnectionLimits:
     """How long clients may take, in seconds, and how many there may be."""
 
-    header_timeout: float = 20.0
-    body_timeout: float = 120.0
-    write_timeout: float = 120.0
-    connections: int = 1_000
+    header_timeout: float = defaults.HEADER_TIMEOUT
+    body_timeout: float = defaults.BODY_TIMEOUT
+    write_timeout: float = defaults.WRITE_TIMEOUT
+    connections: int = defaults.MAX_CONNECTIONS
 
     def most(self) -> int:
         """Connections that fit the descriptors of this process."""

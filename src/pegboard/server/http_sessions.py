@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from pegboard.core import defaults
 from pegboard.core.json import Json
 from pegboard.errors import Busy, StoreError
 from pegboard.ports import Store
@@ -47,8 +48,8 @@ Admit: TypeAlias = Callable[["Scope"], Awaitable[None]]
 class SessionLimits:
     """How many sessions there may be."""
 
-    in_all: int = 1_000
-    per_principal: int = 100
+    in_all: int = defaults.MAX_SESSIONS
+    per_principal: int = defaults.MAX_SESSIONS_PER_PRINCIPAL
 
 
 @dataclass(slots=True)

@@ -29,6 +29,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+from pegboard.core import defaults
+
 NamingStyle: TypeAlias = Literal["qualified", "bare"]
 
 _DIGEST_LENGTH = 6
@@ -45,7 +47,7 @@ class Naming:
 
     style: NamingStyle = "qualified"
     separator: str = "_"
-    max_length: int = 64
+    max_length: int = defaults.NAME_MAX_LENGTH
 
     def legal(self, name: str) -> str:
         """The name with every character replaced that is not legal."""

@@ -20,6 +20,7 @@ from typing import Self
 import anyio
 from anyio.abc import TaskGroup
 
+from pegboard.core import defaults
 from pegboard.core.calls import Caller, Era
 from pegboard.core.json import JsonObject
 from pegboard.core.redaction import Redactor
@@ -52,9 +53,9 @@ _log = logging.getLogger(__name__)
 class PoolLimits:
     """How many connections there may be; the one that was idle longest makes room for another."""
 
-    processes: int = 256
+    processes: int = defaults.MAX_PROCESSES
     """Server processes, in all."""
-    per_principal: int = 32
+    per_principal: int = defaults.MAX_PROCESSES_PER_PRINCIPAL
     """Server processes of one principal; the local user may have them all."""
     connections: int = 64
     """Connections to one server that is no process."""

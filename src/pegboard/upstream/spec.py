@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
+from pegboard.core import defaults
 from pegboard.core.redaction import secret_values
 from pegboard.credentials import is_template
 from pegboard.errors import ConfigError
@@ -36,15 +37,15 @@ class UpstreamSpec:
     cwd: str | None = None
     url: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    timeout: float = 60.0
+    timeout: float = defaults.CALL_TIMEOUT
     isolation: Isolation | None = None
     stateless: bool = False
-    idle_stop: float = 600.0
+    idle_stop: float = defaults.IDLE_STOP
     """Seconds without a call until it is stopped; 0 keeps it."""
-    start_timeout: float = 60.0
-    log_bytes: int = 1_000_000
+    start_timeout: float = defaults.START_TIMEOUT
+    log_bytes: int = defaults.SERVER_LOG_BYTES
     """Size of the file that keeps what it prints beside the protocol."""
-    max_message_bytes: int = 64_000_000
+    max_message_bytes: int = defaults.MAX_MESSAGE_BYTES
     """The largest message that is accepted from it."""
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
+from pegboard.core import defaults
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.redaction import ORDINARY_HEADERS, secret_values
 from pegboard.errors import ConfigError
@@ -56,8 +57,8 @@ class OpenApiSpec:
     exclude: tuple[str, ...] = ()
     category: str | None = None
     prefix: str | None = None
-    timeout: float = 60.0
-    max_bytes: int = 64_000_000
+    timeout: float = defaults.CALL_TIMEOUT
+    max_bytes: int = defaults.MAX_MESSAGE_BYTES
     """The largest answer that is read."""
 
     @property

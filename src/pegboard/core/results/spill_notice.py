@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeAlias
 
+from pegboard.core import defaults
 from pegboard.core.calls import CallResult
 from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.core.results.blob_links import is_stored_link
@@ -48,12 +49,12 @@ class SpillPolicy:
     tool id or name. `blob_bytes` is the budget of what is no text.
     """
 
-    tokens: int | None = 4_000
+    tokens: int | None = defaults.SPILL_TOKENS
     per_tool: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
     preview_tokens: int = 400
     page_tokens: int = 2_000
-    ttl: float = 3_600.0
-    blob_bytes: int | None = 1_000_000
+    ttl: float = defaults.SPILL_TTL
+    blob_bytes: int | None = defaults.SPILL_BYTES
 
     def budget(self, tool: Tool, asked: int | None = None) -> int | None:
         """The tokens that a result of this tool may have; what the call asked for comes first."""
