@@ -12,10 +12,15 @@ from pathlib import Path
 import anyio
 import pytest
 from scripts.snippets import pages, with_snippets
+from tests.docs.snippet_claims import count_claims
+
+from pegboard.testing import connect
 
 ROOT = Path(__file__).parents[2]
 SNIPPETS = sorted((ROOT / "docs_src").glob("*.py"))
 PROGRAMS = [s for s in SNIPPETS if "def main(" in s.read_text("utf-8")]
+SERVERS = {"attach_fastmcp", "quickstart", "todo"}
+"""Snippets that only define a server; tests of their own call its tools."""
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda p: p.name)
@@ -30,8 +35,19 @@ def test_a_snippet_runs(snippet: Path) -> None:
     assert "board" in defined or "server" in defined or "main" in defined
 
 
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda p: p.stem)
+def test_a_snippet_claims_something(snippet: Path) -> None:
+    claims = count_claims(snippet)
+    if snippet.stem in SERVERS:
+        assert claims == {}
+    else:
+        assert claims
+        assert all(claims.values()), claims
+
+
 @pytest.mark.parametrize("snippet", PROGRAMS, ids=lambda p: p.stem)
 def test_what_a_snippet_claims_holds(snippet: Path) -> None:
+    assert count_claims(snippet)["main"] > 0
     main = runpy.run_path(str(snippet))["main"]
     if inspect.iscoroutinefunction(main):
         anyio.run(main)
@@ -45,6 +61,17 @@ async def test_the_quick_start_keeps_and_reads_a_note() -> None:
     board.check()
     await board.call("keep_note", {"title": "todo", "text": "buy milk"})
     assert (await board.call("read_note", {"title": "todo"})).output == {"result": "buy milk"}
+
+
+@pytest.mark.anyio
+async def test_an_attached_server_lists_meta_tools_and_calls_its_own() -> None:
+    server = runpy.run_path(str(ROOT / "docs_src" / "attach_fastmcp.py"))["server"]
+    async with connect(server) as client:
+        listed = {tool.name for tool in (await client.list_tools()).tools}
+        assert "search_tools" in listed
+        assert "forecast" not in listed
+        result = await client.call_tool("forecast", {"city": "Bonn"})
+        assert "Bonn: sunny for 3 days" in str(result.content)
 
 
 def test_the_snippets_that_are_tests_pass() -> None:
