@@ -6,14 +6,14 @@ from pegboard import Call, Pegboard
 from pegboard.testing import connect
 
 board = Pegboard("office", mode="hierarchy", breaker_failures=5, breaker_cooldown=60.0)
-calendar = board.category("calendar", description="Who is where")
+calendar = board.category("calendar", description="Calendars and free time")
 
 
 @calendar.tool(annotations={"readOnlyHint": True})
 async def find_slot(minutes: int) -> str:
-    """Find time that is free for everybody."""
+    """Find a time slot that is free for everyone."""
     if minutes > 480:
-        raise ValueError("Nobody has a whole day.")
+        raise ValueError("Nobody is free for a whole day.")
     return f"{minutes} minutes at noon"
 
 
@@ -28,7 +28,7 @@ async def main() -> None:
     assert outcomes[2].error is not None
     assert "find_slot" in outcomes[2].error["nearest"][0]
 
-    async with connect(board) as client:  # what a model sees: four tools, old names understood
+    async with connect(board) as client:  # a model sees four tools; earlier names work too
         listed = [tool.name for tool in (await client.list_tools()).tools]
         assert listed == [
             "tools_list_categories",

@@ -6,7 +6,7 @@ from pegboard import Example, Pegboard
 from pegboard.testing import connect
 
 board = Pegboard("mail", mode="index")
-mail = board.category("mail", description="Letters and who they are for")
+mail = board.category("mail", description="Letters and their recipients")
 
 
 @mail.tool(
@@ -18,9 +18,9 @@ def send_letter(to: str, text: str, urgent: bool = False) -> str:
     """Send a letter to somebody.
 
     Args:
-        to: Whom it is for.
-        text: What it says.
-        urgent: Whether it goes today.
+        to: The recipient.
+        text: The text of the letter.
+        urgent: Whether to send it today.
     """
     return f"sent to {to}"
 
@@ -36,15 +36,15 @@ async def main() -> None:
     assert [t.name for t in board.tools(category="mail")] == ["list_letters", "send_letter"]
     [tool] = board.describe("send_letter")
     assert tool.summary == "Send a letter"
-    assert tool.input_schema["properties"]["to"]["description"] == "Whom it is for."
+    assert tool.input_schema["properties"]["to"]["description"] == "The recipient."
     assert tool.examples[0].expected_output == "sent to ada"
 
     async with connect(board) as client:
         index = await client.call_tool("list_available_tools", {"category": "mail"})
         assert "Send a letter" in str(index.content)
-        told = await client.call_tool("get_tool_description", {"tool_name": "send_letter"})
-        assert "Whom it is for." in str(told.content)
-        sent = await client.call_tool("send_letter", {"to": "ada", "text": "Hello"})  # by its name
+        description = await client.call_tool("get_tool_description", {"tool_name": "send_letter"})
+        assert "The recipient." in str(description.content)
+        sent = await client.call_tool("send_letter", {"to": "ada", "text": "Hello"})  # by name
         assert "sent to ada" in str(sent.content)
 
 

@@ -1,4 +1,4 @@
-"""Lists on demand and field projection, as a board has them."""
+"""Lazy lists and field projection."""
 
 import anyio
 from pydantic import BaseModel
@@ -31,15 +31,15 @@ async def main() -> None:
     assert tool.output_fields == ("id", "task", "outcome", "steps")
     validate_fields(["id", "steps"], tool.output_schema)
     try:
-        validate_fields(["colour"], tool.output_schema)
+        validate_fields(["color"], tool.output_schema)
     except InvalidField as exc:
-        said = exc.message
-    assert "colour" in said
+        message = exc.message
+    assert "color" in message
 
-    async with connect(board) as client:  # nothing to declare: every tool takes `include_fields`
-        asked = {"id": 7, "include_fields": ["outcome"]}
-        answer = await client.call_tool("get_episode", asked)
-        assert answer.structured_content == {"outcome": "done"}
+    async with connect(board) as client:  # every tool accepts `include_fields`
+        arguments = {"id": 7, "include_fields": ["outcome"]}
+        response = await client.call_tool("get_episode", arguments)
+        assert response.structured_content == {"outcome": "done"}
 
     assert project({"items": [{"id": 1, "text": "x"}]}, ["items.id"]) == {"items": [{"id": 1}]}
 

@@ -1,4 +1,4 @@
-"""The registry of another system, as a board."""
+"""A category that loads its tools on first use."""
 
 import anyio
 
@@ -16,11 +16,11 @@ def graph_tools():
     return [shortest_path]
 
 
-board.load("graph", graph_tools, description="Paths and neighbours")
+board.load("graph", graph_tools, description="Paths and neighbors")
 
 
 async def main() -> None:
-    assert not board.is_loaded("graph")  # nothing of the category has run yet
+    assert not board.is_loaded("graph")  # nothing has been loaded yet
     [tool] = board.describe("shortest_path")  # runs the loader, once
     assert board.is_loaded("graph")
     assert tool.input_schema["required"] == ["start", "end"]

@@ -1,4 +1,4 @@
-"""Search that enables what it finds, and the constant list that needs no enabling."""
+"""A search that enables the tools it finds."""
 
 import anyio
 
@@ -11,7 +11,7 @@ issues = board.category("issues", description="Bugs and tasks")
 
 @board.tool(annotations={"readOnlyHint": True})
 def whoami() -> str:
-    """Say who is signed in."""
+    """Return the name of the current user."""
     return "ada"
 
 
@@ -30,8 +30,8 @@ def list_issues() -> list[str]:
 async def main() -> None:
     best = board.search("file a bug")[0]
     assert best.tool.name == "create_issue"
-    assert best.why  # what of it fits
-    result = await board.call("create_issue", {"title": "Lamp is dark"})  # found or not
+    assert best.why  # why it matches
+    result = await board.call("create_issue", {"title": "Lamp is dark"})  # works without a search
     assert result.output == {"result": "created Lamp is dark"}
 
     async with connect(board, era="legacy") as client:
@@ -41,9 +41,9 @@ async def main() -> None:
 
         assert await listed() == {"whoami", "search_tools", "call_tool"}
         await client.call_tool("search_tools", {"query": "file a bug"})
-        assert "create_issue" in await listed()  # enabled, and the client was told
+        assert "create_issue" in await listed()  # enabled, and the client was notified
 
-        old = {"toolName": "list_issues", "args": {}}  # as instructions of before have it
+        old = {"toolName": "list_issues", "args": {}}  # the earlier meta-tool still works
         assert "Door" in str((await client.call_tool("invoke_tool", old)).content)
 
 

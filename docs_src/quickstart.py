@@ -1,28 +1,28 @@
-"""The first server: two tools, shown through whatever mode suits the client."""
+"""A first server with two tools, listed in the mode that suits the client."""
 
 from pegboard import Example, Pegboard
 
 board = Pegboard("notes")
 notes = board.category("notes", description="Short texts with a title")
-_kept: dict[str, str] = {}
+_saved: dict[str, str] = {}
 
 
-@notes.tool(examples=[Example("Keep a title and a text", {"title": "todo", "text": "buy milk"})])
-def keep_note(title: str, text: str) -> str:
-    """Keep a note under its title.
+@notes.tool(examples=[Example("Save a note to buy milk", {"title": "todo", "text": "buy milk"})])
+def save_note(title: str, text: str) -> str:
+    """Save a note under its title.
 
     Args:
-        title: What to find it by.
-        text: The note itself.
+        title: The title to find it by.
+        text: The text of the note.
     """
-    _kept[title] = text
-    return f"kept {title}"
+    _saved[title] = text
+    return f"saved {title}"
 
 
-@notes.tool(annotations={"readOnlyHint": True}, related=["keep_note"])
+@notes.tool(annotations={"readOnlyHint": True}, related=["save_note"])
 def read_note(title: str) -> str:
     """Read a note by its title."""
-    return _kept.get(title, "there is no such note")
+    return _saved.get(title, "There is no note with this title.")
 
 
 if __name__ == "__main__":

@@ -237,7 +237,7 @@ async def methods_page() -> str:
     ]
     examples: dict[str, Any] = {
         "tools/describe": {"names": ["read_note"]},
-        "tools/describe_batch": {"names": ["keep_note", "keep_notes"]},
+        "tools/describe_batch": {"names": ["save_note", "save_notes"]},
         "tools/manifest": {},
     }
     for method, answer in METHODS.items():

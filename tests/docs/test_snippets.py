@@ -56,10 +56,10 @@ def test_what_a_snippet_claims_holds(snippet: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_the_quick_start_keeps_and_reads_a_note() -> None:
+async def test_the_quick_start_saves_and_reads_a_note() -> None:
     board = runpy.run_path(str(ROOT / "docs_src" / "quickstart.py"))["board"]
     board.check()
-    await board.call("keep_note", {"title": "todo", "text": "buy milk"})
+    await board.call("save_note", {"title": "todo", "text": "buy milk"})
     assert (await board.call("read_note", {"title": "todo"})).output == {"result": "buy milk"}
 
 
