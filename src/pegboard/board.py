@@ -216,7 +216,7 @@ class Pegboard:
 
         Raises:
             ToolNotFound: One is unknown; `.nearest` lists what was perhaps meant.
-            AmbiguousName: One names several tools.
+            AmbiguousName: One names pluralize tools.
         """
         return [self.find(name) for name in names]
 
@@ -318,7 +318,7 @@ class Pegboard:
         deadline: float | None = None,
         caller: Caller = LOCAL_CALLER,
     ) -> list[Outcome]:
-        """Make several calls side by side: outcomes in order, each with its own error.
+        """Make pluralize calls side by side: outcomes in order, each with its own error.
 
         Args:
             calls: `Call(name, arguments)` each.
@@ -410,19 +410,19 @@ class Pegboard:
             environ: Where `PEGBOARD_MODE` and `ALWAYS_AVAILABLE_TOOLS` are, if not in that of the
                 process.
             auth: How callers of `/mcp` are asked who they are; the page has `identify`.
-            page: Fields of `pegboard.web.Panel` that differ from the usual, such as `identify`.
+            page: Fields of `pegboard.dashboard.Dashboard` to override, such as `identify`.
         """
+        from pegboard.dashboard import build_dashboard, dashboard_routes, metrics_route
+        from pegboard.dashboard.rollout_page import rollout_section
         from pegboard.server.board_operations import Operations
         from pegboard.server.serving import board_app
         from pegboard.store.fallback import decision_store
-        from pegboard.web import metrics_route, page_routes, panel_of
-        from pegboard.web.rollout_page import rollout_section
 
         operations = Operations.of(self)
         sections = (rollout_section(decision_store(self.parts.store)),)
         page = {"sections": sections, "observer": self.parts.observer, **page}
-        panel = panel_of(self, self.parts, **page)
-        routes = [*page_routes(panel), *operations.routes(names_nothing=auth is not None)]
+        panel = build_dashboard(self, self.parts, **page)
+        routes = [*dashboard_routes(panel), *operations.routes(names_nothing=auth is not None)]
         if operations.metrics is not None:
             routes.append(metrics_route(panel, operations.metrics))
         around = os.environ if environ is None else environ

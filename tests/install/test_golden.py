@@ -9,7 +9,7 @@ import pytest
 from tests.install.machines import Desk, desk, golden
 
 from pegboard.config import Surroundings, load, read_servers
-from pegboard.install.clients import System, clients
+from pegboard.install.clients import System, load_clients
 from pegboard.upstream.spec import UpstreamSpec
 
 ENV = {
@@ -17,7 +17,7 @@ ENV = {
     for name in ("SENTRY_TOKEN", "GITHUB_TOKEN", "MAPS_KEY", "JIRA_TOKEN", "NOTES_DIR")
 } | {"GITHUB_PERSONAL_ACCESS_TOKEN": "value"}
 
-every_client = pytest.mark.parametrize("key", list(clients()))
+every_client = pytest.mark.parametrize("key", list(load_clients()))
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_the_usual_places_are_the_documented_ones(tmp_path: Path) -> None:
 
 
 def test_clients_that_defer_tools_are_shown_all_and_others_the_proxy(tmp_path: Path) -> None:
-    modes = {key: client.mode for key, client in clients().items()}
+    modes = {key: client.mode for key, client in load_clients().items()}
     assert {key for key, mode in modes.items() if mode == "eager"} == {
         "claude-code", "cursor", "codex",
     }  # fmt: skip

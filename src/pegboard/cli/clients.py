@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from pegboard.cli.boards import JsonOption
-from pegboard.cli.install import this_machine
 from pegboard.cli.output import NARROW, abbreviate_home, out, print_json
 from pegboard.core.json import JsonObject
 from pegboard.errors import PegboardError
 from pegboard.install import files
 from pegboard.install.client_entry import NAME
-from pegboard.install.clients import Client, Machine
-from pegboard.install.clients import clients as known_clients
+from pegboard.install.clients import Client, Machine, load_clients, this_machine
 from pegboard.install.config_editor import parse_servers
 from pegboard.install.records import ours_of, read_record
 
@@ -34,7 +32,7 @@ class Seen:
 def clients(as_json: JsonOption = False) -> None:
     """List the MCP clients of this machine: where their files are, and what is in them."""
     machine = this_machine()
-    seen = [look(client, machine) for client in known_clients().values()]
+    seen = [look(client, machine) for client in load_clients().values()]
     if as_json:
         print_json({"clients": [_as_json(one) for one in seen]})
     else:

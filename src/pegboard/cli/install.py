@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -13,20 +12,23 @@ import typer
 from pegboard.cli.boards import JsonOption
 from pegboard.cli.output import EXIT_FAILED, line, out, print_json
 from pegboard.core.json import Json, JsonObject
-from pegboard.install.clients import Machine, clients, find_client
+from pegboard.install.clients import find_client, load_clients, this_machine
 
 if TYPE_CHECKING:
     from pegboard.install.plan import Plan
 
 
 def _complete(incomplete: str) -> list[str]:
-    return [key for key in clients() if key.startswith(incomplete)]
+    return [key for key in load_clients() if key.startswith(incomplete)]
 
 
 ClientArgument = Annotated[
     str,
     typer.Argument(
-        metavar="CLIENT", help=", ".join(clients()), autocompletion=_complete, show_default=False
+        metavar="CLIENT",
+        help=", ".join(load_clients()),
+        autocompletion=_complete,
+        show_default=False,
     ),
 ]
 FileOption = Annotated[
@@ -99,12 +101,6 @@ def uninstall(
         print_json({**_as_json(plan), "done": not dry_run})
     elif not dry_run:
         out.print(f"Done. {plan.client.title} has its servers back; restart it.")
-
-
-def this_machine() -> Machine:
-    """The machine that this runs on."""
-    system = "win32" if sys.platform == "win32" else "darwin" if sys.platform == "darwin" else None
-    return Machine(system or "linux", Path.home(), os.environ)
 
 
 def _command() -> tuple[str, ...]:

@@ -16,7 +16,6 @@ import typer
 
 from pegboard.board import Pegboard
 from pegboard.cli.boards import open_cached_board
-from pegboard.cli.install import this_machine
 from pegboard.cli.output import err
 from pegboard.errors import ConfigError
 
@@ -93,14 +92,14 @@ def _of_server(words: Sequence[str], folder: str, progress: ListingProgress) -> 
 def _of_clients(progress: ListingProgress) -> Pegboard:
     """All servers of all clients of this machine, each once."""
     from pegboard.config import Configuration, Settings, Surroundings, read_servers
-    from pegboard.install.clients import clients
+    from pegboard.install.clients import load_clients, this_machine
     from pegboard.observe.logs import print_problems
 
     machine = this_machine()
     around = Surroundings(os.environ, machine.home, Path.cwd())
     specs: dict[str, UpstreamSpec] = {}
     problems: list[ConfigError] = []
-    for client in clients().values():
+    for client in load_clients().values():
         path = machine.file_of(client)
         if not path.exists():
             continue

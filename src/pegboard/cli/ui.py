@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from pegboard.board import Pegboard
+    from pegboard.dashboard.interface import Identify
     from pegboard.server.auth import Auth
-    from pegboard.web.interface import Identify
 
 _HOST = "127.0.0.1"
 
@@ -81,7 +81,7 @@ def _follow_others(app: Starlette, board: Pegboard, config: Path) -> None:
 
 def holder_of(owner: Auth) -> Identify:
     """Whoever has the token operates the page; nobody else sees it."""
-    from pegboard.web.interface import Viewer
+    from pegboard.dashboard.interface import Viewer
 
     user = os_user()
 

@@ -16,13 +16,13 @@ from pegboard.core.tool_lock import (
     ServerLock,
     ToolLock,
 )
+from pegboard.dashboard import Dashboard, Html, Section, ServerRow, Viewer, build_dashboard, tag
+from pegboard.dashboard.interface import Form, Identify
+from pegboard.dashboard.markup import pluralize, time_tag
+from pegboard.dashboard.rollout_page import rollout_section
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.lock_storage import LockStorage, decide
 from pegboard.upstream.server_state import UpstreamStatus
-from pegboard.web import Html, Panel, Section, ServerLine, Viewer, panel_of, tag
-from pegboard.web.interface import Form, Identify
-from pegboard.web.markup import several, time_tag
-from pegboard.web.rollout_page import rollout_section
 
 if TYPE_CHECKING:
     from pegboard.config.settings import HttpSettings
@@ -106,7 +106,7 @@ def _approved_table(server: str, record: ServerLock, proof: Html) -> Html | None
         return None
     heads = [tag("th", name, scope="col") for name in ("Tool", "Let through", "By", "")]
     table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows))
-    said = tag("summary", f"{server}: ", several(len(rows), "tool"), " let through")
+    said = tag("summary", f"{server}: ", pluralize(len(rows), "tool"), " let through")
     return tag("details", said, tag("div", table, class_="wide", tabindex="0"))
 
 
@@ -127,18 +127,18 @@ def _decision_form(
     )  # fmt: skip
 
 
-def build_gateway_panel(gateway: Gateway, **further: Any) -> Panel:
-    """The panel of a gateway; `further` are fields of `Panel` that differ from the usual."""
+def build_gateway_panel(gateway: Gateway, **further: Any) -> Dashboard:
+    """The panel of a gateway; `further` are fields of `Dashboard` that differ from the usual."""
 
-    def servers() -> list[ServerLine]:
+    def servers() -> list[ServerRow]:
         lines = [build_server_line(status, gateway) for status in gateway.pool.status()]
         lines += [_build_api_line(name, gateway) for name in gateway.offers.apis]
         configuration = gateway.configuration
         lines += [
-            ServerLine(name=name, state="left out", problem=why)
+            ServerRow(name=name, state="left out", problem=why)
             for name, why in configuration.unusable.items()
         ]
-        return lines + [ServerLine(name=s.name, state="disabled") for s in configuration.disabled]
+        return lines + [ServerRow(name=s.name, state="disabled") for s in configuration.disabled]
 
     sections = [rollout_section(gateway.decisions.store)]
     if gateway.decisions.trust.locks is not None:
@@ -150,7 +150,7 @@ def build_gateway_panel(gateway: Gateway, **further: Any) -> Panel:
         "observer": gateway.board.parts.observer,
         "sections": tuple(sections),
     }
-    return panel_of(gateway.board, gateway.board.parts, **{**own, **further})
+    return build_dashboard(gateway.board, gateway.board.parts, **{**own, **further})
 
 
 def build_identify(auth: Auth, settings: HttpSettings) -> Identify:
@@ -170,10 +170,10 @@ def build_identify(auth: Auth, settings: HttpSettings) -> Identify:
     return identify
 
 
-def build_server_line(status: UpstreamStatus, gateway: Gateway) -> ServerLine:
+def build_server_line(status: UpstreamStatus, gateway: Gateway) -> ServerRow:
     """One server at a glance; one that is listed for the first time is starting, not cold."""
     is_new = status.server in gateway.pending
-    return ServerLine(
+    return ServerRow(
         name=status.server,
         state="starting" if is_new and status.state == "cold" else status.state,
         version=status.version,
@@ -185,7 +185,7 @@ def build_server_line(status: UpstreamStatus, gateway: Gateway) -> ServerLine:
     )
 
 
-def _build_api_line(name: str, gateway: Gateway) -> ServerLine:
+def _build_api_line(name: str, gateway: Gateway) -> ServerRow:
     problem = gateway.failures.get(name)
     state = "failed" if problem else "starting" if name in gateway.pending else "ready"
-    return ServerLine(name=name, state=state, problem=problem)
+    return ServerRow(name=name, state=state, problem=problem)

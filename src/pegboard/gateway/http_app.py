@@ -16,6 +16,7 @@ from starlette.types import Scope
 from pegboard.core.calls import Caller
 from pegboard.core.events import SignInFailed
 from pegboard.core.json import JsonObject
+from pegboard.dashboard import dashboard_routes, metrics_route
 from pegboard.gateway.dashboard import build_gateway_panel, build_identify
 from pegboard.gateway.from_settings import ReloadableKeys, build_auth
 from pegboard.gateway.gateway import Gateway
@@ -27,7 +28,6 @@ from pegboard.server.board_operations import health_routes
 from pegboard.server.host_guard import HostGuard
 from pegboard.server.http_sessions import Admit, SessionLimits, SessionOwners
 from pegboard.server.serving import asgi_app
-from pegboard.web import metrics_route, page_routes
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def build_gateway_app(
         host: The address that the application will listen on.
         environ: Where `PEGBOARD_MODE` and `PEGBOARD_UNAUTHENTICATED` may be.
         auth: How callers are asked who they are, in place of what is configured.
-        page: Fields of `pegboard.web.Panel` that differ from the usual.
+        page: Fields of `pegboard.dashboard.Dashboard` that differ from the usual.
 
     Raises:
         ConfigError: Other machines could reach it and nobody would be asked who they are.
@@ -76,7 +76,7 @@ def build_gateway_app(
         auth = replace(auth, refused=refused)
         page = {"identify": build_identify(auth, allowed), **page}
     panel = build_gateway_panel(gateway, **page)
-    routes = [*page_routes(panel), *health_routes(state, gateway.check)]
+    routes = [*dashboard_routes(panel), *health_routes(state, gateway.check)]
     if gateway.observing.metrics is not None:
         observe = gateway.configuration.settings.observe
         readers = None if observe.metrics == "open" else observe.metrics_readers

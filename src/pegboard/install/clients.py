@@ -5,6 +5,8 @@ System, home folder and environment are arguments, so that one machine can answe
 
 from __future__ import annotations
 
+import os
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -104,8 +106,16 @@ class Machine:
         return Path(self.env[variable]) if self.env.get(variable) else default
 
 
+def this_machine() -> Machine:
+    """The machine that this process runs on."""
+    system: System = "linux"
+    if sys.platform in ("win32", "darwin"):
+        system = sys.platform
+    return Machine(system, Path.home(), os.environ)
+
+
 @cache
-def clients() -> dict[str, Client]:
+def load_clients() -> dict[str, Client]:
     """All clients that can be installed into, by key."""
     text = files("pegboard.install").joinpath("clients.toml").read_text("utf-8")
     rows = tomllib.loads(text)["client"]
@@ -118,7 +128,7 @@ def find_client(key: str) -> Client:
     Raises:
         ConfigError: There is none; names the nearest and all of them.
     """
-    known = clients()
+    known = load_clients()
     if key in known:
         return known[key]
     meant = nearest(key, list(known), limit=1)

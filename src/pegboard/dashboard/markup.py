@@ -82,6 +82,6 @@ def badge(text: str, kind: str = "") -> Html:
     return tag("span", text, class_=f"badge {kind}".strip())
 
 
-def several(count: int, one: str, more: str | None = None) -> str:
+def pluralize(count: int, one: str, more: str | None = None) -> str:
     """`1 tool`, `2 tools`."""
     return f"{number(count)} {one if count == 1 else more or one + 's'}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.web.panels import ada_or_bob, visit
+from tests.dashboard.panels import ada_or_bob, visit
 
 from pegboard import Pegboard, Policy, Rule
 from pegboard.core.calls import Caller

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pegboard.web.markup import tag
+from pegboard.dashboard.markup import tag
 
 
 def test_hidden_characters_are_shown_and_forms_send_them_back_unchanged() -> None:

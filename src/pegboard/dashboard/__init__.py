@@ -8,14 +8,21 @@
     /ui/SECTION    what else an owner of the page adds, such as approvals
 
 Everything is rendered here; the scripts only replace parts of it. A page is shown to whoever the
-`identify` of its `Panel` knows, and shows what that caller may see.
+`identify` of its `Dashboard` knows, and shows what that caller may see.
 """
 
-from pegboard.web.interface import Panel, Section, ServerLine, Viewer, panel_of
-from pegboard.web.markup import Html, tag
-from pegboard.web.routes import metrics_route, page_routes
+from pegboard.dashboard.interface import Dashboard, Section, ServerRow, Viewer, build_dashboard
+from pegboard.dashboard.markup import Html, tag
+from pegboard.dashboard.routes import dashboard_routes, metrics_route
 
 __all__ = [
-    "Html", "Panel", "Section", "ServerLine", "Viewer",
-    "metrics_route", "page_routes", "panel_of", "tag",
+    "Dashboard",
+    "Html",
+    "Section",
+    "ServerRow",
+    "Viewer",
+    "build_dashboard",
+    "dashboard_routes",
+    "metrics_route",
+    "tag",
 ]  # fmt: skip

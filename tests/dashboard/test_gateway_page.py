@@ -15,9 +15,9 @@ import anyio
 import httpx2
 import pytest
 from starlette.testclient import TestClient
+from tests.dashboard.panels import proof_in
 from tests.gateway.support import polite
 from tests.gateway.support import served as gateway_on_stdio
-from tests.web.panels import proof_in
 
 from pegboard import Pegboard
 

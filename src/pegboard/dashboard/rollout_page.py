@@ -5,11 +5,11 @@ from __future__ import annotations
 from pegboard.core.json import JsonObject
 from pegboard.core.mode_rollout import ARMS, Comparison, Rollout
 from pegboard.core.options import MODES
+from pegboard.dashboard.interface import Form, Section, Viewer
+from pegboard.dashboard.markup import Html, tag
 from pegboard.errors import ConfigError
 from pegboard.observe import rollouts
 from pegboard.ports import Store
-from pegboard.web.interface import Form, Section, Viewer
-from pegboard.web.markup import Html, tag
 
 _FIGURES = {
     "calls": "Calls",

@@ -19,9 +19,9 @@ from urllib.parse import parse_qsl
 from starlette.requests import Request
 from starlette.responses import Response
 
+from pegboard.dashboard.interface import Dashboard, Form, Viewer
+from pegboard.dashboard.markup import Html, tag
 from pegboard.errors import NotPermitted
-from pegboard.web.interface import Form, Panel, Viewer
-from pegboard.web.markup import Html, tag
 
 PROOF = "proof"
 _LARGEST_FORM = 64 * 1024
@@ -46,9 +46,9 @@ def with_security_headers(response: Response, *, cache: str = "no-store") -> Res
     return response
 
 
-async def identify_viewer(request: Request, panel: Panel) -> Viewer | None:
+async def identify_viewer(request: Request, dashboard: Dashboard) -> Viewer | None:
     """Who asks, by header or by cookie; `None` when nobody who may look."""
-    return await panel.identify(token_of(request))
+    return await dashboard.identify(token_of(request))
 
 
 def token_of(request: Request) -> str | None:

@@ -21,7 +21,7 @@ import httpx2
 import pytest
 from tests.conformance.clients import served
 from tests.conftest import missing_part
-from tests.web.panels import ada_or_bob, large_board, servers
+from tests.dashboard.panels import ada_or_bob, large_board, servers
 
 from pegboard import Pegboard
 from pegboard.core.tool_lock import ListedDefinition, ServerLock, TrustRule

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 
 from pegboard.core.breaker import BreakerState
 from pegboard.core.json import JsonObject
+from pegboard.dashboard.interface import ServerRow
+from pegboard.dashboard.markup import Child, Html, badge, join, milliseconds, number, pluralize, tag
+from pegboard.dashboard.token_costs import Cost
 from pegboard.modes.mode import View
-from pegboard.web.interface import ServerLine
-from pegboard.web.markup import Child, Html, badge, join, milliseconds, number, several, tag
-from pegboard.web.token_costs import Cost
 
 _STATES = {
     "ready": "good", "failed": "bad", "left out": "bad", "starting": "busy", "stopping": "busy",
 }  # fmt: skip
 
 
-def figures(view: View, snapshot: JsonObject, cost: Cost | None) -> Html:
+def render_figures(view: View, snapshot: JsonObject, cost: Cost | None) -> Html:
     """What there is, what it costs, what was saved, what is going on."""
     calls = snapshot["calls"]
     failed = calls["calls"] - calls["outcomes"].get("ok", 0)
@@ -25,7 +25,7 @@ def figures(view: View, snapshot: JsonObject, cost: Cost | None) -> Html:
         "dl",
         _figure("Tools", number(len(view.catalog.enabled)), _groups(view)),
         _figure("Tokens of the list", _tokens(cost and cost.shown), _shown(cost)),
-        _figure("Tokens saved so far", _tokens(saved(snapshot, cost)), _savings(snapshot)),
+        _figure("Tokens saved so far", _tokens(tokens_saved(snapshot, cost)), _savings(snapshot)),
         _figure("Calls", number(calls["calls"]), _calls(snapshot, failed)),
         _figure("Median time", milliseconds(calls["p50_ms"]) if calls["calls"] else "–",
                 f"95th percentile {milliseconds(calls['p95_ms'])}" if calls["calls"] else
@@ -34,7 +34,7 @@ def figures(view: View, snapshot: JsonObject, cost: Cost | None) -> Html:
     )  # fmt: skip
 
 
-def saved(snapshot: JsonObject, cost: Cost | None) -> int | None:
+def tokens_saved(snapshot: JsonObject, cost: Cost | None) -> int | None:
     """Tokens that clients were not sent: in lists, by the mode of each, and in results."""
     if cost is None:
         return None
@@ -45,7 +45,7 @@ def saved(snapshot: JsonObject, cost: Cost | None) -> int | None:
     return lists + snapshot["calls"]["tokens_saved"]
 
 
-def servers(lines: Sequence[ServerLine], view: View, snapshot: JsonObject) -> Html:
+def render_servers(lines: Sequence[ServerRow], view: View, snapshot: JsonObject) -> Html:
     """The servers that this viewer may know of, with their state."""
     tools = Counter(t.server for t in view.catalog.enabled)
     rows = [
@@ -69,7 +69,7 @@ def servers(lines: Sequence[ServerLine], view: View, snapshot: JsonObject) -> Ht
     )
 
 
-def breakers(open_now: Mapping[str, BreakerState]) -> Html:
+def render_breakers(open_now: Mapping[str, BreakerState]) -> Html:
     """What is not asked at present because it kept failing."""
     if not open_now:
         return tag("p", "All breakers are closed.", class_="quiet")
@@ -81,7 +81,7 @@ def breakers(open_now: Mapping[str, BreakerState]) -> Html:
     return tag("ul", *items, class_="plain")
 
 
-def _server(line: ServerLine, tools: int, snapshot: JsonObject) -> Html:
+def _server(line: ServerRow, tools: int, snapshot: JsonObject) -> Html:
     figures = snapshot["upstreams"].get(line.name, {})
     name = tag("a", line.name, href=f"/ui/tools?server={line.name}") if tools else line.name
     said = " ".join(filter(None, [line.version, line.era]))
@@ -101,7 +101,7 @@ def _server(line: ServerLine, tools: int, snapshot: JsonObject) -> Html:
     )  # fmt: skip
 
 
-def _time(line: ServerLine, figures: JsonObject) -> str:
+def _time(line: ServerRow, figures: JsonObject) -> str:
     """How long its calls take; before there were any, how long it takes to answer at all."""
     if figures:
         return milliseconds(figures["p95_ms"])
@@ -117,7 +117,7 @@ def _figure(name: str, value: str, *more: Child) -> Html:
 def _groups(view: View) -> str:
     off = len(view.catalog) - len(view.catalog.enabled)
     groups = sum(1 for g in view.catalog.groups if g.tool_count)
-    return f"in {several(groups, 'group')}" + (f", {off} switched off" if off else "")
+    return f"in {pluralize(groups, 'group')}" + (f", {off} switched off" if off else "")
 
 
 def _tokens(tokens: int | None) -> str:
@@ -132,7 +132,7 @@ def _shown(cost: Cost | None) -> str:
 
 def _savings(snapshot: JsonObject) -> str:
     lists = sum(snapshot["lists_by_mode"].values())
-    return f"in {several(lists, 'list')} and {several(snapshot['calls']['calls'], 'result')}"
+    return f"in {pluralize(lists, 'list')} and {pluralize(snapshot['calls']['calls'], 'result')}"
 
 
 def _calls(snapshot: JsonObject, failed: int) -> Html:

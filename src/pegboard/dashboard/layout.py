@@ -6,8 +6,8 @@ import hashlib
 from functools import cache
 from importlib.resources import files
 
-from pegboard.web.interface import Panel, Viewer
-from pegboard.web.markup import Child, Html, join, tag
+from pegboard.dashboard.interface import Dashboard, Viewer
+from pegboard.dashboard.markup import Child, Html, join, tag
 
 STATIC = {
     "page.css": "text/css; charset=utf-8",
@@ -17,19 +17,19 @@ STATIC = {
 
 
 @cache
-def static(name: str) -> bytes:
+def read_static(name: str) -> bytes:
     """A file of ours."""
-    return files("pegboard.web").joinpath("static", name).read_bytes()
+    return files("pegboard.dashboard").joinpath("static", name).read_bytes()
 
 
 @cache
-def address(name: str) -> str:
+def static_url(name: str) -> str:
     """Where a file of ours is; a changed file has another address, so it can be kept for ever."""
-    return f"/ui/static/{name}?v={hashlib.sha256(static(name)).hexdigest()[:12]}"
+    return f"/ui/static/{name}?v={hashlib.sha256(read_static(name)).hexdigest()[:12]}"
 
 
 def document(
-    panel: Panel, viewer: Viewer | None, here: str, title: str, *body: Child, live: str = ""
+    dashboard: Dashboard, viewer: Viewer | None, here: str, title: str, *body: Child, live: str = ""
 ) -> Html:
     """A whole page; `live` names the parts of it that are kept up to date."""
     head = tag(
@@ -37,33 +37,33 @@ def document(
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{title} · {panel.name}"),
-        tag("link", rel="icon", href=address("icon.svg"), type="image/svg+xml"),
-        tag("link", rel="stylesheet", href=address("page.css")),
-        tag("script", src=address("page.js"), defer=True),
+        tag("title", f"{title} · {dashboard.name}"),
+        tag("link", rel="icon", href=static_url("icon.svg"), type="image/svg+xml"),
+        tag("link", rel="stylesheet", href=static_url("page.css")),
+        tag("script", src=static_url("page.js"), defer=True),
     )
     shown = tag(
         "body",
         tag("a", "Skip to the content", class_="skip", href="#content"),
-        _banner(panel, viewer, here, live),
+        _banner(dashboard, viewer, here, live),
         tag("main", *body, id="content", tabindex="-1"),
         data_live=live or None,
     )
     return Html(f"<!doctype html>{tag('html', head, shown, lang='en')}")
 
 
-def _banner(panel: Panel, viewer: Viewer | None, here: str, live: str) -> Html:
+def _banner(dashboard: Dashboard, viewer: Viewer | None, here: str, live: str) -> Html:
     links = [("/", "Overview"), ("/ui/tools", "Tools"), ("/ui/calls", "Calls")]
     if viewer is not None:
-        links += [(f"/ui/{s.name}", s.title) for s in panel.sections if may_see(viewer, s)]
+        links += [(f"/ui/{s.name}", s.title) for s in dashboard.sections if may_see(viewer, s)]
     items = [
         tag("li", tag("a", text, href=path, aria_current="page" if path == here else None))
         for path, text in links
     ]
     return tag(
         "header",
-        tag("a", tag("img", src=address("icon.svg"), alt="", width=28, height=28),
-            tag("span", panel.name), class_="name", href="/"),
+        tag("a", tag("img", src=static_url("icon.svg"), alt="", width=28, height=28),
+            tag("span", dashboard.name), class_="name", href="/"),
         tag("nav", tag("ul", *items), aria_label="Pages") if viewer else None,
         tag("div", _pause() if live else None, _who(viewer), class_="side"),
     )  # fmt: skip
@@ -97,11 +97,11 @@ def may_see(viewer: Viewer, section: object) -> bool:
     return viewer.is_operator or not getattr(section, "operators_only", False)
 
 
-def sign_in(panel: Panel, *, refused: bool) -> Html:
+def sign_in(dashboard: Dashboard, *, refused: bool) -> Html:
     """The page for whoever is not known yet."""
     problem = tag("p", "This token is not known here.", class_="problem", role="alert")
     return document(
-        panel,
+        dashboard,
         None,
         "",
         "Sign in",
@@ -122,9 +122,9 @@ def sign_in(panel: Panel, *, refused: bool) -> Html:
     )  # fmt: skip
 
 
-def failure(panel: Panel, viewer: Viewer | None, title: str, message: str) -> Html:
+def failure(dashboard: Dashboard, viewer: Viewer | None, title: str, message: str) -> Html:
     """A page that says what went wrong."""
     return document(
-        panel, viewer, "", title, tag("h1", title), tag("p", message, role="alert"),
+        dashboard, viewer, "", title, tag("h1", title), tag("p", message, role="alert"),
         tag("p", tag("a", "Back to the overview", href="/")),
     )  # fmt: skip

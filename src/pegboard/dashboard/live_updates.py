@@ -10,10 +10,10 @@ import anyio
 from anyio import to_thread
 
 from pegboard.core.json import JsonObject, compact
-from pegboard.web import calls, overview_page
-from pegboard.web.interface import Panel, Viewer
-from pegboard.web.markup import Html
-from pegboard.web.visibility import visibility
+from pegboard.dashboard import calls_page, overview_page
+from pegboard.dashboard.interface import Dashboard, Viewer
+from pegboard.dashboard.markup import Html
+from pegboard.dashboard.visibility import visibility
 
 Again: TypeAlias = Callable[[], Awaitable[Viewer | None]]
 """Who a stream is for, asked anew; `None` when their key is no longer good."""
@@ -33,23 +33,25 @@ SETTLED = 0.3
 class Parts:
     """The changing parts as one viewer sees them."""
 
-    def __init__(self, panel: Panel, viewer: Viewer) -> None:
-        self._panel = panel
+    def __init__(self, dashboard: Dashboard, viewer: Viewer) -> None:
+        self._dashboard = dashboard
         self._viewer = viewer
 
     async def render(self, names: tuple[str, ...]) -> dict[str, Html]:
         """These parts as they are now."""
-        visible = await visibility(self._panel, self._viewer)
+        visible = await visibility(self._dashboard, self._viewer)
         view, figures = visible.view, visible.figures()
         running, done = visible.running(), visible.recent()
-        cost = self._panel.costs.known(view)
+        cost = self._dashboard.costs.known(view)
         made = {
-            "figures": lambda: overview_page.figures(view, figures, cost),
-            "servers": lambda: overview_page.servers(visible.servers(), view, figures),
-            "breakers": lambda: overview_page.breakers(visible.breakers()),
-            "calls": lambda: calls.calls(running, done, most=ON_OVERVIEW),
-            "all-calls": lambda: calls.calls(running, done, most=len(done)),
-            "kept": lambda: calls.kept(self._viewer, done, view.options.spill_ttl),
+            "figures": lambda: overview_page.render_figures(view, figures, cost),
+            "servers": lambda: overview_page.render_servers(visible.servers(), view, figures),
+            "breakers": lambda: overview_page.render_breakers(visible.breakers()),
+            "calls": lambda: calls_page.render_calls(running, done, most=ON_OVERVIEW),
+            "all-calls": lambda: calls_page.render_calls(running, done, most=len(done)),
+            "kept": lambda: calls_page.render_spilled_results(
+                self._viewer, done, view.options.spill_ttl
+            ),
         }
         return {name: made[name]() for name in names}
 
@@ -59,15 +61,15 @@ class Parts:
         with suppress(anyio.get_cancelled_exc_class()):
             await anyio.sleep(SETTLED)
             await self._count()
-            view = (await visibility(self._panel, self._viewer)).view
+            view = (await visibility(self._dashboard, self._viewer)).view
             await to_thread.run_sync(view.index)
 
     async def _count(self) -> bool:
         """Count what has not been counted; whether there was any."""
-        view = (await visibility(self._panel, self._viewer)).view
-        is_new = self._panel.costs.known(view) is None
+        view = (await visibility(self._dashboard, self._viewer)).view
+        is_new = self._dashboard.costs.known(view) is None
         if is_new:
-            await self._panel.costs.of(view)
+            await self._dashboard.costs.of(view)
         return is_new
 
     async def stream(self, names: tuple[str, ...], identify: Again) -> AsyncIterator[str]:
@@ -85,8 +87,8 @@ class Parts:
             if viewer is None:
                 return
             self._viewer = viewer
-            panel = self._panel
-            state = (viewer, panel.gate(), panel.live.changes, tuple(panel.servers()))
+            dashboard = self._dashboard
+            state = (viewer, dashboard.gate(), dashboard.live.changes, tuple(dashboard.servers()))
             if state != seen:
                 seen = state
                 parts = await self.render(names)

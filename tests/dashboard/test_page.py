@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 from tests.boards import office_board
-from tests.web.panels import ada_or_bob, large_board, proof_in, servers, visit
+from tests.dashboard.panels import ada_or_bob, large_board, proof_in, servers, visit
 
 from pegboard import Pegboard
 from pegboard.core.calls import Caller
 from pegboard.core.events import event_to_json
+from pegboard.dashboard import Html, Section, Viewer, tag
 from pegboard.errors import PegboardError
-from pegboard.web import Html, Section, Viewer, tag
 
 PAGES = ("/", "/ui/tools", "/ui/tools?q=close+a+bug", "/ui/tool?id=create_issue", "/ui/calls")
 
@@ -349,7 +349,7 @@ def test_the_script_and_the_sheet_come_from_nowhere_else(client: TestClient) -> 
 
 
 def test_names_of_parts_are_those_that_the_page_asks_for(client: TestClient) -> None:
-    from pegboard.web.live_updates import NAMES
+    from pegboard.dashboard.live_updates import NAMES
 
     for path in ("/", "/ui/calls"):
         text = client.get(path).text

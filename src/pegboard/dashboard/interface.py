@@ -1,4 +1,4 @@
-"""`Panel`: everything that the page reads and does, handed in by whoever serves it."""
+"""`Dashboard`: everything that the page reads and does, handed in by whoever serves it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Protocol, TypeAlias
 from pegboard.core.calls import LOCAL_CALLER, Caller
 from pegboard.core.policy import AccessControl, Policy
 from pegboard.core.tools import Catalog
+from pegboard.dashboard.markup import Html
+from pegboard.dashboard.token_costs import Costs
 from pegboard.modes.mode import View
 from pegboard.observe.observers import InFlight
 from pegboard.observe.statistics import LiveStatistics
 from pegboard.ports import Observer
-from pegboard.web.markup import Html
-from pegboard.web.token_costs import Costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ async def anybody(token: str | None) -> Viewer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerLine:
+class ServerRow:
     """One server behind the board at a glance."""
 
     name: str
@@ -61,7 +61,7 @@ Action: TypeAlias = Callable[[Viewer, Form], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A further page of the panel, at `/ui/NAME`; its actions are posted to `/ui/NAME/ACTION`.
+    """A further page of the dashboard, at `/ui/NAME`; its actions are posted to `/ui/NAME/ACTION`.
 
     `body` is given the viewer and the hidden field that each of its forms must contain. An action
     is carried out for operators only; a `PegboardError` of it is shown to them.
@@ -80,13 +80,13 @@ class ViewOf(Protocol):
     def __call__(self, caller: Caller, /, *, everything: bool = False) -> Awaitable[View]: ...
 
 
-def no_servers() -> Sequence[ServerLine]:
+def no_servers() -> Sequence[ServerRow]:
     """What a board has that stands for itself."""
     return ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Panel:
+class Dashboard:
     """What one page is about."""
 
     name: str
@@ -97,7 +97,7 @@ class Panel:
     in_flight: InFlight
     gate: Callable[[], AccessControl] = AccessControl
     """The permissions in force now."""
-    servers: Callable[[], Sequence[ServerLine]] = no_servers
+    servers: Callable[[], Sequence[ServerRow]] = no_servers
     identify: Identify = anybody
     observer: Observer | None = None
     """Told of what operators do, and of sign-ins that failed."""
@@ -106,7 +106,7 @@ class Panel:
 
 
 class Observed(Protocol):
-    """What a panel reads the figures of."""
+    """What a dashboard reads the figures of."""
 
     @property
     def live(self) -> LiveStatistics: ...
@@ -116,7 +116,7 @@ class Observed(Protocol):
 
 
 class Board(Protocol):
-    """What a panel needs of a board."""
+    """What a dashboard needs of a board."""
 
     name: str
 
@@ -133,8 +133,8 @@ class Board(Protocol):
     def disable(self, name: str) -> None: ...
 
 
-def panel_of(board: Board, parts: Observed, **further: Any) -> Panel:
-    """The panel of a board; `further` are fields of `Panel` that differ from the usual."""
+def build_dashboard(board: Board, parts: Observed, **further: Any) -> Dashboard:
+    """The dashboard of a board; `further` are fields of `Dashboard` that differ from the usual."""
 
     async def switch(tool_id: str, enabled: bool) -> None:
         (board.enable if enabled else board.disable)(tool_id)
@@ -147,4 +147,4 @@ def panel_of(board: Board, parts: Observed, **further: Any) -> Panel:
         "live": parts.live,
         "in_flight": parts.in_flight,
     }
-    return Panel(**{**own, **further})
+    return Dashboard(**{**own, **further})

@@ -17,15 +17,12 @@ from starlette.types import Receive, Scope, Send
 
 from pegboard.core.events import OperatorActed, SignInFailed
 from pegboard.core.tool_lock import hold_reason
-from pegboard.errors import AmbiguousName, NotPermitted, PegboardError, ToolNotFound
-from pegboard.modes.mode import find_tool
-from pegboard.ports import record_event
-from pegboard.web import catalog_page, kept, layout, tool
-from pegboard.web.interface import Form, Panel, Section, Viewer
-from pegboard.web.layout import document
-from pegboard.web.live_updates import NAMES, Parts
-from pegboard.web.markup import Child, Html, join, tag
-from pegboard.web.security import (
+from pegboard.dashboard import calls_page, layout, tools_page
+from pegboard.dashboard.interface import Dashboard, Form, Section, Viewer
+from pegboard.dashboard.layout import document
+from pegboard.dashboard.live_updates import NAMES, Parts
+from pegboard.dashboard.markup import Child, Html, join, tag
+from pegboard.dashboard.security import (
     PROOF,
     CsrfTokens,
     forget,
@@ -35,7 +32,10 @@ from pegboard.web.security import (
     token_of,
     with_security_headers,
 )
-from pegboard.web.visibility import visibility
+from pegboard.dashboard.visibility import visibility
+from pegboard.errors import AmbiguousName, NotPermitted, PegboardError, ToolNotFound
+from pegboard.modes.mode import find_tool
+from pegboard.ports import record_event
 
 Answer: TypeAlias = Callable[[Request, Viewer], Awaitable[Response]]
 
@@ -43,9 +43,9 @@ _STATUS: dict[type[PegboardError], int] = {NotPermitted: 403, ToolNotFound: 404,
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 
-def page_routes(panel: Panel) -> list[BaseRoute]:
+def dashboard_routes(dashboard: Dashboard) -> list[BaseRoute]:
     """The routes of the page, for any Starlette application."""
-    page = Page(panel)
+    page = Page(dashboard)
     routes: list[BaseRoute] = [
         Route("/", page.shown(page.overview)),
         Route("/ui/tools", page.shown(page.tools)),
@@ -59,7 +59,7 @@ def page_routes(panel: Panel) -> list[BaseRoute]:
         Route("/ui/leave", page.leave, methods=["POST"]),
         Route("/ui/static/{name}", page.static),
     ]
-    for section in panel.sections:
+    for section in dashboard.sections:
         routes.append(Route(f"/ui/{section.name}", page.shown(page.section(section))))
         routes.append(
             Route(f"/ui/{section.name}/{{action}}", page.shown(page.act(section)), methods=["POST"])
@@ -68,27 +68,27 @@ def page_routes(panel: Panel) -> list[BaseRoute]:
 
 
 class Page:
-    """The answers of one panel."""
+    """The answers of one dashboard."""
 
-    def __init__(self, panel: Panel) -> None:
-        self._panel = panel
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._dashboard = dashboard
 
     def shown(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
         """The answer for whoever may look; a way in for everybody else."""
 
         async def handle(request: Request) -> Response:
-            viewer = await identify_viewer(request, self._panel)
+            viewer = await identify_viewer(request, self._dashboard)
             if viewer is None:
                 if token_of(request):
                     self._refused(request)
                 return with_security_headers(
-                    HTMLResponse(layout.sign_in(self._panel, refused=False), 401)
+                    HTMLResponse(layout.sign_in(self._dashboard, refused=False), 401)
                 )
             try:
                 return with_security_headers(await answer(request, viewer))
             except PegboardError as exc:
                 status = _STATUS.get(type(exc), 400)
-                shown = layout.failure(self._panel, viewer, "That did not work", exc.message)
+                shown = layout.failure(self._dashboard, viewer, "That did not work", exc.message)
                 return with_security_headers(HTMLResponse(shown, status))
 
         return handle
@@ -97,16 +97,16 @@ class Page:
 
     async def overview(self, request: Request, viewer: Viewer) -> Response:
         names = ("figures", "servers", "breakers", "calls")
-        if not self._panel.servers():
+        if not self._dashboard.servers():
             names = ("figures", "breakers", "calls")
-        parts = await Parts(self._panel, viewer).render(names)
+        parts = await Parts(self._dashboard, viewer).render(names)
         titles = {"servers": "Servers", "breakers": "Breakers", "calls": "Last calls"}
         body: list[Child] = [tag("h1", "Overview"), _part("figures", parts["figures"])]
         body += [_section(n, titles[n], _part(n, parts[n])) for n in names if n != "figures"]
         return self._page(viewer, "/", "Overview", *body, live=" ".join(names))
 
     async def calls(self, request: Request, viewer: Viewer) -> Response:
-        parts = await Parts(self._panel, viewer).render(("all-calls", "kept"))
+        parts = await Parts(self._dashboard, viewer).render(("all-calls", "kept"))
         return self._page(
             viewer,
             "/ui/calls",
@@ -118,38 +118,46 @@ class Page:
         )
 
     async def kept(self, request: Request, viewer: Viewer) -> Response:
-        title, body = await kept.page(viewer, self._panel, request.query_params)
+        title, body = await calls_page.spilled_result_page(
+            viewer, self._dashboard, request.query_params
+        )
         return self._page(viewer, "/ui/calls", title, body)
 
     async def tools(self, request: Request, viewer: Viewer) -> Response:
-        asked = catalog_page.CatalogQuery.of(request.query_params)
-        view = (await visibility(self._panel, viewer)).view
-        found = await to_thread.run_sync(catalog_page.results, asked, view, self._panel.costs)
+        asked = tools_page.CatalogQuery.of(request.query_params)
+        view = (await visibility(self._dashboard, viewer)).view
+        found = await to_thread.run_sync(
+            tools_page.render_tools, asked, view, self._dashboard.costs
+        )
         return self._page(
             viewer,
             "/ui/tools",
             "Tools",
             tag("h1", "Tools"),
-            catalog_page.filters(asked, view),
+            tools_page.filter_form(asked, view),
             tag("div", found, id="results"),
         )
 
     async def listing(self, request: Request, viewer: Viewer) -> Response:
         """The results alone, for the script that searches while one types."""
-        asked = catalog_page.CatalogQuery.of(request.query_params)
-        view = (await visibility(self._panel, viewer)).view
-        found = await to_thread.run_sync(catalog_page.results, asked, view, self._panel.costs)
+        asked = tools_page.CatalogQuery.of(request.query_params)
+        view = (await visibility(self._dashboard, viewer)).view
+        found = await to_thread.run_sync(
+            tools_page.render_tools, asked, view, self._dashboard.costs
+        )
         return HTMLResponse(found)
 
     async def tool(self, request: Request, viewer: Viewer) -> Response:
-        visible = await visibility(self._panel, viewer)
+        visible = await visibility(self._dashboard, viewer)
         chosen = find_tool(visible.view, request.query_params.get("id", ""))
         proofs = CsrfTokens(request, viewer)
         figures = visible.figures()["tools"].get(chosen.id)
         may_switch = viewer.is_operator and hold_reason(chosen) is None
-        switch = tool.switch_form(chosen, proofs.field) if may_switch else None
+        switch = tools_page.switch_form(chosen, proofs.field) if may_switch else None
         related = visible.view.related(chosen)
-        body = tool.page(chosen, self._panel.costs.tool(chosen), figures, related, switch)
+        body = tools_page.render_tool(
+            chosen, self._dashboard.costs.tool(chosen), figures, related, switch
+        )
         response = self._page(viewer, "/ui/tools", chosen.name, body)
         proofs.keep(response)
         return response
@@ -157,8 +165,8 @@ class Page:
     async def live(self, request: Request, viewer: Viewer) -> Response:
         asked = request.query_params.get("parts", "").split()
         names = tuple(name for name in NAMES if name in asked)
-        events = Parts(self._panel, viewer).stream(
-            names, lambda: identify_viewer(request, self._panel)
+        events = Parts(self._dashboard, viewer).stream(
+            names, lambda: identify_viewer(request, self._dashboard)
         )
         return _Events(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
@@ -169,12 +177,12 @@ class Page:
         enabled = bool(form.get("enabled"))
         with self._recorded(request, viewer, f"tool.{'enable' if enabled else 'disable'}", form):
             self._check(request, viewer, form)
-            view = (await visibility(self._panel, viewer)).view
+            view = (await visibility(self._dashboard, viewer)).view
             chosen = find_tool(view, form.get("id", ""))
             if hold_reason(chosen) is not None:
                 raise NotPermitted(f"{chosen.name} is held back. It has to be approved first.")
-            await self._panel.switch(chosen.id, enabled)
-        return RedirectResponse(tool.address(chosen), 303)
+            await self._dashboard.switch(chosen.id, enabled)
+        return RedirectResponse(tools_page.tool_url(chosen), 303)
 
     def section(self, section: Section) -> Answer:
         """A further page."""
@@ -236,14 +244,14 @@ class Page:
                 address=request.client.host if request.client else None,
                 error=error,
             )
-            record_event(self._panel.observer, event)
+            record_event(self._dashboard.observer, event)
 
     def _refused(self, request: Request) -> None:
         """Tell that somebody came with a token that is not known."""
         address = request.client.host if request.client else None
         path = request.url.path
         event = SignInFailed(at=time.time(), path=path, error="unknown_token", address=address)
-        record_event(self._panel.observer, event)
+        record_event(self._dashboard.observer, event)
 
     def _permit(self, viewer: Viewer, section: Section) -> None:
         if not layout.may_see(viewer, section):
@@ -255,10 +263,10 @@ class Page:
         """Take a token from a form, or from the address that `pegboard ui` prints."""
         given = request.query_params
         token = (await read_form(request) if request.method == "POST" else given).get("token", "")
-        if await self._panel.identify(token or None) is None:
+        if await self._dashboard.identify(token or None) is None:
             if token:
                 self._refused(request)
-            refused = layout.sign_in(self._panel, refused=bool(token))
+            refused = layout.sign_in(self._dashboard, refused=bool(token))
             return with_security_headers(HTMLResponse(refused, 401))
         response = RedirectResponse("/", 303)
         remember(request, response, token)
@@ -275,14 +283,14 @@ class Page:
         name = request.path_params["name"]
         if name not in layout.STATIC:
             return with_security_headers(Response("There is no such file.", 404))
-        file = Response(layout.static(name), media_type=layout.STATIC[name])
+        file = Response(layout.read_static(name), media_type=layout.STATIC[name])
         return with_security_headers(file, cache=_FOR_EVER)
 
     def _page(
         self, viewer: Viewer, here: str, title: str, *body: Child, live: str = ""
     ) -> HTMLResponse:
-        shown = document(self._panel, viewer, here, title, *body, live=live)
-        soon = BackgroundTask(Parts(self._panel, viewer).prepare)
+        shown = document(self._dashboard, viewer, here, title, *body, live=live)
+        soon = BackgroundTask(Parts(self._dashboard, viewer).prepare)
         return HTMLResponse(shown, background=soon)
 
 
@@ -306,13 +314,13 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def metrics_route(
-    panel: Panel, expose: Callable[[], bytes], readers: Collection[str] | None = ()
+    dashboard: Dashboard, expose: Callable[[], bytes], readers: Collection[str] | None = ()
 ) -> Route:
     """The route; `readers` are principals beside operators, `None` lets everybody read."""
 
     async def metrics(request: Request) -> Response:
         if readers is not None:
-            viewer = await identify_viewer(request, panel)
+            viewer = await identify_viewer(request, dashboard)
             if viewer is None:
                 return Response("A key is needed.", 401, {"WWW-Authenticate": "Bearer"})
             if not viewer.is_operator and viewer.caller.principal not in readers:

@@ -11,7 +11,7 @@ from pegboard import Pegboard
 from pegboard.core.calls import Caller
 from pegboard.core.risk import annotated_risk
 from pegboard.core.tools import Tool, constant_definition
-from pegboard.web import ServerLine, Viewer
+from pegboard.dashboard import ServerRow, Viewer
 
 SERVERS = ("github", "calendar", "files", "search", "billing")
 VERBS = ("create", "list", "update", "delete", "export")
@@ -56,11 +56,11 @@ def _tool(number: int) -> Tool:
     )
 
 
-def servers() -> list[ServerLine]:
+def servers() -> list[ServerRow]:
     return [
-        ServerLine(name="github-0", state="ready", version="1.4.0", era="modern", in_flight=1),
-        ServerLine(name="files-0", state="cold", era="legacy"),
-        ServerLine(
+        ServerRow(name="github-0", state="ready", version="1.4.0", era="modern", in_flight=1),
+        ServerRow(name="files-0", state="cold", era="legacy"),
+        ServerRow(
             name="billing-0",
             state="failed",
             problem="billing-0 did not start: the command was not found.",

@@ -1,19 +1,22 @@
-"""The catalogue: filtered and paged, or searched with the reason for each match."""
+"""The tools of the catalog: filtered and paged, searched with reasons, and one tool in full."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, cast
 from urllib.parse import quote, urlencode
 
+from pegboard.core.json import Json, JsonObject
 from pegboard.core.tools import RISKS, Risk, Tool, group_name
+from pegboard.dashboard.markup import Child, Html, badge, join, milliseconds, number, pluralize, tag
+from pegboard.dashboard.token_costs import Costs
 from pegboard.modes.mode import View
-from pegboard.web.markup import Child, Html, badge, join, number, several, tag
-from pegboard.web.token_costs import Costs
 
 if TYPE_CHECKING:
     from pegboard.core.search import Match
+
 
 PER_PAGE = 50
 BEST = 20
@@ -61,7 +64,7 @@ class CatalogQuery:
         return f"/ui/tools?{urlencode({k: v for k, v in words.items() if v})}"
 
 
-def filters(asked: CatalogQuery, view: View) -> Html:
+def filter_form(asked: CatalogQuery, view: View) -> Html:
     """The form above the list."""
     servers = sorted({t.server for t in view.catalog if t.server})
     groups = sorted({group_name(t) for t in view.catalog})
@@ -85,7 +88,7 @@ def filters(asked: CatalogQuery, view: View) -> Html:
     )  # fmt: skip
 
 
-def results(asked: CatalogQuery, view: View, costs: Costs) -> Html:
+def render_tools(asked: CatalogQuery, view: View, costs: Costs) -> Html:
     """The tools that are asked for: the best matches, or a page of the list."""
     return _found(asked, view, costs) if asked.q else _listed(asked, view, costs)
 
@@ -98,8 +101,8 @@ def _found(asked: CatalogQuery, view: View, costs: Costs) -> Html:
     matches = view.index().search(
         asked.q, BEST, risk=risk, include_disabled=asked.state == "off", allowed=allowed
     )
-    said = f"{several(len(matches), 'tool')}, best first" if matches else "No tool fits this."
-    rows = [_row(m.tool, costs, why(m)) for m in matches]
+    said = f"{pluralize(len(matches), 'tool')}, best first" if matches else "No tool fits this."
+    rows = [_row(m.tool, costs, render_match_reasons(m)) for m in matches]
     return join([_status(said), tag("ol", *rows, class_="tools")])
 
 
@@ -108,14 +111,14 @@ def _listed(asked: CatalogQuery, view: View, costs: Costs) -> Html:
     pages = max(1, -(-len(chosen) // PER_PAGE))
     page = min(asked.page, pages)
     shown = chosen[(page - 1) * PER_PAGE : page * PER_PAGE]
-    said = several(len(chosen), "tool") + (f", page {page} of {pages}" if pages > 1 else "")
+    said = pluralize(len(chosen), "tool") + (f", page {page} of {pages}" if pages > 1 else "")
     if not len(view.catalog):
         said = "There are no tools here yet."
     rows = [_row(tool, costs) for tool in shown]
     return join([_status(said), tag("ul", *rows, class_="tools"), _pager(asked, page, pages)])
 
 
-def why(match: Match) -> Html:
+def render_match_reasons(match: Match) -> Html:
     """How well a tool fits, and what of it."""
     score = f"{match.score:.2f}"
     return tag(
@@ -136,7 +139,7 @@ def _row(tool: Tool, costs: Costs, more: Html | None = None) -> Html:
     places = list(dict.fromkeys(filter(None, [tool.server, group_name(tool)])))
     tokens = costs.counted(tool)
     if tokens is not None:
-        places.append(several(tokens, "token"))
+        places.append(pluralize(tokens, "token"))
     return tag(
         "li",
         tag("h3", tag("a", tool.title or tool.name, href=f"/ui/tool?id={quote(tool.id)}"), *marks),
@@ -170,3 +173,91 @@ def _select(name: str, label: str, choices: Iterable[str], chosen: str) -> Html:
     options = [tag("option", "any", value="")]
     options += [tag("option", c, value=c, selected=c == chosen) for c in choices]
     return tag("div", tag("label", label, for_=name), tag("select", *options, id=name, name=name))
+
+
+def render_tool(
+    tool: Tool,
+    tokens: int,
+    figures: JsonObject | None,
+    related: Sequence[str],
+    switch: Html | None,
+) -> Html:
+    """The whole of one tool; `switch` is the form that turns it on or off, for who may."""
+    return join(
+        [
+            tag("h1", tool.title or tool.name, badge(tool.risk, RISK_BADGES[tool.risk]),
+                None if tool.enabled else badge("off", "off")),
+            tag("p", tool.deprecated, class_="problem") if tool.deprecated else None,
+            tag("code", tool.signature, class_="signature"),
+            tag("p", tool.description or tool.summary, class_="description"),
+            _facts(tool, tokens, figures),
+            switch,
+            _json("Takes", tool.input_schema),
+            _json("Gives", tool.output_schema) if tool.output_schema else None,
+            _examples(tool),
+            _related(related),
+        ]
+    )  # fmt: skip
+
+
+def tool_url(tool: Tool) -> str:
+    """Where the page of a tool is."""
+    return f"/ui/tool?id={quote(tool.id)}"
+
+
+def switch_form(tool: Tool, proof: Html) -> Html:
+    """The form that turns a tool on or off for everybody."""
+    on = tool.enabled
+    note = "Off, it is not listed, not found and cannot be called, by anybody."
+    return tag(
+        "form",
+        proof,
+        tag("input", type="hidden", name="id", value=tool.id),
+        tag("input", type="hidden", name="enabled", value="" if on else "1"),
+        tag("button", f"Switch {'off' if on else 'on'}", type="submit", aria_describedby="switch"),
+        tag("span", note, id="switch", class_="quiet"),
+        method="post",
+        action="/ui/tool/switch",
+        class_="switch",
+    )
+
+
+def _facts(tool: Tool, tokens: int, figures: JsonObject | None) -> Html:
+    facts: list[tuple[str, Child]] = [("Definition", pluralize(tokens, "token"))]
+    if tool.server:
+        link = tag("a", tool.server, href=f"/ui/tools?server={quote(tool.server)}")
+        facts.append(("Server", link))
+    group = group_name(tool)
+    if group != tool.server:
+        facts.append(("Group", tag("a", group, href=f"/ui/tools?group={quote(group)}")))
+    if figures:
+        facts.append(("Calls", number(figures["calls"])))
+        facts.append(("95th percentile", milliseconds(figures["p95_ms"])))
+        failed = figures["calls"] - figures["outcomes"].get("ok", 0)
+        facts.append(("Not well", number(failed)))
+    rows = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts]
+    return tag("dl", *rows, class_="facts")
+
+
+def _json(title: str, value: Json) -> Html:
+    text = json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    return tag(
+        "details", tag("summary", title), tag("pre", tag("code", text), tabindex="0"), open=True
+    )
+
+
+def _examples(tool: Tool) -> Html | None:
+    if not tool.examples:
+        return None
+    items = [
+        tag("li", e.description, tag("pre", tag("code", json.dumps(dict(e.invocation), indent=2))))
+        for e in tool.examples
+    ]
+    return tag("section", tag("h2", "Examples"), tag("ul", *items, class_="plain"))
+
+
+def _related(names: Sequence[str]) -> Html | None:
+    if not names:
+        return None
+    links = [tag("li", tag("a", n, href=f"/ui/tool?id={quote(n)}")) for n in names]
+    return tag("section", tag("h2", "Related"), tag("ul", *links, class_="row"))

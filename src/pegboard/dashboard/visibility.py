@@ -16,47 +16,47 @@ from dataclasses import dataclass, replace
 from pegboard.core.breaker import BreakerState
 from pegboard.core.events import CallFinished, CallStarted
 from pegboard.core.json import JsonObject
+from pegboard.dashboard.interface import Dashboard, ServerRow, Viewer
 from pegboard.modes.mode import View
-from pegboard.web.interface import Panel, ServerLine, Viewer
 
 UNAVAILABLE = "Not available at the moment. Operators can see why."
 
 
-async def visibility(panel: Panel, viewer: Viewer) -> Visibility:
+async def visibility(dashboard: Dashboard, viewer: Viewer) -> Visibility:
     """What this viewer may see now."""
-    view = await panel.view(viewer.caller, everything=viewer.is_operator)
-    return Visibility(panel, viewer, view)
+    view = await dashboard.view(viewer.caller, everything=viewer.is_operator)
+    return Visibility(dashboard, viewer, view)
 
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """The gate between a panel and one viewer."""
+    """The gate between a dashboard and one viewer."""
 
-    panel: Panel
+    dashboard: Dashboard
     viewer: Viewer
     view: View
 
     def figures(self) -> JsonObject:
         """What was counted: of everybody, or of the viewer alone."""
         if self.viewer.is_operator:
-            return self.panel.live.snapshot()
-        own = self.panel.live.snapshot_of(self.viewer.caller.principal)
+            return self.dashboard.live.snapshot()
+        own = self.dashboard.live.snapshot_of(self.viewer.caller.principal)
         return {**own, "in_flight": len(self.running())}
 
     def running(self) -> list[CallStarted]:
         """The calls under way."""
-        calls = self.panel.in_flight.calls
+        calls = self.dashboard.in_flight.calls
         return [call for call in calls if self._is_visible(call)]
 
     def recent(self) -> list[CallFinished]:
         """The last calls, newest first."""
         if self.viewer.is_operator:
-            return self.panel.live.recent()
-        return self.panel.live.recent_of(self.viewer.caller.principal)
+            return self.dashboard.live.recent()
+        return self.dashboard.live.recent_of(self.viewer.caller.principal)
 
-    def servers(self) -> Sequence[ServerLine]:
+    def servers(self) -> Sequence[ServerRow]:
         """The servers behind the board."""
-        lines = self.panel.servers()
+        lines = self.dashboard.servers()
         if self.viewer.is_operator:
             return lines
         running = Counter(call.upstream for call in self.running())
@@ -73,7 +73,7 @@ class Visibility:
 
     def breakers(self) -> dict[str, BreakerState]:
         """The breakers that are not closed, by `scope:name`."""
-        found = self.panel.live.breakers
+        found = self.dashboard.live.breakers
         if self.viewer.is_operator:
             return found
         return {key: state for key, state in found.items() if self._knows_breaker(key)}
@@ -82,7 +82,7 @@ class Visibility:
         return self.viewer.is_operator or call.principal == self.viewer.caller.principal
 
     def _knows_server(self, name: str) -> bool:
-        return self.panel.gate().server(self.viewer.caller, name)
+        return self.dashboard.gate().server(self.viewer.caller, name)
 
     def _knows_breaker(self, key: str) -> bool:
         scope, _, name = key.partition(":")
