@@ -28,7 +28,7 @@ from pegboard.core.search import SearchIndex
 from pegboard.core.tool_parser import tool_from_wire
 from pegboard.core.tools import Catalog
 from pegboard.dispatch.permissions import check_permissions
-from pegboard.embed.live_index import LiveIndex, home_folder, open_index_files, open_vectorizer
+from pegboard.embed.live_index import LiveIndex, open_index_files, open_vectorizer
 from pegboard.errors import ConfigError, UpstreamError
 from pegboard.modes.mode import View, ViewRequest
 from pegboard.pipeline import (
@@ -39,6 +39,7 @@ from pegboard.pipeline import (
     build_result_reader,
 )
 from pegboard.ports import Handler, Store
+from pegboard.private_files import home_folder
 from pegboard.server import mcp_private
 from pegboard.server.middleware import PegboardMiddleware
 from pegboard.server.serving import install_middleware, merge_pins, spill_capabilities

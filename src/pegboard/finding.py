@@ -57,7 +57,7 @@ class Finding:
     @property
     def kept_in(self) -> Path:
         """The folder of vectors and indexes."""
-        from pegboard.embed.live_index import home_folder
+        from pegboard.private_files import home_folder
 
         return self._board.folder or home_folder(os.environ)
 

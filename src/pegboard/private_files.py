@@ -1,17 +1,37 @@
-"""Files and folders of ours that only their owner can read: logs, catalogs, audit, journals."""
+"""Files of ours: where they are, who can read them, and how they are written.
+
+Logs, catalogs, the audit log and journals are for their owner alone, so they are made with the
+modes below, and opened up to nobody. A file that other processes may read at any moment is replaced
+as a whole: the new content goes into a temporary file beside it, which then takes its name.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
+TEMPORARY_SUFFIX = ".tmp"
 _OTHERS = 0o077
 
 
+def home_folder(environ: Mapping[str, str]) -> Path:
+    """Where Pegboard stores what it can make again: `PEGBOARD_HOME`, or the user's cache."""
+    if home := environ.get("PEGBOARD_HOME"):
+        return Path(home).expanduser()
+    from platformdirs import user_cache_path  # here, because it is slow to import
+
+    return user_cache_path("pegboard", appauthor=False)
+
+
 def make_private_folder(folder: Path) -> None:
-    """Make a folder and those above it that are missing; close one that others can look into.
+    """Make a folder and those above it that are missing; close one that others can read.
 
     Only for folders that are ours alone: the folder above may be anybody's, and stays as it is.
 
@@ -27,11 +47,12 @@ def make_private_parents(path: Path) -> None:
     """Make the folders above a path that are missing; existing ones stay as they are."""
     missing = [parent for parent in path.parents if not parent.exists()]
     for parent in reversed(missing):
+        # `mkdir(parents=True)` would give the folders above the default mode.
         parent.mkdir(mode=FOLDER_MODE, exist_ok=True)
 
 
 def open_private(path: Path, flags: int = os.O_WRONLY | os.O_TRUNC) -> int:
-    """Open a file for writing, made if it is missing; the handle.
+    """Open a file for writing, made if it is missing; returns the handle.
 
     Raises:
         OSError: It cannot be opened.
@@ -41,10 +62,85 @@ def open_private(path: Path, flags: int = os.O_WRONLY | os.O_TRUNC) -> int:
     return handle
 
 
+@contextmanager
+def replace_file(
+    path: Path,
+    *,
+    mode: int = FILE_MODE,
+    is_durable: bool = True,
+    check: Callable[[], None] = lambda: None,
+) -> Generator[IO[bytes]]:
+    """Write a file that takes the place of `path` once the block ends without an error.
+
+    Readers see the old file or the new one, never a part. After an error the old one is untouched.
+
+    Args:
+        path: The file; its folder must exist.
+        mode: The mode of the new file.
+        is_durable: Whether it must survive a power cut; false saves two waits for the disk.
+        check: Called right before the new file takes the name; what it raises leaves the old one.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    handle, name = tempfile.mkstemp(
+        dir=path.parent, prefix=f".{path.name}-", suffix=TEMPORARY_SUFFIX
+    )
+    temporary = Path(name)
+    try:
+        with open(handle, "wb") as file:
+            yield file
+            if is_durable:
+                # Otherwise the name could survive a power cut and the content not.
+                file.flush()
+                os.fsync(file.fileno())
+        if mode != FILE_MODE:
+            temporary.chmod(mode)
+        check()
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if is_durable and os.name == "posix":
+        # The renaming itself is an entry of the folder, which has to reach the disk too.
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+@contextmanager
+def lock_file(path: Path) -> Generator[None]:
+    """Be the only process in such a block for this file, which is made if it is missing.
+
+    The operating system frees the lock of a process that dies in the block.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+    with open(path, "a+b") as file:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+            try:
+                yield
+            finally:
+                file.seek(0)
+                msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)  # closing the file frees it
+            yield
+
+
 def _restrict(path: Path, mode: int) -> None:
     """Take the rights of others away, where there are any and the file is ours."""
     if os.name != "posix":
         return
-    about = path.stat()
-    if about.st_mode & _OTHERS and about.st_uid == os.geteuid():
+    status = path.stat()
+    # Somebody else's file, such as a shared log that root made, keeps the mode it was given.
+    if status.st_mode & _OTHERS and status.st_uid == os.geteuid():
         path.chmod(mode)

@@ -97,7 +97,7 @@ def test_many_processes_may_start_at_once(tmp_path: Path) -> None:
     together = [told(p) for p in [begin(path, home, "topics", "prepare") for _ in range(4)]]
     assert len({json.dumps(one["found"]) for one in together}) == 1
     assert [one["err"] for one in together] == [""] * 4
-    assert not list(home.rglob("*.part"))
+    assert not list(home.rglob("*.tmp"))
     assert len(list((home / "indexes").iterdir())) == 1
     assert start(path, home, "topics", "prepare")["embedded"] == 0
 

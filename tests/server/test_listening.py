@@ -18,7 +18,8 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from pegboard.errors import ConfigError
-from pegboard.server.http_server import StreamTracker, bind_sockets
+from pegboard.server.http_server import StreamTracker
+from pegboard.sockets import bind_sockets
 
 BOARD = """
 import sys

@@ -225,15 +225,15 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_costs_nothing(tmp_path
 PROGRAM = """
 import sys
 from pathlib import Path
-from pegboard.upstream.catalog_cache import About, CatalogueFolder
+from pegboard.upstream.catalog_cache import ServerProfile, CatalogCache
 from pegboard.upstream.spec import UpstreamSpec
 SPEC = UpstreamSpec(name="files", command="npx", args=("-y", "server"))
-kept = CatalogueFolder(Path(sys.argv[1]), warn=lambda text: print("WARNING", text))
+kept = CatalogCache(Path(sys.argv[1]), warn=lambda text: print("WARNING", text))
 def save(count, mark=""):
     schema = {"type": "object", "properties": {"p": {"type": "string"}}}
     made = [{"name": f"t{i}", "description": f"{i} {mark}", "inputSchema": schema}
             for i in range(count)]
-    return len(kept.save(SPEC, About(), made))
+    return len(kept.save(SPEC, ServerProfile(), made))
 """
 
 FULL_DISK = """

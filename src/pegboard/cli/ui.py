@@ -41,7 +41,8 @@ def ui(
 ) -> None:
     """Look at tools in a browser: search them, see what they cost, watch calls."""
     from pegboard.server.auth import Auth, OwnerToken
-    from pegboard.server.http_server import HttpServer, bind_sockets
+    from pegboard.server.http_server import HttpServer
+    from pegboard.sockets import bind_sockets
 
     board = open_board(catalog, config)
     token = secrets.token_urlsafe(24)

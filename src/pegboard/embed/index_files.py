@@ -16,7 +16,6 @@ import hashlib
 import json
 import logging
 import mmap
-import os
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -29,7 +28,7 @@ from pegboard.core.search.bm25 import Postings
 from pegboard.core.search.search_index import IndexContents
 from pegboard.core.search.vectors import QuantizedVectors, ToolVectors
 from pegboard.core.tools import group_name
-from pegboard.private_files import make_private_folder, open_private
+from pegboard.private_files import make_private_folder, replace_file
 
 if TYPE_CHECKING:
     from pegboard.core.tools import Catalog
@@ -84,19 +83,16 @@ class IndexFiles:
         lacking = len(index.lacking())
         if self._lacking.get(path) == lacking and path.exists():
             return True
-        aside = self._folder / f"{os.urandom(16).hex()}.part"
         try:
             make_private_folder(self._folder)
-            with open(open_private(aside), "wb") as file:
+            # Not durable: an index that a power cut takes away is made again.
+            with replace_file(path, is_durable=False) as file:
                 file.writelines(_pieces(_arrays(index.contents)))
-            os.replace(aside, path)
             self._forget_oldest()
         except OSError as exc:
             if not self._said:
                 logger.warning("The index cannot be kept in %s: %s", self._folder, exc)
             self._said = True
-            with contextlib.suppress(OSError):
-                aside.unlink(missing_ok=True)
             return False
         self._lacking[path] = lacking
         return True

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -212,15 +212,6 @@ def _batches(
 
 def _passages(batch: Sequence[tuple[bytes, Tool]]) -> list[str]:
     return [build_passage(read_searchable_fields(tool)) for _, tool in batch]
-
-
-def home_folder(environ: Mapping[str, str]) -> Path:
-    """`PEGBOARD_HOME`, or a folder in the user's cache."""
-    if home := environ.get("PEGBOARD_HOME"):
-        return Path(home).expanduser()
-    from platformdirs import user_cache_path
-
-    return user_cache_path("pegboard", appauthor=False)
 
 
 def open_vectorizer(folder: Path, embedder: Embedder | None = None) -> LocalVectorizer:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from pegboard.core.search.vectors import QuantizedVectors
 from pegboard.embed.numpy_runtime import release_mapped
-from pegboard.private_files import make_private_folder, open_private
+from pegboard.private_files import make_private_folder, replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -127,16 +127,13 @@ class VectorFiles:
         name = f"{os.urandom(16).hex()}.npy"
         if self._folder is None:
             return name
-        aside = self._folder / f"{name}.part"
         try:
             make_private_folder(self._folder)
-            with open(open_private(aside), "wb") as file:
+            # Not durable: vectors that a power cut takes away are made again.
+            with replace_file(self._folder / name, is_durable=False) as file:
                 np.save(file, records, allow_pickle=False)
-            os.replace(aside, self._folder / name)
         except OSError as exc:
             logger.warning("Vectors cannot be kept in %s: %s", self._folder, exc)
-            with contextlib.suppress(OSError):
-                aside.unlink(missing_ok=True)
         return name
 
     def _merge(self) -> None:

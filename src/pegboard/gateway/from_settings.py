@@ -19,6 +19,7 @@ from pegboard.dispatch.rate_limit import LimitRule, RateLimits
 from pegboard.errors import ConfigError
 from pegboard.observe.rollouts import ArmObserver
 from pegboard.ports import Layer, Observer, Store
+from pegboard.private_files import home_folder
 from pegboard.server.board_operations import make_prometheus
 from pegboard.store.memory import MemoryStore
 from pegboard.upstream.namespaces import Naming
@@ -184,11 +185,7 @@ def find_data_folder(settings: Settings, environ: Mapping[str, str], beside: Pat
     """Where catalogues and logs are kept: as configured, `PEGBOARD_HOME`, or the user's cache."""
     if settings.upstreams.folder:
         return beside / Path(settings.upstreams.folder).expanduser()
-    if home := environ.get("PEGBOARD_HOME"):
-        return Path(home).expanduser()
-    from platformdirs import user_cache_path
-
-    return user_cache_path("pegboard", appauthor=False)
+    return home_folder(environ)
 
 
 def _build_risk_rules(settings: Settings) -> dict[str, Risk]:

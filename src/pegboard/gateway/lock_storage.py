@@ -13,11 +13,8 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import sys
-import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -28,6 +25,7 @@ from pegboard.core.json import Json, JsonObject
 from pegboard.core.tool_lock import LockDecision, ServerLock
 from pegboard.errors import ConfigError, StoreError
 from pegboard.ports import Store
+from pegboard.private_files import lock_file, replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -128,7 +126,7 @@ class FileLockStorage:
         """The same as `update`, for callers that may block."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with _exclusive(self._marker):
+            with lock_file(self._marker):
                 records = self.read()
                 before = records.get(server, ServerLock())
                 after = records[server] = change(before)
@@ -143,16 +141,8 @@ class FileLockStorage:
         text = json.dumps(
             {"version": _VERSION, "servers": servers}, ensure_ascii=True, indent=1, sort_keys=True
         )
-        handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}-")
-        try:
-            with open(handle, "w", encoding="utf-8") as file:
-                file.write(f"{text}\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with replace_file(self.path) as file:
+            file.write(f"{text}\n".encode())
 
     def _existed(self) -> bool:
         """Whether there was a lock file: seen by this process, or by an earlier one."""
@@ -245,23 +235,3 @@ def _parse_record(server: str, value: Json) -> ServerLock:
         return ServerLock.from_json(value)
     except ValueError as exc:
         raise StoreError(f"The lock of {server} in the store cannot be read: {exc}") from exc
-
-
-@contextmanager
-def _exclusive(path: Path) -> Generator[None]:
-    """Be the only process in the block; the system frees the place of one that dies in it."""
-    with open(path, "a+b") as file:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-            try:
-                yield
-            finally:
-                file.seek(0)
-                msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield

@@ -107,7 +107,7 @@ class GatewayRunner:
         Returns whether it ended because it was told to; else it could not start, or go on.
         """
         from pegboard.gateway.http_app import build_gateway_app
-        from pegboard.server.http_server import bind_sockets
+        from pegboard.sockets import bind_sockets
 
         sockets = bind_sockets(host, port) if sock is None else [sock]
         app = build_gateway_app(self.gateway, host, environ=self.opening.environ)

@@ -24,8 +24,8 @@ from multiprocessing.context import SpawnProcess
 from types import FrameType
 from typing import TypeAlias
 
-from pegboard.errors import ConfigError
 from pegboard.observe.logs import print_line
+from pegboard.sockets import bind_socket
 
 RESTART_PAUSE = 1.0
 """Seconds before a worker that died is started again."""
@@ -104,38 +104,23 @@ def listen_on(host: str, port: int) -> socket.socket:
     Raises:
         ConfigError: It is taken, or none of this machine's.
     """
-    sock = _bind(host, port, beside_others=False)
+    sock = bind_socket(host, port)
     sock.listen(_BACKLOG)
     return sock
 
 
 def _reserve(host: str, port: int) -> socket.socket:
     """A socket that keeps an address for the workers and takes no connections itself."""
-    free = _bind(host, port, beside_others=False)  # fails where somebody else has it
+    free = bind_socket(host, port)  # fails where somebody else has it
     port = free.getsockname()[1]
     free.close()
-    return _bind(host, port, beside_others=True)
-
-
-def _bind(host: str, port: int, *, beside_others: bool) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if beside_others:
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        sock.bind((host, port))
-    except OSError as exc:
-        sock.close()
-        raise ConfigError(f"Cannot listen on {host}:{port}: {exc.strerror or exc}.") from exc
-    sock.setblocking(False)
-    return sock
+    return bind_socket(host, port, share_port=True)
 
 
 def _run_worker(work: WorkerTarget, where: socket.socket | tuple[str, int]) -> None:
     """A worker's life; signals of the terminal are the parent's to pass on."""
     is_shared = isinstance(where, socket.socket)
-    sock = where if is_shared else _bind(*where, beside_others=True)
+    sock = where if is_shared else bind_socket(*where, share_port=True)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:

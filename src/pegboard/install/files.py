@@ -6,16 +6,13 @@ import codecs
 import hashlib
 import os
 import stat
-import sys
-import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pegboard.config.documents import located_error
-
-PRIVATE = 0o600
+from pegboard.private_files import FILE_MODE, lock_file, replace_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,21 +74,8 @@ def read(path: Path) -> Content:
 def locked(folder: Path) -> Generator[None]:
     """Be the only process that changes the files of clients; the system unlocks if we die."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with open(folder / ".lock", "a+b") as file:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-            try:
-                yield
-            finally:
-                file.seek(0)
-                msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+    with lock_file(folder / ".lock"):
+        yield
 
 
 def replace_expected(content: Content, data: bytes) -> None:
@@ -120,7 +104,7 @@ def write(
     path: Path,
     data: bytes,
     *,
-    mode: int = PRIVATE,
+    mode: int = FILE_MODE,
     check: Callable[[], None] = lambda: None,
 ) -> None:
     """Put data in place of a file at once; the file keeps its mode, a new one gets `mode`.
@@ -132,23 +116,10 @@ def write(
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix="~")
-    except OSError as exc:
-        raise located_error(path, f"it cannot be written: {exc.strerror or exc}.") from exc
-    try:
-        with open(handle, "wb") as file:
+        with replace_file(path, mode=_mode_of(path, mode), check=check) as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, _mode_of(path, mode))
-        check()
-        os.replace(temporary, path)
     except OSError as exc:
-        Path(temporary).unlink(missing_ok=True)
         raise located_error(path, f"it cannot be written: {exc.strerror or exc}.") from exc
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _mode_of(path: Path, mode: int) -> int:

@@ -29,7 +29,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from pegboard.core import defaults
-from pegboard.errors import ConfigError
 
 RESERVED_DESCRIPTORS = 16
 """For files, servers behind us and the store, beside those that are open at the start."""
@@ -231,37 +230,3 @@ class HttpServer(uvicorn.Server):
         later = asyncio.get_running_loop().call_later(SHUTDOWN_GRACE, self._streams.end)
         await super().shutdown(sockets)
         later.cancel()
-
-
-def bind_sockets(host: str, port: int) -> list[socket.socket]:
-    """Sockets that have the address to themselves and do not listen yet.
-
-    Raises:
-        ConfigError: There is no such address here, or somebody else has it.
-    """
-    made: list[socket.socket] = []
-    try:
-        kinds = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        for family, kind, protocol, _, address in dict.fromkeys(kinds):
-            made.append(_bind(socket.socket(family, kind, protocol), address))
-    except OSError as exc:
-        for one in made:
-            one.close()
-        raise ConfigError(
-            f"Cannot listen on {host}:{port}: {exc.strerror or exc}. Choose another address, or "
-            f"end what listens there."
-        ) from exc
-    return made
-
-
-def _bind(made: socket.socket, address: object) -> socket.socket:
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if made.family == socket.AF_INET6:
-        with suppress(OSError):
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-    try:
-        made.bind(address)  # pyright: ignore[reportArgumentType] as `getaddrinfo` gives it
-    except OSError:
-        made.close()
-        raise
-    return made

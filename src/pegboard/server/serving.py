@@ -184,7 +184,8 @@ def run_board(
             anyio.run(serve_stdio, board, environ)
         return
     from pegboard.server.auth import refuse_exposure
-    from pegboard.server.http_server import HttpServer, bind_sockets
+    from pegboard.server.http_server import HttpServer
+    from pegboard.sockets import bind_sockets
 
     host, port = parse_address(http)
     refuse_exposure(host, None, environ, allowed=True)

@@ -21,7 +21,6 @@ import json
 import logging
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
@@ -32,7 +31,7 @@ from pegboard.core.calls import Era
 from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.core.tool_lock import ListedDefinition, definition_digest
 from pegboard.core.tools import Schemas, Tool
-from pegboard.private_files import make_private_folder
+from pegboard.private_files import TEMPORARY_SUFFIX, make_private_folder, replace_file
 from pegboard.upstream.catalog_entries import (
     ClientKind,
     ToolFactory,
@@ -292,7 +291,11 @@ class CatalogCache:
     def sweep(self, *, now: float, unused_for: float = 90 * 86_400.0) -> int:
         """Remove what a killed writer left behind and what nobody has refreshed for long."""
         removed = 0
-        limits = {".tmp": _STALE_AFTER, CATALOG_SUFFIX: unused_for, FAILURE_SUFFIX: unused_for}
+        limits = {
+            TEMPORARY_SUFFIX: _STALE_AFTER,
+            CATALOG_SUFFIX: unused_for,
+            FAILURE_SUFFIX: unused_for,
+        }
         try:
             for path in self.folder.iterdir():
                 limit = limits.get(path.suffix)
@@ -358,27 +361,8 @@ def _write(path: Path, data: bytes) -> None:
     if _is_unchanged(path, data):
         os.utime(path)
         return
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".tmp")
-    try:
-        with open(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the renaming itself survive a power cut, where folders can be opened for that."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    with replace_file(path) as file:
+        file.write(data)
 
 
 def _is_unchanged(path: Path, data: bytes) -> bool:
