@@ -1,7 +1,7 @@
-"""Writes the reference from the code: methods, meta-tools, settings, commands, errors.
+"""Generates the reference from the code: methods, meta-tools, settings, commands, errors.
 
-Requests and answers in it are real: they are asked of the board of the quick start. With `--check`
-it says which pages are not up to date.
+The requests and responses in it are real: the script sends them to the board of the quick start.
+With `--check` it only prints the pages that are out of date.
 """
 
 # ruff: noqa: E501 sentences of the pages
@@ -60,9 +60,8 @@ def settings_page() -> str:
     schema = settings_schema()
     parts = [
         "# Settings",
-        "Everything that `pegboard.toml` can say. [Configuration](configuration.md) explains how files, "
-        "environment and flags come together; [`pegboard.schema.json`](pegboard.schema.json) is the same "
-        "for editors.",
+        "All settings in `pegboard.toml`. [Configuration](configuration.md) explains how files, environment variables "
+        "and flags are combined. [`pegboard.schema.json`](pegboard.schema.json) is the JSON Schema of the file, for editors.",
         *_table("", schema, schema["$defs"]),
     ]
     return "\n\n".join(parts)
@@ -133,9 +132,9 @@ def cli_page() -> str:
     group: Any = typer.main.get_command(app)
     parts = [
         "# Command line",
-        "Every command exits 0 when it is done, 1 when the thing asked about failed, 2 on wrong use and 3 on a "
-        "configuration that must be mended. `--debug` before a command shows the traceback of an error; "
-        "`NO_COLOR` is honoured.",
+        "Every command exits with status 0 on success, 1 if the operation or check failed, 2 for wrong usage, and 3 for an "
+        "invalid configuration. `--debug` before a command shows the traceback of an error. The environment variable "
+        "`NO_COLOR` turns colors off.",
     ]
     parts += [_command(f"pegboard {name}", one) for name, one in sorted(group.commands.items())]
     return "\n\n".join(parts)
@@ -180,11 +179,11 @@ def clients_page() -> str:
     ]
     parts = [
         "# Client notes",
-        "What is known of clients, and where it was read. In the session era `auto` goes by the name that a client gives: one that "
-        "defers tools itself gets `eager`. From MCP 2026-07-28 on a client's name must not change behaviour, so there "
-        "`pegboard install` writes the mode into the client's entry. `[clients]` in `pegboard.toml` overrides both.",
+        "How known MCP clients behave, with a source for each. For legacy clients, `auto` mode depends on the name that the client "
+        "reports: a client that defers tools itself gets `eager`. Since MCP 2026-07-28, the client's name must not change behavior, "
+        "so `pegboard install` writes the mode into the client's configuration instead. `[clients]` in `pegboard.toml` overrides both.",
         "\n".join(
-            ["| client | gives its name as | follows `list_changed` | defers tools | note | read in |",
+            ["| client | reported name | follows `list_changed` | defers tools | note | source |",
              "|---|---|---|---|---|---|", *rows]
         ),
     ]  # fmt: skip
@@ -202,9 +201,9 @@ def errors_page() -> str:
     """The whole tree, by who must act."""
     parts = [
         "# Errors",
-        "Every error is a `PegboardError` with a `message` that says what to do next and `details` that carry the "
-        "same as data. What a model can mend reaches it as a result with `isError` and "
-        '`{"error": {"kind", "message", ...}}`; misuse of the protocol is a JSON-RPC error.',
+        "Every error is a `PegboardError` with a `message` that says what to do next, and `details` that contain the "
+        "same information as data. Errors that a model can correct are returned as a result with `isError` and "
+        '`{"error": {"kind", "message", ...}}`. Invalid use of the protocol is a JSON-RPC error.',
         "| error | `kind` on the wire | is a | meaning |\n|---|---|---|---|\n"
         + "\n".join(_error(getattr(errors, name)) for name in errors.__all__),
     ]
