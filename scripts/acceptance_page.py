@@ -1,8 +1,8 @@
-"""Writes `docs/reference/acceptance.md`: the criteria of the five designs and how they are met.
+"""Generates `docs/reference/acceptance.md`: the criteria of the five designs and how they are met.
 
-Criteria and figures come from `tests/acceptance/criteria`. Run as a command, it first runs the
-tests that the criteria name, and marks those that fail. With `--check` it says whether the page is
-up to date, without running them.
+Criteria and measurements come from `tests/acceptance/criteria`. As a command, the script first runs
+the tests that the criteria name, and marks those that fail. With `--check` it only checks that the
+page is up to date.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _WRITTEN = "<!-- Written by scripts/acceptance_page.py: change the criteria, the
 _INTRODUCTION = """\
 # Acceptance
 
-Pegboard grew out of five designs. This page has every criterion of theirs, in our words, with the
-section it stands in, the test that holds it and, where the design gives a number, ours. Tokens are
-those of `o200k_base`, measured on the example servers through a client. For times the page has the
-limit; the tests measure them.
+Pegboard is based on five earlier designs. This page lists all their acceptance criteria, each with
+the section of the design, the test that checks it and, if the design sets a number, our
+measurement. Tokens are counted with `o200k_base`, on the example servers, through a client. For
+durations the page shows the limit, and the tests measure them.
 
 | command | |
 |---|---|
 | `pytest tests/acceptance` | runs the suite |
-| `python scripts/acceptance_page.py` | runs the tests named here and writes this page |
+| `python scripts/acceptance_page.py` | runs the tests listed here and rewrites this page |
 
-*Reported* means that a value is shown and compared with nothing. *Met otherwise* means that a line
-is deliberately not followed as it is written; the decision page says why.
+*Reported* means that a value is shown without a target. *Met otherwise* means that Pegboard
+deliberately does it differently; the linked decision explains why.
 """
 
 
@@ -61,7 +61,7 @@ def tests_of(criterion: Criterion) -> tuple[str, ...]:
 
 def _section(design: Design, failed: Container[str]) -> Iterator[str]:
     yield f"## {design.title} ({design.number})\n"
-    yield f"How to move from it: [migration](../migration/{design.migration}.md).\n"
+    yield f"Migration guide: [{design.title}](../migration/{design.migration}.md).\n"
     yield "| section | criterion | test | figure | verdict |"
     yield "|---|---|---|---|---|"
     for criterion in design.criteria:

@@ -22,28 +22,28 @@ DESIGN = Design(
         ),
         Criterion(
             "Tier 1",
-            "The way leads from categories to tools to one schema",
+            "A model goes from categories to tools to one schema",
             tests=(
                 "acceptance/test_hierarchical_dispatch.py::test_the_way_leads_from_categories_to_a_schema",
             ),
         ),
         Criterion(
             "Tier 1",
-            "`tools_dispatch` runs a tool by its two names and gives its result",
+            "`tools_dispatch` runs a tool by category and name, and returns its result",
             tests=(
                 "acceptance/test_hierarchical_dispatch.py::test_a_dispatched_call_gives_the_tools_own_result",
             ),
         ),
         Criterion(
             "Lazy loading",
-            "A category is loaded when it is used, and no other with it",
+            "A category is loaded when it is used, and no other category is",
             tests=(
                 "acceptance/test_categories_load_alone.py::test_only_the_category_that_is_named_is_loaded",
             ),
         ),
         Criterion(
             "Lazy loading",
-            "Schemas are generated on first access and cached, the least recently used dropped first",
+            "Schemas are generated on first access and cached, and the least recently used are evicted first",
             tests=(
                 "core/test_schema_cache.py::test_a_schema_is_made_once_and_then_served",
                 "core/test_schema_cache.py::test_the_least_recently_used_goes_first",
@@ -65,14 +65,14 @@ DESIGN = Design(
         ),
         Criterion(
             "Dispatch",
-            "It is tried again by itself",
+            "It is retried automatically",
             tests=(
                 "acceptance/test_hierarchical_dispatch.py::test_a_breaker_recovers_by_itself_when_the_backend_is_back",
             ),
         ),
         Criterion(
             "Consequences",
-            "A wrong category for a real tool is answered with the right one",
+            "The error for a tool in the wrong category names the right one",
             tests=(
                 "acceptance/test_helpful_answers.py::test_a_wrong_category_for_a_real_tool_is_answered_with_the_right_one",
             ),
@@ -93,7 +93,7 @@ DESIGN = Design(
         ),
         Criterion(
             "Neutral",
-            "Several calls at once come back in order, each with its own error",
+            "Results of parallel calls are in order, each with its own error",
             tests=(
                 "acceptance/test_hierarchical_dispatch.py::test_outcomes_come_in_the_order_of_the_calls_each_with_its_own_error",
                 "acceptance/test_hierarchical_dispatch.py::test_sixteen_slow_calls_take_little_more_than_one",

@@ -44,7 +44,7 @@ DESIGN = Design(
         ),
         Criterion(
             "Rationale",
-            "Existing clients go on as before: one setting brings the full list back",
+            "Existing clients keep working: one setting restores the full list",
             tests=("acceptance/test_the_way_back.py::test_the_environment_wins_over_code",),
         ),
         Criterion(
@@ -64,7 +64,7 @@ DESIGN = Design(
         ),
         Criterion(
             "Token impact",
-            "Longer lists cost no more per stub",
+            "In longer lists, a stub costs no more",
             tests=(
                 "acceptance/test_registry_and_stubs.py::test_a_listing_of_stubs_stays_under_its_limit",
             ),

@@ -19,7 +19,7 @@ DESIGN = Design(
         ),
         Criterion(
             "015.1",
-            "Summaries have at most 80 characters; longer ones are refused",
+            "Summaries have at most 80 characters; longer ones are rejected",
             tests=(
                 "acceptance/test_list_and_description.py::test_what_a_registration_gets_wrong_is_said_before_anybody_connects",
             ),
@@ -61,7 +61,7 @@ DESIGN = Design(
         ),
         Criterion(
             "015.2",
-            "An unknown name is answered with the nearest",
+            "The error for an unknown name suggests the nearest one",
             tests=(
                 "acceptance/test_list_and_description.py::test_an_unknown_tool_is_answered_with_the_nearest",
             ),
@@ -98,7 +98,7 @@ DESIGN = Design(
         ),
         Criterion(
             "015.4",
-            "Tools stay callable by name, without a description first",
+            "Tools can be called by name without reading a description first",
             tests=(
                 "acceptance/test_list_and_description.py::test_a_listed_tool_is_called_by_its_name",
             ),
@@ -110,7 +110,7 @@ DESIGN = Design(
         ),
         Criterion(
             "Performance tests",
-            "So does `describe_tools` in the `proxy` mode",
+            "So does `describe_tools` in `proxy` mode",
             figure=figures.largest_describe_tools,
         ),
         Criterion(

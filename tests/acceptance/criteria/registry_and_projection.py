@@ -45,24 +45,24 @@ DESIGN = Design(
         ),
         Criterion(
             "1.2",
-            "A batch goes on when one name is wrong",
+            "A batch continues if one name is wrong",
             tests=(
                 "acceptance/test_registry_and_stubs.py::test_a_name_that_is_not_found_is_an_error_with_the_nearest",
             ),
         ),
         Criterion(
             "1.3",
-            "Using `query_memory` and `create_episode` of twenty tools saves over 90 %: by search",
+            "Using `query_memory` and `create_episode` of twenty tools saves over 90 % (search)",
             figure=figures.pair_by_search,
         ),
         Criterion(
             "1.3",
-            "The same search as a client sends it that sets no limit",
+            "The same search without a limit",
             figure=figures.pair_by_default_search,
         ),
         Criterion(
             "1.3",
-            "The same with stubs and two whole definitions",
+            "The same with stubs and two full definitions",
             figure=figures.pair_by_stubs,
             decision="decisions/two-of-twenty.md",
         ),
@@ -105,12 +105,12 @@ DESIGN = Design(
         ),
         Criterion(
             "2.1",
-            "Fields of a non-object are refused",
+            "Fields of a value that is not an object are rejected",
             tests=("core/test_projection.py::test_no_fields_can_be_taken_of_what_is_no_object",),
         ),
         Criterion(
             "2.1",
-            "`validate_fields` refuses names that a list lacks",
+            "`validate_fields` rejects names that are not in a list",
             tests=("core/test_projection_fields.py::test_a_list_of_names_refuses_every_other",),
         ),
         Criterion(
@@ -123,7 +123,7 @@ DESIGN = Design(
         ),
         Criterion(
             "2.2",
-            "An invalid field is refused before the call, with those that exist",
+            "An invalid field is rejected before the call, with a list of valid ones",
             tests=(
                 "acceptance/test_lazy_list_and_projection.py::test_an_invalid_field_is_refused_with_those_that_there_are",
             ),
@@ -139,7 +139,7 @@ DESIGN = Design(
         ),
         Criterion(
             "2.3",
-            "A calculator shows what a selection saves",
+            "A calculator shows how much a selection saves",
             tests=("cli/test_fields.py::test_a_selection_is_tried_on_a_saved_result",),
         ),
         Criterion(
@@ -152,7 +152,7 @@ DESIGN = Design(
         ),
         Criterion(
             "2.4",
-            "What was learned saves at least 20 %",
+            "Selecting what was learned saves at least 20 %",
             tests=(
                 "acceptance/test_lazy_list_and_projection.py::test_what_was_learned_is_a_selection_too",
             ),
@@ -160,12 +160,12 @@ DESIGN = Design(
         ),
         Criterion(
             "2.4",
-            "What was learned from five patterns costs under 800 tokens (not our large one)",
+            "What was learned from five patterns costs under 800 tokens (smaller episode)",
             figure=figures.learning_of_five_patterns,
         ),
         Criterion(
             "2.4",
-            "The status saves over 90 %",
+            "Selecting the status saves over 90 %",
             tests=(
                 "acceptance/test_lazy_list_and_projection.py::test_the_state_of_an_episode_is_a_handful_of_values",
             ),
@@ -173,7 +173,7 @@ DESIGN = Design(
         ),
         Criterion(
             "2.4",
-            "Without a selection all twenty fields come",
+            "Without a selection, all twenty fields are returned",
             tests=(
                 "acceptance/test_lazy_list_and_projection.py::test_no_fields_and_the_envelope_both_mean_everything",
             ),
@@ -195,7 +195,7 @@ DESIGN = Design(
         ),
         Criterion(
             "Rollout",
-            "A change can reach a share of callers first, and be taken back",
+            "A change can be given to a share of callers first, and be reverted",
             tests=("server/test_operations.py::test_a_rollout_is_begun_and_ended_on_the_page",),
         ),
     ),

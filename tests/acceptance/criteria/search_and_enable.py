@@ -41,7 +41,7 @@ DESIGN = Design(
         ),
         Criterion(
             "Search",
-            "A search answers with names and descriptions of the best matches",
+            "A search returns names and descriptions of the best matches",
             tests=("acceptance/test_search_and_enable.py::test_a_search_costs_little",),
         ),
         Criterion(
@@ -54,7 +54,7 @@ DESIGN = Design(
         ),
         Criterion(
             "Search",
-            'Words that are in no name find the tool too ("bug report")',
+            'Words that are not in the name also find the tool ("bug report")',
             tests=(
                 "acceptance/test_search_and_enable.py::test_a_search_enables_what_it_finds_and_says_so_once",
             ),
@@ -75,7 +75,7 @@ DESIGN = Design(
         ),
         Criterion(
             "Always available",
-            "A wrong name there is a clear message",
+            "A wrong name there gives a clear error message",
             tests=(
                 "acceptance/test_the_way_back.py::test_a_slip_in_the_environment_is_a_message_and_no_traceback",
             ),
@@ -104,14 +104,14 @@ DESIGN = Design(
         ),
         Criterion(
             "Fallback",
-            "What is not listed can be called all the same",
+            "Tools that are not listed can be called too",
             tests=(
                 "acceptance/test_search_and_enable.py::test_what_is_not_enabled_is_callable_all_the_same",
             ),
         ),
         Criterion(
             "Token budget",
-            "One search costs 500 to 2,000 tokens, the definitions it adds included",
+            "One search costs 500 to 2,000 tokens, including the definitions that it adds",
             tests=(
                 "acceptance/test_whole_categories.py::test_any_other_search_enables_at_most_five_tools",
             ),
@@ -131,7 +131,7 @@ DESIGN = Design(
         ),
         Criterion(
             "Open question 4",
-            "Enabled tools do not grow without bound",
+            "The number of enabled tools is limited",
             tests=(
                 "server/test_dynamic.py::test_tools_beyond_the_cap_make_room_least_recently_used_first",
             ),
