@@ -86,7 +86,7 @@ DESIGN = Design(
             "1.3",
             "More than 80 % of lookups hit the cache",
             tests=(
-                "core/test_schema_cache.py::test_a_session_of_200_calls_over_20_tools_hits_more_than_four_times_in_five",
+                "core/test_caches.py::test_a_session_of_200_calls_over_20_tools_hits_more_than_four_times_in_five",
             ),
             figure=figures.cache_hit_rate,
         ),
