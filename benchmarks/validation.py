@@ -13,7 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.timing import microseconds
-from pegboard.core.schemas import described, field_outline, repair, signature
+from pegboard.core.schemas import (
+    describe_parameters,
+    format_field_outline,
+    format_signature,
+    repair_schema,
+)
 from pegboard.core.validation import Validator, Validators, understood
 from pegboard.errors import InvalidArguments
 
@@ -98,10 +103,10 @@ def reading(catalogue: Path) -> dict[str, float]:
     schemas = [json.loads(line)["inputSchema"] for line in lines]
     readers: dict[str, Callable[[Any], object]] = {
         "compile": Validator,
-        "signature": lambda schema: signature("tool", schema),
-        "describe": described,
-        "outline": field_outline,
-        "repair": repair,
+        "signature": lambda schema: format_signature("tool", schema),
+        "describe": describe_parameters,
+        "outline": format_field_outline,
+        "repair": repair_schema,
     }
     return {
         name: round(microseconds(lambda r=read: [r(s) for s in schemas], 1) / len(schemas), 2)

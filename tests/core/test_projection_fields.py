@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pegboard.core.results.projection import validate_fields
-from pegboard.core.schemas import output_fields
+from pegboard.core.schemas import list_output_fields
 from pegboard.errors import InvalidField
 
 ISSUE: dict[str, Any] = {
@@ -73,7 +73,7 @@ def test_what_it_cannot_have_is_refused_by_name_with_the_available_fields(field:
 def test_every_field_that_a_schema_is_said_to_have_is_accepted():
     odd = {"a.b": {}, "*": {}, "x\ny": {}, 'say "hi"': {}, "": {}, "[]": {}, "größe": {}}
     schema = {**ISSUE, "properties": {**ISSUE["properties"], "odd": {"properties": odd}}}
-    listed = list(output_fields(schema))
+    listed = list(list_output_fields(schema))
     assert len(listed) > 15
     assert [field for field in listed if not accepted(schema, field)] == []
 

@@ -19,13 +19,13 @@ from examples import memory
 from examples.tracker import Tracker
 from examples.tracker import board_for as tracker_board
 from pegboard.core.schemas import (
-    described,
-    field_outline,
-    output_fields,
-    parameters,
-    relaxed_output,
-    repair,
-    signature,
+    describe_parameters,
+    format_field_outline,
+    format_signature,
+    list_output_fields,
+    list_parameters,
+    relax_output_schema,
+    repair_schema,
 )
 from pegboard.tokens import count_tokens
 
@@ -54,54 +54,54 @@ def schemas() -> list[Any]:
 
 def test_signatures_are_short() -> None:
     for tools in catalogues().values():
-        lines = [signature(tool["name"], tool["inputSchema"]) for tool in tools]
+        lines = [format_signature(tool["name"], tool["inputSchema"]) for tool in tools]
         assert sum(map(count_tokens, lines)) <= TOKENS_OF_AN_ORDINARY_SIGNATURE * len(lines)
 
 
 def test_nearly_all_signatures_and_descriptions_leave_nothing_out() -> None:
     for tools in catalogues().values():
-        lines = [signature(tool["name"], tool["inputSchema"]) for tool in tools]
+        lines = [format_signature(tool["name"], tool["inputSchema"]) for tool in tools]
         assert sum("…" in line for line in lines) <= 0.1 * len(lines)
-        texts = [described(tool["inputSchema"]) for tool in tools]
+        texts = [describe_parameters(tool["inputSchema"]) for tool in tools]
         assert sum(not text.complete for text in texts) <= 0.02 * len(texts)
 
 
 def test_a_description_costs_less_than_the_schema_that_it_stands_for() -> None:
     for tools in catalogues().values():
         inputs = [tool["inputSchema"] for tool in tools]
-        texts = sum(count_tokens(described(schema).text) for schema in inputs)
+        texts = sum(count_tokens(describe_parameters(schema).text) for schema in inputs)
         assert texts < 0.8 * sum(map(count_tokens, inputs))
 
 
 def test_an_outline_of_a_result_costs_far_less_than_its_schema() -> None:
     for tools in catalogues().values():
         outputs = [tool["outputSchema"] for tool in tools if "outputSchema" in tool]
-        outlines = sum(count_tokens(field_outline(schema)) for schema in outputs)
+        outlines = sum(count_tokens(format_field_outline(schema)) for schema in outputs)
         assert outlines <= 0.4 * sum(map(count_tokens, outputs))
 
 
 def test_every_parameter_of_a_signature_is_described_one_by_one() -> None:
     for schema in schemas():
-        names = parameters(schema)
+        names = list_parameters(schema)
         assert set(names) <= {*schema.get("properties", {}), *schema.get("required", [])}
         assert all(one.keys() >= {"type", "description", "required"} for one in names.values())
 
 
 def test_repairs_of_real_schemas_are_exact_and_the_result_compiles() -> None:
     for schema in schemas():
-        made, exact = repair(schema)
+        made, exact = repair_schema(schema)
         try:
             jsonschema_rs.validator_for(schema, offline=True)
         except ValueError:
             continue  # as it came it was no schema
         assert exact
         jsonschema_rs.validator_for(made, offline=True)
-        jsonschema_rs.validator_for(relaxed_output(schema), offline=True)
+        jsonschema_rs.validator_for(relax_output_schema(schema), offline=True)
 
 
 @pytest.mark.parametrize("name", ["tracker", "memory"])
 def test_every_output_field_of_an_example_server_is_in_its_outline(name: str) -> None:
     for tool in catalogues()[name]:
-        outline = field_outline(tool.get("outputSchema", {}))
-        for path in output_fields(tool.get("outputSchema", {})):
+        outline = format_field_outline(tool.get("outputSchema", {}))
+        for path in list_output_fields(tool.get("outputSchema", {})):
             assert path.rsplit(".", 1)[-1].removesuffix("[]") in outline

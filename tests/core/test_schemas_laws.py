@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from pegboard.core.json import compact
 from pegboard.core.schemas import (
-    described,
-    field_outline,
-    output_fields,
-    parameters,
-    relaxed_output,
-    repair,
-    repaired,
-    signature,
+    describe_parameters,
+    format_field_outline,
+    format_signature,
+    list_output_fields,
+    list_parameters,
+    relax_output_schema,
+    repair_schema,
     unwrap_root,
 )
 
@@ -156,7 +155,7 @@ def test_a_repaired_schema_accepts_exactly_the_same_objects(
     schema: Any, instances: list[dict[str, Any]]
 ) -> None:
     before = compiled_or_skipped(schema)
-    made, exact = repair(schema)
+    made, exact = repair_schema(schema)
     assume(exact)
     after = compiled(made)
     for instance in instances:
@@ -173,7 +172,7 @@ def test_a_repair_that_is_not_exact_only_ever_accepts_more(
     # Which of two documents with one name is meant, nobody can say.
     assume("inner" not in compact(schema))
     before = compiled_or_skipped(schema)
-    after = compiled(repair(schema).schema)
+    after = compiled(repair_schema(schema).schema)
     for instance in instances:
         assert after.is_valid(instance) or not before.is_valid(instance)
 
@@ -181,7 +180,7 @@ def test_a_repair_that_is_not_exact_only_ever_accepts_more(
 @laws
 @given(roots)
 def test_a_repaired_schema_has_nothing_that_providers_refuse(schema: Any) -> None:
-    made = repaired(schema)
+    made = repair_schema(schema).schema
     assert made["type"] == "object"
     assert not made.keys() & {"$ref", "anyOf", "oneOf", "allOf", "not", "enum", "const"}
     assert all(isinstance(one, dict) for one in made.get("properties", {}).values())
@@ -193,8 +192,8 @@ def test_a_repaired_schema_has_nothing_that_providers_refuse(schema: Any) -> Non
 @given(roots)
 @example({"$ref": "#/$defs/B", "$defs": {"B": {"properties": {"b": False}}}})
 def test_repairing_twice_changes_nothing_more(schema: Any) -> None:
-    made = repaired(schema)
-    assert repaired(made) is made
+    made = repair_schema(schema).schema
+    assert repair_schema(made).schema is made
 
 
 @laws
@@ -210,7 +209,7 @@ def test_whatever_a_projection_leaves_of_a_valid_result_fits_the_relaxed_schema(
     assume(isinstance(schema, dict))
     before = compiled_or_skipped(schema)
     assume(before.is_valid(result))
-    after = compiled(relaxed_output(schema))
+    after = compiled(relax_output_schema(schema))
     assert after.is_valid(result)
     for _ in range(5):
         assert after.is_valid(_projected(result, random))
@@ -226,16 +225,16 @@ def _projected(value: Any, random: Random) -> Any:
 
 
 def _signature(schema: Any) -> str:
-    return signature("f", schema)
+    return format_signature("f", schema)
 
 
 def _paths(schema: Any) -> list[str]:
-    return list(output_fields(schema))
+    return list(list_output_fields(schema))
 
 
 READERS: tuple[Callable[[Any], object], ...] = (
-    *(_signature, _paths, parameters, described, field_outline),
-    *(repaired, relaxed_output, unwrap_root),
+    *(_signature, _paths, list_parameters, describe_parameters, format_field_outline),
+    *(repair_schema, relax_output_schema, unwrap_root),
 )
 
 anything = st.recursive(

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from pegboard.core.schemas import (
-    described,
-    field_outline,
-    output_fields,
-    parameters,
-    signature,
+    describe_parameters,
+    format_field_outline,
+    format_signature,
+    list_output_fields,
+    list_parameters,
     unwrap_root,
 )
 
@@ -45,7 +45,7 @@ def test_parameters_have_type_description_required_default_and_enum() -> None:
         },
         "required": ["title"],
     }
-    assert parameters(schema) == {
+    assert list_parameters(schema) == {
         "title": {"type": "string", "description": "", "required": True},
         "priority": {
             "type": "string",
@@ -73,30 +73,30 @@ def test_parameters_have_type_description_required_default_and_enum() -> None:
 def test_what_the_type_of_a_parameter_does_not_tell_is_in_accepts(
     schema: Any, type_: str, accepts: str | None
 ) -> None:
-    made = parameters({"properties": {"x": schema}})["x"]
+    made = list_parameters({"properties": {"x": schema}})["x"]
     assert made["type"] == type_
     assert made.get("accepts") == accepts
 
 
 def test_a_description_writes_nested_members_out_where_somebody_described_them() -> None:
-    assert described(ISSUES).text == (
+    assert describe_parameters(ISSUES).text == (
         "project: str - Key of the project\n"
         "filter?: object - Which issues\n"
         '  status?: ("open"|"done")[] - Any of these\n'
         "  assignee?: str|null - Nobody when null\n"
         "limit?: int 1..100 = 20"
     )
-    assert described(ISSUES).complete
+    assert describe_parameters(ISSUES).complete
 
 
 def test_a_description_stays_on_one_line_where_nobody_described_anything() -> None:
     schema = {"properties": {"at": {"properties": {"x": {"type": "number"}}, "required": ["x"]}}}
-    assert described(schema).text == "at?: {x: number}"
+    assert describe_parameters(schema).text == "at?: {x: number}"
 
 
 def test_a_description_keeps_the_lines_that_people_wrote() -> None:
     schema = {"properties": {"q": {"type": "string", "description": "One:\n- a\n\n- b"}}}
-    assert described(schema).text == "q?: str - One:\n  - a\n  - b"
+    assert describe_parameters(schema).text == "q?: str - One:\n  - a\n  - b"
 
 
 def test_a_description_keeps_what_was_said_of_items_alternatives_and_examples() -> None:
@@ -110,7 +110,7 @@ def test_a_description_keeps_what_was_said_of_items_alternatives_and_examples() 
             },
         }
     }
-    assert described(schema).text == (
+    assert describe_parameters(schema).text == (
         'ids?: str[] - each: a user\nwhen?: str|int - str: a day; e.g. "today"; deprecated'
     )
 
@@ -130,7 +130,7 @@ def test_described_alternatives_are_written_out_one_after_the_other() -> None:
             }
         }
     }
-    text = described(schema).text
+    text = describe_parameters(schema).text
     assert "  either: on the web\n    url?: str - address\n  or\n    path?: str" in text
 
 
@@ -145,7 +145,9 @@ def test_described_alternatives_are_written_out_one_after_the_other() -> None:
     ],
 )
 def test_conditions_between_parameters_are_said_in_a_sentence(rules: Any, sentence: str) -> None:
-    made = described({"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, **rules})
+    made = describe_parameters(
+        {"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, **rules}
+    )
     assert made.text.splitlines()[-1] == sentence
     assert made.complete
 
@@ -161,7 +163,7 @@ def test_conditions_between_parameters_are_said_in_a_sentence(rules: Any, senten
     ],
 )
 def test_a_description_that_leaves_something_out_is_not_complete(schema: Any) -> None:
-    assert not described(schema).complete
+    assert not describe_parameters(schema).complete
 
 
 def test_output_fields_go_through_objects_lists_maps_and_alternatives() -> None:
@@ -181,7 +183,7 @@ def test_output_fields_go_through_objects_lists_maps_and_alternatives() -> None:
             "odd.name": {"type": "string"},
         },
     }
-    assert list(output_fields(schema)) == [
+    assert list(list_output_fields(schema)) == [
         "items",
         "items[].user",
         "items[].user.name",
@@ -190,26 +192,26 @@ def test_output_fields_go_through_objects_lists_maps_and_alternatives() -> None:
         "by_id.*.size",
         '"odd.name"',
     ]
-    assert field_outline(schema) == 'items[]{user{name}, tags[]}, by_id{*{size}}, "odd.name"'
+    assert format_field_outline(schema) == 'items[]{user{name}, tags[]}, by_id{*{size}}, "odd.name"'
 
 
 def test_output_fields_of_a_list_begin_with_the_list() -> None:
     schema = {"type": "array", "items": {"properties": {"id": {}}}}
-    assert list(output_fields(schema)) == ["[].id"]
-    assert field_outline(schema) == "[]{id}"
+    assert list(list_output_fields(schema)) == ["[].id"]
+    assert format_field_outline(schema) == "[]{id}"
 
 
 def test_output_fields_end_where_a_schema_returns_to_itself() -> None:
     node = {"properties": {"id": {}, "children": {"items": {"$ref": "#/$defs/Node"}}}}
     schema = {"$ref": "#/$defs/Node", "$defs": {"Node": node}}
-    assert list(output_fields(schema)) == ["id", "children"]
-    assert field_outline(schema) == "id, children[]{…}"
+    assert list(list_output_fields(schema)) == ["id", "children"]
+    assert format_field_outline(schema) == "id, children[]{…}"
 
 
 def test_output_fields_are_bounded_and_the_outline_says_so() -> None:
     schema = {"properties": {f"f{n}": {} for n in range(50)}}
-    assert len(list(output_fields(schema, most=10))) == 10
-    assert field_outline(schema, most=2) == "f0, f1, …"
+    assert len(list(list_output_fields(schema, most=10))) == 10
+    assert format_field_outline(schema, most=2) == "f0, f1, …"
 
 
 def test_the_root_is_found_behind_references_and_all_of() -> None:
@@ -228,12 +230,12 @@ def test_references_are_read_from_the_document_that_they_stand_in() -> None:
         "properties": {"x": {"$ref": "#/$defs/A"}},
     }
     schema = {"properties": {"inner": inner}, "$defs": {"A": {"type": "string"}}}
-    assert signature("f", schema) == "f(inner?: {x?: int})"
+    assert format_signature("f", schema) == "f(inner?: {x?: int})"
 
 
 def test_a_property_named_like_a_keyword_is_a_property() -> None:
     schema = {"properties": {"$ref": {"type": "string"}, "properties": {"type": "integer"}}}
-    assert signature("f", schema) == "f($ref?: str, properties?: int)"
+    assert format_signature("f", schema) == "f($ref?: str, properties?: int)"
 
 
 def _doubling(times: int) -> dict[str, Any]:
@@ -264,7 +266,7 @@ def _containing_itself() -> dict[str, Any]:
 )
 def test_a_schema_that_unfolds_without_end_is_read_in_few_steps_and_marked(schema: Any) -> None:
     # Reading it whole would take longer than anybody lives.
-    assert "…" in signature("f", schema)
-    assert not described(schema).complete
-    assert len(list(output_fields(schema))) <= 1_000
-    assert isinstance(parameters(schema), dict)
+    assert "…" in format_signature("f", schema)
+    assert not describe_parameters(schema).complete
+    assert len(list(list_output_fields(schema))) <= 1_000
+    assert isinstance(list_parameters(schema), dict)

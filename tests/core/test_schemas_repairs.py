@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from pegboard.core.schemas import relaxed_output, repair, repaired
+from pegboard.core.schemas import relax_output_schema, repair_schema
 
 
 def test_a_schema_that_nobody_refuses_is_returned_itself() -> None:
     schema = {"type": "object", "properties": {"a": {"anyOf": [{}, {}]}}, "$defs": {"A": {}}}
-    assert repaired(schema) is schema
+    assert repair_schema(schema).schema is schema
 
 
 def test_branches_at_the_root_move_into_a_condition_that_always_holds() -> None:
     either = {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
     schema = {"type": "object", "properties": {"a": {}, "b": {}}}
-    assert repair({**schema, **either}) == ({**schema, "if": {}, "then": either}, True)
+    assert repair_schema({**schema, **either}) == ({**schema, "if": {}, "then": either}, True)
 
 
 def test_properties_of_closed_branches_are_shown_at_the_root() -> None:
@@ -30,7 +30,7 @@ def test_properties_of_closed_branches_are_shown_at_the_root() -> None:
         }
         for kind in ("url", "path")
     ]
-    made = repaired({"oneOf": branches})
+    made = repair_schema({"oneOf": branches}).schema
     assert made["properties"] == {
         "kind": {"anyOf": [{"const": "url"}, {"const": "path"}]},
         "url": {"type": "string"},
@@ -48,7 +48,7 @@ def test_plain_parts_of_all_of_become_one_object() -> None:
         ],
         "$defs": {"Base": {"type": "object", "properties": {"a": {"type": "string"}}}},
     }
-    made = repaired(schema)
+    made = repair_schema(schema).schema
     assert made["properties"] == {"a": {"type": "string"}, "b": {"type": "integer"}}
     assert made["required"] == ["b"]
     assert not made.keys() & {"allOf", "then"}
@@ -57,7 +57,11 @@ def test_plain_parts_of_all_of_become_one_object() -> None:
 def test_a_reference_at_the_root_is_replaced_by_what_it_leads_to() -> None:
     point = {"type": "object", "properties": {"x": {"type": "number"}}}
     schema = {"$ref": "#/$defs/Point", "$defs": {"Point": point}, "description": "where"}
-    assert repaired(schema) == {**point, "$defs": {"Point": point}, "description": "where"}
+    assert repair_schema(schema).schema == {
+        **point,
+        "$defs": {"Point": point},
+        "description": "where",
+    }
 
 
 def test_definitions_below_the_root_move_to_it_and_are_still_found() -> None:
@@ -66,7 +70,7 @@ def test_definitions_below_the_root_move_to_it_and_are_still_found() -> None:
         "properties": {"c": {"$ref": "#/properties/a/$defs/Color"}},
         "$defs": {"Color": {"enum": ["red"]}},
     }
-    made = repair(
+    made = repair_schema(
         {"type": "object", "properties": {"a": inner}, "$defs": {"Color": {"type": "string"}}}
     )
     assert made.exact
@@ -80,7 +84,7 @@ def test_a_pasted_schema_finds_the_definitions_that_it_brought_along() -> None:
         "properties": {"c": {"$ref": "#/$defs/Color"}},
         "$defs": {"Color": {"enum": ["red"]}},
     }
-    made = repair({"type": "object", "properties": {"a": pasted}})
+    made = repair_schema({"type": "object", "properties": {"a": pasted}})
     assert made.schema["$defs"] == {"Color": {"enum": ["red"]}}
     assert made.schema["properties"]["a"]["properties"]["c"] == {"$ref": "#/$defs/Color"}
     assert not made.exact  # as it stood, the reference led nowhere
@@ -97,7 +101,7 @@ def test_identifiers_go_and_references_to_them_become_pointers() -> None:
         },
     }
     same = {"$ref": "#/properties/a"}
-    assert repaired(schema) == {
+    assert repair_schema(schema).schema == {
         "type": "object",
         "properties": {"a": {"type": "string"}, "b": same, "c": same},
     }
@@ -117,7 +121,7 @@ def test_identifiers_go_and_references_to_them_become_pointers() -> None:
     ],
 )
 def test_a_root_that_is_no_plain_object_becomes_one(schema: Any, made: Any) -> None:
-    assert repair(schema) == (made, True)
+    assert repair_schema(schema) == (made, True)
 
 
 @pytest.mark.parametrize(
@@ -135,13 +139,13 @@ def test_a_root_that_is_no_plain_object_becomes_one(schema: Any, made: Any) -> N
 def test_a_root_that_is_plainly_wrong_becomes_an_object_and_is_not_called_exact(
     schema: Any, made: Any
 ) -> None:
-    assert repair(schema) == (made, False)
+    assert repair_schema(schema) == (made, False)
 
 
 def test_who_refers_to_the_whole_schema_keeps_the_type_that_it_had() -> None:
     schema = {"type": ["object", "null"], "properties": {"next": {"$ref": "#"}}}
     whole = {"type": ["object", "null"], "properties": {"next": {"$ref": "#/$defs/Whole"}}}
-    assert repaired(schema) == {
+    assert repair_schema(schema).schema == {
         "type": "object",
         "properties": whole["properties"],
         "$defs": {"Whole": whole},
@@ -149,7 +153,7 @@ def test_who_refers_to_the_whole_schema_keeps_the_type_that_it_had() -> None:
 
 
 def test_a_draft_without_conditions_loses_its_branches_and_says_so() -> None:
-    made = repair(
+    made = repair_schema(
         {
             "$schema": "http://json-schema.org/draft-04/schema#",
             "type": "object",
@@ -179,7 +183,7 @@ def test_a_relaxed_output_schema_asks_for_nothing_and_keeps_types() -> None:
             }
         },
     }
-    assert relaxed_output(schema) == {
+    assert relax_output_schema(schema) == {
         "type": "object",
         "properties": {
             "items": {
@@ -193,4 +197,4 @@ def test_a_relaxed_output_schema_asks_for_nothing_and_keeps_types() -> None:
 
 def test_an_output_schema_that_asks_for_nothing_is_returned_itself() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
-    assert relaxed_output(schema) is schema
+    assert relax_output_schema(schema) is schema

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from jsonschema_rs import validator_for
 
-from pegboard.core.schemas import signature
+from pegboard.core.schemas import format_signature
 
 OBJECT = {"type": "object"}
 
@@ -17,7 +17,7 @@ OBJECT = {"type": "object"}
 def of(schema: Any, **root: Any) -> str:
     """How a single required parameter of this schema is spelled."""
     made = {"type": "object", "properties": {"x": schema}, "required": ["x"], **root}
-    return signature("f", made).removeprefix("f(x: ").removesuffix(")")
+    return format_signature("f", made).removeprefix("f(x: ").removesuffix(")")
 
 
 def test_a_signature_names_parameters_types_defaults_and_what_is_optional() -> None:
@@ -30,7 +30,7 @@ def test_a_signature_names_parameters_types_defaults_and_what_is_optional() -> N
         },
         "required": ["project", "title"],
     }
-    assert signature("create_issue", schema) == (
+    assert format_signature("create_issue", schema) == (
         'create_issue(project: str, title: str, priority?: "low"|"medium"|"high" = "medium")'
     )
 
@@ -122,7 +122,7 @@ def test_references_are_followed_with_what_stands_beside_them() -> None:
         "properties": {"x": {"$ref": "#/$defs/Level", "default": "low"}},
         "$defs": {"Level": level},
     }
-    assert signature("f", schema) == 'f(x?: "low"|"high" = "low")'
+    assert format_signature("f", schema) == 'f(x?: "low"|"high" = "low")'
 
 
 def test_recursion_ends_with_a_mark() -> None:
@@ -139,11 +139,11 @@ def test_null_as_default_of_an_optional_parameter_is_left_out() -> None:
     schema = {
         "properties": {"x": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}}
     }
-    assert signature("f", schema) == "f(x?: str)"
+    assert format_signature("f", schema) == "f(x?: str)"
 
 
 def test_a_parameter_that_may_never_be_given_is_left_out() -> None:
-    assert signature("f", {"properties": {"a": {"not": {}}, "b": {}}}) == "f(b?: any)"
+    assert format_signature("f", {"properties": {"a": {"not": {}}, "b": {}}}) == "f(b?: any)"
 
 
 def test_branches_at_the_root_contribute_their_parameters_and_a_mark() -> None:
@@ -154,18 +154,18 @@ def test_branches_at_the_root_contribute_their_parameters_and_a_mark() -> None:
             {"properties": {"name": {"type": "string"}}, "required": ["name"]},
         ],
     }
-    assert signature("f", schema) == "f(id?: int, name?: str, …)"
+    assert format_signature("f", schema) == "f(id?: int, name?: str, …)"
 
 
 def test_a_condition_between_parameters_is_marked() -> None:
     schema = {"properties": {"a": {}, "b": {}}, "not": {"required": ["a", "b"]}}
-    assert signature("f", schema) == "f(a?: any, b?: any, …)"
+    assert format_signature("f", schema) == "f(a?: any, b?: any, …)"
 
 
 def test_other_parameters_are_mentioned_where_the_schema_allows_them_in_words() -> None:
     schema = {"properties": {"a": {}}, "additionalProperties": {"type": "string"}}
-    assert signature("f", schema) == "f(a?: any, [key]: str)"
-    assert signature("f", {"properties": {"a": {}}}) == "f(a?: any)"
+    assert format_signature("f", schema) == "f(a?: any, [key]: str)"
+    assert format_signature("f", {"properties": {"a": {}}}) == "f(a?: any)"
 
 
 def test_a_long_enum_is_cut_and_counted() -> None:
@@ -175,23 +175,23 @@ def test_a_long_enum_is_cut_and_counted() -> None:
 
 
 def test_a_name_or_value_with_the_mark_in_it_is_no_mark() -> None:
-    assert "…" not in signature("f", {"properties": {"a…b": {"const": "more…"}}})
+    assert "…" not in format_signature("f", {"properties": {"a…b": {"const": "more…"}}})
 
 
 def test_a_name_that_could_be_misread_is_quoted() -> None:
-    assert signature("f", {"properties": {"a, b: str": {}}}) == 'f("a, b: str"?: any)'
+    assert format_signature("f", {"properties": {"a, b: str": {}}}) == 'f("a, b: str"?: any)'
 
 
 def test_a_long_signature_says_less_of_its_longest_parameters_first() -> None:
     deep = {"type": "object", "properties": {f"field_{n}": {"enum": ["a", "b"]} for n in range(40)}}
     schema = {"properties": {"short": {"enum": ["x", "y", "z"]}, "long": deep}}
-    assert signature("f", schema) == 'f(short?: "x"|"y"|"z", long?: {…})'
+    assert format_signature("f", schema) == 'f(short?: "x"|"y"|"z", long?: {…})'
 
 
 def test_a_signature_that_is_still_too_long_counts_the_optional_parameters_it_leaves_out() -> None:
     names = [f"parameter_{n}" for n in range(100)]
     schema = {"properties": {n: {"type": "string"} for n in names}, "required": [names[99]]}
-    text = signature("f", schema)
+    text = format_signature("f", schema)
     assert text.startswith("f(parameter_99: str, parameter_0?: str, ")
     assert text.endswith("more)")
     assert len(text) <= 400
@@ -201,7 +201,7 @@ def test_a_signature_that_is_still_too_long_counts_the_optional_parameters_it_le
 
 def test_required_parameters_are_named_however_many_there_are() -> None:
     names = [f"parameter_{n}" for n in range(100)]
-    text = signature("f", {"properties": {name: {} for name in names}, "required": names})
+    text = format_signature("f", {"properties": {name: {} for name in names}, "required": names})
     assert all(f"{name}: any" in text for name in names)
 
 

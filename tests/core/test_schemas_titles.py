@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 
 from pegboard import Pegboard
-from pegboard.core.schemas import without_titles
+from pegboard.core.schemas import strip_generated_titles
 
 
 class Person(BaseModel):
@@ -21,7 +21,7 @@ class Report(BaseModel):
 
 
 def test_titles_that_repeat_a_name_are_left_out_at_every_depth() -> None:
-    made = without_titles(Report.model_json_schema())
+    made = strip_generated_titles(Report.model_json_schema())
     person = made["$defs"]["Person"]
     assert "title" not in person
     assert person["properties"]["first_name"] == {"type": "string"}
@@ -32,7 +32,7 @@ def test_titles_that_repeat_a_name_are_left_out_at_every_depth() -> None:
 
 
 def test_a_property_named_title_and_titles_of_an_author_stay() -> None:
-    made = without_titles(Report.model_json_schema())
+    made = strip_generated_titles(Report.model_json_schema())
     properties = made["$defs"]["Person"]["properties"]
     assert properties["title"] == {"type": "string"}
     assert properties["height"]["title"] == "Height in meters"
@@ -41,7 +41,7 @@ def test_a_property_named_title_and_titles_of_an_author_stay() -> None:
 
 def test_a_default_that_looks_like_a_schema_is_data() -> None:
     schema = {"properties": {"x": {"default": {"title": "X"}, "title": "X"}}, "title": "Model"}
-    assert without_titles(schema) == {"properties": {"x": {"default": {"title": "X"}}}}
+    assert strip_generated_titles(schema) == {"properties": {"x": {"default": {"title": "X"}}}}
 
 
 def test_neither_schema_of_a_function_repeats_names_as_titles() -> None:

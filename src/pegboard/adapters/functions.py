@@ -269,16 +269,16 @@ class _Function:
 
     @property
     def schemas(self) -> Schemas:
-        from pegboard.core.schemas import without_titles  # the reader of schemas loads late
+        from pegboard.core.schemas import strip_generated_titles  # the reader of schemas loads late
 
         made = None if sdk_is_imported() else build_plain_schemas(self.fn)
         if made is None:
             made = Schemas(self.sdk_tool.parameters, self.sdk_tool.output_schema)
-        schema = require_object_schema(without_titles(made.input))
+        schema = require_object_schema(strip_generated_titles(made.input))
         properties: JsonObject = {
             name: self._described(name, prop) for name, prop in schema.get("properties", {}).items()
         }
-        output = None if made.output is None else without_titles(made.output)
+        output = None if made.output is None else strip_generated_titles(made.output)
         return Schemas({**schema, "properties": properties}, output)
 
     def _described(self, name: str, schema: JsonObject) -> JsonObject:

@@ -24,7 +24,7 @@ from pegboard.core.results.paths import parse_fields
 from pegboard.core.results.projection import Savings, measure_savings, project
 from pegboard.core.results.shapes import find_payload
 from pegboard.core.sanitization import escape_hidden
-from pegboard.core.schemas import field_outline
+from pegboard.core.schemas import format_field_outline
 from pegboard.core.tools import Tool
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
@@ -97,7 +97,7 @@ def _show_fields(tool: Tool, *, as_json: bool) -> None:
     if not tool.output_fields:
         out.print(f"{tool.name} says nothing of its result.")
         raise typer.Exit(EXIT_FAILED)
-    outline = field_outline(tool.output_schema)
+    outline = format_field_outline(tool.output_schema)
     out.print(f"{tool.name} -> {{{outline}}}", style="bold")
     entries = list_field_entries(tool)
     heads = ["field", "type", "description"]
@@ -114,7 +114,7 @@ def _reference(tool: Tool) -> JsonObject:
     entries = list_field_entries(tool)
     return {
         "tool": tool.name,
-        "outline": field_outline(tool.output_schema) if entries else "",
+        "outline": format_field_outline(tool.output_schema) if entries else "",
         "fields": [entry.wire() for entry in entries],
     }
 

@@ -134,23 +134,25 @@ class Tool:
     @cached_property
     def signature(self) -> str:
         """How to call it, on one line: `create_issue(title: str, priority?: "low"|"high")`."""
-        from pegboard.core.schemas import signature  # the reader of schemas loads when one is read
+        from pegboard.core.schemas import (
+            format_signature,  # the reader of schemas loads when one is read
+        )
 
-        return signature(self.name, self.input_schema)
+        return format_signature(self.name, self.input_schema)
 
     @cached_property
     def output_fields(self) -> tuple[str, ...]:
         """The dotted paths that `include_fields` may name; empty when no output schema is known."""
-        from pegboard.core.schemas import output_fields
+        from pegboard.core.schemas import list_output_fields
 
-        return tuple(output_fields(self.output_schema)) if self.output_schema else ()
+        return tuple(list_output_fields(self.output_schema)) if self.output_schema else ()
 
     @cached_property
     def returns(self) -> str:
         """The shape of its results, as in `{issues[]{key, title}, total}`; empty if unknown."""
-        from pegboard.core.schemas import returns
+        from pegboard.core.schemas import format_result_shape
 
-        return returns(self.output_schema)
+        return format_result_shape(self.output_schema)
 
     @cached_property
     def digest(self) -> str:

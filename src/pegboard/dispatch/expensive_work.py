@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from anyio import to_thread
 
-from pegboard.core.json import Json
+from pegboard.core.json import Json, measure_json
 from pegboard.core.results.result_pages import (
     QUICK_CHARACTERS,
     QUICK_VALUES,
@@ -19,7 +19,6 @@ from pegboard.core.results.result_pages import (
     find_items,
     is_expensive,
 )
-from pegboard.core.schemas.traversal import measured
 from pegboard.core.token_budget import Count
 from pegboard.errors import InvalidArguments
 from pegboard.offload import DeadlineExceeded, offload
@@ -42,7 +41,7 @@ async def run_select(value: Json, expression: str) -> Json:
         timeout_error,
     )
 
-    size = measured(value, QUICK_VALUES)
+    size = measure_json(value, QUICK_VALUES)
     if size is not None and size.characters <= QUICK_CHARACTERS:
         try:
             return evaluate(value, expression, QUICK_LIMITS)

@@ -30,7 +30,7 @@ from pegboard.core.results.spill_notice import (
     read_contents,
     spill_key,
 )
-from pegboard.core.schemas import relaxed_output
+from pegboard.core.schemas import relax_output_schema
 from pegboard.core.token_budget import Count, utf8_size, within
 from pegboard.core.tools import Tool
 from pegboard.core.validation.bounds import compiled, without_unchecked
@@ -157,7 +157,7 @@ def fits_budget(result: CallResult, budget: int, count: Count) -> bool:
 def notice_fits_schema(said: JsonObject, tool: Tool) -> bool:
     """Whether a client that was told the relaxed output schema of a tool takes a notice for it."""
     try:
-        schema, _ = without_unchecked(relaxed_output(tool.output_schema or {}))
+        schema, _ = without_unchecked(relax_output_schema(tool.output_schema or {}))
         return compiled(schema).is_valid(said)
     except (ValueError, TypeError, ReferencingError):  # the schema is not valid
         return False

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject, compact, whole_number
-from pegboard.core.schemas import parameters as parameter_table
+from pegboard.core.schemas import list_parameters
 from pegboard.core.tools import Catalog, Example, Tool, group_name, is_in_group
 from pegboard.errors import InvalidArguments
 from pegboard.modes.mode import (
@@ -159,7 +159,7 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
     shape: JsonObject = {
         "name": view.catalog.address(tool),
         "description": tool.description or tool.summary,
-        "parameters": parameter_table(_describe_input(tool)),
+        "parameters": list_parameters(_describe_input(tool)),
     }
     if arguments.get("include_examples", True):
         shape["examples"] = [_example_to_json(e) for e in tool.examples]

@@ -11,7 +11,7 @@ from pegboard.core.calls import CallResult
 from pegboard.core.events import SearchAnswered
 from pegboard.core.json import JsonObject, compact
 from pegboard.core.sanitization import sanitize_line
-from pegboard.core.schemas import described as described_parameters
+from pegboard.core.schemas import describe_parameters
 from pegboard.core.tool_names import nearest
 from pegboard.core.tools import Catalog, Category, Tool, group_name, is_in_group
 from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
@@ -227,7 +227,7 @@ def describe_as_text(view: View, tool: Tool) -> str:
     lines = [f"{view.catalog.address(tool)}{_marks(view, tool)}"]
     if tool.description:
         lines.append(tool.description)
-    parts = described_parameters(tool.input_schema)
+    parts = describe_parameters(tool.input_schema)
     # What lines cannot say, the schema itself must: a caller needs all of it.
     lines.append(parts.text if parts.complete else compact(tool.input_schema))
     if tool.returns:

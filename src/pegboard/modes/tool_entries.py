@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pegboard.core.json import JsonObject
-from pegboard.core.schemas import relaxed_output, repaired
+from pegboard.core.schemas import relax_output_schema, repair_schema
 from pegboard.core.tool_parser import build_details
 from pegboard.core.tools import Catalog, Tool, group_name
 from pegboard.modes.mode import View
@@ -28,9 +28,9 @@ def full_entry(catalog: Catalog, tool: Tool, *, with_fields: bool = False) -> Js
     entry["name"] = catalog.address(tool)
     if tool.deprecated:
         entry["description"] = f"[deprecated: {tool.deprecated}] {tool.description}".rstrip()
-    entry["inputSchema"] = repaired(entry["inputSchema"])
+    entry["inputSchema"] = repair_schema(entry["inputSchema"]).schema
     if "outputSchema" in entry:
-        entry["outputSchema"] = relaxed_output(entry["outputSchema"])
+        entry["outputSchema"] = relax_output_schema(entry["outputSchema"])
         if with_fields:
             entry["inputSchema"] = declare_include_fields(entry["inputSchema"])
     return entry

@@ -22,9 +22,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json, JsonObject, is_within_bounds
 from pegboard.core.risk import assess_risk
-from pegboard.core.schemas.traversal import fits
 from pegboard.core.tool_parser import parse_details, without_own_keys
 from pegboard.core.tools import (
     Definition,
@@ -270,7 +269,7 @@ def _find_defect(entry: Json, name: str | None) -> str | None:
         return "it has no name"
     if not isinstance(entry.get("inputSchema"), dict):
         return "it has no `inputSchema` object"
-    if not fits(entry, depth=MAX_DEPTH, nodes=MAX_NODES):
+    if not is_within_bounds(entry, depth=MAX_DEPTH, nodes=MAX_NODES):
         return f"it has more than {MAX_DEPTH} levels or {MAX_NODES:,} parts"
     try:
         require_object_schema(entry["inputSchema"])

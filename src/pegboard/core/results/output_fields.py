@@ -26,11 +26,16 @@ from pegboard.core.results.paths import (
     parse_path,
     sole_content,
 )
-from pegboard.core.schemas import output_fields
-from pegboard.core.schemas.output_shape import Field, fields_by_path
-from pegboard.core.schemas.scalars import MORE, Room, literal
+from pegboard.core.schemas import list_output_fields
+from pegboard.core.schemas.output_shape import FieldNode, fields_by_path
 from pegboard.core.schemas.schema_view import SchemaView
-from pegboard.core.schemas.signatures import literals, spelled
+from pegboard.core.schemas.signatures import (
+    ELLIPSIS,
+    Detail,
+    allowed_values,
+    format_literal,
+    format_type,
+)
 from pegboard.core.tools import Tool
 from pegboard.errors import InvalidField
 
@@ -118,7 +123,7 @@ def _renamed(field: str, aliases: Mapping[str, str]) -> str:
 
 def available_fields(schema: AvailableFields) -> list[str]:
     """The paths that an error lists."""
-    return list(output_fields(schema)) if isinstance(schema, dict) else list(schema or ())
+    return list(list_output_fields(schema)) if isinstance(schema, dict) else list(schema or ())
 
 
 def _names(given: Json) -> tuple[str, ...]:
@@ -281,8 +286,8 @@ def _members(node: JsonObject, step: Step) -> Iterator[Json]:
         yield more
 
 
-_ROOM = Room(depth=0, values=12, literal=40)
-_SHORT = Room(depth=0, values=0, literal=60)
+_ROOM = Detail(depth=0, values=12, literal=40)
+_SHORT = Detail(depth=0, values=0, literal=60)
 _LONGEST_TEXT = 40
 
 
@@ -363,7 +368,7 @@ def _code(text: str) -> str:
     return f"`{text}`" if text and "`" not in text else text
 
 
-def _entry(tool: Tool, path: str, field: Field, sample: Json) -> FieldEntry:
+def _entry(tool: Tool, path: str, field: FieldNode, sample: Json) -> FieldEntry:
     kinds = dict.fromkeys(_type(view) for view in field.views)
     written = next((view.description for view in field.views if view.description), "")
     description = written or _explained(tool, path)
@@ -381,25 +386,25 @@ def _explained(tool: Tool, path: str) -> str:
 
 
 def _type(view: SchemaView) -> str:
-    return spelled(view, _ROOM).replace(f"{{{MORE}}}", "object")
+    return format_type(view, _ROOM).replace(f"{{{ELLIPSIS}}}", "object")
 
 
 def _example(path: str, views: Sequence[SchemaView], sample: Json) -> str:
     for view in views:
-        for value in (*_listed(view.schema.get("examples")), *(literals(view) or ())):
+        for value in (*_listed(view.schema.get("examples")), *(allowed_values(view) or ())):
             if value is not None:
                 return _shorten_example(value)
     found = (
         _shorten_example(v) for v in _values_at(sample, parse_path(path)) if v not in (None, [], {})
     )
-    return next((text for text in found if text != MORE), "")
+    return next((text for text in found if text != ELLIPSIS), "")
 
 
 def _shorten_example(value: Json) -> str:
     """The text of a value; a long text with its beginning, other long values not at all."""
     if isinstance(value, str) and len(value) > _LONGEST_TEXT:
         value = value[: _LONGEST_TEXT - 3] + "..."
-    return literal(value, _SHORT)
+    return format_literal(value, _SHORT)
 
 
 def _values_at(value: Json, path: Sequence[Step]) -> Iterator[Json]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from jsonschema_rs import Draft202012Validator, RegexOptions, ValidationError
 
-from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.json import Json, JsonObject, compact, measure_json
 from pegboard.core.results.paths import (
     Mark,
     Step,
@@ -32,7 +32,6 @@ from pegboard.core.results.paths import (
     parse_path,
 )
 from pegboard.core.results.spill_notice import build_preview, find_rows, split_lines
-from pegboard.core.schemas.traversal import measured
 from pegboard.core.token_budget import Count, within
 from pegboard.errors import InvalidArguments
 
@@ -120,7 +119,7 @@ def is_expensive(value: Json, reading: PageRequest) -> bool:
     """Whether `find` may take so long that others would notice."""
     if reading.select is None and reading.grep is None:
         return False
-    size = measured(value, QUICK_VALUES)
+    size = measure_json(value, QUICK_VALUES)
     return size is None or size.characters > QUICK_CHARACTERS
 
 

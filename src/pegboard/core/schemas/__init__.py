@@ -6,30 +6,32 @@ raises.
 
 from __future__ import annotations
 
-from pegboard.core.json import JsonObject
-from pegboard.core.schemas.output_shape import field_outline, output_fields, relaxed_output, returns
-from pegboard.core.schemas.parameter_docs import Described, described, parameters
-from pegboard.core.schemas.repairs import Repair, repair, repaired, without_titles
-from pegboard.core.schemas.schema_view import SchemaView
-from pegboard.core.schemas.signatures import signature
+from pegboard.core.schemas.output_shape import (
+    format_field_outline,
+    format_result_shape,
+    list_output_fields,
+    relax_output_schema,
+)
+from pegboard.core.schemas.parameter_docs import (
+    ParameterDocs,
+    describe_parameters,
+    list_parameters,
+)
+from pegboard.core.schemas.repairs import Repair, repair_schema, strip_generated_titles
+from pegboard.core.schemas.schema_view import unwrap_root
+from pegboard.core.schemas.signatures import format_signature
 
 __all__ = [
-    "Described",
+    "ParameterDocs",
     "Repair",
-    "described",
-    "field_outline",
-    "output_fields",
-    "parameters",
-    "relaxed_output",
-    "repair",
-    "repaired",
-    "returns",
-    "signature",
+    "describe_parameters",
+    "format_field_outline",
+    "format_result_shape",
+    "format_signature",
+    "list_output_fields",
+    "list_parameters",
+    "relax_output_schema",
+    "repair_schema",
+    "strip_generated_titles",
     "unwrap_root",
-    "without_titles",
 ]
-
-
-def unwrap_root(schema: JsonObject) -> JsonObject:
-    """The schema with a `$ref` at the root followed and `allOf` there merged."""
-    return SchemaView.of(schema).schema

@@ -5,12 +5,12 @@
     {items[]{id, user{...}}, total}                        the shape, short enough for a search line
 
 `[]` goes into the items of a list, `*` into the values of a map. A name that is not plain is quoted
-as JSON. The shape names fields without types: enough to choose `include_fields`, and a small part
-of what the output schema costs. A long one says less: nested objects close to `{…}`, the largest
+as JSON. The shape names fields without types: enough to choose `include_fields`, in a small part of
+the tokens of the output schema. A long one is shortened: nested objects become `{…}`, the largest
 and deepest first, and at last only the first fields are named. `…` marks everything left out.
 
-`relaxed_output` gives an output schema that still fits when a part of the result was left out. A
-client that knows a tool's output schema refuses results that do not fit it. A projection removes
+`relax_output_schema` gives an output schema that still fits when a part of the result was left out.
+A client that knows a tool's output schema refuses results that do not fit it. A projection removes
 members and items and invents nothing, so a schema without the assertions that something *is there*
 fits whatever remains. The assertions about what is there stay: types, formats, upper limits.
 """
@@ -22,92 +22,115 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from pegboard.core.json import Json, JsonObject
-from pegboard.core.schemas.scalars import MORE, literal
-from pegboard.core.schemas.schema_view import SchemaView, folded
-from pegboard.core.schemas.signatures import is_never
+from pegboard.core.json import Json, JsonObject, is_within_bounds
+from pegboard.core.schemas.schema_view import SchemaView, merge_branches
+from pegboard.core.schemas.signatures import ELLIPSIS, format_literal, is_never
 from pegboard.core.schemas.traversal import (
     ANNOTATIONS,
-    NOTHING,
-    fits,
-    localised,
+    NOT_FOUND,
+    localize_references,
     lookup,
-    with_children,
+    map_children,
 )
 
-DEEPEST = 8
-MOST = 1_000
+MAX_DEPTH = 8
+MAX_FIELDS = 1_000
+SHAPE_LIMIT = 400
+"""Characters that a shape may have before it is shortened."""
 
 _EACH = "[]"
 _ANY = "*"
-_PLAIN = re.compile(r"[\w$@/-]+")
+_PLAIN_NAME = re.compile(r"[\w$@/-]+")
+_MAX_SHAPE_DEPTH = 4
+_MAX_SHAPE_FIELDS = 300
+"""Fields that a shape is built from; further ones are cut before its length is measured."""
+_MAX_SHAPE_NAME = 80
+
+_DEMANDS = frozenset(
+    {"required", "minProperties", "dependentRequired", "minItems", "contains", "minContains"}
+    | {"maxContains", "uniqueItems", "unevaluatedProperties", "unevaluatedItems"}
+    # Whether a condition holds can change when a part of the value is gone.
+    | {"not", "if", "then", "else", "dependentSchemas", "dependencies"}
+    # Items move to other positions when some are removed.
+    | {"prefixItems", "additionalItems"}
+)
+"""Keywords that a part of a valid value may violate."""
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """One step into a result and what lies below it; `cut` when more does than was read.
+class FieldNode:
+    """One step into a result and the fields below it; `cut` when there are more than were read.
 
     `views` are the schemas that a value there may have.
     """
 
     step: str
-    below: tuple[Field, ...] = ()
+    below: tuple[FieldNode, ...] = ()
     cut: bool = False
     views: tuple[SchemaView, ...] = ()
 
+    @property
+    def is_list(self) -> bool:
+        """Whether the items of a list are all that is below."""
+        return [one.step for one in self.below] == [_EACH]
 
-def output_fields(schema: Json, *, most: int = MOST) -> Iterator[str]:
+
+def list_output_fields(schema: Json, *, most: int = MAX_FIELDS) -> Iterator[str]:
     """Each path into a result of this schema, parents before children; at most so many."""
     return (path for path, _ in fields_by_path(schema, most=most))
 
 
-def fields_by_path(schema: Json, *, most: int = MOST) -> Iterator[tuple[str, Field]]:
-    """The same with what is known of each."""
-    return islice(_paths(field_tree(schema), ""), most)
+def fields_by_path(schema: Json, *, most: int = MAX_FIELDS) -> Iterator[tuple[str, FieldNode]]:
+    """The same paths, each with its field."""
+    return islice(_paths(build_field_tree(schema), ""), most)
 
 
-def field_outline(schema: Json, *, most: int = MOST) -> str:
+def format_field_outline(schema: Json, *, most: int = MAX_FIELDS) -> str:
     """All fields on one line, nested in braces; `…` where there are more."""
-    return _outline(field_tree(schema), iter(range(most)))
+    return _format_outline(build_field_tree(schema), iter(range(most)))
 
 
-def field_tree(schema: Json) -> tuple[Field, ...]:
+def build_field_tree(schema: Json) -> tuple[FieldNode, ...]:
     """The fields of a result of this schema, each with those below it."""
-    return _fields([SchemaView.of(schema)], 0)
+    return _build_fields([SchemaView.of(schema)], 0)
 
 
-def _fields(views: Sequence[SchemaView], level: int) -> tuple[Field, ...]:
-    """What values of these schemas hold, all of them together."""
+def _build_fields(views: Sequence[SchemaView], level: int) -> tuple[FieldNode, ...]:
+    """The fields of a value that has any of these schemas."""
     steps: dict[str, list[SchemaView]] = {}
     for view in views:
-        for shape in _shapes(view):
-            for step, inside in _steps(shape):
+        for alternative in _flatten_alternatives(view):
+            for step, inside in _steps(alternative):
                 steps.setdefault(step, []).append(inside)
-    if level >= DEEPEST:
-        return (Field(MORE, cut=True),) if steps else ()
-    return tuple(_field(step, inside, level + 1) for step, inside in steps.items())
+    if level >= MAX_DEPTH:
+        return (FieldNode(ELLIPSIS, cut=True),) if steps else ()
+    return tuple(
+        FieldNode(
+            step,
+            _build_fields(inside, level + 1),
+            cut=any(view.cut for view in inside),
+            views=tuple(inside),
+        )
+        for step, inside in steps.items()
+    )
 
 
-def _field(step: str, views: Sequence[SchemaView], level: int) -> Field:
-    cut = any(view.cut for view in views)
-    return Field(step, _fields(views, level), cut, tuple(views))
-
-
-def _shapes(view: SchemaView, level: int = 0) -> Iterator[SchemaView]:
+def _flatten_alternatives(view: SchemaView, level: int = 0) -> Iterator[SchemaView]:
     """The alternatives of a value, through nested unions."""
-    if view.cut or level > DEEPEST:
+    if view.cut or level > MAX_DEPTH:
         return
     if not view.alternatives:
-        yield folded(view)
+        yield merge_branches(view)
     for one in view.alternatives:
-        yield from _shapes(one, level + 1)
+        yield from _flatten_alternatives(one, level + 1)
 
 
 def _steps(view: SchemaView) -> Iterator[tuple[str, SchemaView]]:
+    """Each step that leads into a value, with the schema of what is there."""
     for name, schema in view.members.items():
         inside = view.at(schema)
         if not is_never(inside):
-            yield (name if _PLAIN.fullmatch(name) else literal(name)), inside
+            yield (name if _PLAIN_NAME.fullmatch(name) else format_literal(name)), inside
     if view.extra is not False:
         yield _ANY, view.at(view.extra)
     items = view.schema.get("items", view.schema.get("prefixItems"))
@@ -116,9 +139,9 @@ def _steps(view: SchemaView) -> Iterator[tuple[str, SchemaView]]:
             yield _EACH, view.at(schema)
 
 
-def _paths(fields: Sequence[Field], prefix: str) -> Iterator[tuple[str, Field]]:
+def _paths(fields: Sequence[FieldNode], prefix: str) -> Iterator[tuple[str, FieldNode]]:
     for field in fields:
-        if field.step == MORE:
+        if field.step == ELLIPSIS:
             continue
         if field.step == _EACH:
             yield from _paths(field.below, prefix + _EACH)
@@ -129,159 +152,131 @@ def _paths(fields: Sequence[Field], prefix: str) -> Iterator[tuple[str, Field]]:
         yield from _paths(field.below, path)
 
 
-def _outline(fields: Sequence[Field], left: Iterator[int]) -> str:
+def _format_outline(fields: Sequence[FieldNode], left: Iterator[int]) -> str:
+    """The fields on one line; `left` runs out after the most fields that may be named."""
     texts: list[str] = []
     for field in fields:
         if field.step != _EACH and next(left, None) is None:
-            texts.append(MORE)
+            texts.append(ELLIPSIS)
             break
-        texts.append(field.step + _braced(field, left))
+        inner = _format_outline(field.below, left)
+        # The brackets of a list are enough: `items[]{id}`, not `items{[]{id}}`.
+        if field.cut or (inner and not field.is_list):
+            inner = f"{{{', '.join(filter(None, (inner, ELLIPSIS if field.cut else '')))}}}"
+        texts.append(field.step + inner)
     return ", ".join(texts)
 
 
-def _braced(field: Field, left: Iterator[int]) -> str:
-    """What lies below a field; a list says so by its own brackets."""
-    inner = _outline(field.below, left)
-    if not field.cut and (not inner or [one.step for one in field.below] == [_EACH]):
-        return inner
-    return f"{{{', '.join(filter(None, (inner, MORE if field.cut else '')))}}}"
-
-
-SHAPE_LIMIT = 400
-"""Characters that a shape may have before it says less."""
-
-_DEEPEST = 4
-_MOST = 300
-"""Fields that are looked at; what a result has beyond them is cut before it is measured."""
-_LONGEST_NAME = 80
-
-
-def returns(schema: Json, *, limit: int = SHAPE_LIMIT) -> str:
+def format_result_shape(schema: Json, *, limit: int = SHAPE_LIMIT) -> str:
     """The fields of a result in braces; empty when the schema names none."""
-    root = _Node(_children(field_tree(schema), iter(range(_MOST)), 1))
-    if len(root.children) == 1 and root.children[0].name == "[]":
+    root = _ShapeNode(_shape_nodes(build_field_tree(schema), iter(range(_MAX_SHAPE_FIELDS)), 1))
+    if len(root.children) == 1 and root.children[0].name == _EACH:
         root = root.children[0]  # a list at the root is not inside an object
-    return _fitted(root, limit) if root.children else ""
+    return _fit_shape(root, limit) if root.children else ""
 
 
 @dataclass(eq=False)
-class _Node:
-    """One field on its way to text; a closed one hides what is below it."""
+class _ShapeNode:
+    """One field on its way to text; a closed one hides the fields below it."""
 
-    children: list[_Node]
+    children: list[_ShapeNode]
     name: str = ""
     closed: bool = False
 
     def text(self) -> str:
         if not self.children and not self.closed:
             return self.name
-        inner = MORE if self.closed else ", ".join(child.text() for child in self.children)
+        inner = ELLIPSIS if self.closed else ", ".join(child.text() for child in self.children)
         return f"{self.name}{{{inner}}}"
 
-
-def _fitted(root: _Node, limit: int) -> str:
-    while len(text := root.text()) > limit:
-        nested = [(d, len(n.text()), n) for d, n in _below(root, 1) if n.children and not n.closed]
-        if len(nested) > 1 or (nested and len(root.children) > 1):
-            max(nested, key=lambda one: one[:2])[2].closed = True
-        else:  # closing the one object that holds everything would leave nothing
-            return _shortened(root, nested[0][2] if nested else root, limit)
-    return text
+    def open_below(self, depth: int = 1) -> Iterator[tuple[int, _ShapeNode]]:
+        """All nodes below that are shown and have fields themselves, with their depth."""
+        for child in self.children:
+            if child.children and not child.closed:
+                yield depth, child
+                yield from child.open_below(depth + 1)
 
 
-def _shortened(root: _Node, node: _Node, limit: int) -> str:
-    """The text with as many of a node's first fields as fit; always one."""
-    names = node.children
-    for count in range(len(names) - 1, 0, -1):
-        node.children = [*names[:count], _Node([], MORE)]
-        if len(root.text()) <= limit:
-            break
-    return root.text()
-
-
-def _below(node: _Node, depth: int) -> Iterator[tuple[int, _Node]]:
-    for child in node.children:
-        yield depth, child
-        if not child.closed:
-            yield from _below(child, depth + 1)
-
-
-def _children(fields: Sequence[Field], left: Iterator[int], depth: int) -> list[_Node]:
-    nodes: list[_Node] = []
+def _shape_nodes(fields: Sequence[FieldNode], left: Iterator[int], depth: int) -> list[_ShapeNode]:
+    nodes: list[_ShapeNode] = []
     for field in fields:
         if next(left, None) is None:
-            nodes.append(_Node([], MORE))
+            nodes.append(_ShapeNode([], ELLIPSIS))
             break
-        nodes.append(_node(field, left, depth))
+        name = field.step if len(field.step) <= _MAX_SHAPE_NAME else ELLIPSIS
+        inner, cut = field, field.cut
+        while inner.is_list:  # lists are written on the name: `items[]`
+            inner = inner.below[0]
+            name, cut = f"{name}{_EACH}", cut or inner.cut
+        if cut or (inner.below and depth >= _MAX_SHAPE_DEPTH):
+            nodes.append(_ShapeNode([], name, closed=True))
+        else:
+            nodes.append(_ShapeNode(_shape_nodes(inner.below, left, depth + 1), name))
     return nodes
 
 
-def _node(field: Field, left: Iterator[int], depth: int) -> _Node:
-    name = field.step if len(field.step) <= _LONGEST_NAME else MORE
-    below, cut = field.below, field.cut
-    while [one.step for one in below] == ["[]"]:  # lists are written on the name
-        name, cut, below = f"{name}[]", cut or below[0].cut, below[0].below
-    if cut or (below and depth >= _DEEPEST):
-        return _Node([], name, closed=True)
-    return _Node(_children(below, left, depth + 1), name)
+def _fit_shape(root: _ShapeNode, limit: int) -> str:
+    """The text of a shape, with nodes closed or left out until it fits."""
+    while len(text := root.text()) > limit:
+        nested = [(depth, len(node.text()), node) for depth, node in root.open_below()]
+        if len(nested) > 1 or (nested and len(root.children) > 1):
+            _, _, deepest = max(nested, key=lambda one: one[:2])
+            deepest.closed = True
+            continue
+        # Closing the one object that holds everything would leave nothing to read, so name as many
+        # of its first fields as fit, and always one.
+        node = nested[0][2] if nested else root
+        names = node.children
+        for count in range(len(names) - 1, 0, -1):
+            node.children = [*names[:count], _ShapeNode([], ELLIPSIS)]
+            if len(root.text()) <= limit:
+                break
+        return root.text()
+    return text
 
 
-_DEMANDS = frozenset(
-    {"required", "minProperties", "dependentRequired", "minItems", "contains", "minContains"}
-    | {"maxContains", "uniqueItems", "unevaluatedProperties", "unevaluatedItems"}
-    # What applies only if something else does or does not hold may change sides.
-    | {"not", "if", "then", "else", "dependentSchemas", "dependencies"}
-    # Positions move when items go.
-    | {"prefixItems", "additionalItems"}
-)
-
-
-def relaxed_output(schema: Json) -> JsonObject:
-    """A schema that any projection of a valid result fits; itself when it asks for nothing."""
-    if not isinstance(schema, dict) or not fits(schema):
+def relax_output_schema(schema: Json) -> JsonObject:
+    """A schema that any projection of a valid result fits; itself when it demands nothing."""
+    if not isinstance(schema, dict) or not is_within_bounds(schema):
         return {"type": "object"}
-    root, certain = localised(schema)
+    root, certain = localize_references(schema)
     if not certain:
         return {"type": "object"}
-    made = _relaxed(root)
-    made = _without_lost(made, made)
+    made = _drop_demands(root)
+    made = _drop_lost_references(made, made)
     return schema if made == schema else made
 
 
-def _relaxed(schema: Json) -> Json:
+def _drop_demands(schema: Json) -> Json:
     if not isinstance(schema, dict):
         return schema is not False
-    dropped = _DEMANDS | {
-        keyword for keyword in ("enum", "const") if _has_parts(schema.get(keyword))
-    }
+    # A constant that is an object or a list may lose a part of itself.
+    dropped = _DEMANDS | {k for k in ("enum", "const") if _has_parts(schema.get(k))}
     if "prefixItems" in schema or isinstance(schema.get("items"), list):
         dropped |= {"items"}
     if schema.get("additionalProperties") is False:
         dropped |= {"additionalProperties"}
-    kept = {k: v for k, v in schema.items() if k not in dropped}
-    made = with_children(kept, lambda child, _: _relaxed(child))
-    if "oneOf" in made:  # with less in it, a value may fit several
+    rest = {k: v for k, v in schema.items() if k not in dropped}
+    made = map_children(rest, lambda child, _: _drop_demands(child))
+    if "oneOf" in made:  # with a part gone, a value may fit several alternatives
         either = {"anyOf": made.pop("oneOf")}
-        made = (
-            {**made, "allOf": [*made.get("allOf", []), either]}
-            if "anyOf" in made
-            else made | either
-        )
+        if "anyOf" in made:
+            return {**made, "allOf": [*made.get("allOf", []), either]}
+        return made | either
     return made
 
 
 def _has_parts(values: Json) -> bool:
-    """Whether a literal is an object or a list, of which a projection may take something away."""
     if isinstance(values, list):
         return any(isinstance(value, (dict, list)) for value in values)
     return isinstance(values, dict)
 
 
-def _without_lost(schema: Json, root: JsonObject) -> Json:
-    """Anything in place of a reference to what is no longer there."""
+def _drop_lost_references(schema: Json, root: JsonObject) -> Json:
+    """A schema that accepts anything in place of each reference to a part that was dropped."""
     if not isinstance(schema, dict):
         return schema
     reference = schema.get("$ref")
-    if isinstance(reference, str) and lookup(root, reference) is NOTHING:
+    if isinstance(reference, str) and lookup(root, reference) is NOT_FOUND:
         return {keyword: value for keyword, value in schema.items() if keyword in ANNOTATIONS}
-    return with_children(schema, lambda child, _: _without_lost(child, root))
+    return map_children(schema, lambda child, _: _drop_lost_references(child, root))

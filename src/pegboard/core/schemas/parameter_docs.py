@@ -1,7 +1,7 @@
 """The parameters of a tool, written for a model in fewer tokens than their JSON Schema.
 
-`parameters` gives them one by one, as the `index` mode lists them. `described` gives them all as
-lines of text:
+`list_parameters` gives them one by one, as the `index` mode lists them. `describe_parameters` gives
+them all as lines of text:
 
     project: str - Key of the project
     filter?: object - Which issues
@@ -17,37 +17,47 @@ schema itself must be shown.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
-from pegboard.core.json import Json, JsonObject
-from pegboard.core.schemas.scalars import FULL, MORE, Room, literal
+from pegboard.core.json import Json, JsonObject, json_type
 from pegboard.core.schemas.schema_view import TYPES, SchemaView
 from pegboard.core.schemas.signatures import (
+    ELLIPSIS,
+    FULL_DETAIL,
+    Detail,
+    allowed_values,
+    format_alternatives,
+    format_literal,
+    format_parameter,
+    format_type,
+    format_unnamed_members,
+    has_unwritten_rules,
     is_never,
-    kinds,
-    literals,
-    member,
-    named,
-    parameters_of,
-    says_more,
-    spelled,
-    unnamed,
+    parameters_view,
+    quote_name,
+    value_types,
 )
-from pegboard.core.schemas.signatures import options as spelled_options
 from pegboard.core.schemas.traversal import ANNOTATIONS
 
-_ROOM = Room(depth=4, values=64, literal=200)
 _MAX_UNION_DEPTH = 8
+_MAX_NESTING = 8
+_MAX_EXAMPLES = 3
+
+_ACCEPTS = Detail(depth=4, values=64, literal=200)
+_HEADING = Detail(depth=0, values=FULL_DETAIL.values, literal=FULL_DETAIL.literal)
+_BRIEF = Detail(depth=0, values=3, literal=24)
+_SHORT_TYPES = {"string": "str", "integer": "int", "boolean": "bool"}
 
 
-def parameters(schema: Json) -> dict[str, JsonObject]:
+def list_parameters(schema: Json) -> dict[str, JsonObject]:
     """Each parameter with `type`, `description`, `required`, and `default` and `enum` if any.
 
     A default of null is left out, and so is null as a value that means the same.
 
-    `type` is one JSON Schema type, or several joined with `|`. What it does not tell (the items of
-    an array, the members of an object, a range) is in `accepts`, as a signature would spell it.
+    `type` is one JSON Schema type, or several joined with `|`. What it does not say (the items of
+    an array, the members of an object, a range) is in `accepts`, in the notation of signatures.
     """
-    view = parameters_of(schema)
+    view = parameters_view(schema)
     required = set(view.required)
     return {
         name: _parameter(child, name in required)
@@ -57,15 +67,15 @@ def parameters(schema: Json) -> dict[str, JsonObject]:
 
 
 def _parameter(view: SchemaView, required: bool) -> JsonObject:
-    types = types_of(view)
-    options = spelled_options(view, _ROOM)
-    if not required and view.schema.get("default", MORE) is None and len(types) > 1:
-        # Leaving it out and sending null are the same here, so one way is enough.
+    types = all_types(view)
+    options = format_alternatives(view, _ACCEPTS)
+    if not required and view.schema.get("default", ELLIPSIS) is None and len(types) > 1:
+        # Leaving it out and sending null mean the same here, so one way is enough.
         types = tuple(name for name in types if name != "null")
         options = [text for text in options if text != "null"]
     made: JsonObject = {
         "type": "|".join(types) or "any",
-        "description": view.description or _only_alternative(view).description,
+        "description": view.description or _description_of_alternative(view),
         "required": required,
     }
     if view.schema.get("default") is not None:
@@ -73,24 +83,29 @@ def _parameter(view: SchemaView, required: bool) -> JsonObject:
     values = _values(view)
     if values is not None:
         made["enum"] = [value for value in values if value is not None or "null" in types]
-    elif (accepts := "|".join(options)) != ("|".join(map(_word, types)) or "any"):
+    elif (accepts := "|".join(options)) != (
+        "|".join(_SHORT_TYPES.get(name, name) for name in types) or "any"
+    ):
         made["accepts"] = accepts
     return made
 
 
-def _only_alternative(view: SchemaView) -> SchemaView:
-    """What a value is when it is not null, where there is only one such thing."""
-    given = [one for one in view.alternatives if kinds(one) != ("null",)]
-    return given[0] if len(given) == 1 else view
+def _description_of_alternative(view: SchemaView) -> str:
+    """The description of the value where it is not null, if there is one alternative for that.
+
+    pydantic writes an optional parameter as `anyOf: [{..., description}, {type: null}]`.
+    """
+    given = [one for one in view.alternatives if value_types(one) != ("null",)]
+    return given[0].description if len(given) == 1 else view.description
 
 
 def _values(view: SchemaView, level: int = 0) -> list[Json] | None:
     """The only values that are allowed, where every alternative lists its own."""
-    if view.cut or level > _MAX_UNION_DEPTH or says_more(view):
+    if view.cut or level > _MAX_UNION_DEPTH or has_unwritten_rules(view):
         return None
-    if (values := literals(view)) is not None:
+    if (values := allowed_values(view)) is not None:
         return list(values)
-    if kinds(view) == ("null",):
+    if value_types(view) == ("null",):
         return [None]
     each = [_values(one, level + 1) for one in view.alternatives]
     if not any(each) or None in each:
@@ -99,74 +114,45 @@ def _values(view: SchemaView, level: int = 0) -> list[Json] | None:
     return None if found == [None] else found
 
 
-def types_of(view: SchemaView, level: int = 0) -> tuple[str, ...]:
+def all_types(view: SchemaView, level: int = 0) -> tuple[str, ...]:
     """All types that a value may have, through literals and alternatives."""
-    values = literals(view)
+    values = allowed_values(view)
     if view.cut or level > _MAX_UNION_DEPTH:
         return ()
     if values is not None and "type" not in view.schema:
         found = {json_type(value) for value in values}
     elif view.alternatives:
-        each = [types_of(one, level + 1) for one in view.alternatives]
+        each = [all_types(one, level + 1) for one in view.alternatives]
         found = {name for names in each for name in names} if all(each) else set[str]()
     else:
-        return kinds(view)
+        return value_types(view)
     return tuple(name for name in TYPES if name in found)
 
 
-def json_type(value: Json) -> str:
-    """The JSON Schema type of a value."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"
-
-
-def _word(name: str) -> str:
-    return {"string": "str", "integer": "int", "boolean": "bool"}.get(name, name)
-
-
-_HEAD = Room(depth=0, values=FULL.values, literal=FULL.literal)
-_GLANCE = Room(depth=0, values=3, literal=24)
-_EXAMPLES = 3
-_MAX_NESTING = 8
-
-
 @dataclass(frozen=True, slots=True)
-class Described:
+class ParameterDocs:
     """Lines about all parameters; `complete` when a caller needs nothing beyond them."""
 
     text: str
     complete: bool
 
 
-def described(schema: Json) -> Described:
-    """Everything that the schema tells a caller, descriptions included."""
+def describe_parameters(schema: Json) -> ParameterDocs:
+    """Everything in the schema that a caller needs, descriptions included."""
     view = SchemaView.of(schema)
-    page = _Page()
+    page = _Lines()
     if view.description:
         page.write(0, view.description)
-    rest, rules = _rules(view)
+    rest, rules = _split_rules(view)
     page.members(rest, 0)
     for rule in rules:
         page.write(0, rule)
-    page.complete &= not rest.cut and not says_more(rest) and not rest.alternatives
-    return Described("\n".join(page.lines), page.complete)
+    page.complete &= not rest.cut and not has_unwritten_rules(rest) and not rest.alternatives
+    return ParameterDocs("\n".join(page.lines), page.complete)
 
 
 @dataclass(slots=True)
-class _Page:
+class _Lines:
     """Lines as they are written, and whether nothing had to be left out."""
 
     lines: list[str] = field(default_factory=list[str])
@@ -182,62 +168,62 @@ class _Page:
         required = set(view.required)
         for name, schema in view.members.items():
             self._member(view.at(schema), name, name in required, indent)
-        for text in unnamed(view, FULL):
-            self._typed(indent, text, "")
+        for text in format_unnamed_members(view, FULL_DETAIL):
+            self._write_typed(indent, text, "")
 
     def _member(self, view: SchemaView, name: str, required: bool, indent: int) -> None:
         if is_never(view) and not required:
             return
-        inside = objects(view)
+        inside = nested_objects(view)
         if indent >= _MAX_NESTING or not any(map(_is_described, inside)):
-            self._typed(indent, member(view, name, required, FULL), _remarks(view))
+            line = format_parameter(view, name, required, FULL_DETAIL)
+            self._write_typed(indent, line, _remarks(view))
             return
-        head = member(view, name, required, _HEAD).replace(f"{{{MORE}}}", "object")
-        self._typed(indent, head, _remarks(view))
+        heading = format_parameter(view, name, required, _HEADING)
+        self._write_typed(indent, heading.replace(f"{{{ELLIPSIS}}}", "object"), _remarks(view))
         for number, one in enumerate(inside):
-            self.complete &= not says_more(one) and not one.cut
+            self.complete &= not has_unwritten_rules(one) and not one.cut
             if len(inside) > 1:
-                self.write(
-                    indent + 1, f"{'or' if number else 'either'}: {_remarks(one)}".rstrip(": ")
-                )
+                word = "or" if number else "either"
+                self.write(indent + 1, f"{word}: {_remarks(one)}".rstrip(": "))
             self.members(one, indent + 1 + (len(inside) > 1))
 
-    def _typed(self, indent: int, text: str, remarks: str) -> None:
-        self.complete &= MORE not in text
+    def _write_typed(self, indent: int, text: str, remarks: str) -> None:
+        self.complete &= ELLIPSIS not in text
         self.write(indent, f"{text} - {remarks}" if remarks else text)
 
 
-def objects(view: SchemaView, level: int = 0) -> list[SchemaView]:
+def nested_objects(view: SchemaView, level: int = 0) -> list[SchemaView]:
     """The objects with named members in a value: itself, alternatives, items, a map's values."""
-    if view.cut or level > _MAX_NESTING or literals(view) is not None:
+    if view.cut or level > _MAX_NESTING or allowed_values(view) is not None:
         return []
     if view.alternatives:
-        return [found for one in view.alternatives for found in objects(one, level + 1)]
+        return [found for one in view.alternatives for found in nested_objects(one, level + 1)]
     if view.members:
         return [view]
-    kind = kinds(view)
+    kind = value_types(view)
     inside = [view.extra] if "object" in kind and view.extra is not False else []
     inside += [view.schema.get("items")] if "array" in kind else []
-    return [found for schema in inside for found in objects(view.at(schema), level + 1)]
+    return [found for schema in inside for found in nested_objects(view.at(schema), level + 1)]
 
 
 def _is_described(view: SchemaView, level: int = 0) -> bool:
-    """Whether somebody wrote about a member of this object, however deep."""
+    """Whether a member of this object has a description, at any depth."""
     below = [view.at(schema) for schema in view.members.values()]
     if any(_remarks(one) for one in below):
         return True
     return level < _MAX_NESTING and any(
-        _is_described(inner, level + 1) for one in below for inner in objects(one)
+        _is_described(inner, level + 1) for one in below for inner in nested_objects(one)
     )
 
 
 def _remarks(view: SchemaView) -> str:
-    """What people wrote about a value, its items and its alternatives."""
+    """The descriptions of a value, its items and its alternatives, and its examples."""
     notes = [view.description] if view.description else []
-    inside = objects(view)
-    values = [one for one in view.alternatives if set(kinds(one)) != {"null"}]
+    inside = nested_objects(view)
+    values = [one for one in view.alternatives if set(value_types(one)) != {"null"}]
     notes += [
-        one.description if len(values) == 1 else f"{spelled(one, _GLANCE)}: {one.description}"
+        one.description if len(values) == 1 else f"{format_type(one, _BRIEF)}: {one.description}"
         for one in view.alternatives
         if one.description and one.description != view.description and one not in inside[1:]
     ]
@@ -246,45 +232,43 @@ def _remarks(view: SchemaView) -> str:
         notes.append(f"each: {each}")
     examples = view.schema.get("examples")
     if isinstance(examples, list) and examples:
-        shown = ", ".join(literal(example) for example in examples[:_EXAMPLES])
+        shown = ", ".join(format_literal(example) for example in examples[:_MAX_EXAMPLES])
         notes.append(f"e.g. {shown}")
     if view.schema.get("deprecated") is True:
         notes.append("deprecated")
     return "; ".join(notes)
 
 
-def _rules(view: SchemaView) -> tuple[SchemaView, list[str]]:
-    """Conditions between parameters that a sentence can say, and the schema without them."""
-    said: dict[str, str] = {}
+def _split_rules(view: SchemaView) -> tuple[SchemaView, list[str]]:
+    """The schema without the conditions that a sentence can express, and those sentences."""
+    sentences: dict[str, str] = {}
     for keyword, opening in (("anyOf", "At least one of"), ("oneOf", "Exactly one of")):
-        choices = [_names_only(branch) for branch in _listed(view.schema.get(keyword))]
+        branches = view.schema.get(keyword)
+        choices = [_required_only(b) for b in branches] if isinstance(branches, list) else []
         if choices and all(choices):
-            said[keyword] = f"{opening}: {'; '.join(' + '.join(names) for names in choices)}"
-    if excluded := _names_only(view.schema.get("not")):
-        said["not"] = f"Not together: {', '.join(excluded)}"
+            sentences[keyword] = f"{opening}: {'; '.join(' + '.join(names) for names in choices)}"
+    if excluded := _required_only(view.schema.get("not")):
+        sentences["not"] = f"Not together: {', '.join(excluded)}"
     needs = view.schema.get("dependentRequired")
-    if isinstance(needs, dict) and all(_all_texts(names) for names in needs.values()):
-        said["dependentRequired"] = "; ".join(
-            f"{named(name)} needs {', '.join(map(named, names))}" for name, names in needs.items()
+    if isinstance(needs, dict) and all(_is_list_of_strings(names) for names in needs.values()):
+        sentences["dependentRequired"] = "; ".join(
+            f"{quote_name(name)} needs {', '.join(map(quote_name, names))}"
+            for name, names in needs.items()
         )
     for keyword, opening in (("minProperties", "At least"), ("maxProperties", "At most")):
         if isinstance(count := view.schema.get(keyword), int):
-            said[keyword] = f"{opening} {count} parameters"
-    rest = {keyword: value for keyword, value in view.schema.items() if keyword not in said}
-    return replace(view, schema=rest), list(said.values())
+            sentences[keyword] = f"{opening} {count} parameters"
+    rest = {keyword: value for keyword, value in view.schema.items() if keyword not in sentences}
+    return replace(view, schema=rest), list(sentences.values())
 
 
-def _names_only(branch: Json) -> list[str]:
+def _required_only(branch: Json) -> list[str]:
     """The parameters that a branch requires, if it says nothing else."""
     if not isinstance(branch, dict) or branch.keys() - {"required", "type"} - ANNOTATIONS:
         return []
     names = branch.get("required")
-    return [named(name) for name in names] if isinstance(names, list) and _all_texts(names) else []
+    return [quote_name(name) for name in names] if _is_list_of_strings(names) else []
 
 
-def _all_texts(names: Json) -> bool:
-    return isinstance(names, list) and all(isinstance(name, str) for name in names)
-
-
-def _listed(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
+def _is_list_of_strings(value: Json) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)

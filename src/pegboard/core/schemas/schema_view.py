@@ -1,25 +1,28 @@
 """A schema as found in the wild, read without ever failing.
 
-`View` shows one place of a schema document with references followed and `allOf` merged, so that
-readers see plain `properties`, `type`, `anyOf`. Hostile documents cost a bounded amount: recursion
-ends where a reference is met again on its own way (`cut`), and all views of one document share one
-budget of steps.
+`SchemaView` shows one place of a schema document with references followed and `allOf` merged, so
+that readers see plain `properties`, `type` and `anyOf`:
+
+    {"$ref": "#/$defs/Issue"}      ->   {"type": "object", "properties": {...}, "required": [...]}
+    {"allOf": [A, B], "title": T}  ->   what A and B both say, with the title T
+
+Hostile documents cost a bounded amount of work. A recursion ends where a reference occurs again on
+the path that led to it (`cut`), and all views of one document share one budget of steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json, JsonObject, is_within_bounds
 from pegboard.core.schemas.traversal import (
     ANNOTATIONS,
-    NOTHING,
-    fits,
+    NOT_FOUND,
     ignores_ref_siblings,
     is_schema,
-    localised,
+    localize_references,
     lookup,
 )
 
@@ -33,10 +36,10 @@ _ALIASES = {
     **{"bool": "boolean", "list": "array", "tuple": "array", "dict": "object", "map": "object"},
     **{"none": "null"},
 }
-_STEPS = 10_000
-_LONGEST_TRAIL = 32
-_DEEPEST_MERGE = 24
-_DEEPEST_FOLD = 4
+_MAX_STEPS = 10_000
+_MAX_TRAIL = 32
+_MAX_MERGE_DEPTH = 24
+_MAX_BRANCH_DEPTH = 4
 
 
 class _Budget:
@@ -54,10 +57,10 @@ class _Budget:
 
 @dataclass(frozen=True, slots=True)
 class SchemaView:
-    """One place of a schema document.
+    """One place of a schema document, with the references followed that led here (`trail`).
 
-    `exact` is false where following and merging could not keep everything; `cut` where nothing more
-    can be read: a recursion, or the end of the budget.
+    `exact` is false where following and merging could not preserve everything. `cut` is true where
+    nothing more can be read: at a recursion, or at the end of the budget.
     """
 
     schema: JsonObject
@@ -69,51 +72,57 @@ class SchemaView:
 
     @classmethod
     def of(cls, schema: Json) -> SchemaView:
-        """The view of a whole document, whatever it is."""
-        if not isinstance(schema, dict) or not fits(schema):
+        """The view of a whole document, whatever kind of value it is."""
+        if not isinstance(schema, dict) or not is_within_bounds(schema):
             unread = schema is not True
             return cls({}, {}, _Budget(0), exact=not unread, cut=unread)
-        root, _ = localised(schema)
-        whole = cls(root, root, _Budget(_STEPS))
+        root, _ = localize_references(schema)
+        whole = cls(root, root, _Budget(_MAX_STEPS))
         return whole.at(root)
 
     def at(self, schema: Json) -> SchemaView:
-        """The view of a schema that stands in this one's document, below this one."""
-        return self._settled(schema, 0)
+        """The view of a schema inside this one's document, below this one."""
+        return self._resolve(schema, 0)
 
-    def _settled(self, schema: Json, merges: int) -> SchemaView:
-        if not self.budget.spend() or merges > _DEEPEST_MERGE:
-            return self._bare({}, cut=True)
+    def _resolve(self, schema: Json, merges: int) -> SchemaView:
+        """A schema with its reference followed or its `allOf` merged, if it has one."""
+        if not self.budget.spend() or merges > _MAX_MERGE_DEPTH:
+            return self._with_schema({}, cut=True)
         if not isinstance(schema, dict):
-            return self._bare(NEVER if schema is False else {}, exact=isinstance(schema, bool))
+            accepted = NEVER if schema is False else {}
+            return self._with_schema(accepted, exact=isinstance(schema, bool))
         if isinstance(schema.get("$ref"), str):
-            return self._followed(schema, merges + 1)
+            return self._follow_reference(schema, merges + 1)
         parts = schema.get("allOf")
         if not isinstance(parts, list) or not parts:
-            return self._bare(schema)
-        base = self._bare({k: v for k, v in schema.items() if k != "allOf"})
-        return reduce(SchemaView._merged, (self._settled(part, merges + 1) for part in parts), base)
+            return self._with_schema(schema)
+        base = self._with_schema({k: v for k, v in schema.items() if k != "allOf"})
+        return reduce(SchemaView._merge, (self._resolve(part, merges + 1) for part in parts), base)
 
-    def _followed(self, schema: JsonObject, merges: int) -> SchemaView:
+    def _follow_reference(self, schema: JsonObject, merges: int) -> SchemaView:
         reference: str = schema["$ref"]
         beside = {k: v for k, v in schema.items() if k != "$ref"}
         if ignores_ref_siblings(self.root):
             beside = {k: v for k, v in beside.items() if k in ANNOTATIONS}
-        if reference in self.trail or len(self.trail) >= _LONGEST_TRAIL:
-            return self._bare(beside, cut=True)
+        # The same reference twice on one path is a recursion. It may be a schema that is fine for
+        # validators (a tree of comments), so it is only cut here and not an error.
+        if reference in self.trail or len(self.trail) >= _MAX_TRAIL:
+            return self._with_schema(beside, cut=True)
         target = lookup(self.root, reference)
-        if target is NOTHING or not is_schema(target):
-            return self._bare(beside, exact=False)
+        if target is NOT_FOUND or not is_schema(target):
+            return self._with_schema(beside, exact=False)
         here = replace(self, trail=self.trail | {reference})
-        behind = here._settled(target, merges)
-        return self._settled(beside, merges)._merged(behind) if beside else behind
+        behind = here._resolve(target, merges)
+        return self._resolve(beside, merges)._merge(behind) if beside else behind
 
-    def _bare(self, schema: JsonObject, *, exact: bool = True, cut: bool = False) -> SchemaView:
+    def _with_schema(
+        self, schema: JsonObject, *, exact: bool = True, cut: bool = False
+    ) -> SchemaView:
         return replace(self, schema=schema, exact=exact, cut=cut)
 
-    def _merged(self, other: SchemaView) -> SchemaView:
-        """Both at once; annotations of this one win."""
-        schema, exact = merged(self.schema, other.schema)
+    def _merge(self, other: SchemaView) -> SchemaView:
+        """What both say; annotations of this one win."""
+        schema, exact = merge_schemas(self.schema, other.schema)
         return replace(
             self,
             schema=schema,
@@ -154,7 +163,7 @@ class SchemaView:
 
     @property
     def extra(self) -> Json:
-        """The schema of members that have no name; `False` when there are none to speak of."""
+        """The schema of members that have no name; `False` where the schema mentions none."""
         for keyword in ("additionalProperties", "unevaluatedProperties"):
             if keyword in self.schema:
                 found = self.schema[keyword]
@@ -163,64 +172,64 @@ class SchemaView:
 
     @property
     def alternatives(self) -> tuple[SchemaView, ...]:
-        """The branches of `anyOf` or `oneOf`, if any, each with what stands beside them."""
+        """The branches of `anyOf` or `oneOf`, if any, each with the keywords beside them."""
         for keyword in ("anyOf", "oneOf"):
             branches = self.schema.get(keyword)
             if isinstance(branches, list) and branches:
                 beside = {k: v for k, v in self.schema.items() if k != keyword}
-                return tuple(self._alternative(branch, beside) for branch in branches)
+                views = (self.at(branch) for branch in branches)
+                if not beside.keys() - ANNOTATIONS:
+                    return tuple(views)
+                return tuple(view._merge(self._with_schema(beside)) for view in views)
         return ()
 
-    def _alternative(self, branch: Json, beside: JsonObject) -> SchemaView:
-        view = self.at(branch)
-        if not beside.keys() - ANNOTATIONS:
-            return view
-        return view._merged(self._bare(beside))
+
+def unwrap_root(schema: JsonObject) -> JsonObject:
+    """The schema with a `$ref` at the root followed and `allOf` there merged."""
+    return SchemaView.of(schema).schema
 
 
-def folded(view: SchemaView, level: int = 0) -> SchemaView:
+def merge_branches(view: SchemaView, level: int = 0) -> SchemaView:
     """An object that names every member that any of its branches names.
 
-    A branch is what `anyOf`, `oneOf`, a condition or a dependency adds. Which branch asks for what
-    is lost, so the view is not `exact` unless there was nothing to fold.
+    A branch is what `anyOf`, `oneOf`, a condition or a dependency adds. Which branch asks for which
+    member is lost, so the view is not `exact` unless there was nothing to merge.
     """
-    alternatives = view.alternatives
-    branches = branches_of(view)
-    if not branches or level > _DEEPEST_FOLD:
+    branches = all_branches(view)
+    if not branches or level > _MAX_BRANCH_DEPTH:
         return view
-    seen: dict[str, list[Json]] = {}
-    for branch in (folded(branch, level + 1) for branch in branches):
+    schemas: dict[str, list[Json]] = {}
+    for branch in (merge_branches(branch, level + 1) for branch in branches):
         for name, schema in branch.properties.items():
-            known = seen.setdefault(name, [])
+            known = schemas.setdefault(name, [])
             known += [schema] if schema not in known else []
-    needed = [set(folded(one, level + 1).required) for one in alternatives]
+    # A member is required only if every alternative requires it; a condition may not apply at all.
+    needed = [set(merge_branches(one, level + 1).required) for one in view.alternatives]
     common = set[str].intersection(*needed) if needed else set[str]()
     schema = {k: v for k, v in view.schema.items() if k not in ("anyOf", "oneOf")}
     schema["properties"] = {
-        **{n: s[0] if len(s) == 1 else {"anyOf": s} for n, s in seen.items()},
+        **{n: s[0] if len(s) == 1 else {"anyOf": s} for n, s in schemas.items()},
         **view.properties,
     }
     schema["required"] = list(dict.fromkeys([*view.required, *sorted(common)]))
     return replace(view, schema=schema, exact=False)
 
 
-def branches_of(view: SchemaView) -> list[SchemaView]:
-    """Everything else that applies to the same value, under some condition or other."""
-    return [*view.alternatives, *(view.at(schema) for schema in _conditional(view.schema))]
-
-
-def _conditional(schema: JsonObject) -> Iterator[Json]:
-    """Schemas that apply to the same value under a condition."""
-    yield from (schema[keyword] for keyword in ("if", "then", "else") if keyword in schema)
+def all_branches(view: SchemaView) -> list[SchemaView]:
+    """The alternatives of a value, and what else applies to it under a condition."""
+    schema = view.schema
+    conditional = [schema[keyword] for keyword in ("if", "then", "else") if keyword in schema]
     for keyword in ("dependentSchemas", "dependencies"):
         found = schema.get(keyword)
         if isinstance(found, dict):
-            yield from (value for value in found.values() if is_schema(value))
+            conditional += [value for value in found.values() if is_schema(value)]
+    return [*view.alternatives, *(view.at(one) for one in conditional)]
 
 
-def merged(one: JsonObject, other: JsonObject) -> tuple[JsonObject, bool]:
-    """What both schemas say at once, and whether nothing was lost; annotations of the first win."""
-    made, exact = dict(one), not _closed_against(one, other) and not _closed_against(other, one)
+def merge_schemas(one: JsonObject, other: JsonObject) -> tuple[JsonObject, bool]:
+    """What both schemas say, and whether nothing was lost; annotations of the first win."""
+    made = dict(one)
+    exact = not _is_closed_against(one, other) and not _is_closed_against(other, one)
     for keyword, value in other.items():
         if keyword not in made:
             made[keyword] = value
@@ -235,8 +244,12 @@ def merged(one: JsonObject, other: JsonObject) -> tuple[JsonObject, bool]:
     return made, exact
 
 
-def _closed_against(one: JsonObject, other: JsonObject) -> bool:
-    """Whether one schema's word on unnamed members would change by the other's names."""
+def _is_closed_against(one: JsonObject, other: JsonObject) -> bool:
+    """Whether merging would change what one schema says about unnamed members.
+
+    `additionalProperties` speaks of all members that the *same* schema does not name, so names that
+    come from the other one would be exempt from it.
+    """
     if one.get("additionalProperties", True) is True and "patternProperties" not in one:
         return False
     names, more = one.get("properties"), other.get("properties")
@@ -263,32 +276,33 @@ def _all_names(one: Json, other: Json) -> Json:
 
 
 def _common_types(one: Json, other: Json) -> Json:
-    ours, theirs = _listed(one), _listed(other)
+    ours, theirs = _as_list(one), _as_list(other)
     both = [t for t in ours if t in theirs or (t == "integer" and "number" in theirs)]
     both += [t for t in theirs if t == "integer" and "number" in ours and t not in both]
     return both or None
 
 
 def _common_values(one: Json, other: Json) -> Json:
-    return [value for value in _listed(one) if value in _listed(other)] or None
+    return [value for value in _as_list(one) if value in _as_list(other)] or None
 
 
-def _listed(value: Json) -> list[Json]:
+def _as_list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else [value]
 
 
 def _larger(one: Json, other: Json) -> Json:
-    return max(one, other) if _numbers((one, other)) else None
+    return max(one, other) if _are_numbers(one, other) else None
 
 
 def _smaller(one: Json, other: Json) -> Json:
-    return min(one, other) if _numbers((one, other)) else None
+    return min(one, other) if _are_numbers(one, other) else None
 
 
-def _numbers(values: Iterable[Json]) -> bool:
+def _are_numbers(*values: Json) -> bool:
     return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
 
 
+# How two values of one keyword combine into what both demand; `None` where they cannot.
 _JOINS = {
     "properties": _both_properties,
     "required": _all_names,

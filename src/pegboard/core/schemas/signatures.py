@@ -5,7 +5,7 @@
 
 Everything that a caller must respect is either written or marked with `…`, the sign that the full
 description has more. Left out, because it never decides what to send: bounds beyond what a double
-holds exactly, a `minLength` of one, a `pattern` beside the `format` that it spells out, and whether
+holds exactly, a `minLength` of one, a `pattern` beside the `format` that it repeats, and whether
 a nested object takes members that it does not name.
 
 A signature that would be long says less: nested objects shallower, enums shorter, at last only some
@@ -14,27 +14,47 @@ of the optional parameters. Required parameters are always named.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 
-from pegboard.core.json import Json
-from pegboard.core.schemas import scalars
-from pegboard.core.schemas.scalars import MORE, Room, literal, marked
-from pegboard.core.schemas.schema_view import SchemaView, folded
+from pegboard.core.json import Json, JsonObject
+from pegboard.core.schemas.schema_view import SchemaView, merge_branches
 
-_PLAIN_NAME = re.compile(r"[\w$@./-]+")
-_DEEPEST = 40
-_COMPARED = 16
-_LONGEST_VALUE = 48
+ELLIPSIS = "…"
+"""The mark for everything that the notation leaves out."""
+SIGNATURE_LIMIT = 400
+"""Characters that a signature may have before details are left out."""
+
+_LARGEST_EXACT_INTEGER = 2**53 - 1
+_MAX_FORMAT_LENGTH = 24
+_MAX_NESTING = 40
+_MAX_COMPARED = 16
+_MAX_ENUM_VALUE = 48
 _LONG_ENUM = 16
-_UNSAID = frozenset(
+_PLAIN_NAME = re.compile(r"[\w$@./-]+")
+
+# Generators write these formats and repeat them as a pattern; people write the pattern alone.
+_FORMATS = frozenset(
+    {"date", "date-time", "time", "duration", "email", "uuid", "uri", "url", "hostname"}
+    | {"ipv4", "ipv6", "cidrv4", "cidrv6", "base64", "base64url", "jwt", "e164", "regex"}
+)
+_FORMAT_OF_PATTERN = {
+    r"^\d{4}-\d{2}-\d{2}$": "date",
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$": "date",
+    "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$": "uuid",
+    "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$": "uuid",
+}
+# Keywords that assert something which the notation cannot express.
+_UNWRITTEN = frozenset(
     {"not", "if", "dependentRequired", "dependentSchemas", "dependencies", "propertyNames"}
     | {"minProperties", "maxProperties", "contains", "unevaluatedItems", "additionalItems"}
     | {"$dynamicRef", "$recursiveRef"}
 )
-_HINTS = {
+# Many schemas leave out `type`; then other keywords show which type the author had in mind.
+_TYPE_HINTS = {
     "object": ("properties", "additionalProperties", "patternProperties", "required"),
     "array": ("items", "prefixItems", "minItems", "maxItems", "uniqueItems"),
     "string": ("pattern", "format", "minLength", "maxLength", "contentEncoding"),
@@ -42,86 +62,172 @@ _HINTS = {
 }
 
 
-def spelled(view: SchemaView, room: Room, level: int = 0) -> str:
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """How much to write: levels of nested objects, values of an enum, length of a literal."""
+
+    depth: int
+    values: int
+    literal: int
+
+    @property
+    def inner(self) -> Detail:
+        return replace(self, depth=self.depth - 1)
+
+
+FULL_DETAIL = Detail(depth=12, values=1_000_000, literal=1_000_000)
+
+
+_DETAILS = (
+    Detail(depth=4, values=16, literal=80),
+    Detail(depth=3, values=8, literal=48),
+    Detail(depth=2, values=6, literal=32),
+    Detail(depth=1, values=4, literal=24),
+    Detail(depth=0, values=3, literal=16),
+)
+"""The steps by which a parameter is shortened."""
+
+
+def format_signature(name: str, schema: Json, *, limit: int = SIGNATURE_LIMIT) -> str:
+    """How to call a tool: names, types, defaults; `…` where its description has more."""
+    view = parameters_view(schema)
+    texts = _SignatureLine(name, view, limit).fit()
+    if view.cut or has_unwritten_rules(view):
+        texts.append(ELLIPSIS)
+    return f"{name}({', '.join(texts)})"
+
+
+def parameters_view(schema: Json) -> SchemaView:
+    """The object of a tool's parameters, whichever branch of the schema names them."""
+    return merge_branches(SchemaView.of(schema))
+
+
+class _SignatureLine:
+    """The parameters of one signature, each with as much detail as the line has space for."""
+
+    def __init__(self, name: str, view: SchemaView, limit: int) -> None:
+        self.view = view
+        self.limit = limit - len(name) - len("()")
+        self.required = set(view.required)
+        self.steps = dict.fromkeys(view.members, 0)
+        self.texts = {name: self._format(name) for name in view.members}
+        self.unnamed = list(format_unnamed_members(view, _DETAILS[-1]))
+
+    def fit(self) -> list[str]:
+        """The texts of the parameters, the longest ones shortened first until the line fits."""
+        while self._length() > self.limit:
+            shortenable = [n for n, step in self.steps.items() if step + 1 < len(_DETAILS)]
+            if not shortenable:
+                return self._leave_out_optional()
+            longest = max(shortenable, key=lambda name: len(self.texts[name]))
+            self.steps[longest] += 1
+            self.texts[longest] = self._format(longest)
+        return [*filter(None, self.texts.values()), *self.unnamed]
+
+    def _format(self, name: str) -> str:
+        view = self.view.at(self.view.members[name])
+        return format_parameter(view, name, name in self.required, _DETAILS[self.steps[name]])
+
+    def _length(self) -> int:
+        texts = (*self.texts.values(), *self.unnamed)
+        return sum(len(text) + len(", ") for text in texts if text) - len(", ")
+
+    def _leave_out_optional(self) -> list[str]:
+        """As many optional parameters as fit, and how many more there are."""
+        texts = [text for text in self.texts.values() if text] + self.unnamed
+        count, left = len(self.required), self.limit - len(f"{ELLIPSIS}999 more")
+        left -= sum(len(text) + len(", ") for text in texts[:count])
+        while count < len(texts) and left >= len(texts[count]) + len(", "):
+            left -= len(texts[count]) + len(", ")
+            count += 1
+        hidden = len(texts) - count
+        return [*texts[:count], f"{ELLIPSIS}{hidden} more"] if hidden else texts
+
+
+def format_type(view: SchemaView, detail: Detail, level: int = 0) -> str:
     """The type that a value must have; with `…` wherever there is more to know."""
-    return "|".join(options(view, room, level))
+    return "|".join(format_alternatives(view, detail, level))
 
 
-def options(view: SchemaView, room: Room, level: int = 0) -> list[str]:
+def format_alternatives(view: SchemaView, detail: Detail, level: int = 0) -> list[str]:
     """The same, one text per alternative; null comes last."""
-    if view.cut or level > _DEEPEST:
-        return [MORE]
+    if view.cut or level > _MAX_NESTING:
+        return [ELLIPSIS]
     if is_never(view):
         return ["never"]
-    values, alternatives = literals(view), view.alternatives
+    values, alternatives = allowed_values(view), view.alternatives
     if values is not None:
-        texts = _each_literal(values, room)
+        texts = _format_values(values, detail)
     elif alternatives:
-        texts = _each_alternative(alternatives, room, level + 1)
+        each = (format_alternatives(one, detail, level + 1) for one in alternatives)
+        texts = [text for found in each for text in found if text != "never"] or ["never"]
     else:
-        texts = [_of_kind(kind, view, room, level + 1) for kind in kinds(view)] or ["any"]
+        texts = [_format_kind(kind, view, detail, level + 1) for kind in value_types(view)]
+        texts = texts or ["any"]
     texts = sorted(dict.fromkeys(texts), key="null".__eq__)
-    if says_more(view) or ("oneOf" in view.schema and not _disjoint(alternatives)):
-        texts[-1] = marked(texts[-1])
+    if has_unwritten_rules(view) or ("oneOf" in view.schema and not _are_disjoint(alternatives)):
+        texts[-1] = texts[-1].removesuffix(ELLIPSIS) + ELLIPSIS
     return texts
 
 
-def member(view: SchemaView, name: str, required: bool, room: Room, level: int = 0) -> str:
+def format_parameter(
+    view: SchemaView, name: str, required: bool, detail: Detail, level: int = 0
+) -> str:
     """One parameter: `limit?: int 1..100 = 50`; empty for one that may never be given."""
-    texts = options(view, room, level)
+    texts = format_alternatives(view, detail, level)
     if texts == ["never"] and not required:
         return ""
     default = ""
     value = view.schema.get("default")
     if value is not None:
-        default = f" = {literal(value, room)}"
+        default = f" = {format_literal(value, detail)}"
     elif "default" in view.schema and not required and len(texts) > 1:
         # Leaving it out and sending null are the same here, so one way is enough.
         texts = [text for text in texts if text != "null"]
-    return f"{named(name)}{'' if required else '?'}: {'|'.join(texts)}{default}"
+    return f"{quote_name(name)}{'' if required else '?'}: {'|'.join(texts)}{default}"
 
 
-def members(view: SchemaView, room: Room, level: int = 0) -> list[str]:
+def format_members(view: SchemaView, detail: Detail, level: int = 0) -> list[str]:
     """All parameters of an object, required ones first, then what else it takes."""
     required = set(view.required)
-    spoken = [
-        member(view.at(schema), name, name in required, room, level)
+    named = [
+        format_parameter(view.at(schema), name, name in required, detail, level)
         for name, schema in view.members.items()
     ]
-    return [text for text in spoken if text] + list(unnamed(view, room, level))
+    return [text for text in named if text] + list(format_unnamed_members(view, detail, level))
 
 
-def unnamed(view: SchemaView, room: Room, level: int = 0) -> Iterator[str]:
+def format_unnamed_members(view: SchemaView, detail: Detail, level: int = 0) -> Iterator[str]:
     """What an object takes beyond its named members: `[key]: str`, `[/^x-/]: any`."""
     patterns = view.schema.get("patternProperties")
     for pattern, schema in patterns.items() if isinstance(patterns, dict) else ():
-        key = scalars.slashed(str(pattern), room).strip()
-        yield f"[{key}]: {spelled(view.at(schema), room, level)}"
+        key = format_pattern(str(pattern), detail).strip()
+        yield f"[{key}]: {format_type(view.at(schema), detail, level)}"
     if view.extra is not False:
-        yield f"[key]: {spelled(view.at(view.extra), room, level)}"
+        yield f"[key]: {format_type(view.at(view.extra), detail, level)}"
 
 
-def named(name: str) -> str:
+def quote_name(name: str) -> str:
     """A parameter's name, quoted where it could be misread."""
-    return name if _PLAIN_NAME.fullmatch(name) else literal(name)
+    return name if _PLAIN_NAME.fullmatch(name) else format_literal(name)
 
 
-def says_more(view: SchemaView) -> bool:
-    """Whether the schema asserts something that no spelling has words for."""
+def has_unwritten_rules(view: SchemaView) -> bool:
+    """Whether the schema asserts something that the notation cannot express."""
     schema = view.schema
     if not view.exact or ("anyOf" in schema and "oneOf" in schema):
         return True
-    if literals(view) is not None:
+    if allowed_values(view) is not None:
         return False
-    return any(schema[keyword] not in (None, {}, []) for keyword in _UNSAID & schema.keys())
+    return any(schema[keyword] not in (None, {}, []) for keyword in _UNWRITTEN & schema.keys())
 
 
 def is_never(view: SchemaView) -> bool:
-    """Whether no value at all will do."""
+    """Whether no value at all is valid."""
     return "not" in view.schema and view.schema["not"] in ({}, True)
 
 
-def literals(view: SchemaView) -> Sequence[Json] | None:
+def allowed_values(view: SchemaView) -> Sequence[Json] | None:
     """The only values that are allowed, where they are listed."""
     if "const" in view.schema:
         return [view.schema["const"]]
@@ -129,169 +235,188 @@ def literals(view: SchemaView) -> Sequence[Json] | None:
     return values if isinstance(values, list) and values else None
 
 
-def kinds(view: SchemaView) -> tuple[str, ...]:
+def value_types(view: SchemaView) -> tuple[str, ...]:
     """The types that a value may have, as declared or as other keywords suggest; empty for any."""
     if "type" in view.schema:
         return view.types
-    return tuple(kind for kind, words in _HINTS.items() if any(w in view.schema for w in words))[:1]
+    for kind, keywords in _TYPE_HINTS.items():
+        if any(keyword in view.schema for keyword in keywords):
+            return (kind,)
+    return ()
 
 
-def _of_kind(kind: str, view: SchemaView, room: Room, level: int) -> str:
+def _format_kind(kind: str, view: SchemaView, detail: Detail, level: int) -> str:
     match kind:
         case "string":
-            return scalars.string(view.schema, room)
+            return format_string(view.schema, detail)
         case "integer":
-            return scalars.integer(view.schema)
+            return format_integer(view.schema)
         case "number":
-            return scalars.decimal(view.schema)
+            return format_number(view.schema)
         case "array":
-            return _array(view, room, level)
+            return _format_array(view, detail, level)
         case "object":
-            return _object(view, room, level)
+            return _format_object(view, detail, level)
         case _:
             return {"boolean": "bool"}.get(kind, kind)
 
 
-def _array(view: SchemaView, room: Room, level: int) -> str:
+def _format_array(view: SchemaView, detail: Detail, level: int) -> str:
     schema = view.schema
     first, rest = schema.get("prefixItems"), schema.get("items", True)
     if isinstance(rest, list):  # until 2019-09 a list of schemas was written as `items`
         first, rest = rest, schema.get("additionalItems", True)
-    limits = scalars.span(
-        scalars.number(schema.get("minItems")) or None, scalars.number(schema.get("maxItems"))
+    limits = format_range(
+        exact_number(schema.get("minItems")) or None, exact_number(schema.get("maxItems"))
     )
     unique = " unique" if schema.get("uniqueItems") is True else ""
     if isinstance(first, list) and first:
-        texts = [spelled(view.at(one), room, level) for one in first]
+        texts = [format_type(view.at(one), detail, level) for one in first]
         if rest not in (True, False, {}):
-            texts.append(f"...{_many(view.at(rest), room, level)}")
+            texts.append(f"...{_format_items(view.at(rest), detail, level)}")
         return f"[{', '.join(texts)}]{limits}{unique}"
-    return _many(view.at(rest), room, level) + limits + unique
+    return _format_items(view.at(rest), detail, level) + limits + unique
 
 
-def _many(view: SchemaView, room: Room, level: int) -> str:
-    texts = options(view, room, level)
+def _format_items(view: SchemaView, detail: Detail, level: int) -> str:
+    texts = format_alternatives(view, detail, level)
     joined = "|".join(texts)
     bare = len(texts) == 1 and (joined[0] in "{[" or " " not in joined)
     return f"{joined}[]" if bare else f"({joined})[]"
 
 
-def _object(view: SchemaView, room: Room, level: int) -> str:
+def _format_object(view: SchemaView, detail: Detail, level: int) -> str:
     if not view.members and view.extra is False and "patternProperties" not in view.schema:
         closed = view.schema.get("additionalProperties") is False
         return "{}" if closed and "properties" in view.schema else "object"
-    if view.members and room.depth <= 0:
-        return f"{{{MORE}}}"
-    return f"{{{', '.join(members(view, room.inner, level))}}}"
+    if view.members and detail.depth <= 0:
+        return f"{{{ELLIPSIS}}}"
+    return f"{{{', '.join(format_members(view, detail.inner, level))}}}"
 
 
-def _each_literal(values: Sequence[Json], room: Room) -> list[str]:
+def _format_values(values: Sequence[Json], detail: Detail) -> list[str]:
     if len(values) == 2 and all(isinstance(v, bool) for v in values) and values[0] != values[1]:
         return ["bool"]
-    if _LONG_ENUM < len(values) <= room.values:  # costs a third less than alternatives would
-        return [f"enum{literal(values, room)}"]
-    # One value more costs no more than saying that there is one more.
-    shown = values if len(values) <= room.values + 1 else values[: room.values]
+    if _LONG_ENUM < len(values) <= detail.values:  # costs a third less than alternatives would
+        return [f"enum{format_literal(values, detail)}"]
+    # To write one more value costs no more than to write that there is one more.
+    shown = values if len(values) <= detail.values + 1 else values[: detail.values]
     hidden = len(values) - len(shown)
-    room = replace(room, literal=max(room.literal, _LONGEST_VALUE))
-    return [literal(v, room) for v in shown] + ([f"{MORE}{hidden} more"] if hidden else [])
+    detail = replace(detail, literal=max(detail.literal, _MAX_ENUM_VALUE))
+    texts = [format_literal(value, detail) for value in shown]
+    return [*texts, f"{ELLIPSIS}{hidden} more"] if hidden else texts
 
 
-def _each_alternative(alternatives: Sequence[SchemaView], room: Room, level: int) -> list[str]:
-    texts = [text for one in alternatives for text in options(one, room, level)]
-    return [text for text in texts if text != "never"] or ["never"]
-
-
-def _disjoint(alternatives: Sequence[SchemaView]) -> bool:
+def _are_disjoint(alternatives: Sequence[SchemaView]) -> bool:
     """Whether no value fits two of them, so that `oneOf` says no more than `anyOf`."""
-    if len(alternatives) > _COMPARED:
+    if len(alternatives) > _MAX_COMPARED:  # the number of pairs grows with the square
         return False
-    return all(_apart(one, other) for one, other in combinations(alternatives, 2))
+    return all(_exclude_each_other(one, other) for one, other in combinations(alternatives, 2))
 
 
-def _apart(one: SchemaView, other: SchemaView) -> bool:
-    if _different_values(one, other):
+def _exclude_each_other(one: SchemaView, other: SchemaView) -> bool:
+    if _have_different_values(one, other):
         return True
-    types, others = _reach(one), _reach(other)
-    if types and others and not types & others:
+    # An integer is a number too, so these two types do not exclude each other.
+    types = [{t.replace("integer", "number") for t in view.types} for view in (one, other)]
+    if all(types) and types[0].isdisjoint(types[1]):
         return True
+    # A required member with different constants, such as `kind: "file"` and `kind: "folder"`.
     return any(
-        _different_values(one.at(one.properties.get(name)), other.at(other.properties.get(name)))
-        for name in set(one.required) & set(other.required)
+        _have_different_values(one.at(one.properties.get(n)), other.at(other.properties.get(n)))
+        for n in set(one.required) & set(other.required)
     )
 
 
-def _different_values(one: SchemaView, other: SchemaView) -> bool:
-    ours, theirs = literals(one), literals(other)
+def _have_different_values(one: SchemaView, other: SchemaView) -> bool:
+    ours, theirs = allowed_values(one), allowed_values(other)
     return ours is not None and theirs is not None and not any(value in theirs for value in ours)
 
 
-def _reach(view: SchemaView) -> set[str]:
-    return {"number" if name == "integer" else name for name in view.types}
+def format_literal(value: Json, detail: Detail = FULL_DETAIL) -> str:
+    """A JSON value on one line, or the mark when it is too long."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    except (TypeError, ValueError, RecursionError):
+        return ELLIPSIS
+    # The mark must be unambiguous, so it is escaped where a literal contains the character.
+    return text.replace(ELLIPSIS, "\\u2026") if len(text) <= detail.literal else ELLIPSIS
 
 
-SIGNATURE_LIMIT = 400
-"""Characters that a signature may have before it says less."""
-
-_ROOMS = (
-    Room(depth=4, values=16, literal=80),
-    Room(depth=3, values=8, literal=48),
-    Room(depth=2, values=6, literal=32),
-    Room(depth=1, values=4, literal=24),
-    Room(depth=0, values=3, literal=16),
-)
-
-
-def signature(name: str, schema: Json, *, limit: int = SIGNATURE_LIMIT) -> str:
-    """How to call a tool: names, types, defaults; `…` where its description has more."""
-    view = parameters_of(schema)
-    line = _Line(name, view, limit)
-    texts = line.fitted()
-    if view.cut or says_more(view):
-        texts.append(MORE)
-    return f"{name}({', '.join(texts)})"
+def format_string(schema: JsonObject, detail: Detail) -> str:
+    """`str`, `str date-time`, `str /^0x/`, `str ..255`."""
+    text = "str"
+    form = schema.get("format", schema.get("contentEncoding"))
+    pattern = schema.get("pattern")
+    if not form and isinstance(pattern, str):
+        form = _FORMAT_OF_PATTERN.get(pattern)
+    if isinstance(form, str) and 0 < len(form) <= _MAX_FORMAT_LENGTH:
+        text += f" {form}"
+    if isinstance(pattern, str) and form not in _FORMATS:
+        text += format_pattern(pattern, detail)
+    low, high = exact_number(schema.get("minLength")), exact_number(schema.get("maxLength"))
+    return text + format_range(None if low is None or low <= 1 else low, high)
 
 
-def parameters_of(schema: Json) -> SchemaView:
-    """The object of a tool's parameters, whichever branch of the schema names them."""
-    return folded(SchemaView.of(schema))
+def format_pattern(pattern: str, detail: Detail) -> str:
+    """A leading space and `/pattern/`, or the mark when it is too long to show."""
+    plain = len(pattern) <= detail.literal and pattern.isprintable() and ELLIPSIS not in pattern
+    return f" /{pattern}/" if plain else ELLIPSIS
 
 
-class _Line:
-    """The parameters of one signature, each with as much room as the line has for it."""
+def format_integer(schema: JsonObject) -> str:
+    """`int`, `int 1..100`."""
+    low, above = _bound(schema, "minimum", "exclusiveMinimum", 1)
+    high, below = _bound(schema, "maximum", "exclusiveMaximum", -1)
+    # Whole numbers have a next one, so an exclusive bound can be written as an inclusive one.
+    if low is not None and above and low == int(low):
+        low, above = int(low) + 1, False
+    if high is not None and below and high == int(high):
+        high, below = int(high) - 1, False
+    return "int" + format_range(low, high, above=above, below=below) + _format_step(schema)
 
-    def __init__(self, name: str, view: SchemaView, limit: int) -> None:
-        self.view = view
-        self.limit = limit - len(name) - len("()")
-        self.required = set(view.required)
-        self.rooms = dict.fromkeys(view.members, 0)
-        self.texts = {name: self._spelled(name) for name in view.members}
-        self.rest = list(unnamed(view, _ROOMS[-1]))
 
-    def fitted(self) -> list[str]:
-        """The texts of the parameters, the longest ones shortened first until the line fits."""
-        while self._length() > self.limit:
-            movable = [n for n, room in self.rooms.items() if room + 1 < len(_ROOMS)]
-            if not movable:
-                return self._without_some()
-            longest = max(movable, key=lambda name: len(self.texts[name]))
-            self.rooms[longest] += 1
-            self.texts[longest] = self._spelled(longest)
-        return [*filter(None, self.texts.values()), *self.rest]
+def format_number(schema: JsonObject) -> str:
+    """`number`, `number 0..1`, `number >0..`, `number 0..10 step 0.5`."""
+    low, above = _bound(schema, "minimum", "exclusiveMinimum", 1)
+    high, below = _bound(schema, "maximum", "exclusiveMaximum", -1)
+    return "number" + format_range(low, high, above=above, below=below) + _format_step(schema)
 
-    def _spelled(self, name: str) -> str:
-        view = self.view.at(self.view.members[name])
-        return member(view, name, name in self.required, _ROOMS[self.rooms[name]])
 
-    def _length(self) -> int:
-        return sum(len(text) + len(", ") for text in (*self.texts.values(), *self.rest) if text) - 2
+def exact_number(value: Json) -> float | None:
+    """A number that a double holds exactly, else `None`.
 
-    def _without_some(self) -> list[str]:
-        """As many optional parameters as fit, and how many more there are."""
-        texts = [text for text in self.texts.values() if text] + self.rest
-        kept, left = len(self.required), self.limit - len(f"{MORE}999 more")
-        left -= sum(len(text) + len(", ") for text in texts[:kept])
-        while kept < len(texts) and left >= len(texts[kept]) + len(", "):
-            left -= len(texts[kept]) + len(", ")
-            kept += 1
-        return [*texts[:kept], f"{MORE}{len(texts) - kept} more"] if kept < len(texts) else texts
+    Larger bounds, such as that of a 64-bit integer, limit nothing that a caller would send.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return value if abs(value) < _LARGEST_EXACT_INTEGER else None
+
+
+def format_range(
+    low: float | None, high: float | None, *, above: bool = False, below: bool = False
+) -> str:
+    """A leading space and `low..high`; empty when there is neither."""
+    if low is None and high is None:
+        return ""
+    start = "" if low is None else f"{'>' if above else ''}{low:.12g}"
+    end = "" if high is None else f"{'<' if below else ''}{high:.12g}"
+    return f" {start}..{end}"
+
+
+def _format_step(schema: JsonObject) -> str:
+    step = exact_number(schema.get("multipleOf"))
+    return "" if step is None else f" step {step:.12g}"
+
+
+def _bound(
+    schema: JsonObject, inclusive: str, exclusive: str, sign: int
+) -> tuple[float | None, bool]:
+    """The tighter of two bounds, and whether it is itself excluded."""
+    limit, strict = exact_number(schema.get(inclusive)), schema.get(exclusive)
+    if strict is True:  # in draft 4 a flag beside the bound
+        return limit, True
+    strict = exact_number(strict)
+    if strict is None or (limit is not None and (limit - strict) * sign > 0):
+        return limit, False
+    return strict, True

@@ -33,15 +33,14 @@ from typing import NamedTuple
 
 import jsonschema_rs
 
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import Json, JsonObject, is_within_bounds
 from pegboard.core.schemas.traversal import (
     DEFINITIONS,
     Path,
     children,
-    fits,
-    localised,
+    localize_references,
     lookup,
-    with_children,
+    map_children,
 )
 
 LARGEST = 20_000
@@ -71,9 +70,9 @@ class Bounds(NamedTuple):
 
 def bounds(schema: JsonObject) -> Bounds:
     """How far arguments can be checked against the schema."""
-    if not fits(schema):
+    if not is_within_bounds(schema):
         return Bounds("the schema is too large or too deep")
-    root, _ = localised(schema)
+    root, _ = localize_references(schema)
     graph = _Graph(root)
     if graph.is_too_large():
         return Bounds("the schema unfolds to too many parts")
@@ -358,7 +357,7 @@ def _without(schema: JsonObject, unchecked: frozenset[str]) -> JsonObject:
         # Any member may be meant by the pattern, so none is one too many.
         known = {name: value for name, value in by_pattern.items() if name not in unchecked}
         kept["patternProperties"] = {**known, "": True}
-    return with_children(
+    return map_children(
         kept, lambda child, _: _without(child, unchecked) if isinstance(child, dict) else child
     )
 

@@ -19,9 +19,9 @@ from typing import Final, NoReturn
 
 import jsonschema_rs
 
-from pegboard.core.json import Json, JsonObject
-from pegboard.core.schemas.parameter_docs import json_type, types_of
-from pegboard.core.schemas.signatures import literals
+from pegboard.core.json import Json, JsonObject, json_type
+from pegboard.core.schemas.parameter_docs import all_types
+from pegboard.core.schemas.signatures import allowed_values
 from pegboard.core.validation.problems import at, leaves
 from pegboard.core.validation.validators import Validator
 from pegboard.errors import InvalidArguments
@@ -179,7 +179,7 @@ def _is_optional(error: jsonschema_rs.ValidationError, schema: JsonObject) -> bo
 def _meant(text: str, error: jsonschema_rs.ValidationError, schema: JsonObject) -> Json:
     """The one value of another type that a text can stand for here."""
     view = at(error.schema_path[:-1], schema)
-    wanted = set(types_of(view))
+    wanted = set(all_types(view))
     if "string" in wanted:
         return _NOTHING
     meant = _spelled_by(text.strip())
@@ -187,7 +187,7 @@ def _meant(text: str, error: jsonschema_rs.ValidationError, schema: JsonObject) 
     fits = kind in wanted or (kind == "integer" and "number" in wanted)
     if kind == "number" and "integer" in wanted and meant == int(meant):
         meant, fits = int(meant), True
-    allowed = literals(view)
+    allowed = allowed_values(view)
     return meant if fits and (allowed is None or meant in allowed) else _NOTHING
 
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import jsonschema_rs
 
 from pegboard.core.json import Json, JsonObject, compact
-from pegboard.core.schemas.scalars import Room
 from pegboard.core.schemas.schema_view import SchemaView
-from pegboard.core.schemas.signatures import spelled
-from pegboard.core.schemas.traversal import NOTHING, follow, is_schema
+from pegboard.core.schemas.signatures import Detail, format_type
+from pegboard.core.schemas.traversal import NOT_FOUND, follow_path, is_schema
 from pegboard.core.tool_names import nearest
 
 MOST_TOLD = 6
-_ROOM = Room(depth=2, values=20, literal=60)
+_ROOM = Detail(depth=2, values=20, literal=60)
 _SHOWN = 60
 _ELSEWHERE = 1_000
 _Error = jsonschema_rs.ValidationError
@@ -69,7 +68,7 @@ def problems_of(error: _Error, schema: JsonObject) -> Iterator[Problem]:
         elif isinstance(kind, _Kind.Required):
             missing = _joined(field, kind.property)
             view = at([*leaf.schema_path[:-1], "properties", kind.property], schema)
-            expected = spelled(view, _ROOM) if view.schema else None
+            expected = format_type(view, _ROOM) if view.schema else None
             told = f" ({expected})" if expected else ""
             yield Problem(missing, f"{_quoted(missing)} is missing{told}", expected)
         elif not isinstance(kind, _UNDECIDED):
@@ -92,8 +91,8 @@ def leaves(error: _Error) -> Iterator[_Error]:
 def at(path: Sequence[str | int], schema: JsonObject) -> SchemaView:
     """The part of a schema that an error speaks of; an empty one where it cannot be found."""
     whole = SchemaView.of(schema)
-    found = follow(whole.root, tuple(map(str, path)))
-    return whole.at(found if found is not NOTHING and is_schema(found) else {})
+    found = follow_path(whole.root, tuple(map(str, path)))
+    return whole.at(found if found is not NOT_FOUND and is_schema(found) else {})
 
 
 def _distance(union: _Error, branch: Sequence[_Error]) -> int:
@@ -131,7 +130,7 @@ def _wrong_value(error: _Error, field: str, schema: JsonObject) -> Problem:
     if (choices := _choices(error)) is not None:
         texts = (" and ".join(_quoted(_joined(field, n)) for n in names) for names in choices)
         return Problem(field, f"{where} needs {' or '.join(dict.fromkeys(texts))}")
-    expected = spelled(at(error.schema_path[:-1], schema), _ROOM)
+    expected = format_type(at(error.schema_path[:-1], schema), _ROOM)
     said = _measured(error) or _forbidden(error)
     if said:
         return Problem(field, f"{where} {said}", expected)

@@ -28,10 +28,9 @@ from itertools import islice
 import jsonschema_rs
 
 from pegboard.core.caches import BoundedCache
-from pegboard.core.json import Json, JsonObject
-from pegboard.core.schemas import repaired, signature
-from pegboard.core.schemas.schema_view import SchemaView, branches_of
-from pegboard.core.schemas.traversal import fits, measured
+from pegboard.core.json import Json, JsonObject, is_within_bounds, measure_json
+from pegboard.core.schemas import format_signature, repair_schema
+from pegboard.core.schemas.schema_view import SchemaView, all_branches
 from pegboard.core.tool_names import is_typo
 from pegboard.core.tools import Example, Tool
 from pegboard.core.validation.bounds import DEEPEST, Bounds, bounds, compiled, without_unchecked
@@ -87,7 +86,7 @@ class Validator:
         explained = self._bounds.explained
         if explained is not None and not _is_flat(arguments, explained):
             return True
-        size = measured(arguments, MOST_VALUES)
+        size = measure_json(arguments, MOST_VALUES)
         if size is None:
             return True
         return size.values * per_value + size.characters * (per_character + 0.01) > MOST_WORK
@@ -103,7 +102,7 @@ class Validator:
         problems = self.problems(arguments)
         if not problems:
             return arguments
-        line = signature(tool, self.schema)
+        line = format_signature(tool, self.schema)
         first = problems[0]
         raise InvalidArguments(
             explain(tool, problems, line),
@@ -191,7 +190,7 @@ class Validator:
             return compiled(schema)
         except (ValueError, TypeError, jsonschema_rs.ReferencingError) as exc:
             self._problem = str(exc).split("\n", 1)[0]
-        fixed = repaired(schema)
+        fixed = repair_schema(schema).schema
         try:
             # Definitions that were pasted below the root are found once they are moved there.
             made = None if fixed is schema else compiled(fixed)
@@ -219,7 +218,7 @@ class Validators:
 
 
 def _is_flat(arguments: JsonObject, levels: int) -> bool:
-    return fits(arguments, depth=levels, nodes=1_000_000)
+    return is_within_bounds(arguments, depth=levels, nodes=1_000_000)
 
 
 def _unlisted(arguments: JsonObject) -> str:
@@ -240,7 +239,7 @@ def _names(view: SchemaView, level: int = 0) -> tuple[set[str], bool]:
     is_open |= view.extra is not False or "patternProperties" in view.schema
     if is_open:
         return names, True
-    for branch in branches_of(view):
+    for branch in all_branches(view):
         inner, opened = _names(branch, level + 1)
         names |= inner
         is_open |= opened

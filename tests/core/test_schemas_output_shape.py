@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pegboard.core.json import Json
-from pegboard.core.schemas import returns
+from pegboard.core.schemas import format_result_shape
 from pegboard.core.schemas.output_shape import SHAPE_LIMIT
 
 
@@ -40,18 +40,18 @@ ISSUE = _object(key=TEXT, title=TEXT, assignee={"anyOf": [TEXT, {"type": "null"}
     ],
 )
 def test_a_shape_names_the_fields_of_a_result(schema: Json, shape: str) -> None:
-    assert returns(schema) == shape
+    assert format_result_shape(schema) == shape
 
 
 def test_a_long_shape_closes_the_deepest_and_largest_objects_first() -> None:
     small, large = _object(a=TEXT), _object(**{f"field_{n}": TEXT for n in range(20)})
     schema = _object(id=TEXT, small=small, large=large)
-    assert returns(schema, limit=60) == "{id, small{a}, large{…}}"
+    assert format_result_shape(schema, limit=60) == "{id, small{a}, large{…}}"
 
 
 def test_the_envelope_of_a_wide_result_stays_open() -> None:
     wide = _object(episode=_object(**{f"field_{n}": TEXT for n in range(200)}))
-    shape = returns(wide)
+    shape = format_result_shape(wide)
     assert shape.startswith("{episode{field_0, field_1, ")
     assert shape.endswith(", …}}")
     assert SHAPE_LIMIT - 20 < len(shape) <= SHAPE_LIMIT
@@ -62,11 +62,11 @@ def test_recursion_and_depth_end_in_a_mark() -> None:
         "$defs": {"Node": _object(name=TEXT, children=_list({"$ref": "#/$defs/Node"}))},
         "$ref": "#/$defs/Node",
     }
-    assert returns(tree) == "{name, children[]{…}}"
+    assert format_result_shape(tree) == "{name, children[]{…}}"
     deep: Json = TEXT
     for _ in range(30):
         deep = _object(x=deep)
-    assert returns(deep) == "{x{x{x{x{…}}}}}"
+    assert format_result_shape(deep) == "{x{x{x{x{…}}}}}"
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_recursion_and_depth_end_in_a_mark() -> None:
     ],
 )
 def test_a_hostile_schema_gets_a_short_shape(schema: Json) -> None:
-    assert len(returns(schema)) <= SHAPE_LIMIT
+    assert len(format_result_shape(schema)) <= SHAPE_LIMIT

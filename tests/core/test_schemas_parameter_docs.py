@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pegboard.core.json import JsonObject
-from pegboard.core.schemas import described
+from pegboard.core.schemas import describe_parameters
 
 HOURS: JsonObject = {
     "type": "number", "exclusiveMinimum": 0, "maximum": 1000, "description": "Expected effort",
@@ -29,4 +29,4 @@ HOURS: JsonObject = {
 def test_the_description_of_a_nullable_parameter_does_not_repeat_its_type(
     schema: JsonObject, line: str
 ) -> None:
-    assert described({"type": "object", "properties": {"effort": schema}}).text == line
+    assert describe_parameters({"type": "object", "properties": {"effort": schema}}).text == line
