@@ -18,12 +18,12 @@ from pegboard.core.tools import Tool, constant_definition
 from pegboard.dispatch.breaker import breaker
 from pegboard.dispatch.bulkhead import bulkhead
 from pegboard.dispatch.call_events import ObserveOptions, observe
-from pegboard.dispatch.layers import compose
 from pegboard.dispatch.retry import retry
 from pegboard.dispatch.timeout import timeout
 from pegboard.observe.logs import EventLog, log_json
 from pegboard.observe.observers import CombinedObserver, InFlight
 from pegboard.observe.statistics import LiveStatistics
+from pegboard.pipeline import compose
 from pegboard.ports import Handler, Layer
 from pegboard.store.memory import MemoryStore
 from pegboard.tokens import count_tokens

@@ -15,11 +15,11 @@ from benchmarks.results_data import fifty_kilobytes, listings
 from benchmarks.timing import Act, in_turn
 from pegboard.core.calls import CallResult, ResultShape, ToolCall
 from pegboard.core.tools import Tool, constant_definition
-from pegboard.dispatch.layers import compose
 from pegboard.dispatch.project import projection_layer
 from pegboard.dispatch.result_cache import CachePolicy, cache_layer
 from pegboard.dispatch.spill import spill_layer
 from pegboard.dispatch.tables import table_layer
+from pegboard.pipeline import compose
 from pegboard.ports import Handler
 from pegboard.store.memory import MemoryStore
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens

@@ -6,8 +6,7 @@ from typing import Any
 import anyio
 from mcp import Client
 
-from pegboard import Pegboard
-from pegboard.server.serving import build_server
+from pegboard import Pegboard, build_server
 
 board = Pegboard(
     "archive",

@@ -5,9 +5,8 @@ from typing import Any
 import anyio
 from mcp import Client
 
-from pegboard import Pegboard, count_tokens
+from pegboard import Pegboard, build_server, count_tokens
 from pegboard.core.results.table_format import decode_table
-from pegboard.server.serving import build_server
 
 board = Pegboard("sales", mode="proxy")
 

@@ -3,8 +3,7 @@
 import anyio
 from mcp import Client
 
-from pegboard import Pegboard, ToolError, UpstreamUnavailable
-from pegboard.server.serving import build_server
+from pegboard import Pegboard, ToolError, UpstreamUnavailable, build_server
 
 board = Pegboard("mail", breaker_failures=3, breaker_cooldown=30.0, attempts=2)
 READ = {"readOnlyHint": True}

@@ -1,4 +1,4 @@
-"""Pegboard: a catalogue of MCP tools that costs what is used, not what exists.
+"""Pegboard: a catalog of MCP tools that costs what is used, not what exists.
 
 Importing this is cheap: the SDK, numpy and the web parts are imported when they are first needed.
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pegboard.board import Pegboard
-from pegboard.core.calls import Call as Call
-from pegboard.core.calls import Caller, CallResult, Outcome
+from pegboard.core.calls import Call, Caller, CallResult, Outcome
 from pegboard.core.policy import Policy, Rule
 from pegboard.core.tools import Catalog, Category, Example, Tool
 from pegboard.errors import (
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from pegboard.attachment import attach
     from pegboard.core.results.projection import project, validate_fields
     from pegboard.core.search import Match
+    from pegboard.server.serving import build_server
     from pegboard.tokens import count_tokens
 
 __version__ = "0.1.0"
@@ -67,14 +67,16 @@ __all__ = [
     "UpstreamTimeout",
     "UpstreamUnavailable",
     "attach",
+    "build_server",
     "count_tokens",
     "project",
     "validate_fields",
 ]
 
-_LATER = {
+_LAZY = {
     "Match": "pegboard.core.search",
     "attach": "pegboard.attachment",
+    "build_server": "pegboard.server.serving",
     "count_tokens": "pegboard.tokens",
     "project": "pegboard.core.results.projection",
     "validate_fields": "pegboard.core.results.projection",
@@ -82,8 +84,8 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
+    if name in _LAZY:
         from importlib import import_module
 
-        return getattr(import_module(_LATER[name]), name)
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'pegboard' has no attribute {name!r}")

@@ -1,7 +1,11 @@
 """`attach`: makes a server that somebody else wrote lazy, in one line.
 
-The board's catalogue is what that server lists, asked for through its own handlers; a call is
-passed on to them as it came. Nothing of the server itself is changed but its middleware.
+    client -> SDK -> AttachedMiddleware -> our tool methods
+                                              │  tools/list, tools/call of the server itself
+                                              └─> call_next -> the server's own handlers
+
+The catalog is what that server lists, requested through its own handlers; a call is passed on to
+them unchanged. Nothing about the server itself is changed except its middleware.
 """
 
 from __future__ import annotations
@@ -9,7 +13,6 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -18,6 +21,7 @@ from typing import Any, TypeVar, Unpack
 from mcp.server.context import CallNext, HandlerResult
 from pydantic import BaseModel
 
+from pegboard.core.caches import BoundedCache
 from pegboard.core.calls import LOCAL_CALLER, Caller, CallResult, ToolCall
 from pegboard.core.json import JsonObject, digest
 from pegboard.core.options import Options, make_options
@@ -31,13 +35,7 @@ from pegboard.dispatch.permissions import check_permissions
 from pegboard.embed.live_index import LiveIndex, open_index_files, open_vectorizer
 from pegboard.errors import ConfigError, UpstreamError
 from pegboard.modes.mode import View, ViewRequest
-from pegboard.pipeline import (
-    Parts,
-    build_fan_out,
-    build_pipeline,
-    build_resource_reader,
-    build_result_reader,
-)
+from pegboard.pipeline import Dispatcher, Parts, build_pipeline
 from pegboard.ports import Handler, Store
 from pegboard.private_files import home_folder
 from pegboard.server import mcp_private
@@ -49,15 +47,15 @@ logger = logging.getLogger(__name__)
 
 S = TypeVar("S")
 
-FRESH_FOR = 2.0
-"""Seconds for which a listing of the attached server is taken as current."""
-MOST_PAGES = 1_000
-MOST_LISTINGS = 256
-_EMPTY = Catalog([])
-_SOURCE = "source"
+LISTING_TTL = 2.0
+"""Seconds for which a listing of the attached server counts as current."""
+MAX_PAGES = 1_000
+MAX_LISTINGS = 256
+_NO_TOOLS = Catalog([])
+_SOURCE_HASH = "source"
 
-_behind: ContextVar[tuple[mcp_private.Context, CallNext]] = ContextVar("pegboard_behind")
-"""The request under way and the way to the attached server's own handlers."""
+_server_request: ContextVar[tuple[mcp_private.Context, CallNext]] = ContextVar("pegboard_behind")
+"""The current request, and how to pass one on to the attached server's own handlers."""
 
 
 def attach(
@@ -68,14 +66,15 @@ def attach(
     policy: Policy = ALLOW_ALL,
     **options: Any,
 ) -> S:
-    """Make a server lazy and give it back: low-level `Server`, `MCPServer` or FastMCP 4.
+    """Make a server lazy and return it: low-level `Server`, `MCPServer` or FastMCP 4.
 
     Args:
-        server: Whose tools are to be shown.
+        server: The server whose tools are shown.
         mode: `eager`, `stub`, `index`, `hierarchy`, `proxy`, `dynamic`, or `auto`.
         pins: Names of tools that every mode lists as themselves.
         risk: `split`, `single` or `auto`, as of a `Pegboard`.
-        policy: Who may see and call what, by whom the server's own authentication says they are.
+        policy: Who may see and call what, by the identity that the server's own authentication
+            establishes.
         options: Any further field of `Options`.
 
     Raises:
@@ -99,97 +98,90 @@ def attach(
 
 
 class AttachedMiddleware(PegboardMiddleware):
-    """The middleware, with the way behind it kept for the board."""
+    """The middleware, which also remembers how to reach the attached server's own handlers."""
 
     async def __call__(self, ctx: mcp_private.Context, call_next: CallNext) -> HandlerResult:
-        token = _behind.set((ctx, call_next))
+        token = _server_request.set((ctx, call_next))
         try:
             return await super().__call__(ctx, call_next)
         finally:
-            _behind.reset(token)
+            _server_request.reset(token)
 
 
 @dataclass(slots=True)
 class _Listing:
-    """What the attached server lists for one principal, and what was made of it."""
+    """What the attached server lists for one principal, and what was built from it."""
 
     entries: list[JsonObject]
     catalog: Catalog
     listed_at: float
-    finder: LiveIndex
+    live_index: LiveIndex
 
-    def indexed(self, seen: Catalog) -> SearchIndex:
-        """The index of what somebody sees."""
-        self.finder.start()
-        source = self.catalog.memo.get(_SOURCE)
+    def index_for(self, visible: Catalog) -> SearchIndex:
+        """The search index of the tools that somebody may see."""
+        self.live_index.start()
+        source = self.catalog.memo.get(_SOURCE_HASH)
         if source is None:
-            source = self.catalog.memo[_SOURCE] = digest(self.entries)
-        return self.finder.index(self.catalog, source).among(seen)
+            source = self.catalog.memo[_SOURCE_HASH] = digest(self.entries)
+        return self.live_index.index(self.catalog, source).among(visible)
 
 
 class AttachedBoard:
-    """The catalogue of an attached server, and its calls."""
+    """The catalog of an attached server, and its calls."""
 
     def __init__(self, options: Options, store: Store, policy: Policy = ALLOW_ALL) -> None:
         self.options = options
         self.policy = policy
         """Who may see and call what; may be replaced at any time."""
-        allowed = check_permissions(lambda: self.policy, lambda: _EMPTY)
-        self._parts = Parts(store=store, layers=(allowed,))
-        self._dispatch = _with_our_errors(build_pipeline(options, self._call, self._parts))
-        # By principal, because a server may list by who asks.
+        # The server lists anew for each principal, so there is no catalog for all of them.
+        permissions = check_permissions(lambda: self.policy, lambda: _NO_TOOLS)
+        parts = Parts(store=store, layers=(permissions,))
+        handler = _convert_errors(build_pipeline(options, self._call, parts))
+        self._dispatcher = Dispatcher(options, parts, handler)
         home = home_folder(os.environ)
-        self._meanings, self._kept = open_vectorizer(home), open_index_files(home)
-        self._listings: OrderedDict[str, _Listing] = OrderedDict()
+        self._vectorizer, self._index_files = open_vectorizer(home), open_index_files(home)
+        # By principal, because a server may list different tools to each.
+        self._listings: BoundedCache[str, _Listing] = BoundedCache(MAX_LISTINGS)
         self._splits_risk: bool | None = None
 
-    async def view(self, caller: Caller, **asked: Unpack[ViewRequest]) -> View:
-        listing = await self._current(caller.principal)
-        seen = self.policy.visible(listing.catalog, caller)
-        if self._splits_risk is None:  # once, so that the list stays as it is
+    async def view(self, caller: Caller, **request: Unpack[ViewRequest]) -> View:
+        """The attached server as one caller sees it on one request."""
+        listing = await self._current_listing(caller.principal)
+        visible = self.policy.visible(listing.catalog, caller)
+        if self._splits_risk is None:
+            # Once and for all, so that the list does not change with the server's tools.
             self._splits_risk = any_risk_declared(listing.catalog, self.options.risk_rules)
-        return View(
-            catalog=seen,
+        return self._dispatcher.view(
+            visible,
+            caller,
+            request,
             options=self.options,
-            index=lambda: listing.indexed(seen),
-            dispatch=self._dispatch,
-            fan_out=build_fan_out(self.options, self._dispatch, self._parts),
-            read_result=build_result_reader(self.options, self._parts),
-            read_resource=build_resource_reader(self.options, self._parts),
-            session=asked.get("session"),
+            index=lambda: listing.index_for(visible),
             splits_risk=self._splits_risk,
-            observer=self._parts.observer,
-            caller=caller,
-            structured=asked.get("structured", False) or self.options.structured,
-            params=asked.get("params") or {},
-            request=asked.get("request"),
         )
 
     def input_schema(self, name: str) -> JsonObject | None:
-        """The schema of a tool that everybody can see; runs before it is known who asks."""
+        """The schema of a tool that everybody can see; the SDK calls this with a name alone."""
         listing = self._listings.get(LOCAL_CALLER.principal)
         tool = listing.catalog.get(name) if listing else None
         who = mcp_private.current_identity()
         caller = Caller(who.principal, scopes=who.scopes, groups=who.groups)
         return tool.input_schema if tool and self.policy.allows(caller, tool) else None
 
-    async def _current(self, principal: str) -> _Listing:
+    async def _current_listing(self, principal: str) -> _Listing:
         now = time.monotonic()
         listing = self._listings.get(principal)
         if listing is None:
-            entries = await _list_behind()
-            listing = self._listings[principal] = _Listing(
-                entries, self._catalog(entries), now, LiveIndex(self._meanings, self._kept)
-            )
+            entries = await _list_tools()
+            index = LiveIndex(self._vectorizer, self._index_files)
+            listing = _Listing(entries, self._catalog(entries), now, index)
+            self._listings.put(principal, listing)
             self._warn_of_pins(principal, listing.catalog)
-            if len(self._listings) > MOST_LISTINGS:
-                self._listings.popitem(last=False)
-        elif now - listing.listed_at >= FRESH_FOR:
-            entries = await _list_behind()
+        elif now - listing.listed_at >= LISTING_TTL:
+            entries = await _list_tools()
             if entries != listing.entries:
                 listing.entries, listing.catalog = entries, self._catalog(entries)
             listing.listed_at = now
-        self._listings.move_to_end(principal)
         return listing
 
     def _catalog(self, entries: list[JsonObject]) -> Catalog:
@@ -200,21 +192,21 @@ class AttachedBoard:
         )
 
     def _warn_of_pins(self, principal: str, catalog: Catalog) -> None:
-        """Log the pins that name no tool: what the server lists is not known any earlier."""
+        """Log the pins that name no tool: the server's tools are not known any earlier."""
         unknown = [name for name in self.options.pins if not catalog.matching(name)]
         if unknown and principal == LOCAL_CALLER.principal:  # else they may be hidden from this one
             logger.warning("These pins name no tool: %s.", ", ".join(unknown))
 
     async def _call(self, call: ToolCall) -> CallResult:
-        ctx, call_next = _behind.get()
+        ctx, call_next = _server_request.get()
         name = call.tool.raw_name or call.tool.id
         params = {**call.params, "name": name, "arguments": call.arguments}
         result = await call_next(replace(ctx, method="tools/call", params=params))
-        return CallResult(_wire(result))
+        return CallResult(_to_wire(result))
 
 
-def _with_our_errors(dispatch: Handler) -> Handler:
-    """Give the server's JSON-RPC errors as ours, which a meta-tool can answer with."""
+def _convert_errors(dispatch: Handler) -> Handler:
+    """Raise the server's JSON-RPC errors as our own, which a meta-tool can turn into a result."""
 
     async def handle(call: ToolCall) -> CallResult:
         try:
@@ -226,22 +218,22 @@ def _with_our_errors(dispatch: Handler) -> Handler:
     return handle
 
 
-async def _list_behind() -> list[JsonObject]:
+async def _list_tools() -> list[JsonObject]:
     """Every tool that the attached server lists, over all its pages."""
-    ctx, call_next = _behind.get()
+    ctx, call_next = _server_request.get()
     meta = (ctx.params or {}).get("_meta")
     params: JsonObject = {"_meta": meta} if meta else {}
     tools: list[JsonObject] = []
-    for _ in range(MOST_PAGES):
-        page = _wire(await call_next(replace(ctx, method="tools/list", params=params)))
+    for _ in range(MAX_PAGES):
+        page = _to_wire(await call_next(replace(ctx, method="tools/list", params=params)))
         tools += page["tools"]
         if page.get("nextCursor") is None:
             return tools
         params = {**params, "cursor": page["nextCursor"]}
-    raise ConfigError(f"The attached server's tools/list has not ended after {MOST_PAGES} pages.")
+    raise ConfigError(f"The attached server's tools/list has not ended after {MAX_PAGES} pages.")
 
 
-def _wire(result: HandlerResult) -> JsonObject:
+def _to_wire(result: HandlerResult) -> JsonObject:
     if isinstance(result, BaseModel):
         return result.model_dump(by_alias=True, mode="json", exclude_none=True)
     return result or {}

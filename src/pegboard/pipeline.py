@@ -1,28 +1,34 @@
-"""A call's whole way, put together: which layers there are, and in which order.
+"""The way of a call, put together: which layers there are, and in which order.
 
-observe          an id, a duration and an outcome for everything below
-permit         switched on? deprecated?
-spill        too large a result stays here, with a preview and a handle
-blobs       and too large an image as a resource
-tables     records in fewer tokens
-project  the fields that were asked for; unknown ones are refused before the call
-clean   opt-in: no invisible characters in results
-validate    arguments against the schema
-cache     opt-in, read-only; the same call twice at once runs once
-breaker   a tool or upstream that keeps failing answers at once
-bulkhead  so many calls per upstream at a time
-retry     where repeating is safe
-timeout   each attempt
-run
+    call
+     │   observe      an id, a duration and an outcome for everything below
+     │   (further)    permissions, locks and rate limits: `Parts.layers`
+     │   enabled      refuses a tool that is switched off, warns of a deprecated one
+     │   spill        stores a result that is too large; the caller gets a preview and a handle
+     │   blobs        stores a large image or file, as a resource
+     │   tables       writes records in fewer tokens
+     │   project      selects the requested fields; unknown ones are refused before the call
+     │   sanitize     opt-in: removes invisible characters from results
+     │   validate     checks the arguments against the schema
+     │   cache        opt-in, read-only; the same call made twice at once runs once
+     │   breaker      answers at once for a tool or server that keeps failing
+     │   bulkhead     bounds the calls of each server at a time
+     │   retry        repeats a call where that is safe
+     ▼   timeout      bounds each attempt
+    source            runs it: a function, an upstream server, an HTTP operation
+
+`Dispatcher` holds the result for as long as options and parts stay the same, and builds the `View`
+that a request gets.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from pegboard.core.breaker import BreakerPolicy
 from pegboard.core.calls import Caller, CallResult, ToolCall
@@ -32,14 +38,13 @@ from pegboard.core.results.result_pages import PageRequest
 from pegboard.core.results.shapes import OutputContract
 from pegboard.core.results.spill_notice import SpillPolicy
 from pegboard.core.token_budget import Count
-from pegboard.core.tools import Tool
-from pegboard.dispatch.blobs import FanOut, blob_layer, limit_blobs_together
+from pegboard.core.tools import Catalog, Tool
+from pegboard.dispatch.blobs import blob_layer, limit_blobs_together
 from pegboard.dispatch.breaker import breaker
 from pegboard.dispatch.bulkhead import Bound, BulkheadPolicy, bulkhead
 from pegboard.dispatch.call_events import ObserveOptions, observe
 from pegboard.dispatch.enabled import check_enabled
 from pegboard.dispatch.fan_out import call_many
-from pegboard.dispatch.layers import compose
 from pegboard.dispatch.project import projection_layer
 from pegboard.dispatch.result_cache import CachePolicy, cache_layer
 from pegboard.dispatch.retry import RetryPolicy, retry
@@ -48,6 +53,7 @@ from pegboard.dispatch.spill import read_result, read_stored, spill_layer
 from pegboard.dispatch.tables import TablePolicy, table_layer
 from pegboard.dispatch.timeout import TimeoutPolicy, timeout
 from pegboard.dispatch.validate import validate
+from pegboard.modes.mode import FanOut, View, ViewRequest
 from pegboard.observe.logs import EventLog
 from pegboard.observe.observers import CombinedObserver, InFlight
 from pegboard.observe.otel import CallSpans, OtelMetrics
@@ -56,36 +62,142 @@ from pegboard.ports import Handler, Layer, Observer, Store
 from pegboard.store.memory import MemoryStore
 from pegboard.tokens import count_or_estimate, count_tokens
 
-_AS_TODAY = (None, "eager", "stub")
-"""Modes, and the in-process call, whose results nobody expects in another form."""
+if TYPE_CHECKING:
+    from pegboard.core.search import SearchIndex
+
+_EXACT_MODES = (None, "eager", "stub")
+"""Modes, and the in-process call, in which a result must match its advertised output schema."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What the layers are made with, beside the options."""
+    """What the layers are built with, apart from the options."""
 
     store: Store = field(default_factory=MemoryStore)
     in_flight: InFlight = field(default_factory=InFlight)
     live: LiveStatistics = field(default_factory=LiveStatistics)
     observers: tuple[Observer, ...] = ()
-    """Told of every event beside `in_flight`, `live`, the log and OpenTelemetry."""
+    """Receive every event, in addition to `in_flight`, `live`, the log and OpenTelemetry."""
     count: Callable[[str], int] | None = None
-    """Counts the tokens of what is answered, where somebody wants to know them."""
+    """Counts the tokens of answers, where metrics or a rollout need them."""
     alternatives: Callable[[ToolCall], Iterable[Tool]] = lambda call: ()
+    """Tools to suggest in place of one whose breaker is open."""
     is_closed: Callable[[Tool], bool] = lambda tool: False
-    """Whether a tool is known to take no parameters but those that its schema names."""
+    """Whether a tool is known to accept only the parameters that its schema names."""
     layers: tuple[Layer, ...] = ()
     """Further layers, just inside `observe`: permissions, locks, rate limits."""
 
     @cached_property
     def observer(self) -> Observer:
-        """Everyone who is told of events, as one."""
-        told = (self.in_flight, self.live, EventLog(), CallSpans(), OtelMetrics(), *self.observers)
-        return CombinedObserver(*told)
+        """All observers, combined into one."""
+        return CombinedObserver(
+            self.in_flight,
+            self.live,
+            EventLog(),
+            CallSpans(),
+            OtelMetrics(),
+            *self.observers,
+        )
+
+
+@dataclass(frozen=True)
+class Dispatcher:
+    """What carries out the requests of a board, built once for its options and parts."""
+
+    options: Options
+    parts: Parts
+    call: Handler
+    """Carries out one call through every layer."""
+
+    def view(
+        self,
+        catalog: Catalog,
+        caller: Caller,
+        request: ViewRequest,
+        *,
+        options: Options,
+        index: Callable[[], SearchIndex],
+        splits_risk: bool,
+        **known: Any,
+    ) -> View:
+        """What one caller may see and do during one request; the only place that builds a `View`.
+
+        Args:
+            catalog: The tools that the caller may see.
+            caller: Who sent the request.
+            request: What the request says apart from that.
+            options: The options as they are now: pins may have changed since the layers were built.
+            index: Gives the search index, for requests that search.
+            splits_risk: Whether there is one call tool for each risk, where the options leave it
+                open.
+            known: Further fields of `View`, as far as the board knows them.
+        """
+        return View(
+            catalog=catalog,
+            options=options,
+            index=index,
+            dispatch=self.call,
+            fan_out=self.fan_out,
+            read_result=self._read_result if self._stores_results else None,
+            read_resource=self._read_resource if self._stores_results else None,
+            session=request.get("session"),
+            caller=caller,
+            splits_risk=splits_risk,
+            observer=self.parts.observer,
+            count=self.parts.count,
+            structured=request.get("structured", False) or options.structured,
+            params=request.get("params") or {},
+            request=request.get("request"),
+            **known,
+        )
+
+    @cached_property
+    def fan_out(self) -> FanOut | None:
+        """Makes several calls in parallel, if that is offered at all."""
+        options = self.options
+        if not options.fan_out:
+            return None
+        run = partial(
+            call_many,
+            self.call,
+            max_concurrency=options.max_parallel,
+            deadline=options.fan_out_deadline,
+        )
+        if not self._stores_results:
+            return run
+        # Each call has stored its own large blobs by now; many small ones may still be too much.
+        return limit_blobs_together(
+            run,
+            store=self.parts.store,
+            clock=time.time,
+            random=os.urandom,
+            policy=_spill_policy(options),
+        )
+
+    @property
+    def _stores_results(self) -> bool:
+        return self.options.spill_tokens is not None
+
+    async def _read_result(self, arguments: JsonObject, caller: Caller) -> CallResult:
+        """Answer `read_result`: one page of a stored result."""
+        page = await read_result(
+            arguments["handle"],
+            PageRequest(**{k: v for k, v in arguments.items() if k != "handle"}),
+            store=self.parts.store,
+            caller=caller,
+            clock=time.time,
+            count=_token_counter(self.options),
+            policy=_spill_policy(self.options),
+        )
+        return CallResult.json(page, structured=self.options.structured)
+
+    async def _read_resource(self, uri: str, caller: Caller) -> JsonObject:
+        """Answer `resources/read` for a stored result."""
+        return await read_stored(uri, store=self.parts.store, caller=caller, clock=time.time)
 
 
 def build_pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
-    """The handler that carries out a call through every layer."""
+    """The handler that carries out a call through every layer; `run` is the innermost."""
     layers: list[Layer] = [
         observe(
             ObserveOptions(
@@ -102,61 +214,11 @@ def build_pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
     return compose(layers, run)
 
 
-def build_fan_out(options: Options, dispatch: Handler, parts: Parts) -> FanOut | None:
-    """What makes several calls side by side, if that is offered at all."""
-    if not options.fan_out:
-        return None
-    run = partial(
-        call_many,
-        dispatch,
-        max_concurrency=options.max_parallel,
-        deadline=options.fan_out_deadline,
-    )
-    if options.spill_tokens is None:
-        return run
-    return limit_blobs_together(
-        run,
-        store=parts.store,
-        clock=time.time,
-        random=os.urandom,
-        policy=_spill_policy(options),
-    )
-
-
-def build_result_reader(
-    options: Options, parts: Parts
-) -> Callable[[JsonObject, Caller], Awaitable[CallResult]] | None:
-    """What answers `read_result`, if results are kept back at all."""
-    if options.spill_tokens is None:
-        return None
-
-    async def read(arguments: JsonObject, caller: Caller) -> CallResult:
-        reading = PageRequest(**{k: v for k, v in arguments.items() if k != "handle"})
-        page = await read_result(
-            arguments["handle"],
-            reading,
-            store=parts.store,
-            caller=caller,
-            clock=time.time,
-            count=token_counter(options),
-            policy=_spill_policy(options),
-        )
-        return CallResult.json(page, structured=options.structured)
-
-    return read
-
-
-def build_resource_reader(
-    options: Options, parts: Parts
-) -> Callable[[str, Caller], Awaitable[JsonObject]] | None:
-    """What answers `resources/read` for results that were kept, if any are."""
-    if options.spill_tokens is None:
-        return None
-
-    async def read(uri: str, caller: Caller) -> JsonObject:
-        return await read_stored(uri, store=parts.store, caller=caller, clock=time.time)
-
-    return read
+def compose(layers: Sequence[Layer], handler: Handler) -> Handler:
+    """The handler inside all layers; the first layer sees a call first and its result last."""
+    for layer in reversed(layers):
+        handler = layer(handler)
+    return handler
 
 
 def _result_layers(options: Options, parts: Parts) -> list[Layer]:
@@ -167,10 +229,10 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
                 store=parts.store,
                 clock=time.time,
                 random=os.urandom,
-                count=token_counter(options),
+                count=_token_counter(options),
                 policy=_spill_policy(options),
                 structured=options.structured,
-                promise=promise_for,
+                promise=_output_contract,
             )
         )
         layers.append(
@@ -179,19 +241,19 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
                 clock=time.time,
                 random=os.urandom,
                 policy=_spill_policy(options),
-                promise=promise_for,
+                promise=_output_contract,
             )
         )
     if options.tables:
         layers.append(
             table_layer(
-                count=token_counter(options),
+                count=_token_counter(options),
                 policy=TablePolicy(saving=options.table_saving),
                 structured=options.structured,
-                promise=promise_for,
+                promise=_output_contract,
             )
         )
-    layers.append(projection_layer(count=token_counter(options)))
+    layers.append(projection_layer(count=_token_counter(options)))
     return [*layers, sanitize_results] if options.clean_results else layers
 
 
@@ -206,28 +268,27 @@ def _running_layers(options: Options, parts: Parts) -> list[Layer]:
             observer=parts.observer,
             alternatives=parts.alternatives,
         ),
-        bulkhead(BulkheadPolicy(default=_bound(options))),
+        bulkhead(
+            BulkheadPolicy(
+                default=Bound(running=options.upstream_concurrency, waiting=options.upstream_queue)
+            )
+        ),
         retry(policy=RetryPolicy(attempts=options.attempts), observer=parts.observer),
         timeout(TimeoutPolicy(default=options.timeout)),
     ]
 
 
-def promise_for(call: ToolCall) -> OutputContract:
-    """What the client knows of a result's form: what was listed, or nothing behind a meta-tool."""
+def _output_contract(call: ToolCall) -> OutputContract:
+    """What the client knows about the form of a result: the listed schema, or nothing at all."""
     if call.via is not None:
-        return "nothing"
-    if call.caller.mode in _AS_TODAY:
+        return "nothing"  # a meta-tool has no output schema of its own
+    if call.caller.mode in _EXACT_MODES:
         return "exact"
     return "relaxed" if call.tool.output_schema is not None else "nothing"
 
 
-def token_counter(options: Options) -> Count:
-    """What counts tokens on this board."""
+def _token_counter(options: Options) -> Count:
     return partial(count_tokens, tokenizer=options.tokenizer)
-
-
-def _bound(options: Options) -> Bound:
-    return Bound(running=options.upstream_concurrency, waiting=options.upstream_queue)
 
 
 def _spill_policy(options: Options) -> SpillPolicy:

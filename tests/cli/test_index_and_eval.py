@@ -111,7 +111,7 @@ def test_index_fails_where_nothing_can_be_kept(catalog: Path, tmp_path: Path) ->
     (tmp_path / "cache").write_text("a file, not a folder")
     ran = pegboard("index", "--catalog", str(catalog), home=tmp_path)
     assert (ran.code, ran.out) == (1, "")
-    assert "cannot be kept in" in ran.err
+    assert "cannot be saved in" in ran.err
     assert "PEGBOARD_HOME" in ran.err
 
 

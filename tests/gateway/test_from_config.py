@@ -35,8 +35,8 @@ def test_the_index_is_kept_and_another_embedder_can_be_set(tmp_path: Path) -> No
     path = write(tmp_path, {"a": polite()})
     plain = Pegboard.from_config(path)
     plain.search("say it again")
-    assert plain.is_index_kept
-    assert plain.kept_in == tmp_path / "home"
+    assert plain.is_index_saved
+    assert plain.index_folder == tmp_path / "home"
     embedder = TopicEmbedder()
     board = Pegboard.from_config(path)
     board.embedder = embedder
@@ -55,7 +55,7 @@ def test_a_configured_folder_holds_the_index_too(tmp_path: Path) -> None:
     )
     board = Pegboard.from_config(path)
     board.search("echo")
-    assert board.kept_in == tmp_path / "here"
+    assert board.index_folder == tmp_path / "here"
     assert len(list((tmp_path / "here" / "indexes").iterdir())) == 1
 
 

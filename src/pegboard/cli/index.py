@@ -60,19 +60,20 @@ def index(
     made = build_vectors(board)
     seconds = time.perf_counter() - began
     warn_missing_servers(board)
-    if not board.is_index_kept:
+    if not board.is_index_saved:
         raise PegboardError(
-            f"The index of {tools:,} tools was made but cannot be kept in {board.kept_in}: make "
-            f"the folder writable, or set PEGBOARD_HOME to another one."
+            f"The index of {tools:,} tools cannot be saved in {board.index_folder}: make the "
+            f"folder writable, or set PEGBOARD_HOME to another one."
         )
     if as_json:
         figures = {"tools": tools, "made": made, "seconds": round(seconds, 3)}
-        print_json({**figures, "folder": str(board.kept_in)})
+        print_json({**figures, "folder": str(board.index_folder)})
     elif not made:
         out.print(f"Nothing to do: all {tools:,} tools are indexed.")
     else:
         out.print(
-            f"{made:,} of {tools:,} tools read in {seconds:.1f} s; the index is in {board.kept_in}",
+            f"{made:,} of {tools:,} tools read in {seconds:.1f} s; the index is in "
+            f"{board.index_folder}",
             soft_wrap=True,
         )
     if getattr(board, "failures", {}):

@@ -91,8 +91,8 @@ class GatewayMiddleware(PegboardMiddleware):
     gateway: Gateway
     single_user = True
 
-    def _caller(self, ctx: mcp_private.Context) -> Caller:
-        caller = super()._caller(ctx)
+    def read_caller(self, ctx: mcp_private.Context) -> Caller:
+        caller = super().read_caller(ctx)
         if ctx.request is None or caller.principal != LOCAL_CALLER.principal:
             return caller
         # A proxy or tunnel on this machine may bring anybody.
@@ -111,7 +111,7 @@ class GatewayMiddleware(PegboardMiddleware):
             return await self._answer(ctx, call_next)
 
     async def _answer(self, ctx: mcp_private.Context, call_next: CallNext) -> HandlerResult:
-        if self.is_ours(ctx) or not self.gateway.passthrough.handles(ctx.method):
+        if self.answers_tools(ctx) or not self.gateway.passthrough.handles(ctx.method):
             return await super().__call__(ctx, call_next)
         if ctx.method in _REMOVED and mcp_private.get_era(ctx) == "modern":
             return await call_next(ctx)  # which has no such method
@@ -155,7 +155,7 @@ class GatewayMiddleware(PegboardMiddleware):
         except PegboardError as exc:
             raise mcp_private.request_failed(exc) from exc
 
-    async def answered(self, ctx: mcp_private.Context) -> HandlerResult:
+    async def answer_tools(self, ctx: mcp_private.Context) -> HandlerResult:
         limits, name = self.gateway.limits, str((ctx.params or {}).get("name"))
         if limits is not None and ctx.method == "tools/call" and name in META_TOOL_NAMES:
             # Direct calls are counted by dispatch; what a meta-tool does may not get there.
@@ -167,7 +167,7 @@ class GatewayMiddleware(PegboardMiddleware):
                 raise mcp_private.invalid_params(exc.message, exc.details or None) from exc
         self._begin()
         try:
-            return await super().answered(ctx)
+            return await super().answer_tools(ctx)
         finally:
             self.gateway.work.end()
 
@@ -179,8 +179,6 @@ class GatewayMiddleware(PegboardMiddleware):
 
     async def _passed(self, ctx: mcp_private.Context) -> HandlerResult:
         caller = self.caller(ctx)
-        if caller.era == "legacy":
-            self.changes.listen(mcp_private.get_connection(ctx))
         self._begin()
         limits = self.gateway.limits
         is_call = limits is not None and not ctx.method.endswith("/list")

@@ -65,7 +65,7 @@ META_TOOL_NAMES = frozenset(
 """The names of all meta-tools of all modes, held complete by a test."""
 
 
-class EnabledTools(Protocol):
+class SessionTools(Protocol):
     """The enabled tools of one legacy session."""
 
     async def enabled(self) -> Collection[str]: ...
@@ -82,7 +82,7 @@ class EnabledTools(Protocol):
 class ViewRequest(TypedDict, total=False):
     """What a board is told of a request to make a view for it, beside who asks."""
 
-    session: EnabledTools | None
+    session: SessionTools | None
     structured: bool
     """Whether the client reads structured content."""
     params: Mapping[str, Json] | None
@@ -115,7 +115,7 @@ class View:
     read_result: ResultReader | None = None
     read_resource: ResourceReader | None = None
     """Gives kept results by their URIs."""
-    session: EnabledTools | None = None
+    session: SessionTools | None = None
     caller: Caller = LOCAL_CALLER
     splits_risk: bool = True
     """Whether there is one call tool for each risk, where the options leave it open."""

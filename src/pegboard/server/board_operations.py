@@ -1,7 +1,7 @@
-"""What operators have of a served board: a rollout, metrics, and probes at `/health` and `/ready`.
+"""What operators get from a served board: a rollout, metrics, and probes at `/health` and `/ready`.
 
-A gateway puts the same parts together by its configuration; here they go by the options of a board
-and by the store in its parts, which replicas may share.
+A gateway builds the same from its configuration; here it follows the options of a board and the
+store in its parts, which replicas may share.
 """
 
 from __future__ import annotations
@@ -30,37 +30,30 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RETRY_AFTER = 5.0
-"""Seconds before a store that could not be reached is asked for the rollout again."""
+"""Seconds until the rollout is read again from a store that could not be reached."""
 
 
-class Operations:
-    """The rollout and the metrics of one board, set up once however often it is served."""
+class BoardOperations:
+    """The rollout and the metrics of one board."""
 
     def __init__(self, board: Pegboard) -> None:
         self._board = board
         self.metrics: Callable[[], bytes] | None = None
-        """What `/metrics` answers, where the board has metrics."""
+        """The content of `/metrics`, where the board has metrics."""
         observers: list[Observer] = []
-        told: list[ArmObserver] = []
+        arms: list[ArmObserver] = []
         if board.options.metrics:
             prometheus = make_prometheus()
             self.metrics = prometheus.exposition
             observers.append(prometheus)
-            told.append(prometheus.arms)
-        self.rollouts = RolloutTracker(decision_store(board.parts.store), told)
+            arms.append(prometheus.arms)
+        self.rollouts = RolloutTracker(decision_store(board.parts.store), arms)
         parts = board.parts
         board.parts = replace(parts, observers=(*parts.observers, *observers, self.rollouts))
-        board.reconfigure(board.options)
-
-    @classmethod
-    def of(cls, board: Pegboard) -> Operations:
-        """The operations of a board, made when they are first needed."""
-        if board.operations is None:
-            board.operations = cls(board)
-        return board.operations
+        board.rollouts = self.rollouts
 
     async def load(self) -> None:
-        """Read the rollout under way, so that the first answer is of the right mode."""
+        """Read the rollout under way, so that the first answer has the right mode."""
         try:
             await self.rollouts.load()
         except StoreError as exc:
@@ -68,12 +61,12 @@ class Operations:
         await self._count_tokens()
 
     async def follow(self) -> None:
-        """Follow the rollout in the store until cancelled; a store that is away is asked again."""
+        """Follow the rollout in the store until cancelled; retries when the store is down."""
         async with anyio.create_task_group() as tasks:
 
             def rolled_out() -> None:
                 tasks.start_soon(self._count_tokens)
-                self._board.announce()  # clients ask for the list again
+                self._board.announce()  # so that clients request the list again
 
             while True:
                 try:
@@ -83,7 +76,7 @@ class Operations:
                 await anyio.sleep(RETRY_AFTER)
 
     async def _count_tokens(self) -> None:
-        """Count what answers cost while somebody reads it: metrics, or a rollout under way."""
+        """Count the tokens of answers while metrics or a rollout under way need them."""
         board = self._board
         is_wanted = self.metrics is not None or self.rollouts.current is not None
         if is_wanted == (board.parts.count is not None):
@@ -91,10 +84,9 @@ class Operations:
         if is_wanted:
             await to_thread.run_sync(count_tokens, "")  # loads the tokenizer
         board.parts = replace(board.parts, count=count_tokens if is_wanted else None)
-        board.reconfigure(board.options)
 
     def routes(self, *, names_nothing: bool = False) -> list[BaseRoute]:
-        """`/health` and `/ready`, which says more where nobody has to sign in."""
+        """`/health` and `/ready`; `names_nothing` leaves out details, for where people sign in."""
 
         def state() -> tuple[bool, JsonObject]:
             board = self._board
@@ -109,13 +101,20 @@ class Operations:
         return health_routes(state, check)
 
 
+def get_operations(board: Pegboard) -> BoardOperations:
+    """The operations of a board, set up once however often it is served."""
+    if board.operations is None:
+        board.operations = BoardOperations(board)
+    return board.operations
+
+
 def health_routes(
     state: Callable[[], tuple[bool, JsonObject]], check: Callable[[], Awaitable[None]]
 ) -> list[BaseRoute]:
     """`/health`, which fails when requests cannot be answered, and `/ready`, which reports `state`.
 
     Args:
-        state: Whether requests are welcome, and what else to report.
+        state: Whether requests are accepted, and what else to report.
         check: Returns when a request could be answered, and raises what prevents it.
     """
     from starlette.responses import JSONResponse

@@ -1,14 +1,16 @@
 r"""The one middleware: every request passes here, in both eras, on every kind of server.
 
-client -> SDK -> middleware -> Answers (ours)         tools/list, tools/call, tools/describe, ...
-\-> the server's own       everything else
+    client -> SDK -> PegboardMiddleware -> `ToolMethods`    tools/list, tools/call, tools/describe
+                                       \-> the server's own handlers             everything else
+
+The middleware knows the SDK and the connection; `ToolMethods` knows boards and modes. Between them
+goes a `Request`: the method, its parameters, and who sent it.
 """
 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from mcp.server.context import CallNext, HandlerResult
@@ -16,14 +18,13 @@ from mcp.server.lowlevel.server import Server
 from pydantic import ValidationError
 
 from pegboard.core.calls import Caller
-from pegboard.core.enabled_tools import EnabledTools, EnabledToolsPolicy
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.options import check_mode
 from pegboard.core.results.blob_links import uri_to_handle
 from pegboard.errors import ConfigError
 from pegboard.ports import Store
 from pegboard.server import mcp_private
-from pegboard.server.list_changed import ListChangedNotifier
+from pegboard.server.list_changed import ListChangedNotifier, StoredSessionTools
 from pegboard.server.replies import InvalidParams
 from pegboard.server.tool_methods import Request, ToolMethods, ViewProvider
 
@@ -50,77 +51,83 @@ class PegboardMiddleware:
         changes: ListChangedNotifier | None = None,
     ) -> None:
         self.board = board
-        self.answers = ToolMethods(board)
+        self.methods = ToolMethods(board)
         self.server = server
+        self.changes = changes or ListChangedNotifier()
         self._store = store
         self._forced_mode = forced_mode
-        self.changes = changes or ListChangedNotifier()
 
     async def __call__(self, ctx: mcp_private.Context, call_next: CallNext) -> HandlerResult:
+        # Notifications, and requests before the handshake, are the SDK's business alone.
         if ctx.request_id is None or not mcp_private.is_initialized(ctx):
             return await call_next(ctx)
-        if self.is_ours(ctx):
-            return await self.answered(ctx)
-        if ctx.method in _EMPTY_LISTS and self.server.get_request_handler(ctx.method) is None:
-            return self._nothing(ctx)
-        return await call_next(ctx)
+        if self.answers_tools(ctx):
+            return await self.answer_tools(ctx)
+        empty = self.answer_empty_list(ctx)
+        return await call_next(ctx) if empty is None else empty
 
-    def is_ours(self, ctx: mcp_private.Context) -> bool:
-        """Whether a request is about tools, or about a result that was kept."""
+    def answers_tools(self, ctx: mcp_private.Context) -> bool:
+        """Whether a request is about tools, or about a result that was stored for being large."""
         if ctx.method in TOOL_METHODS:
             return True
-        return (
-            ctx.method == READ_RESOURCE and uri_to_handle((ctx.params or {}).get("uri")) is not None
-        )
+        is_read = ctx.method == READ_RESOURCE
+        return is_read and uri_to_handle((ctx.params or {}).get("uri")) is not None
 
-    def _nothing(self, ctx: mcp_private.Context) -> HandlerResult:
-        """An empty list, on a server whose only resources are results that were kept."""
-        result: JsonObject = {_EMPTY_LISTS[ctx.method]: []}
-        if mcp_private.get_era(ctx) == "modern":
-            result |= {"ttlMs": 0, "cacheScope": "private"}
-        return mcp_private.stamp_result(self.server, ctx, result)
-
-    async def answered(self, ctx: mcp_private.Context) -> HandlerResult:
+    async def answer_tools(self, ctx: mcp_private.Context) -> HandlerResult:
         """The answer to one of our methods, with what the era requires."""
         try:
             with mcp_private.relay_upstream_errors():
-                result = await self.answers.answer(self._request(ctx))
+                result = await self.methods.answer(self._build_request(ctx))
         except InvalidParams as exc:
             raise mcp_private.invalid_params(exc.message, exc.data) from exc
         except ConfigError as exc:
             raise mcp_private.invalid_params(exc.message, exc.details or None) from exc
         except (mcp_private.MCPError, ValidationError):
-            raise  # of the server behind, as it answered without us
+            raise  # from the server behind us: relayed as it would have answered without us
         except Exception as exc:
-            # Our own fault: the log has it, and a client learns nothing of our insides.
+            # A bug of ours: the log has the details, and the client learns nothing about them.
             logger.exception("%s failed", ctx.method)
             raise mcp_private.internal_error() from exc
         assert result is not None, ctx.method
         return mcp_private.stamp_result(self.server, ctx, result)
 
-    def _request(self, ctx: mcp_private.Context) -> Request:
+    def answer_empty_list(self, ctx: mcp_private.Context) -> HandlerResult:
+        """An empty list of resources, on a server whose only resources are stored results."""
+        if ctx.method not in _EMPTY_LISTS or self.server.get_request_handler(ctx.method):
+            return None
+        result: JsonObject = {_EMPTY_LISTS[ctx.method]: []}
+        if mcp_private.get_era(ctx) == "modern":
+            result |= {"ttlMs": 0, "cacheScope": "private"}
+        return mcp_private.stamp_result(self.server, ctx, result)
+
+    def _build_request(self, ctx: mcp_private.Context) -> Request:
         caller = self.caller(ctx)
-        if caller.era == "legacy":
-            self.changes.listen(mcp_private.get_connection(ctx))
-        _check_text(ctx.params)
-        cap = self.board.options.session_cap
-        door = SessionTools(self._store, ctx, caller.session, cap) if caller.session else None
-        return Request(ctx.method, ctx.params or {}, caller, door, ctx)
+        _check_encodable(ctx.params)
+        session = None
+        if caller.session:
+            cap = self.board.options.session_cap
+            session = StoredSessionTools(self._store, ctx, caller.session, cap)
+        return Request(ctx.method, ctx.params or {}, caller, session, ctx)
 
     def caller(self, ctx: mcp_private.Context) -> Caller:
-        """Who asks, as far as the connection and the request tell."""
-        if ctx.request is not None:
-            return self._caller(ctx)
-        # On a pipe, nothing but the connection tells: the same, until it shakes hands anew.
-        said, state = ctx.session.client_params, mcp_private.get_connection(ctx).state
-        kept: tuple[object, Caller] | None = state.get(_CALLER_KEY)
-        if kept is not None and kept[0] is said:
-            return kept[1]
-        caller = self._caller(ctx)
-        state[_CALLER_KEY] = (said, caller)
+        """Who sent a request; a legacy connection is notified of changed lists from then on."""
+        connection = mcp_private.get_connection(ctx)
+        if ctx.request is None:
+            # On a pipe only the connection tells who it is: read once per handshake, not per call.
+            hello = ctx.session.client_params
+            cached: tuple[object, Caller] | None = connection.state.get(_CALLER_KEY)
+            if cached is not None and cached[0] is hello:
+                return cached[1]
+            caller = self.read_caller(ctx)
+            connection.state[_CALLER_KEY] = (hello, caller)
+        else:
+            caller = self.read_caller(ctx)
+        if caller.era == "legacy":
+            self.changes.listen(connection)
         return caller
 
-    def _caller(self, ctx: mcp_private.Context) -> Caller:
+    def read_caller(self, ctx: mcp_private.Context) -> Caller:
+        """Who sent a request, as far as the connection and the request tell."""
         client, version = mcp_private.get_client_info(ctx)
         identity = mcp_private.identity_from_context(ctx)
         return Caller(
@@ -135,47 +142,8 @@ class PegboardMiddleware:
         )
 
 
-SESSION_TTL = 24 * 3600.0
-"""Seconds after its last search for which a session's enabled tools are kept."""
-
-
-class SessionTools:
-    """The enabled tools of a legacy session, kept in the store."""
-
-    def __init__(self, store: Store, ctx: mcp_private.Context, session: str, cap: int) -> None:
-        self._store = store
-        self._ctx = ctx
-        self._key = f"session/{session}"
-        self._policy = EnabledToolsPolicy(cap=cap)
-
-    async def enabled(self) -> Collection[str]:
-        return EnabledTools.from_json(await self._store.get(self._key)).enabled
-
-    async def enable(self, tool_ids: Sequence[str]) -> None:
-        before = set(await self.enabled())
-        now = time.time()
-
-        def change(kept: Json) -> Json:
-            return EnabledTools.from_json(kept).enable(tool_ids, self._policy, now).to_json()
-
-        after = await self._store.update(self._key, change, ttl=SESSION_TTL)
-        if set(EnabledTools.from_json(after).enabled) != before:
-            # Before the result returns, so that a client sees the tools when it goes on.
-            await mcp_private.notify_tools_changed(self._ctx)
-
-    async def used(self, tool_id: str) -> None:
-        if tool_id not in await self.enabled():
-            return
-        now = time.time()
-
-        def change(kept: Json) -> Json:
-            return EnabledTools.from_json(kept).used(tool_id, now).to_json()
-
-        await self._store.update(self._key, change, ttl=SESSION_TTL)
-
-
-def _check_text(params: Json) -> None:
-    """Refuse what cannot be written down again: an answer that quotes it could not be sent."""
+def _check_encodable(params: Json) -> None:
+    """Refuse parameters that cannot be encoded again: an answer that quotes them would fail."""
     try:
         compact(params).encode()
     except (UnicodeEncodeError, RecursionError) as exc:

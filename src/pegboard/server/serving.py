@@ -27,7 +27,7 @@ from pegboard.core.tool_parser import EXTENSION_ID
 from pegboard.errors import ConfigError, PegboardError
 from pegboard.ports import Store
 from pegboard.server import mcp_private
-from pegboard.server.board_operations import Operations
+from pegboard.server.board_operations import BoardOperations, get_operations
 from pegboard.server.host_guard import HostGuard, HostGuardMiddleware
 from pegboard.server.http_sessions import Admission, Admit, OpenSessions, SessionLimits
 from pegboard.server.list_changed import ListChangedNotifier
@@ -106,7 +106,7 @@ def build_server(board: Pegboard, *, environ: Mapping[str, str] = os.environ) ->
     check_pins(environ, board.find)
     board.check()
     changes = ListChangedNotifier()
-    operations = Operations.of(board)
+    operations = get_operations(board)
     server = make_server(board, changes, ListenHandler(changes.bus), operations)
     install_middleware(board, server, board.parts.store, environ, changes=changes)
     mcp_private.advertise_capabilities(server, lambda: spill_capabilities(board.options))
@@ -122,7 +122,7 @@ def make_server(
     board: Pegboard,
     changes: ListChangedNotifier,
     listen: Listen,
-    operations: Operations | None = None,
+    operations: BoardOperations | None = None,
 ) -> Server[Any]:
     """A low-level server of a board's name that tells clients of changes; it answers nothing.
 

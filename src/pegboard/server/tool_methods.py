@@ -33,9 +33,9 @@ from pegboard.modes.meta_arguments import check_arguments
 from pegboard.modes.mode import (
     META_PREFIX,
     META_TOOL_NAMES,
-    EnabledTools,
     MetaTool,
     Mode,
+    SessionTools,
     View,
     ViewRequest,
     record_rejection,
@@ -99,7 +99,7 @@ class Request:
     method: str
     params: Mapping[str, Json]
     caller: Caller
-    session: EnabledTools | None = None
+    session: SessionTools | None = None
     context: object | None = None
 
     @property
