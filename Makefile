@@ -1,4 +1,4 @@
-# Everything runs in a local virtual environment that these targets make themselves.
+# Everything runs in local virtual environments that these targets create.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -18,14 +18,14 @@ OFFICIAL_READY := tests/official/node_modules/.package-lock.json
 
 .PHONY: help demo test check lint bench bench-smoke docs lock clean
 
-help:  ## Show what can be made
+help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: $(READY)  ## See in one screen what Pegboard does
+demo: $(READY)  ## Show what Pegboard does, in one screen
 	@$(BIN)/pegboard demo
 
-# Tests and benchmarks start many processes; with byte code kept, as usual, they start in half the time.
-test: $(READY) $(NODE_READY) $(OFFICIAL_READY) $(SERVERS_READY) $(CLIENTS_READY)  ## Run all tests that this machine has the parts for
+# Tests and benchmarks start many processes, which start twice as fast with cached byte code.
+test: $(READY) $(NODE_READY) $(OFFICIAL_READY) $(SERVERS_READY) $(CLIENTS_READY)  ## Run all tests, except those whose software is missing here
 	@PYTHONDONTWRITEBYTECODE= PEGBOARD_PYTHON_SERVERS="$(CURDIR)/$(SERVERS)/bin" $(BIN)/python -m pytest
 
 check: lint test  ## Run every check and all tests
@@ -36,16 +36,16 @@ lint: $(READY)
 	@$(BIN)/pyright
 	@$(BIN)/lint-imports
 
-bench: $(READY) $(PEERS_READY)  ## Measure everything beside the peers and write BENCHMARKS.md
+bench: $(READY) $(PEERS_READY)  ## Measure Pegboard and its peers, and write BENCHMARKS.md
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m benchmarks $(BENCH)
 
-bench-smoke: $(READY)  ## Hold the most important ratios, in under a minute
+bench-smoke: $(READY)  ## Check the most important ratios, in under a minute
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m benchmarks.smoke
 
 docs: $(DOCS_READY)  ## Build the documentation into site/
 	@$(DOCS_VENV)/bin/zensical build --clean --strict
 
-lock: $(READY)  ## Choose newer versions of the dependencies
+lock: $(READY)  ## Update the locked versions of the dependencies
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --group dev --extra all \
 		--python-version 3.11 --exclude-newer "$$(date -u -d '7 days ago' +%Y-%m-%dT00:00:00Z)" \
 		pyproject.toml -o requirements.lock
@@ -56,7 +56,7 @@ lock: $(READY)  ## Choose newer versions of the dependencies
 		--python-version 3.11 --exclude-newer "$$(date -u -d '7 days ago' +%Y-%m-%dT00:00:00Z)" \
 		examples/requirements-*.txt -o tests/examples/clients.lock
 
-clean:  ## Remove what was made
+clean:  ## Remove everything that was built
 	@rm -rf $(VENV) $(SERVERS) $(CLIENTS) $(DOCS_VENV) $(PEERS) dist build site .pytest_cache .ruff_cache .hypothesis tests/*/node_modules
 
 $(READY): pyproject.toml requirements.lock
@@ -67,37 +67,36 @@ $(READY): pyproject.toml requirements.lock
 	@$(BIN)/python -m pip install $(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
-# Apart from the rest, so that what the site is built with does not choose versions for the tests.
+# A separate environment, so that the site generator does not constrain the versions used in tests.
 $(DOCS_READY): requirements-docs.lock
 	@$(PYTHON) -m venv $(DOCS_VENV)
 	@$(DOCS_VENV)/bin/python -m pip install $(PIP) --require-hashes -r requirements-docs.lock
 	@touch $@
 
-# What we are measured beside lives apart: nothing of ours depends on it. Whatever cannot be installed
-# is missing from the tables, and they say so.
+# The peers have their own environment, because nothing of ours depends on them. If one cannot be
+# installed, the tables say that it is missing.
 $(PEERS_READY): benchmarks/requirements-peers.txt
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	@echo "Installing the peers into $(PEERS) ..."
 	@if $(PEERS)/bin/python -m pip install $(PIP) -r $<; then touch $@; else \
 		echo "Not all peers could be installed; measuring without them."; fi
 
-# Servers that we did not write, which need another version of the SDK than we do.
+# Third-party servers, which need a different version of the SDK.
 $(SERVERS_READY): tests/e2e/servers.lock
 	@test -x $(SERVERS)/bin/python || $(PYTHON) -m venv $(SERVERS)
 	@echo "Installing other people's servers into $(SERVERS) ..."
 	@$(SERVERS)/bin/python -m pip install $(PIP) --no-deps --require-hashes -r tests/e2e/servers.lock
 	@touch $@
 
-# The frameworks of the example clients; they too need another version of the SDK. By uv, since there
-# are many packages and pip takes a minute over them.
+# The frameworks of the example clients, which also need a different version of the SDK. Installed by
+# uv, because pip takes a minute for so many packages.
 $(CLIENTS_READY): tests/examples/clients.lock $(READY)
 	@test -x $(CLIENTS)/bin/python || $(PYTHON) -m venv --without-pip $(CLIENTS)
 	@echo "Installing the frameworks of the example clients into $(CLIENTS) ..."
 	@$(BIN)/uv pip install --quiet --python $(CLIENTS)/bin/python --no-deps --require-hashes -r $<
 	@touch $@
 
-# The TypeScript clients and the official suite are real parts of the tests; a machine without npm
-# runs the rest.
+# The TypeScript clients and the official conformance suite need npm. Without it, the other tests run.
 $(NODE_READY) $(OFFICIAL_READY): tests/%/node_modules/.package-lock.json: tests/%/package.json tests/%/package-lock.json
 	@if command -v npm >/dev/null 2>&1; then \
 		echo "Installing the npm packages of tests/$* ..."; \

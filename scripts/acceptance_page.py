@@ -40,7 +40,7 @@ deliberately does it differently; the linked decision explains why.
 
 
 def page(failed: Container[str] = ()) -> str:
-    """The page as it must be now; `failed` are tests that did not pass."""
+    """The current content of the page; `failed` are the tests that did not pass."""
     sections = ("\n".join(_section(design, failed)) for design in DESIGNS)
     return _WRITTEN + "\n".join([_INTRODUCTION, *sections])
 

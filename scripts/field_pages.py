@@ -1,7 +1,7 @@
-"""Writes the field reference of the example servers into `docs/reference/fields/`.
+"""Generates the field reference of the example servers in `docs/reference/fields/`.
 
-The examples in it are values of real results: every tool that has an example call is called so, on
-the demo data at a fixed time. With `--check` it says which pages are not up to date.
+The example values come from real results: the script makes the example calls of every tool, on the
+demo data and at a fixed time. With `--check` it only prints the pages that are out of date.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RISKS = ("read", "write", "destructive")
 
 
 def boards() -> dict[str, Pegboard]:
-    """The example servers, each at the end of its demo's story."""
+    """The example servers, each at a time after all of its demo data."""
     return {
         "memory": memory.build_board(now=_always(datetime(2026, 2, 20, 8, tzinfo=UTC))),
         "tracker": tracker.build_board(now=_always(datetime(2026, 3, 9, 8, tzinfo=UTC))),
@@ -34,7 +34,7 @@ def boards() -> dict[str, Pegboard]:
 
 
 def pages() -> dict[Path, str]:
-    """Every page by its file, as it must be now."""
+    """The current content of every page, by path."""
     return {
         PAGES / f"{name}.md": render_fields_page(name, board.tools(), anyio.run(samples, board))
         for name, board in boards().items()
@@ -42,7 +42,7 @@ def pages() -> dict[Path, str]:
 
 
 async def samples(board: Pegboard) -> dict[str, Json]:
-    """A result of each tool by id; what reads is called before what changes."""
+    """A result of each tool, by id; tools that only read are called first."""
     found: dict[str, Json] = {}
     for tool in sorted(board.tools(), key=lambda t: (_RISKS.index(t.risk), t.id)):
         result = await _first_result(board, tool)
@@ -56,7 +56,7 @@ async def _first_result(board: Pegboard, tool: Tool) -> Json:
         try:
             return (await board.call(tool.id, arguments)).structured
         except PegboardError:
-            continue  # it needs arguments, or something that a call before has removed
+            continue  # it needs arguments, or data that an earlier call has removed
     return None
 
 

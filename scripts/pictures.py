@@ -1,4 +1,4 @@
-"""Makes the pictures of the documentation: a real gateway, its example servers, a real browser.
+"""Takes the screenshots of the documentation, of a real gateway in a real browser.
 
 `python scripts/pictures.py` writes `docs/pictures/`. It needs playwright, Pillow and a Chromium.
 """
@@ -28,8 +28,8 @@ PICTURES = ROOT / "docs" / "pictures"
 WIDE = {"width": 1200, "height": 820}
 TALL = {"width": 1200, "height": 1000}
 PHONE = {"width": 375, "height": 740}
-COLOURS = 256
-"""Enough for a page that is nearly all flat, at a third of the size."""
+COLORS = 256
+"""Enough for pages with few colors, at a third of the file size."""
 
 CONFIGURATION = """
 mode = "proxy"
@@ -94,7 +94,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 @contextmanager
 def gateway(folder: Path) -> Iterator[str]:
-    """The address of a gateway whose mail server has changed since it was first seen."""
+    """The URL of a gateway whose mail server has changed since it was first listed."""
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     (folder / "pegboard.toml").write_text(CONFIGURATION.format(python=sys.executable, path=path))
     (folder / "mail.py").write_text(MAIL.format(says=BEFORE))
@@ -129,7 +129,7 @@ def _until_ready(url: str) -> None:
 
 
 def ask(url: str, method: str, **params: Any) -> None:
-    """Ask as a client of the modern era does."""
+    """Send one request, as a modern client does."""
     headers = {
         "Accept": "application/json, text/event-stream",
         "MCP-Protocol-Version": "2026-07-28",
@@ -145,26 +145,26 @@ def ask(url: str, method: str, **params: Any) -> None:
 
 
 def take(page: Page, name: str) -> None:
-    """Keep what the window shows, in few colours."""
+    """Save a screenshot of the window, with few colors."""
     taken = Image.open(BytesIO(page.screenshot())).convert("RGB")
     path = PICTURES / f"{name}.png"
-    taken.quantize(COLOURS, Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
+    taken.quantize(COLORS, Image.Quantize.MAXCOVERAGE).save(path, optimize=True)
     print(f"{path.name}: {path.stat().st_size:,} bytes")
 
 
 def window(browser: Browser, size: dict[str, int], scheme: Any = "light") -> Page:
-    """A fresh window."""
+    """A new browser window."""
     return browser.new_context(viewport=size, color_scheme=scheme).new_page()  # pyright: ignore[reportArgumentType] a size
 
 
 def overview(page: Page, url: str) -> None:
-    """Show the first page when all figures are there."""
+    """Open the overview and wait until all figures are loaded."""
     page.goto(url)
     expect(page.locator("[data-part=figures]")).to_contain_text("everything would be")
 
 
 def main() -> None:
-    """Take all of them."""
+    """Take all screenshots."""
     with (
         tempfile.TemporaryDirectory() as folder,
         gateway(Path(folder)) as url,

@@ -37,7 +37,7 @@ _WRITTEN = "<!-- Written by scripts/reference_pages.py: change the code, then ru
 
 
 def pages() -> dict[Path, str]:
-    """Every page by its file, as it must be now."""
+    """The current content of every page, by path."""
     made = {
         "settings": settings_page(),
         "cli": cli_page(),

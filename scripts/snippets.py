@@ -1,4 +1,4 @@
-"""Puts the files of `docs_src/` into the documentation, where a page has a marker for one.
+"""Copies the files of `docs_src/` into the pages of the documentation, where there is a marker.
 
 <!-- snippet: docs_src/quickstart.py -->
 ```python
@@ -6,7 +6,7 @@
 ```
 <!-- /snippet -->
 
-`python scripts/snippets.py` rewrites the pages; with `--check` it says which are not up to date.
+`python scripts/snippets.py` rewrites the pages; with `--check` it only prints the outdated ones.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _DOCSTRING = re.compile(r'\A""".*?"""\n+', re.DOTALL)
 
 
 def pages() -> list[Path]:
-    """Every page that may hold a snippet."""
+    """Every page that may contain a snippet."""
     return [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def with_snippets(text: str) -> str:
-    """A page's text with every snippet as its file has it now."""
+    """The text of a page with the current content of every snippet."""
     return _MARKED.sub(_filled, text)
 
 
