@@ -44,6 +44,12 @@ def serve_config(
     config: Path, *, mode: str | None, http: str | None, store: str | None = None, workers: int = 1
 ) -> None:
     """Serve a configuration until stopped."""
+    from pegboard import __version__
+    from pegboard.server.early_answers import FirstExchange
+
+    first = None
+    if http is None and store is None:
+        first = FirstExchange.begin(config, os.environ, mode=mode, version=__version__)
     gc.disable()  # what is imported stays: looking for garbage in it takes time and finds none
     from pegboard.config.settings import StoreSettings
     from pegboard.gateway.config_source import ConfigSource
@@ -56,7 +62,7 @@ def serve_config(
     if store is not None:
         settings["store"] = StoreSettings(url=store)
     opening = ConfigSource.of(config, environ=with_mode(os.environ, mode), **settings)
-    serve_gateway(opening, http=http, workers=workers)
+    serve_gateway(opening, http=http, workers=workers, first=first)
 
 
 def _plain_options(arguments: Sequence[str]) -> dict[str, str] | None:

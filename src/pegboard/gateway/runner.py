@@ -6,6 +6,7 @@ SIGHUP, a file    the configuration is read again; what is wrong with it leaves 
 
 from __future__ import annotations
 
+import logging
 import signal
 import socket
 import sys
@@ -26,6 +27,7 @@ from pegboard.gateway.background_tasks import log_failure, run_supervised
 from pegboard.gateway.config_source import ConfigSource, find_restart_settings
 from pegboard.gateway.from_settings import build_auth, build_observability
 from pegboard.gateway.gateway import Gateway
+from pegboard.modes.mode import META_TOOL_NAMES
 from pegboard.observe.event_journal import open_journal
 from pegboard.observe.logs import (
     collect_secrets,
@@ -36,10 +38,12 @@ from pegboard.observe.logs import (
     print_problems,
     print_progress,
 )
+from pegboard.upstream.catalog_cache import CatalogCache
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
+    from pegboard.server.early_answers import AnswerRecord, Answers, FirstExchange
     from pegboard.server.http_server import HttpServer
 
 WATCH_INTERVAL = 1.0
@@ -53,6 +57,7 @@ EXIT_FAILED = 1
 WRITE_TIME = 0.1
 """Seconds for the last answers to leave, once the last call is over."""
 
+logger = logging.getLogger(__name__)
 
 Stop: TypeAlias = Callable[[], Coroutine[None, None, None]]
 """Finishes what is under way and ends the serving."""
@@ -75,16 +80,18 @@ class GatewayRunner:
         )
         self._patience = patience
 
-    async def on_stdio(self) -> None:
+    async def on_stdio(self, first: FirstExchange | None = None) -> None:
         """Serve one client on standard input and output; `pegboard ui` can follow its calls."""
+        if first is not None:
+            first.when_over = partial(self._record_answers, first.record)
         folder = self.opening.folder(self.gateway.configuration)
         with open_journal(folder, self.opening.path) as journal:
             board = self.gateway.board
             observers = (*board.parts.observers, journal)
             board.parts = replace(board.parts, observers=observers)
-            await self._on_stdio()
+            await self._on_stdio(first)
 
-    async def _on_stdio(self) -> None:
+    async def _on_stdio(self, first: FirstExchange | None) -> None:
         from pegboard.gateway.mcp_server import build_gateway_server
         from pegboard.server.stdio import serve_on_stdio
 
@@ -98,8 +105,41 @@ class GatewayRunner:
 
             server = build_gateway_server(self.gateway, environ=self.opening.environ)
             async with self._attended(stop):
-                await serve_on_stdio(server)
+                await serve_on_stdio(server, first)
             tasks.cancel_scope.cancel()
+
+    def _record_answers(self, record: AnswerRecord, answers: Answers) -> None:
+        """Save the answers to a client's first requests for the next start, if they will hold."""
+        settings = self.gateway.configuration.settings
+        has_shared_store = not settings.store.url.startswith("memory:")
+        try:
+            if (
+                has_shared_store
+                or not self.gateway.knows_all_servers
+                or not self._will_hold(answers)
+            ):
+                record.forget()
+            elif any(record.answers.get(key) != result for key, result in answers.items()):
+                record.save(answers, self._files_behind_answers())
+        except OSError as exc:
+            logger.info("The first answers could not be saved: %s", exc)
+
+    def _will_hold(self, answers: Answers) -> bool:
+        """Whether these answers depend on files alone: not on other replicas, servers or URLs."""
+        configuration = self.gateway.configuration
+        has_shared_store = not configuration.settings.store.url.startswith("memory:")
+        if has_shared_store or not self.gateway.knows_all_servers:
+            return False
+        names = [tool["name"] for result in answers.values() for tool in result.get("tools", ())]
+        return not configuration.sources or META_TOOL_NAMES.issuperset(names)
+
+    def _files_behind_answers(self) -> list[Path]:
+        configuration = self.gateway.configuration
+        cache = CatalogCache(self.opening.folder(configuration) / "catalogues")
+        files = [*configuration.files, *map(cache.path, configuration.upstreams)]
+        if lock := configuration.settings.trust.lock:
+            files.append(self.opening.path.parent / Path(lock).expanduser())
+        return files
 
     async def on_http(self, host: str, port: int, sock: socket.socket | None = None) -> bool:
         """Serve streamable HTTP, on a socket that listens already where one is given.
@@ -191,14 +231,20 @@ class GatewayRunner:
             print_line(f"These changes need a restart and do not count yet: {', '.join(waiting)}.")
 
 
-def serve_gateway(opening: ConfigSource, *, http: str | None = None, workers: int = 1) -> None:
+def serve_gateway(
+    opening: ConfigSource,
+    *,
+    http: str | None = None,
+    workers: int = 1,
+    first: FirstExchange | None = None,
+) -> None:
     """Serve a configuration until stopped, by so many processes.
 
     Raises:
-        ConfigError: It cannot be read, or the address is none.
+        ConfigError: It cannot be read, or the address is not valid.
     """
     if http is None:
-        anyio.run(_prepare_runner(opening).on_stdio)
+        anyio.run(_prepare_runner(opening).on_stdio, first)
         return
     from pegboard.server.serving import parse_address
 

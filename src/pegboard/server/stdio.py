@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import stat
 import sys
 from asyncio.streams import FlowControlMixin
 from collections.abc import AsyncGenerator, Generator
@@ -26,6 +25,7 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 
+from pegboard.server.early_answers import FirstExchange, has_own_pipes
 from pegboard.server.stdio_fast_path import StdioFastPath
 from pegboard.wire.message_streams import MessageReader, MessageWriter
 
@@ -34,36 +34,29 @@ _HINT = "This speaks MCP on standard input and output: a client starts it. Ctrl-
 _log = logging.getLogger(__name__)
 
 
-async def serve_on_stdio(server: Server[Any]) -> None:
-    """Serve one client on standard input and output until it leaves."""
+async def serve_on_stdio(server: Server[Any], first: FirstExchange | None = None) -> None:
+    """Serve one client on standard input and output until it leaves.
+
+    `first` has read, and perhaps answered, the client's first requests already.
+    """
     options = server.create_initialization_options()
     if sys.platform != "win32" and os.isatty(0):
         sys.stderr.write(_HINT)
         reader = MessageReader(_Keyboard(), _StrayLineLog())
         await server.run(reader, MessageWriter(_Screen()), options)
         return
-    if not _has_own_pipes():
+    if not has_own_pipes():
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, options)
         return
-    async with _pipes() as (stdin, stdout), StdioFastPath.beside(server, stdout) as lane:
+    if first is not None:
+        first.take_over()
+    async with _pipes(first) as (stdin, stdout), StdioFastPath.beside(server, stdout) as lane:
         await server.run(MessageReader(stdin, _StrayLineLog(), lane), lane.writer, options)
 
 
-def _has_own_pipes() -> bool:
-    """Whether both are pipes of their own: a shared one would turn non-blocking for others."""
-    if sys.platform == "win32":
-        return False
-    try:
-        ends = [os.fstat(number) for number in (0, 1, 2)]
-    except OSError:
-        return False
-    piped = all(stat.S_ISFIFO(end.st_mode) or stat.S_ISSOCK(end.st_mode) for end in ends[:2])
-    return piped and len({(end.st_dev, end.st_ino) for end in ends}) == 3
-
-
 @asynccontextmanager
-async def _pipes() -> AsyncGenerator[tuple[_PipeReader, _PipeWriter]]:
+async def _pipes(first: FirstExchange | None) -> AsyncGenerator[tuple[_PipeReader, _PipeWriter]]:
     loop = asyncio.get_running_loop()
     with _redirect(0, os.devnull) as stdin, _redirect(1, None) as stdout:
         reader = asyncio.StreamReader(limit=_CHUNK)
@@ -75,7 +68,7 @@ async def _pipes() -> AsyncGenerator[tuple[_PipeReader, _PipeWriter]]:
         )
         writer = asyncio.StreamWriter(outgoing, protocol, None, loop)
         try:
-            yield _PipeReader(reader), _PipeWriter(writer)
+            yield _PipeReader(reader, first), _PipeWriter(writer, first)
         finally:
             incoming.close()
             writer.close()
@@ -107,23 +100,33 @@ class _StrayLineLog:
 
 
 class _PipeReader(ByteReceiveStream):
-    def __init__(self, reader: asyncio.StreamReader) -> None:
+    def __init__(self, reader: asyncio.StreamReader, first: FirstExchange | None) -> None:
         self._reader = reader
+        self._first = first
+        self._received = first.received if first is not None else b""
 
     async def receive(self, max_bytes: int = _CHUNK) -> bytes:
+        if self._received:
+            chunk, self._received = self._received, b""
+            return chunk
         chunk = await self._reader.read(max_bytes)
         if not chunk:
             raise anyio.EndOfStream
+        if self._first is not None and not self._first.is_over:
+            self._first.read(chunk)
         return chunk
 
     async def aclose(self) -> None: ...
 
 
 class _PipeWriter(ByteSendStream):
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
+    def __init__(self, writer: asyncio.StreamWriter, first: FirstExchange | None) -> None:
         self._writer = writer
+        self._first = first
 
     async def send(self, item: bytes) -> None:
+        if self._first is not None and not self._first.is_over:
+            item = self._first.write(item)
         self._writer.write(item)
         await self._writer.drain()
 

@@ -226,7 +226,7 @@ class CatalogCache:
 
     def load(self, spec: UpstreamSpec) -> CachedCatalog | None:
         """What the upstream listed last; `None` when that is not known or cannot be read."""
-        path = self._path(spec)
+        path = self.path(spec)
         try:
             with path.open("rb") as file:
                 data = file.read()
@@ -250,7 +250,7 @@ class CatalogCache:
         Where the folder cannot be written the result is the same; a warning says so once.
         """
         data = _serialize(spec.name, about, entries)
-        path = self._path(spec)
+        path = self.path(spec)
         try:
             make_private_folder(self.folder)
             _write(path, data)
@@ -262,7 +262,7 @@ class CatalogCache:
     def forget(self, spec: UpstreamSpec) -> None:
         """Remove what is kept of an upstream."""
         try:
-            self._path(spec).unlink(missing_ok=True)
+            self.path(spec).unlink(missing_ok=True)
         except OSError as exc:
             self._say_once(exc)
 
@@ -272,7 +272,7 @@ class CatalogCache:
         try:
             make_private_folder(self.folder)
             text = compact(asdict(failure)).encode("utf-8", "surrogatepass")
-            _write(self._path(spec).with_suffix(FAILURE_SUFFIX), text)
+            _write(self.path(spec).with_suffix(FAILURE_SUFFIX), text)
         except OSError as exc:
             self._say_once(exc)
         return failure
@@ -280,7 +280,7 @@ class CatalogCache:
     def last_failure(self, spec: UpstreamSpec) -> ListingFailure | None:
         """Why it could not be listed when it was last tried; `None` when it could."""
         try:
-            text = self._path(spec).with_suffix(FAILURE_SUFFIX).read_bytes()
+            text = self.path(spec).with_suffix(FAILURE_SUFFIX).read_bytes()
         except OSError:
             return None
         try:
@@ -306,7 +306,8 @@ class CatalogCache:
             pass  # another gateway sweeps too, or there is no folder: nothing is owed to anybody
         return removed
 
-    def _path(self, spec: UpstreamSpec) -> Path:
+    def path(self, spec: UpstreamSpec) -> Path:
+        """The file that holds a server's catalog, once it was listed."""
         readable = re.sub(r"[^A-Za-z0-9_-]", "_", spec.name)[:40]
         return self.folder / f"{readable}-{compute_identity(spec)[:24]}{CATALOG_SUFFIX}"
 
