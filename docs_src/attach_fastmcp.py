@@ -1,4 +1,4 @@
-"""A FastMCP server that was there before, made lazy in one line."""
+"""An existing FastMCP server, made lazy with one line."""
 
 from fastmcp import FastMCP
 
@@ -9,7 +9,7 @@ server = FastMCP("weather")
 
 @server.tool
 def forecast(city: str, days: int = 3) -> str:
-    """The weather of the coming days in a city."""
+    """Get the weather forecast for a city."""
     return f"{city}: sunny for {days} days"
 
 

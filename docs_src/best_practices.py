@@ -1,4 +1,4 @@
-"""One tool that does everything, and the four that should stand in its place."""
+"""One tool that does everything, and four tools that replace it."""
 
 from typing import Annotated, Any, Literal
 
@@ -15,7 +15,7 @@ board = Pegboard("tracker", mode="proxy")
 issues = board.category("issues", description="Bugs and tasks")
 
 
-@board.tool  # before: any risk, any argument, any answer
+@board.tool  # before: any risk, any argument, any result
 def issue_handler(action: str, data: dict[str, Any]) -> str:
     """This tool can be used in order to handle issues: create, read, close, delete."""
     return f"{action} done"
@@ -32,7 +32,7 @@ _issues = {7: Issue(id=7, title="The lamp is dark")}
 
 def _issue(number: int) -> Issue:
     if number not in _issues:
-        raise ToolError(f"There is no issue {number}. list_issues gives those that there are.")
+        raise ToolError(f"There is no issue {number}. Call list_issues to see all issues.")
     return _issues[number]
 
 
@@ -50,9 +50,9 @@ def list_issues(state: Literal["open", "closed"] = "open") -> list[Issue]:
 )
 def create_issue(title: Annotated[str, Field(min_length=3)]) -> Issue:
     """Create an issue."""
-    made = Issue(id=max(_issues, default=0) + 1, title=title)
-    _issues[made.id] = made
-    return made
+    issue = Issue(id=max(_issues, default=0) + 1, title=title)
+    _issues[issue.id] = issue
+    return issue
 
 
 @issues.tool(annotations=CHANGE)
@@ -65,7 +65,7 @@ def close_issue(id: int) -> Issue:
 
 @issues.tool(annotations=DESTROY)
 def delete_issue(id: int) -> Issue:
-    """Delete an issue for ever."""
+    """Delete an issue permanently."""
     _issue(id)
     return _issues.pop(id)
 
@@ -74,19 +74,19 @@ async def main() -> None:
     board.check()
     vague, create, delete = board.describe("issue_handler", "create_issue", "delete_issue")
 
-    assert vague.signature == "issue_handler(action: str, data: {[key]: any})"  # of what?
-    assert create.signature == "create_issue(title: str 3..)"  # enough to call it
+    assert vague.signature == "issue_handler(action: str, data: {[key]: any})"  # what can it do?
+    assert create.signature == "create_issue(title: str 3..)"  # everything a call needs
     assert (vague.risk, create.risk, delete.risk) == ("write", "write", "destructive")
     assert board.search("file a bug")[0].tool == create
 
-    await board.call("issue_handler", {"action": "explode", "data": {}})  # nobody objects
+    await board.call("issue_handler", {"action": "explode", "data": {}})  # accepted without a check
     try:
         await board.call("create_issue", {"title": ""})
-    except InvalidArguments as refused:
-        said = refused.message
-    assert "title" in said  # before the function ran
+    except InvalidArguments as error:
+        message = error.message
+    assert "title" in message  # rejected before the function ran
 
-    result = await board.call("list_issues", include_fields=["id"])  # known from the return type
+    result = await board.call("list_issues", include_fields=["id"])  # fields of the return type
     assert result.output == {"result": [{"id": 7}]}
 
 

@@ -1,4 +1,4 @@
-"""Several calls at once, in process: outcomes in order, each with an error of its own."""
+"""Several calls in parallel: results in order, each with its own error."""
 
 import anyio
 
@@ -9,7 +9,7 @@ board = Pegboard("weather")
 
 @board.tool(annotations={"readOnlyHint": True}, timeout=5.0)
 async def forecast(city: str) -> str:
-    """The weather of tomorrow in a city."""
+    """Get tomorrow's weather in a city."""
     await anyio.sleep(0.01)
     return f"{city}: sunny"
 

@@ -1,4 +1,4 @@
-"""A result that is too large to send: what the model gets, and how it reads on."""
+"""A result that is too large to send: the preview, and reading the rest."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from pegboard import Pegboard, build_server
 board = Pegboard(
     "archive",
     mode="proxy",
-    spill_tokens=2_000,  # above this a result is kept; None sends everything whole
+    spill_tokens=2_000,  # larger results are stored; None sends all results in full
     spill_per_tool={"read_letter": None},
     spill_ttl=600.0,
 )
@@ -19,13 +19,13 @@ board = Pegboard(
 
 @board.tool(annotations={"readOnlyHint": True})
 def list_letters() -> list[dict[str, Any]]:
-    """List every letter of the archive."""
+    """List all letters in the archive."""
     return [{"id": n, "subject": f"Letter {n}", "unread": n % 100 == 0} for n in range(3_000)]
 
 
 @board.tool(annotations={"readOnlyHint": True})
 def read_letter(id: int) -> str:
-    """Read one letter, however long."""
+    """Read one letter."""
     return f"Dear reader, this is letter {id}. " * 500
 
 

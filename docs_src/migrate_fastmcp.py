@@ -1,4 +1,4 @@
-"""A FastMCP server with a search transform, served by Pegboard under the names it had."""
+"""A FastMCP server with a search transform, migrated to Pegboard."""
 
 import anyio
 from fastmcp import FastMCP

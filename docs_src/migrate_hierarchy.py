@@ -1,4 +1,4 @@
-"""Dispatch by category and tool, one call or several side by side."""
+"""Calls by category and tool, one at a time or in parallel."""
 
 import anyio
 

@@ -1,4 +1,4 @@
-"""An embedder of one's own: any class with these two methods."""
+"""Your own embedder: any class with these two methods."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from pegboard import Pegboard
 
 
 class Trigrams:
-    """Texts by their three-letter pieces: it forgives typing errors and knows no meaning."""
+    """Compares texts by groups of three letters: tolerates typos, but ignores meaning."""
 
-    id = "trigrams/1"  # vectors are kept under this name: change it when they change
+    id = "trigrams/1"  # vectors are cached under this id: change it when they change
     dimensions = 512
 
     def queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -31,7 +31,7 @@ board = Pegboard("weather", embedder=Trigrams())
 
 @board.tool
 def forecast(city: str) -> str:
-    """Tell the weather of tomorrow."""
+    """Get tomorrow's weather forecast."""
     return f"It will be fine in {city}."
 
 

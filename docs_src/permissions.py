@@ -1,4 +1,4 @@
-"""Rules on a board of one's own: the how-to on permissions shows this file."""
+"""Permission rules on your own board."""
 
 from pegboard import Caller, Pegboard, Policy, Rule, ToolNotFound
 
@@ -8,14 +8,14 @@ board = Pegboard("crm", policy=policy)  # or attach(server, policy=policy)
 
 @board.tool(annotations={"readOnlyHint": True})
 def find_lead(name: str) -> str:
-    """Look somebody up."""
-    return f"{name} asked for an offer"
+    """Find a lead by name."""
+    return f"{name} requested a quote"
 
 
 @board.tool
 def create_lead(name: str) -> str:
-    """Note that somebody is interested."""
-    return f"noted {name}"
+    """Create a lead."""
+    return f"created {name}"
 
 
 async def main() -> None:
@@ -25,4 +25,4 @@ async def main() -> None:
         await board.call("create_lead", {"name": "Eve"}, caller=Caller("bob"))
     except ToolNotFound:
         return
-    raise AssertionError("bob has no such tool")
+    raise AssertionError("bob can use this tool")

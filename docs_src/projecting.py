@@ -1,4 +1,4 @@
-"""The same functions without a server, for records of your own."""
+"""Projection without a server."""
 
 from pegboard import InvalidField, count_tokens, project, validate_fields
 
@@ -8,9 +8,9 @@ schema = {"type": "object", "properties": {"id": {"type": "string"}, "steps": {"
 
 
 def main() -> None:
-    kept = project(record, ["id", "steps[].tool"])
-    assert kept == {"episode": {"id": "ep-1", "steps": [{"tool": "grep"}]}}
-    assert count_tokens(kept) < 0.5 * count_tokens(record)
+    selected = project(record, ["id", "steps[].tool"])
+    assert selected == {"episode": {"id": "ep-1", "steps": [{"tool": "grep"}]}}
+    assert count_tokens(selected) < 0.5 * count_tokens(record)
 
     validate_fields(["id", "steps"], schema)
     try:

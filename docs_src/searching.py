@@ -1,4 +1,4 @@
-"""A board searched in everyday words, by name, by category, with filters."""
+"""Searching a board in everyday words, by name, by category, and with filters."""
 
 from pegboard import Pegboard
 
@@ -33,22 +33,22 @@ def set_oven(degrees: int) -> int:
 
 
 def main() -> None:
-    board.prepare()  # make all vectors now; without it they are made behind the answers
+    board.prepare()  # compute all vectors now instead of in the background
 
     best = board.search("how hot is it in there")[0]
     assert best.tool.name == "read_thermometer"
     assert 0 < best.score <= 1
-    assert best.why == ("meaning",)  # no word of the question is in the tool
+    assert best.why == ("meaning",)  # the tool contains no word of the query
 
-    assert board.search("cancelEvent")[0].score == 1.0  # a name, however it is written
-    assert board.search("call off")[0].tool.name == "cancel_event"  # an alias is a name
+    assert board.search("cancelEvent")[0].score == 1.0  # a name, in any spelling
+    assert board.search("call off")[0].tool.name == "cancel_event"  # aliases count as names
 
     everything = board.search("everything about the kitchen")
     assert {match.tool.category for match in everything} == {"kitchen"}
 
     assert [m.tool.name for m in board.search("oven", risk="read")] == ["read_thermometer"]
     assert board.search("oven", category="calendar") == []
-    assert board.search("who won the football match") == []  # nothing relevant is an empty list
+    assert board.search("who won the football match") == []  # empty if nothing is relevant
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Three fields of a record instead of all of it, as a client asks for them."""
+"""A few fields of a record instead of all of them."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ board = Pegboard("shop", mode="proxy")
 
 @board.tool(annotations={"readOnlyHint": True})
 def get_order(number: int) -> dict[str, Any]:
-    """Read one order, whole."""
+    """Read one order with all its details."""
     items = [{"sku": f"A-{n}", "count": n, "note": "packed by hand"} for n in range(1, 4)]
     return {
         "order": {"number": number, "state": "sent", "customer": {"name": "Ann"}, "items": items}
@@ -27,16 +27,16 @@ async def main() -> None:
             call = {"name": "get_order", "arguments": {"number": 7}, **how}
             return (await client.call_tool("call_tool", call)).structured_content
 
-        # Paths start at the root, or inside the one envelope; lists are mapped over.
+        # Paths start at the root or inside the envelope, and apply to each item of a list.
         assert await order(include_fields=["number", "items[].sku"]) == {
             "order": {"number": 7, "items": [{"sku": "A-1"}, {"sku": "A-2"}, {"sku": "A-3"}]}
         }
-        # A parent keeps all that lies below it; `*` is every value, whatever its key.
+        # A key selects everything below it.
         assert await order(include_fields=["customer"]) == {"order": {"customer": {"name": "Ann"}}}
-        # An expression computes; its result comes under `result` when it is no object.
+        # An expression can compute; a result that is not an object is returned as `result`.
         assert await order(select="order.items[?count > `1`].sku") == {"result": ["A-2", "A-3"]}
 
-        # On a direct call the fields stand among the arguments.
+        # In a direct call, the fields are among the arguments.
         result = await client.call_tool("get_order", {"number": 7, "include_fields": ["state"]})
         assert result.structured_content == {"order": {"state": "sent"}}
         assert json.loads(result.content[0].text) == result.structured_content

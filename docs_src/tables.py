@@ -1,4 +1,4 @@
-"""Like records as a table: the same data in fewer tokens, and how to get them as they were."""
+"""Records as a table: the same data in fewer tokens, and how to get the original."""
 
 from typing import Any
 

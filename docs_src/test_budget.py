@@ -1,4 +1,4 @@
-"""A test that holds a server to a budget of tokens."""
+"""A test that limits the token cost of a server's tool list."""
 
 from mcp.server import MCPServer
 
@@ -9,7 +9,7 @@ server = MCPServer("weather")
 
 @server.tool()
 def forecast(city: str, days: int = 3) -> str:
-    """The weather of the coming days in a city."""
+    """Get the weather forecast for a city."""
     return f"{city}: sunny for {days} days"
 
 

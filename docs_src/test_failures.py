@@ -20,4 +20,4 @@ async def test_a_tool_that_keeps_failing_is_left_alone() -> None:
     with pytest.raises(CircuitOpen) as refused:
         await board.call("close_issue")
     assert refused.value.details["retry_after"] <= 60
-    assert len(tracker.calls) == 5  # the sixth call never got there
+    assert len(tracker.calls) == 5  # the sixth call was not sent

@@ -1,19 +1,19 @@
-"""What people say, and the tool that they should get."""
+"""Queries of users, and the tool that each should find."""
 
 import pytest
 from todo import board
 
-ASKED = [
+QUERIES = [
     ("remind me to call Ann", "add_task"),
     ("what is left to do?", "list_tasks"),
     ("the milk is bought, tick it off", "finish_task"),
 ]
 
 
-@pytest.mark.parametrize(("said", "wanted"), ASKED)
-def test_a_tool_is_found_by_what_people_say(said, wanted):
-    assert board.search(said)[0].tool.name == wanted
+@pytest.mark.parametrize(("query", "expected"), QUERIES)
+def test_a_query_finds_the_right_tool(query, expected):
+    assert board.search(query)[0].tool.name == expected
 
 
-def test_what_the_board_cannot_do_finds_nothing():
+def test_an_unrelated_query_finds_nothing():
     assert board.search("who won the football match") == []

@@ -1,4 +1,4 @@
-"""A server of one's own, tested with a real client in memory, and with fake servers."""
+"""Your own server, tested with a real in-memory client and with fake servers."""
 
 from pegboard import Pegboard
 from pegboard.testing import FakeSource, board_of, connect, make_tool
@@ -20,7 +20,7 @@ async def test_a_model_finds_and_reads_a_note() -> None:
         assert "buy milk" in str((await client.call_tool("call_tool", call)).content)
 
 
-async def test_a_server_behind_the_board_is_asked_once() -> None:
+async def test_a_server_behind_the_board_is_called_once() -> None:
     issues = FakeSource([make_tool("count_issues")], count_issues={"open": 3})
     result = await board_of(tracker=issues).call("count_issues")
     assert result.output == {"open": 3}

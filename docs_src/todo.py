@@ -7,13 +7,13 @@ from pydantic import BaseModel
 from pegboard import Example, Pegboard, ToolError
 
 board = Pegboard("todo", instructions="A to-do list.")
-tasks = board.category("tasks", description="What is to be done")
+tasks = board.category("tasks", description="Tasks to do")
 
 Priority = Literal["low", "normal", "high"]
 
 
 class Task(BaseModel):
-    """What a task tool answers."""
+    """One task."""
 
     id: int
     title: str
@@ -33,8 +33,8 @@ def add_task(title: str, priority: Priority = "normal") -> Task:
     """Add a task.
 
     Args:
-        title: One line that says what is to be done.
-        priority: How soon.
+        title: What to do, in one line.
+        priority: How urgent it is.
     """
     task = Task(id=len(_tasks) + 1, title=title, priority=priority)
     _tasks[task.id] = task
@@ -43,7 +43,7 @@ def add_task(title: str, priority: Priority = "normal") -> Task:
 
 @tasks.tool(annotations={"readOnlyHint": True})
 def list_tasks(done: bool = False) -> list[Task]:
-    """List the tasks that are open, or those that are done."""
+    """List open tasks, or finished ones."""
     return [task for task in _tasks.values() if task.done == done]
 
 
@@ -51,7 +51,7 @@ def list_tasks(done: bool = False) -> list[Task]:
 def finish_task(id: int) -> Task:
     """Mark a task as done."""
     if id not in _tasks:
-        raise ToolError(f"There is no task {id}. list_tasks gives those that there are.")
+        raise ToolError(f"There is no task {id}. Call list_tasks to see all tasks.")
     _tasks[id].done = True
     return _tasks[id]
 

@@ -1,4 +1,4 @@
-"""What a model reads when a call fails, and how a tool says what went wrong."""
+"""What a model reads when a call fails, and how a tool reports an error."""
 
 import anyio
 from mcp import Client
@@ -13,19 +13,19 @@ READ = {"readOnlyHint": True}
 def send(to: str, text: str) -> str:
     """Send a letter."""
     if "@" not in to:
-        raise ToolError(f"{to!r} is no address: write it as name@host.")  # the model reads this
-    raise ConnectionError("password=hunter2")  # a crash: the model reads its kind, the log the rest
+        raise ToolError(f"{to!r} is not an address: use name@host.")  # the model reads this
+    raise ConnectionError("password=hunter2")  # a crash: its text is only logged
 
 
 @board.tool(related=["outbox"])
 def deliver() -> str:
-    """Deliver what waits."""
-    raise UpstreamUnavailable("The post office does not answer.")  # counts for the breaker
+    """Deliver all waiting letters."""
+    raise UpstreamUnavailable("The post office does not answer.")  # counts for the circuit breaker
 
 
 @board.tool(annotations=READ)
 def outbox() -> list[str]:
-    """List what waits to be delivered."""
+    """List waiting letters."""
     return ["a letter"]
 
 
@@ -42,7 +42,7 @@ async def main() -> None:
         assert wrong["nearest"] == ["to"]
         assert wrong["signature"] == "send(to: str, text: str)"
 
-        assert "no address" in (await error("send", to="ann", text="hello"))["message"]
+        assert "not an address" in (await error("send", to="ann", text="hello"))["message"]
         assert "hunter2" not in (await error("send", to="ann@home", text="hello"))["message"]
 
         for _ in range(3):

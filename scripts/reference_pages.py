@@ -133,7 +133,7 @@ def cli_page() -> str:
     parts = [
         "# Command line",
         "Every command exits with status 0 on success, 1 if the operation or check failed, 2 for wrong usage, and 3 for an "
-        "invalid configuration. `--debug` before a command shows the traceback of an error. The environment variable "
+        "invalid configuration. Add `--debug` to any command to see the traceback of an error. The environment variable "
         "`NO_COLOR` turns colors off.",
     ]
     parts += [_command(f"pegboard {name}", one) for name, one in sorted(group.commands.items())]
