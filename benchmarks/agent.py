@@ -1,4 +1,4 @@
-"""Does a task end in the right call: a reader that knows a tool when it sees it, no model?"""
+"""Does a task end in the right call, made by a simulated agent that recognizes the right tool?"""
 
 from __future__ import annotations
 
@@ -39,17 +39,14 @@ def summary(played: Played) -> dict[str, Any]:
 
 def section(figures: dict[str, Any]) -> str:
     parts = [
-        "Each task is a query of a set with its right tools. The policy: search with the query as"
-        " it stands (or go down the listing), take the right tool if it is among what was shown,"
-        " describe it if a required parameter was not shown, call it with arguments made from its"
-        " schema. *Success*: the server itself says that the right tool was called with exactly"
-        " these arguments, and they fit its schema. *First right*: the tool shown first was a right"
-        " one, for those who rank. *Tokens*: the list and one task.\n\n"
-        "What this shows: whether the right tool is put before the reader, what that costs, and"
-        " that the call goes through. What it cannot show: whether a model recognises the tool,"
-        " searches again in other words when it does not, or fills the arguments well. Those who"
-        " list everything, or every tool of a server that the reader is told, succeed always here;"
-        " with a model they do not.",
+        "Each task is a query from a data set with its right tools. The simulated agent searches with the unchanged query (or"
+        " walks through the listing), takes the right tool if it is shown, describes it if a required parameter was not shown,"
+        " and calls it with arguments generated from its schema. *Success*: the server confirms that the right tool was called"
+        " with exactly these arguments, and they match its schema. *First right*: the first tool in a ranking was a right one."
+        " *Tokens*: the list and one task.\n\n"
+        "This shows whether the right tool is presented, at what cost, and that the call works. It does not show whether a model"
+        " recognizes the tool, searches again in other words if it does not, or chooses good arguments. Contestants that list"
+        " everything, or every tool of a server that the agent is told, always succeed here; with a real model they do not.",
     ]
     head = ["contestant", "success, %", "first right, %", "round trips", "tokens"]
     for name, one in figures["sets"].items():

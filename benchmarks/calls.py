@@ -1,4 +1,4 @@
-"""What does a gateway add to a call: in CPU and time, by itself, in parallel and in a crowd?"""
+"""How much CPU and time does a gateway add to a call: alone, in parallel, with many clients?"""
 
 from __future__ import annotations
 
@@ -190,13 +190,11 @@ def section(figures: dict[str, Any]) -> str:
     counted = figures["instructions"]
     note = "" if counted == "counted" else f" Instructions are not counted here: {counted}."
     return (
-        "The same client (the official SDK's) calls the same server of the official SDK, directly"
-        " and through each gateway. CPU is that of the server when it is called directly, and of"
-        " the gateway without the server when one stands between. All contestants of a way run at"
-        " once, and are called in turn, when they have come to rest. Peers stand in front of that"
-        " one server only, which is their best case: with several, FastMCP starts every server anew"
-        " for each request. Pegboard has 50 or more other tools beside. mcp-compressor and lazy-mcp"
-        f" do not speak the modern era.{note}\n\n"
+        "The same client calls the same server, directly and through each gateway; both use the official SDK. CPU is that of"
+        " the server for direct calls, and that of the gateway without the server otherwise. All contestants run at the same"
+        " time and are called in turn, after they have become idle. The peers have only this one server behind them, which is"
+        " their best case: with several servers, FastMCP restarts every server for each request. Pegboard has at least 50 other"
+        f" tools as well. mcp-compressor and lazy-mcp do not support the modern protocol era.{note}\n\n"
         f"{table(head, rows, words=2)}{gone}\n\n" + _load(figures)
     )
 
@@ -229,8 +227,8 @@ def _load(figures: dict[str, Any]) -> str:
     head = ["clients at once", "contestant", "calls per second", "p50, ms", "p99, ms"]
     return (
         f"{fan}{missing(figures['fan_out'])}\n\n"
-        "Clients at once over HTTP in the modern era, each call a request of its own, all"
-        f" answers checked; client and servers share the machine.\n\n{table(head, crowd_rows, words=2)}"
+        "Concurrent clients over HTTP in the modern era, one request for each call, all responses"
+        f" checked; clients and servers share the machine.\n\n{table(head, crowd_rows, words=2)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Does one board hold a company: many clients, replicas, workers, rules, decisions?"""
+"""Can one gateway serve a company: many clients, replicas, workers, rules, decisions?"""
 
 from __future__ import annotations
 

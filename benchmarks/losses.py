@@ -29,7 +29,7 @@ def losses(found: dict[str, dict[str, Any]]) -> str:
     ]
     if not lines:
         return "Nothing that was measured shows a peer ahead."
-    said = "Read from the same results: every measure in which a peer is ahead of the `proxy` mode."
+    said = "Every measurement in which a peer is ahead of `proxy` mode, from the same results."
     return said + "\n\n" + "\n".join(f"- {line}" for line in lines)
 
 

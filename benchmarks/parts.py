@@ -1,4 +1,4 @@
-"""What do the parts of a call cost, each by itself?
+"""What does each part of a call cost?
 
 Each part has a program of its own that prints JSON; here they are run one after another.
 """
@@ -87,11 +87,9 @@ def section(figures: dict[str, Any]) -> str:
     ]
     gone = {n: p for n, p in figures["parts"].items() if isinstance(p, dict) and "missing" in p}
     return (
-        "Of ourselves alone: `python -m benchmarks.NAME` prints each by itself, and more of it. CPU"
-        " of the process, the median of several rounds, in what the name says; layers and"
-        " validation in microseconds, the pipeline with a client and without in milliseconds.\n\n"
-        + table(["part", "what", "found"], rows, words=2)
-        + missing(gone)
+        "Only Pegboard. `python -m benchmarks.NAME` prints each part with more detail. CPU time of the process, median of several"
+        " rounds, in the unit that the name says; layers and validation in microseconds, the pipeline with and without a client"
+        " in milliseconds.\n\n" + table(["part", "what", "found"], rows, words=2) + missing(gone)
     )
 
 

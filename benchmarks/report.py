@@ -18,34 +18,33 @@ TITLES = {
     "scale": "Search at scale",
     "start": "Start and memory",
     "calls": "Calls",
-    "soak": "A long series of calls",
+    "soak": "Many calls",
     "results": "Results",
     "agent": "A simulated agent",
     "parts": "Parts of a call",
-    "company_gateway": "One board for a company",
+    "company_gateway": "One gateway for a company",
 }
 BEGIN, END = "<!-- numbers: make bench -->", "<!-- /numbers -->"
 HEAD = """# Benchmarks
 
-Pegboard beside its peers, on the same work in the same run. This page is written by `make bench`
-from `benchmarks/results/*.json`; no figure in it is typed by hand.
+These benchmarks compare Pegboard with similar projects, on the same tasks in the same run. `make bench` writes this page from
+`benchmarks/results/*.json`; no figure is typed by hand.
 
 ```console
 $ make bench            # everything; installs the peers into .venv-peers first
-$ make bench-smoke      # ourselves alone, in under a minute; what CI runs
+$ make bench-smoke      # only Pegboard, in under a minute; part of CI
 $ python -m benchmarks --only tokens,agent --profile quick
 ```
 
-Catalogues and queries of other projects are not in this repository: `PEGBOARD_BENCH` names the
-folder that has them, and without it the example servers are measured. Contestants take turns within
-each round; a figure is the median of the rounds, with the lowest and highest in brackets. Every
-answer is checked: a contestant that did not do the work fails the run. What does not depend on time
-(tokens, retrieval, results, the agent, memory over a long series) is measured in two lanes side by
-side, and what does alone. Read times against each other, in one table.
+Catalogs and queries of other projects are not part of this repository. `PEGBOARD_BENCH` names the folder that contains them; without
+it, the example servers are measured. Contestants take turns within each round. A figure is the median of the rounds, with the minimum
+and maximum in brackets. Every response is checked, and a contestant that returns a wrong one fails the run. Measurements that do not
+depend on time (tokens, retrieval, results, the agent, memory over many calls) run two at a time, all others run alone. Compare times
+only within one table.
 """
 BUSY = (
-    "**The machine was far too busy during this run: times and rates below say nothing, and are in"
-    " no summary. What does not depend on time stands.**"
+    "**The machine was too busy during this run: times and rates below are meaningless, and are not part of any summary."
+    " Figures that do not depend on time are valid.**"
 )
 
 
@@ -79,7 +78,7 @@ def page(found: dict[str, dict[str, Any]]) -> str:
         question, figures = _question(name), found[name]
         about = figures["machine"]
         parts += [
-            f"*{figures['question']}*",
+            f"*{question.__doc__.splitlines()[0]}*",
             *([BUSY] if busy(figures) else []),
             question.section(figures),
             *(
@@ -101,11 +100,11 @@ def contestants(found: dict[str, dict[str, Any]]) -> str:
     what = {
         "pegboard": "the gateway, `pegboard serve`, one contestant per mode",
         "fastmcp": "`BM25SearchTransform`, `RegexSearchTransform`; for start and calls over"
-        " `create_proxy` of an `mcpServers` file, elsewhere over tools of its own, which is"
-        " quicker and says the same",
+        " `create_proxy` of an `mcpServers` file, elsewhere over its own tools, which is"
+        " faster and gives the same results",
         "mcp-compressor": "`--config`, default compression; `--toonify`, `--shrinkfit` for results",
         "lazy-mcp": "the same servers in its own file",
-        "mcpproxy-go": "figures that it publishes itself, marked so; not run",
+        "mcpproxy-go": "its published figures, marked as such; not run",
     }
     rows = [[name, versions.get(name, "not run"), text] for name, text in what.items()]
     return table(["contestant", "version", "as"], rows, words=3)

@@ -1,4 +1,4 @@
-"""What is left to read of a large result, and what is lost on the way?"""
+"""How many tokens of a large result does a model read, and is anything lost?"""
 
 from __future__ import annotations
 
@@ -232,13 +232,11 @@ def section(figures: dict[str, Any]) -> str:
     ]
     rest = ["the rest can be had", *(REST[who] or "nothing is left out" for who in whos)]
     return (
-        f"Tokens (`{figures['tokenizer']}`) of the same results of a server of the official SDK"
-        " through each contestant, all as processes; in brackets the percentage of the result's"
-        f" values that are in the text where it is not all of them. The first {len(REAL)} are what"
-        " tools of our example servers and files of this project give; the others are made up in"
-        f" the shapes that tools give, of {ROWS[0]} and {ROWS[1]} rows. Pegboard keeps what is over"
-        " 4,000 tokens and shows a preview, and every value of it was read back; *whole* keeps"
-        " nothing back; *fields* asks for two or three of them. FastMCP's limit is"
+        f"Tokens (`{figures['tokenizer']}`) of the same results of a server through each contestant, all as separate processes."
+        " Brackets show the percentage of the result's values that are in the text, if not all are. The first"
+        f" {len(REAL)} results come from tools of our example servers and files of this project; the others are synthetic, in"
+        f" typical shapes, with {ROWS[0]} and {ROWS[1]} rows. Pegboard stores results over 4,000 tokens and shows a preview, and"
+        " every value was read back; *whole* stores nothing; *fields* requests two or three fields. FastMCP's limit is"
         f" {figures['limit']:,} bytes, about the same.\n\n"
         f"{table(['result', *whos], [*rows, rest])}{missing(figures['missing'])}"
     )

@@ -1,4 +1,4 @@
-"""Does search find the right tool, and does it say so when there is none?
+"""Does search find the right tool, and return nothing if there is none?
 
 Every set is judged by `pegboard.measure.search_quality`, whose rankers stand side by side over the same
 queries. Sets that our models never learned from stand apart from those that they did. Intervals are
@@ -179,25 +179,24 @@ def _empty(index: SearchIndex, queries: Sequence[str]) -> dict[str, float]:
 
 def section(figures: dict[str, Any]) -> str:
     parts = [
-        "In percent, the mean over queries; recall is the part of the right tools among the first"
-        " k, hit whether any is. In brackets where the gain over FastMCP's BM25 lies, by paired"
-        " bootstrap, 95 %. *No vectors yet* is our answer in the first seconds of a new catalogue,"
-        " before the model has read it. A regex is made of a query's words of more than three"
+        "Percentages, averaged over queries. Recall is the share of the right tools among the first k; hit means that any of them"
+        " is. Brackets show the gain over FastMCP's BM25 (paired bootstrap, 95 %). *No vectors yet* is our result in the first"
+        " seconds of a new catalog, before the model has read it. A regex consists of the words of a query with more than three"
         " letters.",
         _means_table(figures["means"]),
     ]
     for kind, names in KINDS.items():
         there = {name: figures["sets"][name] for name in names if name in figures["sets"]}
-        parts.append(f"**Sets that our models {_kind(kind)}**\n\n{_sets_table(there)}")
+        parts.append(f"**Data sets that our models {_kind(kind)}**\n\n{_sets_table(there)}")
     parts.append(
-        "Empty answers, in percent: few are wanted where a tool answers the query, many where none"
+        "Empty results, in percent: there should be few if a tool answers the query, and many if none"
         f" does.\n\n{_refusal_table(figures['refusals'])}"
     )
     return "\n\n".join(parts)
 
 
 def _kind(kind: str) -> str:
-    return "never learned from" if kind == "never learned from" else "may have learned from"
+    return "were not trained on" if kind == "never learned from" else "may have been trained on"
 
 
 def _means_table(means: dict[str, Any]) -> str:
@@ -206,7 +205,7 @@ def _means_table(means: dict[str, Any]) -> str:
         for kind, by in means.items()
         for who, f in by.items()
     ]
-    return "The mean of the sets:\n\n" + table(["mean of", "ranker", *MEASURES], rows, words=2)
+    return "Mean over the data sets:\n\n" + table(["mean of", "ranker", *MEASURES], rows, words=2)
 
 
 def _sets_table(sets: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""What does search cost with 50 to 100,000 tools: time, memory, first answers, changes?
+"""How much time and memory does search need with 50 to 100,000 tools, also at first and for changes?
 
     python -m benchmarks.scale answers|changes|first ...     one part, in a process of its own
 
@@ -245,11 +245,10 @@ def section(figures: dict[str, Any]) -> str:
         ],
     )  # fmt: skip
     return (
-        "Tools of real servers, repeated under other names, each contestant in a process of its own"
-        " on one core; the median of twelve queries that were not asked before. *Search* is"
-        " everything, *its ranking* is without reading the query's meaning. FastMCP's ranking alone"
-        " is its best case, without a server around it; its own tool is asked up to"
-        f" {WHOLE_PEER:,} tools, since adding them one by one takes it minutes beyond.\n\n"
+        "Tools of real servers, repeated under different names. Each contestant runs in its own process on one core; figures are"
+        " the median of twelve new queries. *Search* is the whole search, *its ranking* excludes embedding the query. FastMCP's"
+        " ranking alone is its best case, without a server around it. Its own search tool is measured up to"
+        f" {WHOLE_PEER:,} tools, because adding more takes minutes.\n\n"
         f"{table(head, rows, words=2)}{gone}\n\n{more}"
     )
 

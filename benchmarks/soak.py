@@ -1,4 +1,4 @@
-"""Does a gateway grow when it is called for a long time?"""
+"""Does the memory of a gateway grow over many calls?"""
 
 from __future__ import annotations
 
@@ -72,10 +72,9 @@ def growth(figures: Mapping[str, Any]) -> float:
 def section(figures: dict[str, Any]) -> str:
     first, last = figures["memory_mb"][0], figures["memory_mb"][-1]
     return (
-        f"{figures['calls']:,} calls through one gateway of {figures['tools']:,} tools on stdio,"
-        f" {AT_ONCE} at a time, each with other arguments and each answer checked; another question"
-        " ran on the other core."
-        f" {figures['seconds']:.0f} s, memory {first} MB after a tenth of them and {last} MB at the"
+        f"{figures['calls']:,} calls through one gateway with {figures['tools']:,} tools on stdio,"
+        f" {AT_ONCE} in parallel, each with different arguments and a checked response; another benchmark ran on the other core."
+        f" {figures['seconds']:.0f} s; memory {first} MB after a tenth of the calls and {last} MB at the"
         " end."
     )
 

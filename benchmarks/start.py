@@ -1,4 +1,4 @@
-"""How soon does a gateway of 1, 7 or 70 servers answer, and what does it hold meanwhile?"""
+"""How soon does a gateway with 1, 7 or 70 servers respond, and how much memory does it use?"""
 
 from __future__ import annotations
 
@@ -237,15 +237,13 @@ def section(figures: dict[str, Any]) -> str:
     ]
     gone = "".join(dict.fromkeys(missing(one) for one in figures["servers"].values()))
     return (
-        f"Servers on stdio with {figures['tools_per_server']} tools each. Most start within"
-        " milliseconds, so that what is seen is the gateway; those *with the SDK* are made with the"
-        " official SDK, as servers usually are, and load it when they start, which keeps both cores"
-        " busy whoever starts them. From starting the process to the answer of"
-        " `tools/list`, and to the first answer that shows the tool wanted, which is the last"
-        " server's (a search, or the list of that server; with mcp-compressor the list itself)."
-        " Processes, CPU (with what was started) and memory are those after that answer and before"
-        " any call; *another found* is one more search, for another tool of that server. *First start* has an empty cache folder,"
-        " and makes its vectors meanwhile. lazy-mcp is told which server to list.\n\n"
+        f"Servers on stdio with {figures['tools_per_server']} tools each. Most of them start within milliseconds, so the figures"
+        " show the gateway. Those *with the SDK* use the official SDK, as most servers do, and import it when they start, which"
+        " keeps both cores busy. Times are from the start of the process to the response to `tools/list`, and to the first"
+        " response that contains the wanted tool, which belongs to the last server (a search, or the list of that server; with"
+        " mcp-compressor the tool list itself). Processes, CPU (including child processes) and memory are measured after that"
+        " response and before any call. *Another found* is one more search, for another tool of that server. *First start* has"
+        " an empty cache folder, and computes its vectors in the meantime. lazy-mcp is told which server to list.\n\n"
         + table(head, rows, words=2)
         + gone
     )

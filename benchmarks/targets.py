@@ -265,7 +265,7 @@ def section(found: Found) -> str:
     counts = [verdict for *_, verdict in rows]
     said = (
         f"{counts.count('met')} met, {counts.count('**missed**')} missed,"
-        f" {len(counts) - counts.count('met') - counts.count('**missed**')} not judged. The limits were set before anything was measured, the places of measuring in part later;"
-        " those about data that is kept back for judging cannot be measured here."
+        f" {len(counts) - counts.count('met') - counts.count('**missed**')} not judged. The limits were set before the first measurement; how to measure some of them was decided later."
+        " Targets that need held-out data cannot be measured here."
     )
     return f"{said}\n\n{table(['about', 'what', 'target', 'found', ''], rows, words=2)}"

@@ -1,4 +1,4 @@
-"""What does a catalogue cost in tokens: listed, until a tool can be called, in a whole session?"""
+"""How many tokens does a catalog cost: for the list, until a tool can be called, in a session?"""
 
 from __future__ import annotations
 
@@ -54,17 +54,14 @@ def of_contestant(played: Played) -> dict[str, Any]:
 
 def section(figures: dict[str, Any]) -> str:
     parts = [
-        f"Tokens are `{figures['tokenizer']}`, counted over what a model reads: name, description"
-        " and parameters of each listed tool as compact JSON, the text of each answer, and what it"
-        " has to write to ask. *Definition* is the list and everything read and written until the"
-        " right tool can be called: the median of the tasks that were solved, whose share stands"
-        " before it. A task that is not solved ends early, and so makes a session look cheap."
-        f" A session has {figures['turns']} turns, of which k use a tool each; every request carries"
-        " the whole conversation; with the prompt cache a token that an earlier one carried counts"
-        f" {figures['cached_price']}. FastMCP shows 5"
-        " matches and Pegboard up to 10, as they do by default; over"
-        f" {PREPARED:,} tools it still makes its vectors meanwhile. A reader is assumed who picks the"
-        " right server or category at first sight, which favours those that have no search.",
+        f"Tokens are counted with `{figures['tokenizer']}`, over everything that a model reads or writes: name, description and"
+        " parameters of each listed tool as compact JSON, the text of each response, and the requests that it has to write."
+        " *Definition* is the list and everything else that is read and written until the right tool can be called: the median"
+        " over the solved tasks, whose share is in the column before it. A task that is not solved ends early, which makes a"
+        f" session look cheap. A session has {figures['turns']} turns, k of which use a tool. Every request contains the whole"
+        f" conversation; with the prompt cache, a repeated token counts {figures['cached_price']}. FastMCP shows 5 matches and"
+        f" Pegboard up to 10, which are the defaults. Above {PREPARED:,} tools, Pegboard is still computing its vectors. The"
+        " model is assumed to choose the right server or category immediately, which favors contestants without a search.",
     ]
     for name, one in figures["catalogues"].items():
         parts.append(_catalogue(name, one))
