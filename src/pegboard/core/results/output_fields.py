@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 from pegboard.core.json import Json, JsonObject
@@ -27,7 +28,7 @@ from pegboard.core.results.paths import (
     sole_content,
 )
 from pegboard.core.schemas import list_output_fields
-from pegboard.core.schemas.output_shape import FieldNode, fields_by_path
+from pegboard.core.schemas.output_shape import fields_by_path
 from pegboard.core.schemas.schema_view import SchemaView
 from pegboard.core.schemas.signatures import (
     ELLIPSIS,
@@ -40,52 +41,57 @@ from pegboard.core.tools import Tool
 from pegboard.errors import InvalidField
 
 _SCALARS = ("string", "number", "integer", "boolean", "null")
-_ALTERNATIVES = ("anyOf", "oneOf")
-_REFINEMENTS = ("allOf",)
+_DECLARES_MEMBERS = frozenset(("properties", "additionalProperties", "patternProperties"))
 _ANYTHING: JsonObject = {"additionalProperties": True}
 _MAX_BRANCHES = 1_000
 
 
 AvailableFields: TypeAlias = "JsonObject | Sequence[str] | Set[str] | None"
-"""What fields there are: an output schema, a list of paths, or `None` where nothing is known."""
+"""The fields of a result: an output schema, a list of paths, or `None` if nothing is known."""
 
 
 def validate_fields(
     fields: Sequence[str], schema: AvailableFields, root: str | None = None
 ) -> None:
-    """Return when every path is well formed and is one of those that there are.
+    """Return if every path is well formed and is one that the result can have.
 
     Args:
-        fields: The paths that are asked for.
+        fields: The requested paths.
         schema: The output schema, or the paths themselves, such as `Tool.output_fields`. With
-            `None` nothing is known of the result, and any well-formed path will do.
+            `None` nothing is known of the result, and any well-formed path is valid.
         root: Where paths may start instead of at the root, as `project` takes it.
 
     Raises:
-        InvalidField: Some cannot be; the message names them and lists the available ones.
+        InvalidField: Some are not valid; the message names them and lists the available ones.
         TypeError: `schema` is none of these.
     """
-    asked = parse_fields(fields) if isinstance(fields, str) else tuple(fields)
+    requested = parse_fields(fields) if isinstance(fields, str) else tuple(fields)
     if schema is not None and not isinstance(schema, dict):
-        schema = _names(schema)
-    paths = [_parsed(field, schema) for field in asked]
+        given: Json = schema
+        if not isinstance(given, Sequence | Set) or isinstance(given, str | bytes):
+            raise TypeError(
+                "validate_fields takes an output schema, a list of field names, or None; "
+                f"got {type(given).__name__}."
+            )
+        schema = tuple(schema)
+    paths = [_parse_requested(field, schema) for field in requested]
     if not paths or schema is None:
         return
     if isinstance(schema, dict):
-        reading = _OutputSchema(schema)
-        prefix = reading.start(paths, root)
-        allowed = [reading.allows((*prefix, *path)) for path in paths]
+        output = _OutputSchema(schema)
+        prefix = output.start(paths, root)
+        allowed = [output.allows((*prefix, *path)) for path in paths]
     else:
-        allowed = [_is_listed(path, schema) for path in paths]
-    wrong = [field for field, fits in zip(asked, allowed, strict=True) if not fits]
-    if wrong:
-        from rapidfuzz import process
+        known = [_without_each(parse_path(path)) for path in schema]
+        allowed = [any(map(partial(_leads_to, _without_each(path)), known)) for path in paths]
+    invalid = [field for field, is_valid in zip(requested, allowed, strict=True) if not is_valid]
+    if invalid:
+        from rapidfuzz import process  # only errors need it
 
         available = available_fields(schema)
-        nearest = [
-            match for match, _, _ in process.extract(wrong[0], available, limit=3, score_cutoff=60)
-        ]
-        raise invalid_field(", ".join(wrong), available=available, nearest=nearest)
+        similar = process.extract(invalid[0], available, limit=3, score_cutoff=60)
+        nearest = [match for match, _, _ in similar]
+        raise invalid_field(", ".join(invalid), available=available, nearest=nearest)
 
 
 def resolve_aliases(
@@ -96,29 +102,23 @@ def resolve_aliases(
 ) -> tuple[str, ...]:
     """The fields with aliases replaced by the keys that they stand for.
 
-    A field that the result has under its own name stays as it is.
+    A field that the result has under its own name stays unchanged.
     """
     if not aliases:
         return tuple(fields)
-    return tuple(
-        field if _is_valid(field, schema, root) else _renamed(field, aliases) for field in fields
-    )
-
-
-def _is_valid(field: str, schema: JsonObject | None, root: str | None) -> bool:
-    try:
-        validate_fields((field,), schema, root)
-    except InvalidField:
-        return False
-    return True
-
-
-def _renamed(field: str, aliases: Mapping[str, str]) -> str:
-    try:
-        steps = parse_path(field)
-    except InvalidField:
-        return field  # whoever validates it says what is wrong
-    return join_path(aliases.get(step, step) if isinstance(step, str) else step for step in steps)
+    resolved: list[str] = []
+    for field in fields:
+        try:
+            validate_fields((field,), schema, root)
+        except InvalidField:
+            try:
+                steps = parse_path(field)
+            except InvalidField:
+                pass  # left as it is: the later validation reports what is wrong with it
+            else:
+                field = join_path(aliases.get(s, s) if isinstance(s, str) else s for s in steps)
+        resolved.append(field)
+    return tuple(resolved)
 
 
 def available_fields(schema: AvailableFields) -> list[str]:
@@ -126,49 +126,38 @@ def available_fields(schema: AvailableFields) -> list[str]:
     return list(list_output_fields(schema)) if isinstance(schema, dict) else list(schema or ())
 
 
-def _names(given: Json) -> tuple[str, ...]:
-    if isinstance(given, Sequence | Set) and not isinstance(given, str | bytes):
-        return tuple(given)
-    raise TypeError(
-        "validate_fields takes an output schema, a list of field names, or None; "
-        f"got {type(given).__name__}."
-    )
+def _without_each(path: Sequence[Step]) -> list[Step]:
+    # `items[].id` and `items.id` mean the same: lists are mapped over wherever they are.
+    return [step for step in path if step is not Mark.EACH]
 
 
-def _is_listed(path: Sequence[Step], available: Sequence[str]) -> bool:
-    """Whether a path is one of a list's, or leads to one; lists are looked through."""
-    asked = [step for step in path if step is not Mark.EACH]
-    for known in available:
-        steps = [step for step in parse_path(known) if step is not Mark.EACH]
-        pairs = zip(asked, steps, strict=False)
-        if len(asked) <= len(steps) and all(a in (Mark.ANY, s) for a, s in pairs):
-            return True
-    return False
+def _leads_to(path: Sequence[Step], known: Sequence[Step]) -> bool:
+    """Whether a path is a known one, or a parent of it."""
+    pairs = zip(path, known, strict=False)
+    return len(path) <= len(known) and all(step in (Mark.ANY, other) for step, other in pairs)
 
 
-def _parsed(field: str, schema: AvailableFields) -> tuple[Step, ...]:
+def _parse_requested(field: str, schema: AvailableFields) -> tuple[Step, ...]:
+    """The steps of a requested path; an error also lists the available fields."""
     try:
         path = parse_path(field)
     except InvalidField as error:
         available = available_fields(schema)
         if not available:
             raise
-        raise invalid_field(field, _reason(error), available) from error
+        opening = f"Invalid field: {error.details.get('field', '')}."
+        reason = error.message.removeprefix(opening).strip()
+        raise invalid_field(field, reason, available) from error
     if any(isinstance(step, int) for step in path):
-        written = join_path(Mark.EACH if isinstance(step, int) else step for step in path)
+        corrected = join_path(Mark.EACH if isinstance(step, int) else step for step in path)
         raise invalid_field(
-            field, f"Lists are mapped over: write {written}.", available_fields(schema)
+            field, f"Lists are mapped over: write {corrected}.", available_fields(schema)
         )
     return path
 
 
-def _reason(error: InvalidField) -> str:
-    """The part of a message that follows the name of the field."""
-    return error.message.removeprefix(f"Invalid field: {error.details.get('field', '')}.").strip()
-
-
 class _OutputSchema:
-    """One schema, read for the members that its values can have."""
+    """One output schema, and the members that its values can have."""
 
     def __init__(self, document: JsonObject) -> None:
         self._document = document
@@ -179,10 +168,9 @@ class _OutputSchema:
             return ()
         if root and self.allows(parse_path(root)):
             return parse_path(root)
-        objects = self._objects([self._document])
         members = [
             (name, bool(self._objects([member])))
-            for node in objects
+            for node in self._objects([self._document])
             for name, member in _properties(node).items()
         ]
         key = sole_content(members)
@@ -191,10 +179,10 @@ class _OutputSchema:
     def allows(self, path: Sequence[Step]) -> bool:
         """Whether some value of the schema has the path."""
         schemas: list[Json] = [self._document]
-        for step in path:
-            if step is Mark.EACH:
-                continue  # lists are looked through wherever they stand
-            schemas = [member for node in self._objects(schemas) for member in _members(node, step)]
+        for step in _without_each(path):
+            schemas = [
+                member for node in self._objects(schemas) for member in _member_schemas(node, step)
+            ]
             if not schemas:
                 return False
         return True
@@ -204,6 +192,7 @@ class _OutputSchema:
         found: list[JsonObject] = []
         queue: list[tuple[Json, bool]] = [(schema, True) for schema in schemas]
         seen: set[int] = set()
+        # `seen` ends cycles of references; the bound ends schemas that only look finite.
         while queue and len(seen) < _MAX_BRANCHES:
             node, alone = queue.pop()
             if node is True:
@@ -211,36 +200,33 @@ class _OutputSchema:
             if not isinstance(node, dict) or id(node) in seen:
                 continue
             seen.add(id(node))
-            behind = list(self._behind(node))
-            queue.extend(behind)
-            if (
-                "properties" in node
-                or "additionalProperties" in node
-                or "patternProperties" in node
-            ):
+            related = list(self._related(node))
+            queue.extend(related)
+            if not _DECLARES_MEMBERS.isdisjoint(node):
                 found.append(node)
-            elif alone and not behind and _may_hold(node):
+            elif alone and not related and _may_be_object(node):
                 found.append(_ANYTHING)
         return found
 
-    def _behind(self, node: JsonObject) -> Iterator[tuple[Json, bool]]:
-        """Schemas about the same value or its elements, and whether each speaks alone."""
+    def _related(self, node: JsonObject) -> Iterator[tuple[Json, bool]]:
+        """Schemas of the same value or its elements, and whether each describes it alone.
+
+        A branch of `allOf` that lists no properties says nothing about the members: it does not
+        make the object open, unlike one that stands alone.
+        """
         if "$ref" in node or "$dynamicRef" in node:
-            yield self._resolved(node.get("$ref")), True
-        for keyword in _ALTERNATIVES:
-            yield from ((branch, True) for branch in _listed(node.get(keyword)))
-        for keyword in _REFINEMENTS:
-            yield from ((branch, False) for branch in _listed(node.get(keyword)))
-        for keyword in ("then", "else"):
-            if keyword in node:
-                yield node[keyword], False
+            yield self._resolve(node.get("$ref")), True
+        for keyword in ("anyOf", "oneOf"):
+            yield from ((branch, True) for branch in _as_list(node.get(keyword)))
+        yield from ((branch, False) for branch in _as_list(node.get("allOf")))
+        yield from ((node[keyword], False) for keyword in ("then", "else") if keyword in node)
         if "items" in node and not isinstance(node["items"], list):
             yield node["items"], True
-        for element in [*_listed(node.get("prefixItems")), *_listed(node.get("items"))]:
+        for element in [*_as_list(node.get("prefixItems")), *_as_list(node.get("items"))]:
             yield element, True
 
-    def _resolved(self, reference: Json) -> Json:
-        """The schema that a local reference points at; whatever lies elsewhere may be anything."""
+    def _resolve(self, reference: Json) -> Json:
+        """The schema that a local reference points at; anything elsewhere is accepted."""
         if reference == "#":
             return self._document
         if not isinstance(reference, str) or not reference.startswith("#/"):
@@ -254,12 +240,12 @@ class _OutputSchema:
         return node
 
 
-def _listed(value: Json) -> list[Json]:
+def _as_list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _may_hold(node: JsonObject) -> bool:
-    """Whether a schema that says nothing of its members may have some."""
+def _may_be_object(node: JsonObject) -> bool:
+    """Whether a schema that declares no members may still have some."""
     kinds = node.get("type")
     if kinds is None:
         return "enum" not in node and "const" not in node
@@ -271,7 +257,7 @@ def _properties(node: JsonObject) -> JsonObject:
     return properties if isinstance(properties, dict) else {}
 
 
-def _members(node: JsonObject, step: Step) -> Iterator[Json]:
+def _member_schemas(node: JsonObject, step: Step) -> Iterator[Json]:
     """The schemas of the member that a step names."""
     known = _properties(node)
     if step is Mark.ANY:
@@ -280,15 +266,21 @@ def _members(node: JsonObject, step: Step) -> Iterator[Json]:
         yield known[str(step)]
         return
     if node.get("patternProperties"):
-        yield True  # a pattern from outside is not run on a key from outside
+        yield True  # an untrusted pattern is not run on an untrusted key
     more = node.get("additionalProperties", not known)
     if more is not False:
         yield more
 
 
-_ROOM = Detail(depth=0, values=12, literal=40)
-_SHORT = Detail(depth=0, values=0, literal=60)
+# --- the reference --------------------------------------------------------------------------------
+
+_TYPE_DETAIL = Detail(depth=0, values=12, literal=40)
+_EXAMPLE_DETAIL = Detail(depth=0, values=0, literal=60)
 _LONGEST_TEXT = 40
+_INTRODUCTION = (
+    "What the results of each tool hold. Every path can be given to `include_fields`; a parent\n"
+    "keeps all that lies below it.\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +292,11 @@ class FieldEntry:
     description: str
     example: str
 
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What identifies a field across tools: its own name, and its type."""
+        return self.path.rpartition(".")[2], self.type
+
     def wire(self) -> JsonObject:
         """The entry as JSON."""
         return {
@@ -309,74 +306,61 @@ class FieldEntry:
             "example": self.example,
         }
 
+    def row(self) -> str:
+        """The entry as a row of a Markdown table."""
+        cells = (_code(self.path), _code(self.type), self.description, _code(self.example))
+        escaped = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
+        return f"| {' | '.join(escaped)} |"
+
 
 def list_field_entries(tool: Tool, sample: Json = None) -> list[FieldEntry]:
     """All fields of a tool's results, parents before children."""
     if (schema := tool.output_schema) is None:
         return []
-    return [_entry(tool, path, field, sample) for path, field in fields_by_path(schema)]
+    entries: list[FieldEntry] = []
+    for path, field in fields_by_path(schema):
+        kinds = dict.fromkeys(
+            format_type(view, _TYPE_DETAIL).replace(f"{{{ELLIPSIS}}}", "object")
+            for view in field.views
+        )
+        written = next((view.description for view in field.views if view.description), "")
+        description = written or _find_description(tool, path)
+        example = _find_example(path, field.views, sample)
+        entries.append(FieldEntry(path, "|".join(kinds), description, example))
+    return entries
 
 
 def render_fields_page(server: str, tools: Iterable[Tool], samples: Mapping[str, Json]) -> str:
     """The reference of all tools of a server, as Markdown; `samples` are results by tool id."""
     listed = sorted(tools, key=lambda t: (t.category or "", t.name))
     entries = {t.id: list_field_entries(t, samples.get(t.id)) for t in listed}
-    known: dict[tuple[str, str], str] = {}
+    examples: dict[tuple[str, str], str] = {}
     for entry in (e for of_tool in entries.values() for e in of_tool if e.example):
-        known.setdefault(_kind(entry), entry.example)
-    parts = [f"# Fields of {server}\n", _INTRODUCTION]
-    group = None
+        examples.setdefault(entry.kind, entry.example)
+    lines = [f"# Fields of {server}\n", _INTRODUCTION]
+    category = None
     for tool in listed:
-        if tool.category != group:
-            group = tool.category
-            parts.append(f"## {group or 'other'}\n")
-        rows = [e if e.example else _with_example(e, known) for e in entries[tool.id]]
-        parts.append(_section(tool, rows))
-    return "\n".join(parts)
-
-
-def _kind(entry: FieldEntry) -> tuple[str, str]:
-    """What tells one field from another across tools: its own name, and its type."""
-    return entry.path.rpartition(".")[2], entry.type
-
-
-def _with_example(entry: FieldEntry, known: Mapping[tuple[str, str], str]) -> FieldEntry:
-    return replace(entry, example=known.get(_kind(entry), ""))
-
-
-_INTRODUCTION = (
-    "What the results of each tool hold. Every path can be given to `include_fields`; a parent\n"
-    "keeps all that lies below it.\n"
-)
-
-
-def _section(tool: Tool, entries: Sequence[FieldEntry]) -> str:
-    lines = [f"### {tool.name}\n", f"{tool.summary}.\n"]
-    if not entries:
-        return "\n".join([*lines, "Says nothing of its result.\n"])
-    lines += ["| field | type | description | example |", "|---|---|---|---|"]
-    lines += [_row(entry) for entry in entries]
-    return "\n".join([*lines, ""])
-
-
-def _row(entry: FieldEntry) -> str:
-    cells = (_code(entry.path), _code(entry.type), entry.description, _code(entry.example))
-    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
+        if tool.category != category:
+            category = tool.category
+            lines.append(f"## {category or 'other'}\n")
+        lines += [f"### {tool.name}\n", f"{tool.summary}.\n"]
+        if not entries[tool.id]:
+            lines.append("Says nothing of its result.\n")
+            continue
+        lines += ["| field | type | description | example |", "|---|---|---|---|"]
+        for entry in entries[tool.id]:
+            example = entry.example or examples.get(entry.kind, "")
+            lines.append(replace(entry, example=example).row())
+        lines.append("")
+    return "\n".join(lines)
 
 
 def _code(text: str) -> str:
     return f"`{text}`" if text and "`" not in text else text
 
 
-def _entry(tool: Tool, path: str, field: FieldNode, sample: Json) -> FieldEntry:
-    kinds = dict.fromkeys(_type(view) for view in field.views)
-    written = next((view.description for view in field.views if view.description), "")
-    description = written or _explained(tool, path)
-    return FieldEntry(path, "|".join(kinds), description, _example(path, field.views, sample))
-
-
-def _explained(tool: Tool, path: str) -> str:
-    """What the author says of a field beside the schema: the longest end of its path decides.
+def _find_description(tool: Tool, path: str) -> str:
+    """The author's description of a field outside the schema: the longest end of its path wins.
 
     A path begins with the tool, so that `delete_issue.comments` means one field of one tool.
     """
@@ -385,30 +369,25 @@ def _explained(tool: Tool, path: str) -> str:
     return next((text for end in ends if (text := tool.field_descriptions.get(end))), "")
 
 
-def _type(view: SchemaView) -> str:
-    return format_type(view, _ROOM).replace(f"{{{ELLIPSIS}}}", "object")
-
-
-def _example(path: str, views: Sequence[SchemaView], sample: Json) -> str:
+def _find_example(path: str, views: Sequence[SchemaView], sample: Json) -> str:
     for view in views:
-        for value in (*_listed(view.schema.get("examples")), *(allowed_values(view) or ())):
+        for value in (*_as_list(view.schema.get("examples")), *(allowed_values(view) or ())):
             if value is not None:
                 return _shorten_example(value)
-    found = (
-        _shorten_example(v) for v in _values_at(sample, parse_path(path)) if v not in (None, [], {})
-    )
+    values = _values_at(sample, parse_path(path))
+    found = (_shorten_example(value) for value in values if value not in (None, [], {}))
     return next((text for text in found if text != ELLIPSIS), "")
 
 
 def _shorten_example(value: Json) -> str:
-    """The text of a value; a long text with its beginning, other long values not at all."""
+    """The JSON text of a value; a long text is truncated, other long values become `ELLIPSIS`."""
     if isinstance(value, str) and len(value) > _LONGEST_TEXT:
         value = value[: _LONGEST_TEXT - 3] + "..."
-    return format_literal(value, _SHORT)
+    return format_literal(value, _EXAMPLE_DETAIL)
 
 
 def _values_at(value: Json, path: Sequence[Step]) -> Iterator[Json]:
-    """Every value that a path leads to; lists are looked through."""
+    """Every value that a path leads to; lists are mapped over."""
     if not path:
         yield value
     elif isinstance(value, list):

@@ -2,12 +2,12 @@ r"""Field paths: the small language that `include_fields` and `read_result` shar
 
     id                     a key
     user.name              a key inside
-    items[].id, items.id   of every element; lists are mapped over, `[]` (or `[*]`) only says so
+    items[].id, items.id   of every element; lists are mapped over, `[]` (or `[*]`) is optional
     users.*.name           of every value, whatever its key
     items[3].body          of one element: for reading a stored result, not for projecting
-    "a.b".c, a\\.b.c        a key that holds a dot (or `[`, `]`, `"`), quoted or escaped
+    "a.b".c, a\.b.c        a key that contains a dot (or `[`, `]`, `"`), quoted or escaped
 
-It is not JMESPath (`core/results/selection.py`): it keeps or finds, and computes nothing.
+It is not JMESPath (`core/results/selection.py`): a path keeps or finds, and computes nothing.
 
 Two more questions about paths are answered here: where they start when a result is an *envelope*
 such as `{"items": [...], "total": 3}`, and which paths a value has (its *outline*).
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from functools import lru_cache
 from typing import TypeAlias
@@ -32,7 +32,7 @@ MAX_LISTED = 60
 
 
 class Mark(Enum):
-    """The steps that are no key."""
+    """The steps that are not a key."""
 
     ANY = "*"
     EACH = "[]"
@@ -50,6 +50,7 @@ _PLAIN_KEY = re.compile(r"[^\s.\[\]\"\\*,](?:[^.\[\]\"\\,]*[^\s.\[\]\"\\,])?")
 _COMMA_SEPARATED = re.compile(r'(?:[^,"\\]|\\.|"(?:[^"\\]|\\.)*"|["\\])+', re.DOTALL)
 
 
+# Callers repeat the same few paths on every call of a tool.
 @lru_cache(maxsize=4096)
 def parse_path(path: str) -> tuple[Step, ...]:
     """The steps of a path.
@@ -63,46 +64,42 @@ def parse_path(path: str) -> tuple[Step, ...]:
     if len(text) > MAX_LENGTH:
         raise invalid_field(path, f"A path has at most {MAX_LENGTH:,} characters.")
     steps: list[Step] = []
-    at = 0
-    while at < len(text):
-        match = _STEP.match(text, at)
-        if match is None or (match["dot"] is not None and bool(match["dot"]) == (at == 0)):
+    position = 0
+    while position < len(text):
+        match = _STEP.match(text, position)
+        # Every key but the first needs a dot before it, and the first must not have one.
+        if match is None or (match["dot"] is not None and bool(match["dot"]) == (position == 0)):
             raise invalid_field(
                 path,
-                f"Character {at + 1} does not continue a path: join keys with dots, as in "
-                'items[].user.name, and quote a key that holds one, as in "a.b".c.',
+                f"Character {position + 1} does not continue a path: join keys with dots, as in "
+                'items[].user.name, and quote a key that contains one, as in "a.b".c.',
             )
-        steps.append(_step(match))
-        at = match.end()
+        steps.append(_match_to_step(match))
+        position = match.end()
     if len(steps) > MAX_STEPS:
         raise invalid_field(path, f"A path has at most {MAX_STEPS} steps.")
     return tuple(steps)
 
 
-def _step(match: re.Match[str]) -> Step:
-    quoted, bare = match.group("quoted", "bare")
+def _match_to_step(match: re.Match[str]) -> Step:
+    quoted, bare, index = match.group("quoted", "bare", "index")
     if bare == "*":
         return Mark.ANY
     if bare is not None:
-        return _ESCAPED.sub(r"\1", bare) if "\\" in bare else bare
-    if quoted is not None:
-        return _unquoted(quoted)
-    index = match["index"]
-    return Mark.EACH if index in (None, "*") else int(index)
-
-
-def _unquoted(text: str) -> str:
-    """A quoted key; JSON's escapes are understood, since that is how many would write it."""
-    if "\\" not in text:
-        return text
+        return _ESCAPED.sub(r"\1", bare)
+    if quoted is None:
+        return Mark.EACH if index in (None, "*") else int(index)
+    if "\\" not in quoted:
+        return quoted
     try:
-        return json.loads(f'"{text}"', strict=False)
+        # JSON's escapes are accepted, since models quote a key as they quote any JSON string.
+        return json.loads(f'"{quoted}"', strict=False)
     except ValueError:
-        return _ESCAPED.sub(r"\1", text)
+        return _ESCAPED.sub(r"\1", quoted)
 
 
 def quote_key(key: str) -> str:
-    """The key as a path spells it: quoted where its characters mean something in a path."""
+    """The key as a path spells it: quoted if its characters have a meaning in paths."""
     if _PLAIN_KEY.fullmatch(key):
         return key
     escaped = key.replace("\\", "\\\\").replace('"', '\\"')
@@ -110,7 +107,7 @@ def quote_key(key: str) -> str:
 
 
 def join_path(steps: Iterable[Step]) -> str:
-    """The text of a path; `parse_path` gives the steps back."""
+    """The text of a path; `parse_path` returns the same steps."""
     text = ""
     for step in steps:
         if isinstance(step, int):
@@ -126,8 +123,7 @@ def join_path(steps: Iterable[Step]) -> str:
 def parse_fields(value: Json) -> tuple[str, ...]:
     """What a caller sent as `include_fields`, as a tuple: a list, or what weak models make of one.
 
-    A comma-separated text and a list as JSON text are understood; `None`, `""` and `[]` are no
-    fields.
+    Comma-separated text and a list as JSON text are accepted; `None`, `""` and `[]` mean no fields.
 
     Raises:
         InvalidField: It is something else.
@@ -150,7 +146,7 @@ def parse_fields(value: Json) -> tuple[str, ...]:
 def invalid_field(
     field: str, why: str = "", available: Sequence[str] = (), nearest: Sequence[str] = ()
 ) -> InvalidField:
-    """The error for a field that cannot be, with those that can."""
+    """The error for an invalid field, listing the valid ones."""
     shown = field if len(field) <= 200 else f"{field[:200]}…"
     parts = [f"Invalid field: {shown}." if shown.strip() else "Invalid field: ''."]
     if why:
@@ -173,6 +169,8 @@ def join_names(names: Sequence[str], limit: int = MAX_LISTED) -> str:
     return ", ".join(names[:limit]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
+# --- envelopes ------------------------------------------------------------------------------------
+
 # fmt: off
 _PAGING = frozenset(
     (
@@ -186,21 +184,24 @@ _PAGING = frozenset(
 
 
 def envelope_key(value: Json) -> str | None:
-    """The key under which an envelope carries its content; `None` when the value is no envelope."""
+    """The key under which an envelope has its content; `None` when the value is not an envelope.
+
+    `{"episode": {...}}` is one, and so is `{"items": [...], "total": 3}`: people name fields of the
+    episode, not of its wrapper.
+    """
     if not isinstance(value, dict):
         return None
     return sole_content((key, isinstance(item, (dict, list))) for key, item in value.items())
 
 
 def sole_content(members: Iterable[tuple[str, bool]]) -> str | None:
-    """The one member that holds others, if all the rest are about paging.
+    """The one member that is an object or a list, if all others are about paging.
 
-    `members` are names with whether each holds an object or a list, from a value or from its
-    schema.
+    `members` are names with whether each is an object or a list, from a value or from its schema.
     """
     content: str | None = None
-    for name, holds in members:
-        if holds:
+    for name, is_container in members:
+        if is_container:
             if content is not None:
                 return None
             content = name
@@ -209,39 +210,51 @@ def sole_content(members: Iterable[tuple[str, bool]]) -> str | None:
     return content
 
 
-OMISSION = "…"
-"""The key under which an outline or a preview says how much it leaves out."""
+# --- outlines -------------------------------------------------------------------------------------
 
-_ELEMENTS = 50
-_MEMBERS = 200
-_DEPTH = 10
+OMISSION = "…"
+"""The key under which an outline or a preview says how much it omits."""
+
+# Bounds on how much of a large value is examined: its types repeat.
+_MAX_ELEMENTS = 50
+_MAX_MEMBERS = 200
+_MAX_DEPTH = 10
 
 
 def build_outline(value: Json, limit: int = 40) -> dict[str, str]:
     """Paths and types, outermost first: `{"items": "array[900]", "items[].id": "integer", …}`.
 
     Types come from the first elements of each list. Beyond `limit` paths the rest is counted under
-    `MORE`, as far as it was looked at.
+    `OMISSION`, as far as it was examined.
     """
     found: dict[str, str] = {}
     level: list[tuple[str, list[Json]]] = [("", [value])]
-    left_out = 0
+    omitted = 0
     depth = 0
+    # Level by level and not depth first, so that a limit cuts off what is deep, not what is last.
     while level:
         depth += 1
-        following: dict[str, list[Json]] = {}
+        next_level: dict[str, list[Json]] = {}
         for path, values in level:
             if path and any(not isinstance(v, dict) or not v for v in values):
                 if len(found) < limit:
-                    found[path] = _describe_type(values)
+                    found[path] = _union_type(values)
                 else:
-                    left_out += 1
-            for inner, item in _children(path, values):
-                following.setdefault(inner, []).append(item)
-        level = list(following.items()) if left_out == 0 and depth < _DEPTH else []
-        left_out += 0 if level else len(following)
-    if left_out:
-        found[OMISSION] = f"at least {left_out:,} more"
+                    omitted += 1
+            for item in values[:_MAX_ELEMENTS]:
+                if isinstance(item, dict):
+                    for key in list(item)[:_MAX_MEMBERS]:
+                        name = quote_key(str(key))
+                        inner = f"{path}.{name}" if path else name
+                        next_level.setdefault(inner, []).append(item[key])
+                elif isinstance(item, list):
+                    containers = [i for i in item[:_MAX_ELEMENTS] if isinstance(i, (dict, list))]
+                    if containers:
+                        next_level.setdefault(f"{path}[]", []).extend(containers)
+        level = list(next_level.items()) if omitted == 0 and depth < _MAX_DEPTH else []
+        omitted += 0 if level else len(next_level)
+    if omitted:
+        found[OMISSION] = f"at least {omitted:,} more"
     return found
 
 
@@ -250,35 +263,22 @@ def list_field_paths(value: Json, limit: int = 40) -> list[str]:
     return [path for path in build_outline(value, limit) if path != OMISSION]
 
 
-def _children(path: str, values: Sequence[Json]) -> Iterator[tuple[str, Json]]:
-    """What one level further in holds, under the path that leads there."""
-    for value in values[:_ELEMENTS]:
-        if isinstance(value, dict):
-            for key in list(value)[:_MEMBERS]:
-                name = quote_key(str(key))
-                yield (f"{path}.{name}" if path else name), value[key]
-        elif isinstance(value, list):
-            for item in value[:_ELEMENTS]:
-                if isinstance(item, (dict, list)):
-                    yield f"{path}[]", item
-
-
-def _describe_type(values: Sequence[Json]) -> str:
+def _union_type(values: Sequence[Json]) -> str:
     lists = [v for v in values if isinstance(v, list)]
     names = dict.fromkeys(type_name(v) for v in values if not isinstance(v, list))
     if lists:
         longest = max(map(len, lists))
-        inner = dict.fromkeys(type_name(item) for v in lists for item in v[:_ELEMENTS])
+        inner = dict.fromkeys(type_name(item) for v in lists for item in v[:_MAX_ELEMENTS])
         scalars = [name for name in inner if name not in ("object", "array")]
         names[f"array[{longest}]" + (f" of {'|'.join(scalars)}" if scalars else "")] = None
     return "|".join(names)
 
 
 def type_name(value: Json) -> str:
-    """The JSON Schema word for the type of a value."""
+    """The JSON Schema name of the type of a value."""
     if value is None:
         return "null"
-    if isinstance(value, bool):
+    if isinstance(value, bool):  # before int, of which bool is a subclass
         return "boolean"
     if isinstance(value, int):
         return "integer"
