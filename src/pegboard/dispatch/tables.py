@@ -82,7 +82,7 @@ async def encode_result(result: CallResult, policy: TablePolicy, count: Count) -
         sent = payload_text(result, payload)
         if len(sent) < policy.bytes:
             return result
-        plain, table = await _encodings(payload.said, len(sent))
+        plain, table = await _encodings(payload.text_value, len(sent))
     except (ValueError, RecursionError, DeadlineExceeded, Busy):  # circular, too deep, too large
         return result
     before = await run_count([sent], count)

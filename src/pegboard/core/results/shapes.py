@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -32,23 +33,91 @@ TABLE_KEY = "table"
 """Our `_meta` key for the position of the text block that is a table (see `table_format`)."""
 
 NOTE_KEY = "note"
-"""Our `_meta` key of text blocks that are about the result and no part of it."""
+"""Our `_meta` key of text blocks that are about the result and not part of it."""
 
 WRAPPER_KEY = "result"
-"""The key under which SDKs wrap structured content that is no object."""
+"""The key under which SDKs wrap structured content that is not an object."""
+
+FIELDS_KEY = "include_fields"
 
 OutputContract: TypeAlias = Literal["nothing", "relaxed", "exact"]
-"""What a client was told of a tool's output, and so will check: no schema, one that any object
-fits, or the tool's own. Under `exact` a result may not change its form at all."""
+"""The output schema that a client was shown, and so will validate results against: none, one that
+accepts any object, or the tool's own. Under `exact` a result must not change its form at all."""
 
 Mirror: TypeAlias = Literal["whole", "unwrapped", "split", "none"]
+
+_MAX_ERROR_MESSAGE = 4_000
+"""Characters of a server's error message that are passed on to the model."""
+_MAX_ERROR_DATA = 2_000
+"""Characters of JSON up to which the `data` of a server's error is passed on."""
+
+
+# --- the requested shape --------------------------------------------------------------------------
+
+
+def parse_shape(given: JsonObject) -> ResultShape:
+    """The shape that the arguments of a call meta-tool request.
+
+    Raises:
+        InvalidField: `include_fields` is neither a list of paths nor a text of one.
+        InvalidArguments: `select` or `max_tokens` has the wrong type.
+    """
+    select, max_tokens = given.get("select"), given.get("max_tokens")
+    if select is not None and not isinstance(select, str):
+        raise InvalidArguments("`select` must be text: a JMESPath expression.", field="select")
+    if (number := whole_number(max_tokens)) is not None:  # weak models write numbers as text
+        max_tokens = number
+    is_count = isinstance(max_tokens, int) and not isinstance(max_tokens, bool) and max_tokens >= 0
+    if max_tokens is not None and not is_count:
+        raise InvalidArguments(
+            "`max_tokens` must be a whole number; 0 returns the complete result.",
+            field="max_tokens",
+        )
+    return ResultShape(
+        include_fields=parse_fields(given.get(FIELDS_KEY)),
+        select=select or None,
+        raw=given.get("raw") in (True, "true"),
+        max_tokens=max_tokens,
+    )
+
+
+def extract_fields(tool: Tool, arguments: Json, shape: ResultShape) -> tuple[Json, ResultShape]:
+    """The arguments without `include_fields`, and the shape with them.
+
+    A tool that has a parameter of that name keeps it. Fields that the shape already has win.
+    """
+    given = arguments
+    if isinstance(arguments, str) and FIELDS_KEY in arguments:
+        with suppress(ValueError, RecursionError):  # not JSON: validation reports it
+            given = json.loads(arguments)
+    if not isinstance(given, dict) or FIELDS_KEY not in given:
+        return arguments, shape
+    if FIELDS_KEY in tool.input_schema.get("properties", {}):
+        return arguments, shape
+    fields = shape.include_fields or parse_fields(given[FIELDS_KEY])
+    rest = {key: value for key, value in given.items() if key != FIELDS_KEY}
+    return rest, replace(shape, include_fields=fields)
+
+
+def default_contract(call: ToolCall) -> OutputContract:
+    """The contract of a call: a call through a meta-tool is bound by no schema."""
+    return "exact" if call.via is None and call.tool.output_schema is not None else "nothing"
+
+
+def wants_structured(call: ToolCall) -> bool:
+    """Whether the request asks for structured content."""
+    meta = call.params.get("_meta")
+    return isinstance(meta, dict) and meta.get(META_PREFIX + "structured") is True
+
+
+# --- the data of a result -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
     """The data of a result.
 
-    `texts` are the positions of the text blocks that say it: as it is (`whole`), without the
+    `texts` are the positions of the text blocks that repeat it: as it is (`whole`), without the
     wrapper (`unwrapped`), or one element each (`split`).
     """
 
@@ -58,21 +127,24 @@ class Payload:
     structured: bool = False
 
     @property
-    def said(self) -> Json:
-        """The value as the text blocks say it."""
-        return _unwrapped(self.value) if self.structured and self.mirror != "whole" else self.value
+    def text_value(self) -> Json:
+        """The value as the text blocks have it."""
+        return _unwrap(self.value) if self.structured and self.mirror != "whole" else self.value
 
 
 def find_payload(result: CallResult) -> Payload | None:
-    """The data of a result, or `None` when it carries none: prose, images, a bare number."""
+    """The data of a result, or `None` when it has none: prose, images, a bare number."""
     table = _find_table(result)
     if table is not None:
         return table
-    said = [(i, b) for i, b in enumerate(result.content) if is_text(b) and not is_note(b)]
-    texts = [(i, block["text"]) for i, block in said]
+    texts = [
+        (position, block["text"])
+        for position, block in enumerate(result.content)
+        if is_text(block) and not is_note(block)
+    ]
     structured = result.structured
     if isinstance(structured, (dict, list)):
-        return _mirrored(structured, texts)
+        return _find_mirror(structured, texts)
     parsed = [(i, value) for i, text in texts if (value := parse_json(text)) is not None]
     if not parsed:
         return None
@@ -87,11 +159,11 @@ def _find_table(result: CallResult) -> Payload | None:
     if not isinstance(position, int) or not 0 <= position < len(result.content):
         return None
     block = result.content[position]
+    if not is_text(block):
+        return None
     try:
-        return (
-            Payload(decode_table(block["text"]), (position,), "whole") if is_text(block) else None
-        )
-    except ValueError:  # the mark came from an upstream, and not with a table of ours
+        return Payload(decode_table(block["text"]), (position,), "whole")
+    except ValueError:  # the key came from an upstream, without a table of ours
         return None
 
 
@@ -101,7 +173,7 @@ def is_text(block: JsonObject) -> bool:
 
 
 def parse_json(text: str) -> Json | None:
-    """The object or list that a text is, or `None`."""
+    """The object or list that a text contains, or `None`."""
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:
@@ -110,55 +182,54 @@ def parse_json(text: str) -> Json | None:
         return None
 
 
-def _finite(text: str) -> float:
-    """A number that would come out as another text than JSON's is left where it is."""
+def _parse_finite(text: str) -> float:
+    # `1e999` would be written back as `Infinity`, which is not JSON: then the text stays as it is.
     number = float(text)
     if math.isinf(number):
         raise ValueError(text)
     return number
 
 
-_decoder = json.JSONDecoder(parse_float=_finite)
+_decoder = json.JSONDecoder(parse_float=_parse_finite)
 
 
-def _mirrored(structured: Json, texts: Sequence[tuple[int, str]]) -> Payload:
+def _find_mirror(structured: Json, texts: Sequence[tuple[int, str]]) -> Payload:
+    """The structured content with the text blocks that repeat it, in whichever way they do."""
     parsed = [(i, text, parse_json(text)) for i, text in texts]
-    whole = tuple(i for i, _, value in parsed if value is not None and _same(value, structured))
+    whole = tuple(i for i, _, value in parsed if value is not None and _equal(value, structured))
     if whole:
         return Payload(structured, whole, "whole", structured=True)
-    inner = _unwrapped(structured)
+    inner = _unwrap(structured)
     if inner is not structured:
-        bare = tuple(i for i, text, value in parsed if text == inner or _same(value, inner))
+        bare = tuple(i for i, text, value in parsed if text == inner or _equal(value, inner))
         if bare:
             return Payload(structured, bare, "unwrapped", structured=True)
-    if isinstance(inner, list) and inner and _split(parsed, inner):
-        return Payload(structured, tuple(i for i, _ in texts), "split", structured=True)
+    if isinstance(inner, list) and inner and len(parsed) == len(inner):
+        pairs = zip(parsed, inner, strict=True)
+        if all(_states(text, value, item) for (_, text, value), item in pairs):
+            return Payload(structured, tuple(i for i, _ in texts), "split", structured=True)
     return Payload(structured, structured=True)
 
 
-def _unwrapped(structured: Json) -> Json:
+def _unwrap(structured: Json) -> Json:
     if isinstance(structured, dict) and len(structured) == 1 and WRAPPER_KEY in structured:
         return structured[WRAPPER_KEY]
     return structured
 
 
-def _split(parsed: Sequence[tuple[int, str, Json]], items: Sequence[Json]) -> bool:
-    return len(parsed) == len(items) and all(
-        text == item
-        if isinstance(item, str)
-        else _same(_loaded(text) if value is None else value, item)
-        for (_, text, value), item in zip(parsed, items, strict=True)
-    )
+def _states(text: str, parsed: Json, item: Json) -> bool:
+    """Whether a text block is one element of a list; `parsed` is its object or list, if any."""
+    if isinstance(item, str):
+        return text == item
+    if parsed is None:  # a number, `true` or `null`, which `parse_json` leaves out
+        try:
+            parsed = json.loads(text)
+        except (ValueError, RecursionError):
+            return False
+    return _equal(parsed, item)
 
 
-def _loaded(text: str) -> Json:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-
-
-def _same(parsed: Json, value: Json) -> bool:
+def _equal(parsed: Json, value: Json) -> bool:
     """Equal as JSON; NaN and infinity equal themselves, and the null that SDKs make of them."""
     if type(parsed) is not type(value) or parsed is None:
         return False
@@ -166,52 +237,78 @@ def _same(parsed: Json, value: Json) -> bool:
         if parsed == value:
             return True
         text = json.dumps(parsed)
-        is_strange = "NaN" in text or "Infinity" in text
-        return is_strange and _nulled(text) == _nulled(json.dumps(value))
+        if "NaN" not in text and "Infinity" not in text:
+            return False
+        return _loads_finite(text) == _loads_finite(json.dumps(value))
     except (TypeError, ValueError, RecursionError):
         return False
 
 
-def _nulled(text: str) -> Json:
-    """What a text says, with null for what is no number in JSON."""
+def _loads_finite(text: str) -> Json:
+    """The value of a text, with null for NaN and infinity."""
     return json.loads(text, parse_constant=lambda _: None)
 
 
+def payload_text(result: CallResult, payload: Payload) -> str:
+    """The text that a model reads of the data, as the tool sent it."""
+    texts = [result.content[i]["text"] for i in payload.texts]
+    return "\n".join(texts) if texts else compact(payload.value)
+
+
+# --- the same result with other data --------------------------------------------------------------
+
+
 def replace_value(result: CallResult, payload: Payload, value: Json) -> CallResult:
-    """The same result about another value: structured content and its mirror both changed."""
-    changed = Payload(value, payload.texts, payload.mirror, payload.structured)
-    said = changed.said
-    if payload.mirror == "split" and isinstance(said, list) and len(said) == len(payload.texts):
-        texts = dict(zip(payload.texts, map(_as_text, said), strict=True))
+    """The result with another value: structured content and its mirror both changed."""
+    text_value = replace(payload, value=value).text_value
+    is_split = payload.mirror == "split" and isinstance(text_value, list)
+    if is_split and len(text_value) == len(payload.texts):
+        texts = dict(zip(payload.texts, map(_to_text, text_value), strict=True))
     elif payload.texts:
-        texts = {payload.texts[0]: _as_text(said)}
+        # Elements were dropped, so they no longer match the blocks one to one: one block has all.
+        texts = {payload.texts[0]: _to_text(text_value)}
     else:
         texts = {}
-    wire = {**result.wire, "content": _content(result, payload, texts)}
+    wire = {**result.wire, "content": _replace_texts(result, payload, texts)}
     if payload.structured:
         wire["structuredContent"] = value
     return CallResult(wire)
 
 
 def replace_with_text(result: CallResult, payload: Payload, text: str) -> tuple[CallResult, int]:
-    """The same result with its data as one text and nowhere else, and where that text stands."""
+    """The result with its data as one text and nowhere else, and the position of that text."""
     wire = {k: v for k, v in result.wire.items() if k != "structuredContent"}
     if payload.texts:
         position = payload.texts[0]
-        wire["content"] = _content(result, payload, {position: text})
+        wire["content"] = _replace_texts(result, payload, {position: text})
     else:
         position = len(result.content)
         wire["content"] = [*result.content, {"type": "text", "text": text}]
     return CallResult(wire), position
 
 
+def _to_text(value: Json) -> str:
+    return value if isinstance(value, str) else compact(value)
+
+
+def _replace_texts(
+    result: CallResult, payload: Payload, texts: Mapping[int, str]
+) -> list[JsonObject]:
+    """The content with new texts; blocks of the payload without one are removed."""
+    return [
+        {**block, "text": texts[i]} if i in texts else block
+        for i, block in enumerate(result.content)
+        if i in texts or i not in payload.texts
+    ]
+
+
 def add_meta(result: CallResult, key: str, value: Json) -> CallResult:
-    """The same result with one more of our keys in its `_meta`."""
+    """The result with one more of our keys in its `_meta`."""
     return CallResult({**result.wire, "_meta": {**result.meta, META_PREFIX + key: value}})
 
 
 def add_note(result: CallResult, text: str) -> CallResult:
-    """The same result with one more text block at its end, marked as ours."""
+    """The result with one more text block at its end, marked as ours."""
     note = {"type": "text", "text": text, "_meta": {META_PREFIX + NOTE_KEY: True}}
     return CallResult({**result.wire, "content": [*result.content, note]})
 
@@ -222,115 +319,19 @@ def is_note(block: JsonObject) -> bool:
     return isinstance(meta, dict) and meta.get(META_PREFIX + NOTE_KEY) is True
 
 
-def _as_text(value: Json) -> str:
-    return value if isinstance(value, str) else compact(value)
-
-
-def _content(result: CallResult, payload: Payload, texts: Mapping[int, str]) -> list[JsonObject]:
-    """The content with new texts; blocks of the payload without one are gone."""
-    return [
-        {**block, "text": texts[i]} if i in texts else block
-        for i, block in enumerate(result.content)
-        if i in texts or i not in payload.texts
-    ]
-
-
-def payload_text(result: CallResult, payload: Payload) -> str:
-    """The text that a model reads of the data as it came."""
-    texts = [result.content[i]["text"] for i in payload.texts]
-    return "\n".join(texts) if texts else compact(payload.value)
-
-
-def default_contract(call: ToolCall) -> OutputContract:
-    """What a client knows of the output: a call through a meta-tool is bound by no schema."""
-    return "exact" if call.via is None and call.tool.output_schema is not None else "nothing"
-
-
-def wants_structured(call: ToolCall) -> bool:
-    """Whether the request asks for structured content."""
-    meta = call.params.get("_meta")
-    return isinstance(meta, dict) and meta.get(META_PREFIX + "structured") is True
-
-
-_ERROR_MESSAGE = 4_000
-"""Characters of a server's error message that a model is given."""
-_ERROR_DATA = 2_000
-"""Characters of JSON that the `data` of a server's error may have to be given along."""
-
-
 def error_to_json(exc: PegboardError) -> JsonObject:
     """An error as a model reads it: its kind, its message, and what helps to fix it.
 
-    A server's own JSON-RPC error, which has a `code`, is text from upstream: cleaned and bounded.
+    A server's own JSON-RPC error, which has a `code`, is untrusted text: sanitized and bounded.
     """
     if "code" not in exc.details:
         return {"kind": exc.kind, "message": exc.message, **exc.details}
     details = {key: value for key, value in exc.details.items() if key != "data"}
     message = sanitize_text(exc.message)
-    if len(message) > _ERROR_MESSAGE:
-        message = f"{message[:_ERROR_MESSAGE]}… ({len(message) - _ERROR_MESSAGE} more characters)"
-    shape = {"kind": exc.kind, "message": message, **details}
+    if (more := len(message) - _MAX_ERROR_MESSAGE) > 0:
+        message = f"{message[:_MAX_ERROR_MESSAGE]}… ({more} more characters)"
+    error = {"kind": exc.kind, "message": message, **details}
     data = exc.details.get("data")
-    if data is not None and len(compact(data)) <= _ERROR_DATA:
-        shape["data"] = sanitize_value(data)
-    return shape
-
-
-FIELDS_KEY = "include_fields"
-
-
-def parse_shape(given: JsonObject) -> ResultShape:
-    """The shape that a call meta-tool's arguments ask for.
-
-    Raises:
-        InvalidField: `include_fields` is no list of paths, nor a text that spells one.
-        InvalidArguments: `select` or `max_tokens` is of another kind than it must be.
-    """
-    return ResultShape(
-        include_fields=parse_fields(given.get(FIELDS_KEY)),
-        select=_parse_select(given.get("select")),
-        raw=given.get("raw") in (True, "true"),
-        max_tokens=_parse_max_tokens(given.get("max_tokens")),
-    )
-
-
-def extract_fields(tool: Tool, arguments: Json, shape: ResultShape) -> tuple[Json, ResultShape]:
-    """The arguments without `include_fields`, and the shape with them.
-
-    A tool that has a parameter of that name keeps it; what the shape asks for already stays.
-    """
-    given = _parse_arguments(arguments)
-    if not isinstance(given, dict) or FIELDS_KEY not in given:
-        return arguments, shape
-    if FIELDS_KEY in tool.input_schema.get("properties", {}):
-        return arguments, shape
-    fields = shape.include_fields or parse_fields(given[FIELDS_KEY])
-    rest = {key: value for key, value in given.items() if key != FIELDS_KEY}
-    return rest, replace(shape, include_fields=fields)
-
-
-def _parse_arguments(arguments: Json) -> Json:
-    """The object that a text of JSON spells; anything else as it came."""
-    if not isinstance(arguments, str) or FIELDS_KEY not in arguments:
-        return arguments
-    try:
-        return json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments
-
-
-def _parse_select(given: Json) -> str | None:
-    if given is None or isinstance(given, str):
-        return given or None
-    raise InvalidArguments("`select` must be a text: a JMESPath expression.", field="select")
-
-
-def _parse_max_tokens(given: Json) -> int | None:
-    if given is None:
-        return None
-    given = given if (number := whole_number(given)) is None else number
-    if isinstance(given, int) and not isinstance(given, bool) and given >= 0:
-        return given
-    raise InvalidArguments(
-        "`max_tokens` must be a whole number; 0 keeps nothing back.", field="max_tokens"
-    )
+    if data is not None and len(compact(data)) <= _MAX_ERROR_DATA:
+        error["data"] = sanitize_value(data)
+    return error

@@ -84,7 +84,7 @@ def read_contents(result: CallResult) -> ResultContents:
     The value is the one thing that the result says, or a list where it says several.
     """
     payload = find_payload(result)
-    data = result.structured if payload is None else payload.said
+    data = result.structured if payload is None else payload.text_value
     mirrors = () if payload is None else payload.texts
     blocks = dict(enumerate(result.content))
     stays = {i for i, b in blocks.items() if is_binary(b) or is_note(b) or is_stored_link(b)}
