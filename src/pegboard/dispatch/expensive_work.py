@@ -38,7 +38,7 @@ async def run_select(value: Json, expression: str) -> Json:
         TooExpensive,
         evaluate,
         select,
-        timeout_error,
+        too_expensive_error,
     )
 
     size = measure_json(value, QUICK_VALUES)
@@ -50,7 +50,7 @@ async def run_select(value: Json, expression: str) -> Json:
     try:
         return await offload(select, value, expression)
     except DeadlineExceeded as exc:
-        raise timeout_error(expression, exc.message) from exc
+        raise too_expensive_error(expression, exc.message) from exc
 
 
 async def run_find(value: Json, reading: PageRequest, most: int) -> FoundItems:
@@ -62,7 +62,7 @@ async def run_find(value: Json, reading: PageRequest, most: int) -> FoundItems:
     """
     if reading.select is None and reading.grep is None:
         return find_items(value, reading, most)
-    from pegboard.core.results.selection import QUICK_LIMITS, TooExpensive, timeout_error
+    from pegboard.core.results.selection import QUICK_LIMITS, TooExpensive, too_expensive_error
 
     if not is_expensive(value, reading):
         try:
@@ -73,7 +73,7 @@ async def run_find(value: Json, reading: PageRequest, most: int) -> FoundItems:
         return await offload(find_items, value, reading, most)
     except DeadlineExceeded as exc:
         if reading.select is not None:
-            raise timeout_error(reading.select, exc.message) from exc
+            raise too_expensive_error(reading.select, exc.message) from exc
         raise InvalidArguments(
             f"grep was stopped: {exc.message} Use a simpler pattern, or a path to a smaller part.",
             field="grep",

@@ -1,10 +1,10 @@
-"""Binary content of a result: images, audio and files that are too large to be sent along.
+"""Binary content of a result: images, audio and files that are too large to send along.
 
     {"type": "image", "data": ...}  ──too many bytes──>  {"type": "resource_link", "uri": ...}
 
-No tokenizer counts a picture, so the budget is in bytes, for all of a result together: the largest
-go first, the small ones stay where they are. What has gone is a resource of ours, read by its URI;
-the last part of it is a handle such as large texts have.
+No tokenizer counts an image, so the budget is in bytes, for all of a result together: the largest
+are replaced first, the small ones stay in the result. A replaced one is a resource of ours, read by
+its URI; the last part of the URI is a handle such as large texts have.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pegboard.core.calls import CallResult
 from pegboard.core.json import Json, JsonObject
 
 URI_PREFIX = "pegboard://results/"
-"""What the URIs of kept results start with."""
+"""What the URIs of stored results start with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """One piece of binary content, and where in the result it stands."""
+    """One piece of binary content, and its position in the result."""
 
     position: int
     data: str
@@ -30,11 +30,11 @@ class Blob:
 
     @property
     def size(self) -> int:
-        """How many bytes there are behind the Base64 text."""
+        """The number of bytes that the Base64 text encodes."""
         return len(self.data) * 3 // 4 - self.data[-2:].count("=")
 
     def record(self, expires_at: float) -> JsonObject:
-        """What the store keeps of it."""
+        """What is stored of it."""
         return {
             "blob": self.data,
             "mimeType": self.mime_type,
@@ -43,12 +43,12 @@ class Blob:
         }
 
     def link(self, handle: str, expires: str) -> JsonObject:
-        """The block that stands in its place."""
+        """The block that replaces it."""
         return {
             "type": "resource_link",
             "uri": handle_to_uri(handle),
             "name": self.name,
-            "description": f"Kept until {expires}: too large to be sent along.",
+            "description": f"Stored until {expires}: too large to send along.",
             "mimeType": self.mime_type,
             "size": self.size,
         }
@@ -56,20 +56,30 @@ class Blob:
 
 def find_blobs(result: CallResult) -> list[Blob]:
     """All binary content of a result."""
-    found = (_blob(i, block) for i, block in enumerate(result.content))
-    return [blob for blob in found if blob is not None]
+    blobs: list[Blob] = []
+    for position, block in enumerate(result.content):
+        kind, resource = block.get("type"), block.get("resource")
+        if kind in ("image", "audio") and isinstance(block.get("data"), str):
+            mime_type = str(block.get("mimeType") or f"{kind}/*")
+            blobs.append(Blob(position, block["data"], mime_type, f"{kind} {position + 1}"))
+        elif isinstance(resource, dict) and isinstance(resource.get("blob"), str):
+            mime_type = str(resource.get("mimeType") or "application/octet-stream")
+            name = str(resource.get("uri") or "").rstrip("/").rpartition("/")[2]
+            blobs.append(
+                Blob(position, resource["blob"], mime_type, name or f"file {position + 1}")
+            )
+    return blobs
 
 
 def find_oversized(blobs: Iterable[Blob], budget: int) -> list[Blob]:
-    """The blobs that must go, so that the others are within a number of bytes."""
-    kept = sorted(blobs, key=lambda blob: blob.size)
+    """The blobs to replace, so that the others are within a number of bytes."""
     room = budget
-    going: list[Blob] = []
-    for blob in kept:
+    oversized: list[Blob] = []
+    for blob in sorted(blobs, key=lambda blob: blob.size):
         room -= blob.size
         if room < 0:
-            going.append(blob)
-    return going
+            oversized.append(blob)
+    return oversized
 
 
 def replace_with_links(result: CallResult, links: dict[int, JsonObject]) -> CallResult:
@@ -83,53 +93,38 @@ def handle_to_uri(handle: str) -> str:
 
 
 def uri_to_handle(uri: Json) -> str | None:
-    """The handle of a kept result that a URI names, if it names one."""
-    return (
-        uri.removeprefix(URI_PREFIX)
-        if isinstance(uri, str) and uri.startswith(URI_PREFIX)
-        else None
-    )
+    """The handle of the stored result that a URI names, if it names one."""
+    if isinstance(uri, str) and uri.startswith(URI_PREFIX):
+        return uri.removeprefix(URI_PREFIX)
+    return None
 
 
 def is_stored_link(block: JsonObject) -> bool:
-    """Whether a block is the link to something that was kept."""
+    """Whether a block is a link to a stored result."""
     return block.get("type") == "resource_link" and uri_to_handle(block.get("uri")) is not None
 
 
 def describe_blob(handle: str, record: JsonObject) -> JsonObject:
-    """What `read_result` says of a blob, which it cannot read."""
+    """The answer of `read_result` for a blob, which it cannot read."""
     return {
         "uri": handle_to_uri(handle),
         "mimeType": record["mimeType"],
         "size": record["size"],
-        "note": "This is no text. Read it with resources/read by its URI, or call the tool again "
-        "with max_tokens=0 to have it in the result.",
+        "note": "This is not text. Read it with resources/read by its URI, or call the tool again "
+        "with max_tokens=0 to get it in the result.",
     }
 
 
-def _blob(position: int, block: JsonObject) -> Blob | None:
-    kind = block.get("type")
-    if kind in ("image", "audio") and isinstance(block.get("data"), str):
-        mime_type = str(block.get("mimeType") or f"{kind}/*")
-        return Blob(position, block["data"], mime_type, f"{kind} {position + 1}")
-    resource = block.get("resource")
-    if isinstance(resource, dict) and isinstance(resource.get("blob"), str):
-        mime_type = str(resource.get("mimeType") or "application/octet-stream")
-        name = str(resource.get("uri") or "").rstrip("/").rpartition("/")[2]
-        return Blob(position, resource["blob"], mime_type, name or f"file {position + 1}")
-    return None
-
-
 def links_to_text(result: JsonObject) -> JsonObject:
-    """The result with links as text: clients before `2025-06-18` refuse blocks of that kind."""
+    """The result with links as text: clients before `2025-06-18` reject blocks of that type."""
     content: Json = result.get("content")
     if not isinstance(content, list):
         return result
-    return {**result, "content": [_unlinked(block) for block in content]}
-
-
-def _unlinked(block: Json) -> Json:
-    if not isinstance(block, dict) or block.get("type") != "resource_link":
-        return block
-    parts = (block.get("title") or block.get("name"), block.get("description"), block.get("uri"))
-    return {"type": "text", "text": "\n".join(str(part) for part in parts if part)}
+    blocks: list[Json] = []
+    for block in content:
+        if isinstance(block, dict) and block.get("type") == "resource_link":
+            parts = (block.get("title") or block.get("name"), block.get("description"))
+            lines = [str(part) for part in (*parts, block.get("uri")) if part]
+            block = {"type": "text", "text": "\n".join(lines)}
+        blocks.append(block)
+    return {**result, "content": blocks}

@@ -1,18 +1,17 @@
-"""Projection: keeping the asked fields of a result.
+"""Projection: keeping the requested fields of a result.
 
 The fields are compiled once into states of a small automaton; a value is then walked together with
 them:
 
-    fields  id, items[].user, items[].*.at        value  {"id": 7, "items": [{"user": …, "made":
-    …}]}
+    fields  id, items[].user, items[].*.at      value  {"id": 7, "items": [{"user": …, "made": …}]}
 
             start ──id──> whole        `whole` keeps its subtree as it is, the same object
               └──items──> ┌──user──> whole + …
                           └──any───> ──at──> whole
 
-Walking is top down with an explicit stack: a container is made empty, put in its place, and filled
-later. So depth costs no recursion, keys keep their order, and what is not asked for is never
-visited.
+The walk is top down with an explicit stack: a container is created empty, put in its place, and
+filled later. So depth costs no recursion, keys keep their order, and fields that were not requested
+are never visited.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ __all__ = [
 ]
 
 _MAX_NESTED_LISTS = 16
-_CACHED_FIELDS = 64
+_MAX_CACHED_FIELDS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What was kept, and the asked fields that were nowhere in the value."""
+    """What was kept, and the requested fields that were nowhere in the value."""
 
     value: Json
     missing: tuple[str, ...] = ()
@@ -49,7 +48,7 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """Tokens of a value before and after a selection."""
+    """Tokens of a value before and after a projection."""
 
     before: int
     after: int
@@ -57,60 +56,64 @@ class Savings:
 
     @property
     def saved(self) -> float:
-        """The part saved, from 0 to 1."""
+        """The share saved, from 0 to 1."""
         return 1 - self.after / self.before if self.before else 0.0
 
 
 def project(value: Json, fields: Sequence[str], root: str | None = None) -> Json:
-    """The value with only the asked fields; with none asked, the value itself.
+    """The value with only the requested fields; without any, the value itself.
 
     Paths start at the root of the value. If it has none of their first steps and is an envelope,
-    or has the declared `root`, they are taken inside it and the envelope stays.
+    or has the declared `root`, they start inside it and the envelope stays.
 
     Raises:
-        InvalidField: A path is malformed, or there is no object to take fields of. A path that
-            finds nothing is no error: see `project_report`.
+        InvalidField: A path is malformed, or there is no object to take fields from. A path that
+            finds nothing is not an error: see `project_report`.
     """
-    asked = _as_tuple(fields)
-    if asked and not _holds_objects(value):
+    requested = _as_tuple(fields)
+    if requested and not _contains_objects(value):
+        names = {type(None): "null", bool: "a boolean", str: "text", list: "a list of other values"}
+        kind = "a number" if type(value) in (int, float) else type(value).__name__
         raise invalid_field(
-            ", ".join(asked),
-            f"Fields are taken from an object or a list of objects, not from {_kind(value)}.",
+            ", ".join(requested),
+            "Fields are taken from an object or a list of objects, not from "
+            f"{names.get(type(value), kind)}.",
         )
-    return project_report(value, asked, root).value
+    return project_report(value, requested, root).value
 
 
 def project_report(value: Json, fields: Sequence[str], root: str | None = None) -> Projection:
-    """The projected value together with the fields that it did not have; never an error for them.
+    """The projected value, with the fields that it did not have; they never raise an error.
 
-    For results of calls that ran: they stay results, whatever fields were asked for.
+    For results of calls that ran: they stay results, whichever fields were requested.
     """
-    asked = _as_tuple(fields)
-    if not asked:
+    requested = _as_tuple(fields)
+    if not requested:
         return Projection(value)
-    start = _plan(asked) if len(asked) <= _CACHED_FIELDS else _compile(asked)
+    compiled = _compile_cached if len(requested) <= _MAX_CACHED_FIELDS else _compile
+    start = compiled(requested)
     hits: set[_State] = set()
-    where = _inside(value, start, root)
-    kept = _rewrap(value, where, lambda content: _keep(content, start, hits))
+    where = _find_start(value, start, root)
+    kept = _project_inside(value, where, lambda content: _keep(content, start, hits))
     found = {index for state in hits for index in state.below()}
-    return Projection(kept, tuple(f for i, f in enumerate(asked) if i not in found))
+    return Projection(kept, tuple(f for i, f in enumerate(requested) if i not in found))
 
 
 def measure_savings(
     value: Json, fields: Sequence[str], count: Count, root: str | None = None
 ) -> Savings:
-    """The tokens that a selection saves on a value, both counted as compact JSON."""
+    """The tokens that a projection saves on a value, both counted as compact JSON."""
     projected = project_report(value, fields, root)
     return Savings(count(compact(value)), count(compact(projected.value)), projected.missing)
 
 
 def _as_tuple(fields: Sequence[str]) -> tuple[str, ...]:
-    """The fields as a tuple; one text may name several, and must not be taken letter by letter."""
+    # A single text may name several fields, and must not be taken letter by letter.
     return parse_fields(fields) if isinstance(fields, str) else tuple(fields)
 
 
-def _holds_objects(value: Json) -> bool:
-    """Whether fields can be taken: of an object, or of the elements of a list, if it has any."""
+def _contains_objects(value: Json) -> bool:
+    """Whether fields can be taken: from an object, or from the elements of a list, if any."""
     layer = [value]
     for _ in range(_MAX_NESTED_LISTS):
         lists = [item for item in layer if isinstance(item, list)]
@@ -120,15 +123,8 @@ def _holds_objects(value: Json) -> bool:
     return False
 
 
-def _kind(value: Json) -> str:
-    if isinstance(value, list):
-        return "a list of other values"
-    names = {type(None): "null", bool: "a boolean", str: "text", int: "a number", float: "a number"}
-    return names.get(type(value), type(value).__name__)
-
-
 class _Node:
-    """A step of the asked paths; `fields` are the positions of those that end here."""
+    """A step of the requested paths; `fields` are the positions of those that end here."""
 
     __slots__ = ("any", "children", "fields")
 
@@ -139,9 +135,9 @@ class _Node:
 
 
 class _State:
-    """The steps that are current at once, since `*` and a key can both match one member.
+    """The steps that are active at once, since `*` and a key can both match one member.
 
-    What follows a state is worked out when a value first leads there (not with `cached_property`,
+    The states that follow are computed when a value first leads there (not with `cached_property`,
     whose lock costs more than the work).
     """
 
@@ -156,7 +152,7 @@ class _State:
 
     @property
     def named(self) -> dict[str, _State]:
-        """The state that follows each key that some path names."""
+        """The states that follow the keys that the paths name."""
         if self._named is None:
             nodes: dict[str, list[_Node]] = {}
             for node in self._nodes:
@@ -200,40 +196,35 @@ def _compile(fields: Iterable[str]) -> _State:
     return _State([top])
 
 
-_plan = lru_cache(maxsize=512)(_compile)
+_compile_cached = lru_cache(maxsize=512)(_compile)
 
 
-def _inside(value: Json, start: _State, root: str | None) -> tuple[str, ...]:
+def _find_start(value: Json, start: _State, root: str | None) -> tuple[str, ...]:
     """The keys that lead to where the paths start: none, or those of the envelope's content."""
     if not isinstance(value, dict) or start.whole or start.other is not None:
         return ()
     if any(key in value for key in start.named):
         return ()
     declared = tuple(step for step in parse_path(root) if isinstance(step, str)) if root else ()
-    if declared and _leads(value, declared):
+    inner: Json = value
+    for key in declared:
+        inner = inner.get(key) if isinstance(inner, dict) and key in inner else _NOTHING
+    if declared and inner is not _NOTHING:
         return declared
     key = envelope_key(value)
     return () if key is None else (key,)
 
 
-def _leads(value: Json, keys: Sequence[str]) -> bool:
-    for key in keys:
-        if not isinstance(value, dict) or key not in value:
-            return False
-        value = value[key]
-    return True
-
-
-def _rewrap(value: Json, where: Sequence[str], inner: Callable[[Json], Json]) -> Json:
+def _project_inside(value: Json, where: Sequence[str], keep: Callable[[Json], Json]) -> Json:
     """The envelope with its content projected, and the plain values beside it."""
     if not where:
-        return inner(value)
+        return keep(value)
     kept: JsonObject = {}
     for key, item in value.items():
         if key == where[0]:
-            kept[key] = _rewrap(item, where[1:], inner)
+            kept[key] = _project_inside(item, where[1:], keep)
         elif not isinstance(item, (dict, list)):
-            kept[key] = item
+            kept[key] = item  # totals and cursors are small, and needed to read on
     return kept
 
 
@@ -241,13 +232,13 @@ _NOTHING = object()
 
 
 def _keep(value: Json, start: _State, hits: set[_State]) -> Json:
-    """What the states keep of a value, every state that found something added to `hits`."""
+    """What the states keep of a value; every state that found something is added to `hits`."""
     todo: list[tuple[Json, _State, Json, int]] = []
 
-    def opened(item: Json, state: _State, nested: int) -> Json:
+    def open_item(item: Json, state: _State, nested: int) -> Json:
         """The item if it is kept whole, an empty container to be filled, or nothing."""
         if state.whole or item is None:
-            hits.add(state)  # null on the way is an answer: there is no user whose name to give
+            hits.add(state)  # null on the way is an answer: there is no user whose name to return
             return item
         if isinstance(item, dict):
             container: Json = {}
@@ -260,13 +251,13 @@ def _keep(value: Json, start: _State, hits: set[_State]) -> Json:
         todo.append((item, state, container, nested))
         return container
 
-    kept = opened(value, start, 0)
+    kept = open_item(value, start, 0)
     if kept is _NOTHING:
         return value
     while todo:
         source, state, container, nested = todo.pop()
         if isinstance(source, list):
-            parts = (opened(item, state, nested + 1) for item in source)
+            parts = (open_item(item, state, nested + 1) for item in source)
             container.extend(part for part in parts if part is not _NOTHING)
             continue
         named, other = state.named, state.other
@@ -274,9 +265,9 @@ def _keep(value: Json, start: _State, hits: set[_State]) -> Json:
             following = named.get(key, other)
             if following is None:
                 continue
-            if following.whole:  # the common end of a path, spared the call
+            if following.whole:  # the common end of a path: a function call less per member
                 hits.add(following)
                 container[key] = item
-            elif (part := opened(item, following, 0)) is not _NOTHING:
+            elif (part := open_item(item, following, 0)) is not _NOTHING:
                 container[key] = part
     return kept

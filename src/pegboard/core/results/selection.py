@@ -1,12 +1,11 @@
-"""Selection: a JMESPath expression over a result, bounded so that no expression can take us down.
+"""Selection: a JMESPath expression over a result, bounded because callers write the expressions.
 
-`jmespath` evaluates expressions of anybody's making. Three things can go wrong, each with its
-bound:
+Three things can go wrong, each with its limit (`SelectionLimits`):
 
-- *many steps*: every visit of the interpreter is counted (`Limits.steps`);
+- *many steps*: every visit of the interpreter is counted (`steps`);
 - *copies*: `[@,@] | [@,@] | …` doubles with each pipe. How often an expression can repeat its
-  input is read off the expression itself (`_copies`) before it runs;
-- *long texts*: `join` and `to_string` build new ones, so they are measured first (`Limits.text`).
+  input is computed from the expression itself before it runs (`copies`);
+- *long texts*: `join` and `to_string` build new ones, so they are measured first (`text`).
 
 JMESPath has no reference to the root, so nothing else multiplies.
 """
@@ -37,7 +36,7 @@ SYNTAX = (
 
 @dataclass(frozen=True, slots=True)
 class SelectionLimits:
-    """How much an expression may ask for."""
+    """What an expression may cost."""
 
     length: int = 1_000
     steps: int = 1_000_000
@@ -47,27 +46,27 @@ class SelectionLimits:
 
 DEFAULT_LIMITS = SelectionLimits()
 QUICK_LIMITS = SelectionLimits(steps=10_000, text=50_000)
-"""What takes a moment, in a value that is not large: beyond it, others would notice."""
+"""For the event loop: beyond these, other clients would notice."""
 
 
 def select(value: Json, expression: str, limits: SelectionLimits = DEFAULT_LIMITS) -> Json:
     """What the expression finds in the value; `None` when it finds nothing.
 
     Raises:
-        InvalidField: It is no JMESPath, does not fit the value, or costs too much to run.
+        InvalidField: It is not JMESPath, does not fit the value, or costs too much to run.
     """
     try:
         return evaluate(value, expression, limits)
     except TooExpensive as error:
-        raise _invalid(expression, f"{error} Narrow it, or read the result in pages.") from error
+        raise too_expensive_error(expression, str(error)) from error
 
 
 def evaluate(value: Json, expression: str, limits: SelectionLimits = DEFAULT_LIMITS) -> Json:
-    """The same as `select`, for those who can go on elsewhere when it takes too long.
+    """The same as `select`, for callers that can run it elsewhere when it takes too long.
 
     Raises:
         TooExpensive: It takes more than the limits allow.
-        InvalidField: It is no JMESPath, or does not fit the value.
+        InvalidField: It is not JMESPath, or does not fit the value.
     """
     check_expression(expression, limits)
     parsed, _ = _compile(expression)
@@ -78,10 +77,10 @@ def evaluate(value: Json, expression: str, limits: SelectionLimits = DEFAULT_LIM
 
 
 def check_expression(expression: str, limits: SelectionLimits = DEFAULT_LIMITS) -> None:
-    """Return when an expression may be run, before any value is there to run it on.
+    """Return if an expression may be run; needs no value to run it on.
 
     Raises:
-        InvalidField: It is no JMESPath, or can only be too expensive.
+        InvalidField: It is not JMESPath, or is too expensive for any value.
     """
     if len(expression) > limits.length:
         raise _invalid(expression, f"An expression has at most {limits.length:,} characters.")
@@ -93,6 +92,7 @@ def check_expression(expression: str, limits: SelectionLimits = DEFAULT_LIMITS) 
         raise _invalid(expression, f"It would repeat its input up to {copies:,} times.")
 
 
+# Checked before the call and run after it, and often repeated: parsed once.
 @lru_cache(maxsize=512)
 def _compile(expression: str) -> tuple[Any, int]:
     """The syntax tree, and how often its result can hold its input."""
@@ -100,17 +100,22 @@ def _compile(expression: str) -> tuple[Any, int]:
     return parsed, _copies(parsed)
 
 
-def timeout_error(expression: str, why: str) -> InvalidField:
-    """The error for an expression that was stopped."""
+def too_expensive_error(expression: str, why: str) -> InvalidField:
+    """The error for an expression that was stopped at a limit or at a deadline."""
     return _invalid(expression, f"{why} Narrow it, or read the result in pages.")
 
 
 def _reason(error: Exception) -> str:
-    """What was wrong, on one line, without the value that it was wrong with."""
+    """What is wrong, on one line, without the value: results do not belong in messages."""
     if isinstance(error, RecursionError):
         return "It is nested too deeply."
     if isinstance(error, UnknownFunctionError):
-        return _unknown_function(str(error))
+        from rapidfuzz import process  # only errors need it
+
+        name = str(error).removeprefix("Unknown function: ").removesuffix("()")
+        similar = process.extract(name, sorted(_Functions.FUNCTION_TABLE), limit=3)
+        nearest = ", ".join(match for match, _, _ in similar)
+        return f"There is no function {name}(); perhaps {nearest}."
     if isinstance(error, JMESPathTypeError):
         wanted = " or ".join(error.expected_types)
         return f"{error.function_name}() takes {wanted}, not {error.actual_type}."
@@ -123,25 +128,24 @@ def _invalid(expression: str, why: str) -> InvalidField:
     return InvalidField(f"Invalid select: {shown}. {why}", field=shown, expected=EXAMPLE)
 
 
-def _unknown_function(message: str) -> str:
-    from rapidfuzz import process
-
-    name = message.removeprefix("Unknown function: ").removesuffix("()")
-    known = sorted(_Functions.FUNCTION_TABLE)
-    nearest = [match for match, _, _ in process.extract(name, known, limit=3)]
-    return f"There is no function {name}(); perhaps {', '.join(nearest)}."
-
-
 def _copies(node: JsonObject) -> int:
-    """At most how often the result of an expression can hold the value that it is given.
+    """The upper bound on how often the result of an expression can contain its input.
 
     A multiselect adds up its members, except that members which start at different keys share the
-    value between them; whatever is applied one after the other multiplies.
+    input between them. Expressions applied one after the other multiply.
     """
     kind = node["type"]
     children: list[JsonObject] = [c for c in node.get("children", ()) if isinstance(c, dict)]
     if kind in ("multi_select_list", "multi_select_dict"):
-        return _copies_of_members(children)
+        by_key: dict[str, int] = defaultdict(int)
+        elsewhere = 0
+        for child in children:
+            key = _first_key(child)
+            if key is None:
+                elsewhere += _copies(child)
+            else:
+                by_key[key] += _copies(child)
+        return max(1, elsewhere + max(by_key.values(), default=0))
     if kind == "function_expression":
         applied = [c for c in children if c["type"] == "expref"]
         inputs = sum(_copies(c) for c in children if c["type"] != "expref") or 1
@@ -149,9 +153,8 @@ def _copies(node: JsonObject) -> int:
         return inputs * escaped * _product(applied)
     if kind in ("or_expression", "and_expression", "comparator", "not_expression"):
         return max((_copies(c) for c in children), default=1)
-    if (
-        kind == "filter_projection"
-    ):  # its condition chooses and adds nothing, but must itself be cheap
+    if kind == "filter_projection":
+        # Its condition chooses and adds nothing to the result, but must itself be cheap.
         return max(_product(children[:2]), _copies(children[2]))
     return _product(children)
 
@@ -163,26 +166,14 @@ def _product(children: Sequence[JsonObject]) -> int:
     return total
 
 
-def _copies_of_members(children: Sequence[JsonObject]) -> int:
-    of_key: dict[str, int] = defaultdict(int)
-    of_all = 0
-    for child in children:
-        key = _first_key(child)
-        if key is None:
-            of_all += _copies(child)
-        else:
-            of_key[key] += _copies(child)
-    return max(1, of_all + max(of_key.values(), default=0))
-
-
 def _first_key(node: JsonObject) -> str | None:
     """The key at which an expression enters the value, if it does so at one."""
-    while node["type"] in _ENTERED_AT_THE_LEFT:
+    while node["type"] in _STARTS_WITH_FIRST_CHILD:
         node = node["children"][0]
     return node["value"] if node["type"] == "field" else None
 
 
-_ENTERED_AT_THE_LEFT = frozenset(
+_STARTS_WITH_FIRST_CHILD = frozenset(
     [
         "key_val_pair",
         "subexpression",
@@ -197,11 +188,11 @@ _ENTERED_AT_THE_LEFT = frozenset(
 
 
 class TooExpensive(Exception):
-    """A bound was reached; no `ValueError`, which stands for an expression that does not fit."""
+    """A limit was reached. Not a `ValueError`, which means that an expression does not fit."""
 
 
 class _Functions(functions.Functions):
-    """JMESPath's functions, where those that build texts measure them first."""
+    """JMESPath's functions; those that build texts measure them first."""
 
     def __init__(self, limits: SelectionLimits) -> None:
         self._limits = limits
@@ -209,7 +200,7 @@ class _Functions(functions.Functions):
     @functions.signature({"types": ["string"]}, {"types": ["array-string"]})
     def _func_join(self, separator: str, parts: list[str]) -> str:
         length = sum(map(len, parts)) + len(separator) * max(0, len(parts) - 1)
-        self._admit(length)
+        self._check_length(length)
         return separator.join(parts)
 
     @functions.signature({"types": []})
@@ -220,11 +211,11 @@ class _Functions(functions.Functions):
         length = 0
         for piece in json.JSONEncoder(separators=(",", ":"), default=str).iterencode(value):
             length += len(piece)
-            self._admit(length)
+            self._check_length(length)
             text.append(piece)
         return "".join(text)
 
-    def _admit(self, length: int) -> None:
+    def _check_length(self, length: int) -> None:
         if length > self._limits.text:
             raise TooExpensive(f"It builds a text of more than {self._limits.text:,} characters.")
 

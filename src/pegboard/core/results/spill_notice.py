@@ -37,16 +37,16 @@ LINE_LENGTH = 400
 """Characters after which a line counts as several, so that even one endless line can be paged."""
 
 _HANDLE_BYTES = 16
-_FEW_WORDS = 1_000
-"""Bytes of prose beside the data that stay where they are."""
+_SHORT_PROSE = 1_000
+"""Bytes of prose beside the data up to which the prose stays in the result."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpillPolicy:
-    """When results are kept back, and how much is said of them.
+    """When results are stored instead of sent, and how much the notice shows of them.
 
-    `tokens` is the budget of a result; `None` keeps nothing back. `per_tool` has other budgets by
-    tool id or name. `blob_bytes` is the budget of what is no text.
+    `tokens` is the budget of a result; `None` sends everything. `per_tool` has other budgets by
+    tool id or name. `blob_bytes` is the budget of content that is not text.
     """
 
     tokens: int | None = defaults.SPILL_TOKENS
@@ -56,10 +56,10 @@ class SpillPolicy:
     ttl: float = defaults.SPILL_TTL
     blob_bytes: int | None = defaults.SPILL_BYTES
 
-    def budget(self, tool: Tool, asked: int | None = None) -> int | None:
-        """The tokens that a result of this tool may have; what the call asked for comes first."""
-        if asked is not None:
-            return asked if asked > 0 else None
+    def budget(self, tool: Tool, requested: int | None = None) -> int | None:
+        """The tokens that a result of this tool may have; a budget that the call requests wins."""
+        if requested is not None:
+            return requested if requested > 0 else None
         for name in (tool.id, tool.name):
             if name in self.per_tool:
                 return self.per_tool[name]
@@ -68,9 +68,9 @@ class SpillPolicy:
 
 @dataclass(frozen=True, slots=True)
 class ResultContents:
-    """What a result says: the texts that a model would read, and the value in them.
+    """The contents of a result: the texts that a model would read, and the value in them.
 
-    `left` are the blocks that stay in the result: what is no text, and short words beside the data.
+    `left` are the blocks that stay in the result: binary content, and short prose beside the data.
     """
 
     texts: tuple[str, ...]
@@ -79,9 +79,9 @@ class ResultContents:
 
 
 def read_contents(result: CallResult) -> ResultContents:
-    """The contents of a result, each thing once.
+    """The contents of a result, without repetitions.
 
-    The value is the one thing that the result says, or a list where it says several.
+    The value is the one thing that the result contains, or a list if it contains several.
     """
     payload = find_payload(result)
     data = result.structured if payload is None else payload.text_value
@@ -90,11 +90,16 @@ def read_contents(result: CallResult) -> ResultContents:
     stays = {i for i, b in blocks.items() if is_binary(b) or is_note(b) or is_stored_link(b)}
     texts = [block_text(block) for i, block in blocks.items() if i not in stays]
     beside = [i for i in blocks if i not in stays and i not in mirrors]
-    values = [_block_value(blocks[i]) for i in beside]
+    values: list[Json] = []
+    for i in beside:
+        text = blocks[i]["text"] if is_text(blocks[i]) else None
+        parsed = None if text is None else parse_json(text)
+        values.append(parsed if parsed is not None else blocks[i] if text is None else text)
     if data is not None:
         values.insert(0, data)
         texts += [] if mirrors else [compact(data)]
-        if sum(utf8_size(block_text(blocks[i])) for i in beside) <= _FEW_WORDS:
+        # A sentence such as "Found 900 issues:" must not turn the data into one item of a list.
+        if sum(utf8_size(block_text(blocks[i])) for i in beside) <= _SHORT_PROSE:
             values, stays = [data], stays.union(beside)
     value = values[0] if len(values) == 1 else values
     return ResultContents(tuple(texts), value, tuple(blocks[i] for i in sorted(stays)))
@@ -113,20 +118,13 @@ def block_text(block: JsonObject) -> str:
     return block["text"] if is_text(block) else compact(block)
 
 
-def _block_value(block: JsonObject) -> Json:
-    if not is_text(block):
-        return block
-    parsed = parse_json(block["text"])
-    return block["text"] if parsed is None else parsed
-
-
 def new_handle(random: RandomBytes) -> str:
-    """A name that nobody guesses."""
+    """A name that cannot be guessed."""
     return random(_HANDLE_BYTES).hex()
 
 
 def spill_key(principal: str, handle: str) -> str:
-    """Where the store keeps what a handle names, for one principal."""
+    """The key in the store of what a handle names, for one principal."""
     return f"spill:{digest([principal, handle])}"
 
 
@@ -134,26 +132,26 @@ def build_notice(
     handle: str, value: Json, *, tokens: int, expires_at: float, policy: SpillPolicy, count: Count
 ) -> JsonObject:
     """What the model gets instead of the result."""
-    said: JsonObject = {"handle": handle, "tokens": tokens}
+    notice: JsonObject = {"handle": handle, "tokens": tokens}
     rows = find_rows(value)
     if rows is not None:
-        said["rows"] = len(rows[1])
+        notice["rows"] = len(rows[1])
     elif isinstance(value, str):
-        said["lines"] = len(split_lines(value))
-    said["fields"] = build_outline(value)
-    said["preview"] = build_preview(value, policy.preview_tokens, count)
-    said["expires_at"] = format_expiry(expires_at)
-    said["read"] = "read_result(handle, path?, offset?, limit?, grep?, select?)"
-    return said
+        notice["lines"] = len(split_lines(value))
+    notice["fields"] = build_outline(value)
+    notice["preview"] = build_preview(value, policy.preview_tokens, count)
+    notice["expires_at"] = format_expiry(expires_at)
+    notice["read"] = "read_result(handle, path?, offset?, limit?, grep?, select?)"
+    return notice
 
 
 def format_expiry(expires_at: float) -> str:
-    """A moment as models are told it."""
+    """A time as models read it."""
     return datetime.fromtimestamp(expires_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def find_rows(value: Json) -> tuple[str, list[Json]] | None:
-    """The rows of a list, or of one in an envelope with the key that it stands under."""
+    """The rows of a list, or of the list in an envelope, with the key of that list."""
     if isinstance(value, list):
         return "", value
     key = envelope_key(value)
@@ -161,12 +159,15 @@ def find_rows(value: Json) -> tuple[str, list[Json]] | None:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a text with their ends, long ones in pieces; together they are the text."""
+    """The lines of a text with their line ends, long ones in pieces; joined, they are the text."""
     return [
         line[start : start + LINE_LENGTH]
         for line in text.splitlines(keepends=True)
         for start in range(0, len(line), LINE_LENGTH)
     ]
+
+
+# --- previews -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,7 @@ class PreviewDetail:
     depth: int
 
 
+# From generous to minimal: the first one whose preview fits the budget is used.
 _DETAILS = (
     PreviewDetail(rows=5, keys=40, characters=400, depth=6),
     PreviewDetail(rows=3, keys=40, characters=160, depth=6),
@@ -190,12 +192,14 @@ _DETAILS = (
     PreviewDetail(rows=0, keys=4, characters=20, depth=1),
     PreviewDetail(rows=0, keys=0, characters=20, depth=0),
 )
+_TEXT_DETAILS = ((40, 10, 300), (20, 5, 200), (10, 3, 160), (5, 2, 100), (2, 1, 60), (1, 0, 20))
+"""The same for texts: lines at the start, lines at the end, characters of a line."""
 
 
 def build_preview(value: Json, budget: int, count: Count) -> Json:
-    """As much of the value as fits the budget; its mere size where nothing does."""
+    """As much of the value as fits the budget; only its size if nothing does."""
     if isinstance(value, str):
-        return _head_and_tail(value, budget, count)
+        return _preview_text(value, budget, count)
     small: Json = None
     for detail in _DETAILS:
         small = _sample(value, detail, detail.depth)
@@ -207,59 +211,39 @@ def build_preview(value: Json, budget: int, count: Count) -> Json:
 def _sample(value: Json, detail: PreviewDetail, depth: int) -> Json:
     if isinstance(value, str):
         return _shorten_text(value, detail.characters)
-    if isinstance(value, dict):
-        return (
-            _sample_object(value, detail, depth)
-            if depth or not value
-            else f"{OMISSION} {len(value):,} keys"
-        )
-    if isinstance(value, list):
-        return (
-            _sample_list(value, detail, depth)
-            if depth or not value
-            else f"{OMISSION} {len(value):,} items"
-        )
+    if isinstance(value, dict) and value:
+        if not depth:
+            return f"{OMISSION} {len(value):,} keys"
+        keys = list(value)[: detail.keys]
+        small = {_shorten_text(key, 80): _sample(value[key], detail, depth - 1) for key in keys}
+        if len(value) > len(keys):
+            small[OMISSION] = f"{len(value) - len(keys):,} more keys"
+        return small
+    if isinstance(value, list) and value:
+        if not depth:
+            return f"{OMISSION} {len(value):,} items"
+        rows = [_sample(item, detail, depth - 1) for item in value[: detail.rows]]
+        if len(value) > detail.rows:
+            rows.append(f"{OMISSION} {len(value) - detail.rows:,} more")
+        return rows
     return value
 
 
-def _sample_object(value: JsonObject, detail: PreviewDetail, depth: int) -> JsonObject:
-    shown = list(value)[: detail.keys]
-    small = {_shorten_text(key, 80): _sample(value[key], detail, depth - 1) for key in shown}
-    if len(value) > len(shown):
-        small[OMISSION] = f"{len(value) - len(shown):,} more keys"
-    return small
-
-
-def _sample_list(value: list[Json], detail: PreviewDetail, depth: int) -> list[Json]:
-    small = [_sample(item, detail, depth - 1) for item in value[: detail.rows]]
-    if len(value) > detail.rows:
-        small.append(f"{OMISSION} {len(value) - detail.rows:,} more")
-    return small
-
-
 def _shorten_text(text: str, characters: int) -> str:
-    left_out = len(text) - characters
-    # A mark that is as long as what it stands for helps nobody.
-    return text if left_out <= 20 else f"{text[:characters]}{OMISSION} +{left_out:,} characters"
+    omitted = len(text) - characters
+    # A mark as long as what it replaces saves nothing.
+    return text if omitted <= 20 else f"{text[:characters]}{OMISSION} +{omitted:,} characters"
 
 
-def _head_and_tail(text: str, budget: int, count: Count) -> str:
-    """The first lines and the last: a log says at its end how it ended."""
+def _preview_text(text: str, budget: int, count: Count) -> str:
+    """The first lines and the last: the end of a log says how it ended."""
     lines = text.split("\n")
     small = ""
-    for head, tail, width in (
-        (40, 10, 300),
-        (20, 5, 200),
-        (10, 3, 160),
-        (5, 2, 100),
-        (2, 1, 60),
-        (1, 0, 20),
-    ):
+    for head, tail, width in _TEXT_DETAILS:
+        shown = lines
         if len(lines) > head + tail:
-            left_out = f"{OMISSION} {len(lines) - head - tail:,} more lines"
-            shown = [*lines[:head], left_out, *lines[len(lines) - tail :]]
-        else:
-            shown = lines
+            omitted = f"{OMISSION} {len(lines) - head - tail:,} more lines"
+            shown = [*lines[:head], omitted, *lines[len(lines) - tail :]]
         small = "\n".join(_shorten_text(line, width) for line in shown)
         if within(small, budget, count):
             break

@@ -1,4 +1,4 @@
-"""Tables: lists of like records as rows under one header, so that no key is said twice.
+"""Tables: lists of similar records as rows under one header, so that no key is repeated.
 
     {"total": 2, "items": [{"id": 1, "user": {"login": "ann"}, "note": null},
                            {"id": 2, "user": {"login": "bob"}, "tags": ["x"]}]}
@@ -8,13 +8,12 @@
     1,ann,null,
     2,bob,,["x"]
 
-A cell is JSON, except that a text stands bare where nothing else could be meant, and an empty cell
-is a key that the record does not have. Reading a table gives the value back exactly
-(`decode_table`).
+A cell is JSON, except that a text is unquoted where it cannot be mistaken, and an empty cell is a
+key that the record does not have. `decode_table` returns exactly the value that was encoded.
 
 Why not TOON, whose header this is: on ordinary listings it takes 2-15 % more tokens (its rows are
 indented and its times quoted), and it falls back to a list form, longer than JSON, as soon as one
-record lacks a key or holds a list. `benchmarks/results_tables.py` has the figures.
+record lacks a key or holds a list. `benchmarks/results_tables.py` has the numbers.
 """
 
 from __future__ import annotations
@@ -31,21 +30,21 @@ MAX_COLUMNS = 100
 _MAX_DEPTH = 3
 
 Column: TypeAlias = tuple[str, ...]
-"""The keys that lead to a cell: one, or more where records hold like records."""
+"""The keys that lead to a cell: one, or several where records contain similar records."""
 
 _PLAIN_NAME = re.compile(r"[\w$@/-]+")
 _HEADER = re.compile(r"\[(\d+)\]\{")
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _LITERAL = re.compile(rf"(?:true|false|null|NaN|-?Infinity|{_NUMBER})\Z")
 _BARE = re.compile(rf"(?!{_LITERAL.pattern})[^\s\"\[{{,](?:[^,\n\r]*[^\s,])?")
-"""A text that can be taken for nothing but itself."""
+"""A text that cannot be mistaken for a number, a literal, a list or an object."""
 
 _DECODER = json.JSONDecoder()
 _ABSENT = object()
 
 
 def encode_table(value: Json) -> str | None:
-    """The value as text with its lists of records as tables; `None` when it has none.
+    """The value as text with its lists of records as tables; `None` when it has no such list.
 
     The value is such a list itself, or an object with at least one among its members.
     """
@@ -66,28 +65,25 @@ def decode_table(text: str) -> Json:
     """The value that `encode_table` was given.
 
     Raises:
-        ValueError: The text is no table.
+        ValueError: The text is not a table.
     """
     try:
-        return _decoded(iter(text.split("\n")))
+        lines = iter(text.split("\n"))
+        value: JsonObject = {}
+        for line in lines:
+            key, at = _read_name(line, 0)
+            header = _HEADER.match(line, at)
+            if header is None:
+                value[key] = json.loads(line[at + 2 :])
+                continue
+            columns = _read_columns(line, header.end())
+            rows = [_read_row(next(lines), columns) for _ in range(int(header[1]))]
+            if at == 0:  # a header without a name: the whole value is this list
+                return rows
+            value[key] = rows
+        return value
     except (StopIteration, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError("Not a table.") from error
-
-
-def _decoded(lines: Iterator[str]) -> Json:
-    value: JsonObject = {}
-    for line in lines:
-        key, at = _read_name(line, 0)
-        header = _HEADER.match(line, at)
-        if header is None:
-            value[key] = json.loads(line[at + 2 :])
-            continue
-        columns = _read_columns(line, header.end())
-        rows = [_read_row(next(lines), columns) for _ in range(int(header[1]))]
-        if at == 0:
-            return rows
-        value[key] = rows
-    return value
 
 
 def _table(name: str, rows: Sequence[Json]) -> str | None:
@@ -105,8 +101,8 @@ def _table(name: str, rows: Sequence[Json]) -> str | None:
 def _columns(records: Sequence[JsonObject], within: Column = ()) -> Iterator[Column]:
     """The columns, in the order in which the records first have them.
 
-    A member that is a record wherever it is present is spread over columns of its own; an empty one
-    would leave no trace there, so its column stays whole.
+    A member that is a record wherever it is present gets a column for each of its keys. An empty
+    record would leave no trace in them, so its column stays whole.
     """
     for key in dict.fromkeys(key for record in records for key in record):
         members = [record[key] for record in records if key in record]
@@ -122,9 +118,9 @@ def _cell(row: Json, column: Column) -> str:
         if key not in row:
             return ""
         row = row[key]
-    if isinstance(row, str):
-        return row if _BARE.fullmatch(row) else compact(row)
-    return str(row) if type(row) is int else compact(row)
+    if isinstance(row, str) and _BARE.fullmatch(row):
+        return row
+    return str(row) if type(row) is int else compact(row)  # `str` is faster, and most cells are
 
 
 def _name(key: str) -> str:
@@ -132,7 +128,7 @@ def _name(key: str) -> str:
 
 
 def _read_name(line: str, at: int) -> tuple[str, int]:
-    """A key, and where it ends."""
+    """A key, and the position after it."""
     if line.startswith('"', at):
         return _DECODER.raw_decode(line, at)
     plain = _PLAIN_NAME.match(line, at)
@@ -169,7 +165,7 @@ def _read_row(line: str, columns: Sequence[Column]) -> JsonObject:
 
 
 def _read_cell(line: str, at: int) -> tuple[Json, int]:
-    """A cell, and where it ends."""
+    """A cell, and the position after it."""
     if line[at : at + 1] in ('"', "[", "{"):
         return _DECODER.raw_decode(line, at)
     end = line.find(",", at)
