@@ -232,7 +232,7 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
                 count=_token_counter(options),
                 policy=_spill_policy(options),
                 structured=options.structured,
-                promise=_output_contract,
+                contract=_output_contract,
             )
         )
         layers.append(
@@ -241,7 +241,7 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
                 clock=time.time,
                 random=os.urandom,
                 policy=_spill_policy(options),
-                promise=_output_contract,
+                contract=_output_contract,
             )
         )
     if options.tables:
@@ -250,7 +250,7 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
                 count=_token_counter(options),
                 policy=TablePolicy(saving=options.table_saving),
                 structured=options.structured,
-                promise=_output_contract,
+                contract=_output_contract,
             )
         )
     layers.append(projection_layer(count=_token_counter(options)))

@@ -28,20 +28,20 @@ from pegboard.errors import (
             CallResult({"resultType": "input_required", "inputRequests": {}}),
             BackendVerdict.ANSWERED,
         ),
-        (UpstreamUnavailable("x"), BackendVerdict.UPSTREAM_AWAY),
-        (ConnectionResetError("x"), BackendVerdict.UPSTREAM_AWAY),
+        (UpstreamUnavailable("x"), BackendVerdict.UPSTREAM_UNAVAILABLE),
+        (ConnectionResetError("x"), BackendVerdict.UPSTREAM_UNAVAILABLE),
         (UpstreamTimeout("x"), BackendVerdict.TOOL_FAILED),
         (TimeoutError(), BackendVerdict.TOOL_FAILED),
         (UpstreamError("internal", code=-32603), BackendVerdict.TOOL_FAILED),
         (UpstreamError("no such tool", code=-32601), BackendVerdict.ANSWERED),
         (ToolError("no such issue"), BackendVerdict.ANSWERED),
         (ToolError("connection refused"), BackendVerdict.TOOL_FAILED),
-        (InvalidArguments("x"), BackendVerdict.UNTOLD),
-        (NotPermitted("x"), BackendVerdict.UNTOLD),
-        (Busy("x"), BackendVerdict.UNTOLD),
-        (CircuitOpen("x"), BackendVerdict.UNTOLD),
-        (RuntimeError("a bug"), BackendVerdict.UNTOLD),
-        (KeyboardInterrupt(), BackendVerdict.UNTOLD),
+        (InvalidArguments("x"), BackendVerdict.UNKNOWN),
+        (NotPermitted("x"), BackendVerdict.UNKNOWN),
+        (Busy("x"), BackendVerdict.UNKNOWN),
+        (CircuitOpen("x"), BackendVerdict.UNKNOWN),
+        (RuntimeError("a bug"), BackendVerdict.UNKNOWN),
+        (KeyboardInterrupt(), BackendVerdict.UNKNOWN),
     ],
     ids=repr,
 )
@@ -53,7 +53,9 @@ def test_every_ending_has_its_verdict(
 
 @pytest.mark.anyio
 async def test_cancellation_says_nothing() -> None:
-    assert classify_outcome(make_call(), anyio.get_cancelled_exc_class()()) is BackendVerdict.UNTOLD
+    assert (
+        classify_outcome(make_call(), anyio.get_cancelled_exc_class()()) is BackendVerdict.UNKNOWN
+    )
 
 
 @pytest.mark.parametrize(

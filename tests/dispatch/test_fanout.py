@@ -173,7 +173,7 @@ async def test_more_than_the_bound_is_refused_before_anything_runs() -> None:
 
 @pytest.mark.parametrize("wrong", [{"max_concurrency": 0}, {"deadline": 0.0}])
 async def test_a_bound_that_lets_nothing_run_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArguments, match="At least one call"):
+    with pytest.raises(InvalidArguments, match="must be at least 1"):
         await call_many(echo, calls("a"), **wrong)
 
 

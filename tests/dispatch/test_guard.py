@@ -81,9 +81,9 @@ async def test_the_first_rule_that_applies_decides() -> None:
     ]
     limits = RateLimits(store=MemoryStore(), rules=rules)
     staff = frozenset({"staff"})
-    assert limits.of(Caller("bot-7", groups=staff)) is rules[0]
-    assert limits.of(Caller("ann", groups=staff)) is rules[1]
-    assert limits.of(Caller("bob")) is None
+    assert limits.find_rule(Caller("bot-7", groups=staff)) is rules[0]
+    assert limits.find_rule(Caller("ann", groups=staff)) is rules[1]
+    assert limits.find_rule(Caller("bob")) is None
 
 
 async def test_calls_under_way_are_bounded_and_give_their_place_back_when_cancelled() -> None:

@@ -129,7 +129,7 @@ async def test_an_expression_that_does_not_fit_leaves_the_result_whole_and_says_
     result = await answered(CallResult.json(ISSUE), asking(select="sum(title)"))
     assert result.structured == ISSUE
     assert "sum() takes" in result.meta["io.github.pegboard/select_error"]
-    assert "Nothing was left out" in result.content[1]["text"]
+    assert "The result is complete" in result.content[1]["text"]
 
 
 async def test_a_circular_value_is_no_trouble():

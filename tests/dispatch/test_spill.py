@@ -38,11 +38,11 @@ TOOL = Tool("list", constant_definition({"type": "object"}))
 class Bench:
     """A spill layer with a clock that stands still, over a store in memory."""
 
-    def __init__(self, promise: OutputContract = "nothing", **policy: Any) -> None:
+    def __init__(self, contract: OutputContract = "nothing", **policy: Any) -> None:
         self.clock = Clock()
         self.store = MemoryStore(clock=self.clock)
         self.policy = SpillPolicy(**policy)
-        self.promise: OutputContract = promise
+        self.contract: OutputContract = contract
 
     def around(self, inner: Handler, **more: Any) -> Handler:
         settings: dict[str, Any] = {"store": self.store, "random": os.urandom} | more
@@ -50,7 +50,7 @@ class Bench:
             clock=self.clock,
             count=count_tokens,
             policy=self.policy,
-            promise=lambda call: self.promise,
+            contract=lambda call: self.contract,
             **settings,
         )
         return layer(inner)
@@ -203,7 +203,7 @@ async def test_structured_content_carries_the_notice_when_it_is_asked_for():
     for result in (
         await bench.call(CallResult.json(BIG), params=asked),
         await bench.call(CallResult.json(BIG), structured=True),
-        await Bench(promise="relaxed").call(CallResult.json(BIG)),
+        await Bench(contract="relaxed").call(CallResult.json(BIG)),
     ):
         assert result.structured == said(result)
 
@@ -228,14 +228,14 @@ async def test_a_notice_is_given_only_where_the_relaxed_schema_lets_it_pass(
     source = Source()
     source.queue.append(CallResult.json(BIG))
     call = ToolCall(Tool("list", constant_definition({"type": "object"}, schema)), {}, caller=ANN)
-    result = await Bench(promise="relaxed").around(source)(call)
+    result = await Bench(contract="relaxed").around(source)(call)
     assert ("handle" in (result.structured or {})) == given
     assert result.structured == json.loads(result.content[0]["text"])
 
 
 async def test_a_result_that_the_client_will_check_is_relayed_whole():
     whole = CallResult.json(BIG)
-    assert await Bench(promise="exact").call(whole) is whole
+    assert await Bench(contract="exact").call(whole) is whole
 
 
 async def test_a_tool_without_output_schema_is_bound_by_none_when_called_directly():
@@ -276,7 +276,7 @@ async def test_after_projection_and_tables_the_value_is_still_read_by_paths():
     bench, source = Bench(), Source()
     source.queue.append(CallResult.json(BIG))
     inner = projection_layer()(source)
-    handler = bench.around(table_layer(count=count_tokens, promise=lambda call: "nothing")(inner))
+    handler = bench.around(table_layer(count=count_tokens, contract=lambda call: "nothing")(inner))
     shape = ResultShape(include_fields=("id", "title", "body", "nope"))
     result = await handler(ToolCall(TOOL, {}, shape=shape, caller=ANN))
     notice = said(result)

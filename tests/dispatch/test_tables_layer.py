@@ -31,13 +31,13 @@ NESTED: dict[str, Any] = {
 async def answered(
     result: CallResult,
     shape: ResultShape | None = None,
-    promise: OutputContract = "nothing",
+    contract: OutputContract = "nothing",
     params: dict[str, Any] | None = None,
     **policy: Any,
 ) -> CallResult:
     source = Source()
     source.queue.append(result)
-    layer = table_layer(count=count_tokens, promise=lambda call: promise, **policy)
+    layer = table_layer(count=count_tokens, contract=lambda call: contract, **policy)
     tool = Tool("list", constant_definition({"type": "object"}))
     return await layer(source)(
         ToolCall(tool, {}, shape=shape or ResultShape(), params=params or {})
@@ -105,8 +105,8 @@ async def test_what_saves_too_little_or_is_no_answer_comes_as_it_was(given: Call
         {"shape": ResultShape(raw=True)},
         {"structured": True},
         {"params": {"_meta": {"io.github.pegboard/structured": True}}},
-        {"promise": "exact"},
-        {"promise": "relaxed"},
+        {"contract": "exact"},
+        {"contract": "relaxed"},
         {"policy": TablePolicy(saving=0.9)},
     ],
     ids=["raw", "setting", "request", "exact", "relaxed", "saving"],

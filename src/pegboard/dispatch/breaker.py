@@ -5,8 +5,8 @@ failure counts for its tool. For the upstream it counts when the upstream itself
 when it is the first failure in a run of its tool: so one bad tool does not shut out its neighbors,
 and an upstream on which one tool after the other fails is recognized.
 
-A healthy breaker has no entry in the store, so a call of a healthy tool reads and writes nothing.
-A success that meets no failures is not written: it cannot shorten a run that began while it ran.
+A healthy breaker has no entry in the store, so a call of a healthy tool writes nothing. A success
+that meets no failures is not written either: it cannot shorten a run that began while it ran.
 While the store is unavailable calls go through unguarded: a guard must not be the outage.
 
 What the end of a call says about the backend:
@@ -33,7 +33,7 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Literal, TypeAlias
@@ -55,48 +55,38 @@ from pegboard.errors import (
 )
 from pegboard.ports import Handler, Layer, Observer, Store, record_event
 
+logger = logging.getLogger(__name__)
+
+Alternatives: TypeAlias = Callable[[ToolCall], Iterable[Tool]]
+"""Tools that the caller of a call may use instead, best first."""
+
+_MAX_ALTERNATIVES = 5
+_RELEASE_TIMEOUT = 2.0
+"""Seconds that a cancelled call may spend on releasing its probe."""
+
+
+# --- verdicts -------------------------------------------------------------------------------------
+
 
 class BackendVerdict(Enum):
-    """What one call says about what stands behind it."""
+    """What the end of one call says about its backend."""
 
     ANSWERED = "answered"
     TOOL_FAILED = "tool failed"
-    UPSTREAM_AWAY = "upstream away"
-    UNTOLD = "untold"
+    UPSTREAM_UNAVAILABLE = "upstream unavailable"
+    UNKNOWN = "unknown"
 
 
-def classify_outcome(call: ToolCall, ended: CallResult | BaseException) -> BackendVerdict:
-    """The verdict on one ending of one call."""
-    match ended:
-        case CallResult():
-            down = ended.is_error and _says_unavailable(call, _first_text(ended), ended.structured)
-            return BackendVerdict.TOOL_FAILED if down else BackendVerdict.ANSWERED
-        case ToolError():
-            down = _says_unavailable(call, ended.message, None)
-            return BackendVerdict.TOOL_FAILED if down else BackendVerdict.ANSWERED
-        case UpstreamUnavailable(only_caller=True):
-            return BackendVerdict.UNTOLD
-        case UpstreamUnavailable() | ConnectionError():
-            return BackendVerdict.UPSTREAM_AWAY
-        case UpstreamError() if ended.details.get("code") in _ABOUT_THE_REQUEST:
-            return BackendVerdict.ANSWERED
-        case UpstreamError() | TimeoutError():
-            return BackendVerdict.TOOL_FAILED
-        case _:
-            return BackendVerdict.UNTOLD
+_REQUEST_ERRORS = (-32600, -32601, -32602)
+_MESSAGE_LENGTH = 300
+"""Characters of a message that are read: an outage is stated first, quoted logs come later."""
 
-
-_ABOUT_THE_REQUEST = (-32600, -32601, -32602)
-
-_READ = 300
-"""Characters of a message that are looked at: an outage is said first, quoted logs come later."""
-
-_KINDS = frozenset(
+_UNAVAILABLE_KINDS = frozenset(
     {"unavailable", "service_unavailable", "bad_gateway", "gateway_timeout", "circuit_open"}
 )
-_STATUSES = frozenset({502, 503, 504})
+_UNAVAILABLE_STATUSES = frozenset({502, 503, 504})
 
-_PHRASES = re.compile(
+_UNAVAILABLE_PHRASES = re.compile(
     r"""
       \b(ECONNREFUSED|ECONNRESET|ECONNABORTED|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EAI_AGAIN)\b
     | \bconnection\ (was\ )?(refused|reset|aborted|timed\ out)\b
@@ -112,48 +102,53 @@ _PHRASES = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
-_PLACES = re.compile(r"(^|_)(url|uri|host|hostname|endpoint|address|domain|ip|server)s?$", re.I)
+_ADDRESS_NAMES = re.compile(
+    r"(^|_)(url|uri|host|hostname|endpoint|address|domain|ip|server)s?$", re.IGNORECASE
+)
+
+
+def classify_outcome(call: ToolCall, ended: CallResult | BaseException) -> BackendVerdict:
+    """The verdict on the end of one call; the table above has the reasons."""
+    match ended:
+        case CallResult():
+            texts = (b["text"] for b in ended.content if isinstance(b.get("text"), str))
+            down = ended.is_error and _says_unavailable(call, next(texts, ""), ended.structured)
+            return BackendVerdict.TOOL_FAILED if down else BackendVerdict.ANSWERED
+        case ToolError():
+            down = _says_unavailable(call, ended.message, None)
+            return BackendVerdict.TOOL_FAILED if down else BackendVerdict.ANSWERED
+        case UpstreamUnavailable(only_caller=True):
+            return BackendVerdict.UNKNOWN
+        case UpstreamUnavailable() | ConnectionError():
+            return BackendVerdict.UPSTREAM_UNAVAILABLE
+        case UpstreamError() if ended.details.get("code") in _REQUEST_ERRORS:
+            return BackendVerdict.ANSWERED
+        case UpstreamError() | TimeoutError():
+            return BackendVerdict.TOOL_FAILED
+        case _:
+            return BackendVerdict.UNKNOWN
 
 
 def _says_unavailable(call: ToolCall, text: str, structured: Json) -> bool:
-    if _names_a_place(call.arguments):
-        return False
-    return _coded_unavailable(structured) or _PHRASES.search(text[:_READ]) is not None
-
-
-def _coded_unavailable(structured: Json) -> bool:
-    """`{"error": {"kind": "unavailable"}}`, `{"status": 503}` and their like."""
+    arguments: Json = call.arguments
+    if isinstance(arguments, Mapping) and any(
+        _ADDRESS_NAMES.search(str(name)) is not None or (isinstance(value, str) and "://" in value)
+        for name, value in arguments.items()
+    ):
+        return False  # the caller chose where to connect: the failure is about that place
     match structured:
         case {"error": {"kind": str(kind)} | {"code": str(kind)}}:
-            return kind.lower() in _KINDS
+            if kind.lower() in _UNAVAILABLE_KINDS:
+                return True
         case {"error": {"status": int(status)}} | {"status": int(status)}:
-            return status in _STATUSES
+            if status in _UNAVAILABLE_STATUSES:
+                return True
         case _:
-            return False
+            pass
+    return _UNAVAILABLE_PHRASES.search(text[:_MESSAGE_LENGTH]) is not None
 
 
-def _names_a_place(arguments: Json) -> bool:
-    """Whether the caller said where to connect: a failure to do so is about that place."""
-    if not isinstance(arguments, Mapping):
-        return False
-    return any(
-        _PLACES.search(str(name)) is not None or (isinstance(value, str) and "://" in value)
-        for name, value in arguments.items()
-    )
-
-
-def _first_text(result: CallResult) -> str:
-    return next((b["text"] for b in result.content if isinstance(b.get("text"), str)), "")
-
-
-logger = logging.getLogger(__name__)
-
-Alternatives: TypeAlias = Callable[[ToolCall], Iterable[Tool]]
-"""Tools that the caller of a call may use instead, best first."""
-
-_MOST_ALTERNATIVES = 5
-_PATIENCE = 2.0
-"""Seconds that a cancelled call may spend on giving its probe back."""
+# --- the layer ------------------------------------------------------------------------------------
 
 
 def breaker(
@@ -165,40 +160,41 @@ def breaker(
     alternatives: Alternatives = lambda call: (),
     recheck: float = 0.0,
 ) -> Layer:
-    """A layer that refuses calls of failing tools at once.
+    """A layer that rejects calls of failing tools immediately.
 
     Args:
-        store: Where breakers are kept; with a shared one, all replicas stop together.
+        store: Where breakers are stored; with a shared one, all replicas stop together.
         policy: When they open and close.
         clock: Seconds since the epoch, the same in all replicas.
-        observer: Told of every change of a breaker.
-        alternatives: What to suggest while a breaker is open; those that are open too are left out.
-        recheck: Seconds for which a healthy breaker is believed without asking the store again;
-            spares a shared store two reads per call.
+        observer: Notified of every change of a breaker.
+        alternatives: What to suggest while a breaker is open; open ones are left out.
+        recheck: Seconds for which a healthy breaker is trusted without reading the store again;
+            saves a shared store two reads per call.
     """
-    switches = _Breakers(store, policy or BreakerPolicy(), clock, observer, recheck)
+    breakers = _Breakers(store, policy or BreakerPolicy(), clock, observer, recheck)
 
-    def layer(handler: Handler) -> Handler:
-        async def guarded(call: ToolCall) -> CallResult:
-            admitted = await switches.admit(call.tool)
+    def layer(inner: Handler) -> Handler:
+        async def handle(call: ToolCall) -> CallResult:
+            admitted = await breakers.admit(call.tool)
             if isinstance(admitted, _Refused):
-                raise await switches.explain(admitted, call, alternatives(call))
+                raise await breakers.explain(admitted, call, alternatives(call))
             try:
-                result = await handler(call)
-            except BaseException as exc:
-                await switches.settle(admitted, classify_outcome(call, exc), _reason(exc))
+                result = await inner(call)
+            except BaseException as exc:  # also a cancellation, which must release its probe
+                reason = exc.kind if isinstance(exc, PegboardError) else type(exc).__name__
+                await breakers.settle(admitted, classify_outcome(call, exc), reason)
                 raise
-            await switches.settle(admitted, classify_outcome(call, result), "unavailable")
+            await breakers.settle(admitted, classify_outcome(call, result), "unavailable")
             return result
 
-        return guarded
+        return handle
 
     return layer
 
 
 @dataclass(frozen=True, slots=True)
 class _BreakerRef:
-    """One breaker by name, and how it was when a call asked."""
+    """One breaker by name, and its state when a call was admitted."""
 
     scope: Literal["tool", "upstream"]
     name: str
@@ -212,7 +208,7 @@ class _BreakerRef:
 @dataclass(frozen=True, slots=True)
 class _Admitted:
     since: float
-    switches: tuple[_BreakerRef, ...]
+    refs: tuple[_BreakerRef, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,43 +235,62 @@ class _Breakers:
         self._healthy_until: dict[str, float] = {}
 
     async def admit(self, tool: Tool) -> _Admitted | _Refused:
-        """Ask every breaker that the tool stands behind; one refusal is enough."""
+        """Ask every breaker of the tool; one refusal is enough."""
         now = self._clock()
         admitted: list[_BreakerRef] = []
         try:
-            for switch in _breakers_of(tool):
-                asked, go_ahead = await self._ask(switch, now)
+            for ref in _breakers_of(tool):
+                if now < self._healthy_until.get(ref.key, now):
+                    admitted.append(ref)
+                    continue
+                seen = Breaker.from_json(await self._store.get(ref.key))
+                if seen == CLOSED:
+                    if self._recheck:
+                        self._healthy_until[ref.key] = now + self._recheck
+                    admitted.append(ref)
+                    continue
+                after, go_ahead = seen.admit(self._policy, now)
+                if after != seen:  # the probe is free: take it, unless another replica is faster
+                    after, go_ahead = await self._take_probe(ref, now)
                 if not go_ahead:
+                    # The tool's own probe may be taken by now; without this nobody would try it.
                     await self._abandon(_Admitted(now, tuple(admitted)))
-                    return _Refused(asked)
-                admitted.append(asked)
+                    return _Refused(replace(ref, seen=after))
+                admitted.append(replace(ref, seen=after))
         except StoreError as exc:
-            logger.warning("Calling %s unguarded: %s", tool.id, exc)
+            logger.warning("Calling %s without a breaker: %s", tool.id, exc)
         return _Admitted(now, tuple(admitted))
 
-    async def settle(self, admitted: _Admitted, told: BackendVerdict, reason: str) -> None:
-        """Enter what the call has shown."""
+    async def settle(self, admitted: _Admitted, verdict: BackendVerdict, reason: str) -> None:
+        """Record what the call has shown."""
         try:
-            match told:
+            match verdict:
                 case BackendVerdict.ANSWERED:
-                    await self._succeed(admitted)
-                case BackendVerdict.UNTOLD:
+                    for ref in admitted.refs:
+                        if ref.seen != CLOSED:
+                            await self._change(ref, lambda b: b.succeeded(admitted.since))
+                case BackendVerdict.UNKNOWN:
                     await self._abandon(admitted)
                 case _:
-                    await self._fail(admitted, told, reason)
+                    await self._fail(admitted, verdict, reason)
         except StoreError as exc:
-            logger.warning("A breaker could not be changed: %s", exc)
+            logger.warning("A breaker could not be updated: %s", exc)
 
     async def explain(
-        self, refused: _Refused, call: ToolCall, instead: Iterable[Tool]
+        self, refused: _Refused, call: ToolCall, alternatives: Iterable[Tool]
     ) -> PegboardError:
         """The refusal as an error: what, since when, until when, and what works instead."""
         now = self._clock()
-        switch, state = refused.by, refused.by.seen
+        ref, state = refused.by, refused.by.seen
         wait = round(max(state.retry_after(self._policy, now), 0.1), 1)
         since = datetime.fromtimestamp(state.down_since or now, UTC).isoformat(timespec="seconds")
-        working = await self._working(instead, beside=call.tool)
-        subject = call.tool.name if switch.scope == "tool" else f"The server {switch.name}"
+        working: list[str] = []
+        for tool in alternatives:
+            if tool.id != call.tool.id and tool.enabled and await self._is_working(tool, now):
+                working.append(tool.name)
+            if len(working) == _MAX_ALTERNATIVES:
+                break
+        subject = call.tool.name if ref.scope == "tool" else f"The server {ref.name}"
         hint = f" These work: {', '.join(working)}." if working else ""
         return CircuitOpen(
             f"{subject} is failing ({state.failures} times in a row, last: {state.reason}) since "
@@ -287,59 +302,50 @@ class _Breakers:
             related=working or None,
         )
 
-    async def _ask(self, switch: _BreakerRef, now: float) -> tuple[_BreakerRef, bool]:
-        key = switch.key
-        if now < self._healthy_until.get(key, now):
-            return switch, True
-        seen = Breaker.from_json(await self._store.get(key))
-        if seen == CLOSED:
-            if self._recheck:
-                self._healthy_until[key] = now + self._recheck
-            return switch, True
-        after, go_ahead = seen.admit(self._policy, now)
-        if after != seen:  # the probe is free: take it, unless somebody is quicker
-            after, go_ahead = await self._take_probe(switch, now)
-        return _BreakerRef(switch.scope, switch.name, after), go_ahead
+    async def _is_working(self, tool: Tool, now: float) -> bool:
+        """Whether the breakers of a tool would admit a call."""
+        for ref in _breakers_of(tool):
+            stored = Breaker.from_json(await self._store.get(ref.key))
+            if not stored.admit(self._policy, now)[1]:
+                return False
+        return True
 
-    async def _take_probe(self, switch: _BreakerRef, now: float) -> tuple[Breaker, bool]:
+    async def _take_probe(self, ref: _BreakerRef, now: float) -> tuple[Breaker, bool]:
         taken = False
 
         def take(breaker: Breaker) -> Breaker:
-            nonlocal taken
+            nonlocal taken  # the store may run this again, after another replica's change
             after, taken = breaker.admit(self._policy, now)
             return after
 
-        after = await self._change(switch, take)
+        after = await self._change(ref, take)
         if taken and after.opened_at is not None:
-            self._tell(switch, after)
+            self._notify(ref, after)
         return after, taken
 
-    async def _succeed(self, admitted: _Admitted) -> None:
-        for switch in admitted.switches:
-            if switch.seen != CLOSED:
-                await self._change(switch, lambda b: b.succeeded(admitted.since))
-
-    async def _fail(self, admitted: _Admitted, told: BackendVerdict, reason: str) -> None:
+    async def _fail(self, admitted: _Admitted, verdict: BackendVerdict, reason: str) -> None:
         counts = True
-        for switch in admitted.switches:
-            if not counts and switch.seen.opened_at is None:
+        for ref in admitted.refs:
+            # The upstream's own probe failed, whichever failure it was: its breaker opens again.
+            if not counts and ref.seen.opened_at is None:
                 continue
             after = await self._change(
-                switch,
+                ref,
                 lambda b: b.failed(
                     self._policy, since=admitted.since, now=self._clock(), reason=reason
                 ),
             )
-            counts = told is BackendVerdict.UPSTREAM_AWAY or after.failures == 1
+            counts = verdict is BackendVerdict.UPSTREAM_UNAVAILABLE or after.failures == 1
 
     async def _abandon(self, admitted: _Admitted) -> None:
-        for switch in admitted.switches:
-            if switch.seen.opened_at is not None:
-                # Also when the call was cancelled: else the next probe waits for this one's expiry.
-                with anyio.move_on_after(_PATIENCE, shield=True):
-                    await self._change(switch, lambda b: b.abandoned(self._policy, admitted.since))
+        for ref in admitted.refs:
+            if ref.seen.opened_at is not None:
+                # Also when the call was cancelled: otherwise the next probe waits until this one
+                # expires.
+                with anyio.move_on_after(_RELEASE_TIMEOUT, shield=True):
+                    await self._change(ref, lambda b: b.abandoned(self._policy, admitted.since))
 
-    async def _change(self, switch: _BreakerRef, change: Callable[[Breaker], Breaker]) -> Breaker:
+    async def _change(self, ref: _BreakerRef, change: Callable[[Breaker], Breaker]) -> Breaker:
         before = CLOSED
 
         def apply(value: Json) -> Json:
@@ -347,39 +353,21 @@ class _Breakers:
             before = Breaker.from_json(value)
             return change(before).to_json()
 
-        self._healthy_until.pop(switch.key, None)
-        kept = await self._store.update(switch.key, apply, ttl=self._policy.memory)
-        after = Breaker.from_json(kept)
+        self._healthy_until.pop(ref.key, None)
+        stored = await self._store.update(ref.key, apply, ttl=self._policy.memory)
+        after = Breaker.from_json(stored)
         if after.opened_at != before.opened_at:
-            self._tell(switch, after)
+            self._notify(ref, after)
         return after
 
-    async def _working(self, tools: Iterable[Tool], *, beside: Tool) -> list[str]:
-        """The names of the first few tools whose breakers would let a call through."""
-        names: list[str] = []
-        for tool in tools:
-            if tool.id != beside.id and tool.enabled and await self._works(tool):
-                names.append(tool.name)
-            if len(names) == _MOST_ALTERNATIVES:
-                break
-        return names
-
-    async def _works(self, tool: Tool) -> bool:
-        now = self._clock()
-        for switch in _breakers_of(tool):
-            kept = Breaker.from_json(await self._store.get(switch.key))
-            if not kept.admit(self._policy, now)[1]:
-                return False
-        return True
-
-    def _tell(self, switch: _BreakerRef, after: Breaker) -> None:
+    def _notify(self, ref: _BreakerRef, after: Breaker) -> None:
         now = self._clock()
         record_event(
             self._observer,
             BreakerChanged(
                 at=now,
-                scope=switch.scope,
-                name=switch.name,
+                scope=ref.scope,
+                name=ref.name,
                 state=after.state(self._policy, now),
                 failures=after.failures,
                 reason=after.reason or None,
@@ -391,7 +379,3 @@ def _breakers_of(tool: Tool) -> tuple[_BreakerRef, ...]:
     """The tool's own breaker, then its upstream's."""
     own = _BreakerRef("tool", tool.id)
     return (own,) if tool.server is None else (own, _BreakerRef("upstream", tool.server))
-
-
-def _reason(exc: BaseException) -> str:
-    return exc.kind if isinstance(exc, PegboardError) else type(exc).__name__

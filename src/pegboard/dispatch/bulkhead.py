@@ -1,4 +1,7 @@
-"""Bounds how many calls an upstream has at a time: a slow one holds up its own, not everybody's."""
+"""The bulkhead layer: limits the concurrent calls of each upstream.
+
+A slow upstream then delays its own callers and nobody else's.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ from pegboard.ports import Handler, Layer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """`running` calls at a time, `waiting` more in line, for at most `patience` seconds.
+    """`running` calls at a time and `waiting` more in a queue, for at most `patience` seconds.
 
-    `retry_after` is when a refused caller is told to try again.
+    `retry_after` is when a rejected caller is told to try again.
     """
 
     running: int = defaults.UPSTREAM_CONCURRENCY
@@ -38,43 +41,44 @@ class BulkheadPolicy:
     upstreams: Mapping[str, Bound] = field(default_factory=dict[str, Bound])
 
     def bound(self, upstream: str) -> Bound:
-        """What applies to one upstream."""
+        """The bound of one upstream."""
         return self.upstreams.get(upstream, self.default)
 
 
 def bulkhead(policy: BulkheadPolicy | None = None) -> Layer:
-    """A layer that makes calls of a busy upstream wait in order, and refuses them with `Busy`."""
+    """A layer that queues calls of a busy upstream in order, and rejects the rest with `Busy`."""
     bounds = policy or BulkheadPolicy()
-    berths: dict[str, _Berths] = {}
+    slots: dict[str, _Slots] = {}
 
-    def layer(handler: Handler) -> Handler:
-        async def bounded(call: ToolCall) -> CallResult:
+    def layer(inner: Handler) -> Handler:
+        async def handle(call: ToolCall) -> CallResult:
             upstream = call.tool.server
             if upstream is None:
-                return await handler(call)
-            if upstream not in berths:
-                berths[upstream] = _Berths(upstream, bounds.bound(upstream))
-            await berths[upstream].take()
+                return await inner(call)
+            if upstream not in slots:
+                slots[upstream] = _Slots(upstream, bounds.bound(upstream))
+            await slots[upstream].acquire()
             try:
-                return await handler(call)
+                return await inner(call)
             finally:
-                berths[upstream].give_back()
+                slots[upstream].release()
 
-        return bounded
+        return handle
 
     return layer
 
 
-class _Berths:
-    """The places of one upstream."""
+class _Slots:
+    """The concurrent calls of one upstream."""
 
     def __init__(self, upstream: str, bound: Bound) -> None:
         self._upstream = upstream
         self._bound = bound
         self._free = anyio.Semaphore(bound.running, fast_acquire=True)
 
-    async def take(self) -> None:
-        """A place, at once or after waiting in line. Raises `Busy`."""
+    async def acquire(self) -> None:
+        """A slot, immediately or after waiting in the queue. Raises `Busy`."""
+        # Without this, every call would enter a cancel scope, although nearly none has to wait.
         try:
             return self._free.acquire_nowait()
         except anyio.WouldBlock:
@@ -85,9 +89,9 @@ class _Berths:
         with anyio.move_on_after(self._bound.patience) as scope:
             await self._free.acquire()
         if scope.cancelled_caught:
-            raise self._busy(f"none came free within {self._bound.patience:g} s")
+            raise self._busy(f"none finished within {self._bound.patience:g} s")
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         self._free.release()
 
     def _busy(self, why: str) -> Busy:

@@ -1,4 +1,4 @@
-"""Whether a tool may be called: switched on, with a warning when it is deprecated."""
+"""The enabled layer: rejects disabled tools, and adds a warning to results of deprecated ones."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ from pegboard.ports import Handler
 WARNING_KEY = "io.github.pegboard/warning"
 
 
-def check_enabled(handler: Handler) -> Handler:
-    """Refuse a disabled tool; add a warning to the result of a deprecated one."""
+def check_enabled(inner: Handler) -> Handler:
+    """A layer that rejects a disabled tool and warns about a deprecated one."""
 
     async def handle(call: ToolCall) -> CallResult:
         tool = call.tool
         if not tool.enabled:
-            raise ToolDisabled(f"{tool.name} is switched off.", tool=tool.name)
-        result = await handler(call)
-        if tool.deprecated and result.is_complete:
-            return _add_warning(result, f"{tool.name} is deprecated: {tool.deprecated}")
-        return result
+            raise ToolDisabled(f"{tool.name} is disabled.", tool=tool.name)
+        result = await inner(call)
+        if not tool.deprecated or not result.is_complete:
+            return result
+        # Both for the model, as a text block, and for programs, in `_meta`.
+        warning = f"{tool.name} is deprecated: {tool.deprecated}"
+        block = {"type": "text", "text": f"Warning: {warning}"}
+        meta = {**result.meta, WARNING_KEY: warning}
+        return CallResult({**result.wire, "content": [*result.content, block], "_meta": meta})
 
     return handle
-
-
-def _add_warning(result: CallResult, warning: str) -> CallResult:
-    block = {"type": "text", "text": f"Warning: {warning}"}
-    meta = {**result.meta, WARNING_KEY: warning}
-    return CallResult({**result.wire, "content": [*result.content, block], "_meta": meta})

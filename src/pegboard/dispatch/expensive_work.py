@@ -1,7 +1,8 @@
-"""What may take long in a large result: at once where that is quick, else out of others' way.
+"""Work on results that can be slow: inline where it is quick, otherwise off the event loop.
 
-JMESPath and patterns, which strangers write, run in a worker process. Tokens are counted in a
-thread: the tokenizer takes linear time and does not hold the interpreter lock.
+JMESPath expressions and patterns are written by callers and run in a worker process, where a
+deadline can stop them. Tokens are counted in a thread: the tokenizer takes linear time and releases
+the interpreter lock.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ QUICK_COUNT = 20_000
 
 
 async def run_select(value: Json, expression: str) -> Json:
-    """What an expression finds in a value.
+    """What a JMESPath expression finds in a value.
 
     Raises:
         InvalidField: It cannot be run, or takes too long.
     """
+    # Few calls have a `select`, and the import takes milliseconds.
     from pegboard.core.results.selection import (
         QUICK_LIMITS,
         TooExpensive,
@@ -46,34 +48,34 @@ async def run_select(value: Json, expression: str) -> Json:
         try:
             return evaluate(value, expression, QUICK_LIMITS)
         except TooExpensive:
-            pass  # it may take that long elsewhere
+            pass  # too much for the event loop, perhaps not for a worker
     try:
         return await offload(select, value, expression)
     except DeadlineExceeded as exc:
         raise too_expensive_error(expression, exc.message) from exc
 
 
-async def run_find(value: Json, reading: PageRequest, most: int) -> FoundItems:
+async def run_find(value: Json, request: PageRequest, most: int) -> FoundItems:
     """What a page of a stored result is made of.
 
     Raises:
         InvalidArguments: A number or pattern is out of bounds, or the pattern takes too long.
         InvalidField: The path leads nowhere, or the expression cannot be run or takes too long.
     """
-    if reading.select is None and reading.grep is None:
-        return find_items(value, reading, most)
+    if request.select is None and request.grep is None:
+        return find_items(value, request, most)
     from pegboard.core.results.selection import QUICK_LIMITS, TooExpensive, too_expensive_error
 
-    if not is_expensive(value, reading):
+    if not is_expensive(value, request):
         try:
-            return find_items(value, reading, most, QUICK_LIMITS)
+            return find_items(value, request, most, QUICK_LIMITS)
         except TooExpensive:
-            pass  # it may take that long elsewhere
+            pass  # as above
     try:
-        return await offload(find_items, value, reading, most)
+        return await offload(find_items, value, request, most)
     except DeadlineExceeded as exc:
-        if reading.select is not None:
-            raise too_expensive_error(reading.select, exc.message) from exc
+        if request.select is not None:
+            raise too_expensive_error(request.select, exc.message) from exc
         raise InvalidArguments(
             f"grep was stopped: {exc.message} Use a simpler pattern, or a path to a smaller part.",
             field="grep",

@@ -1,4 +1,4 @@
-"""Several calls side by side: outcomes in order, each with its own error, within one deadline."""
+"""Several calls in parallel: outcomes in order, each with its own error, within one deadline."""
 
 from __future__ import annotations
 
@@ -32,24 +32,36 @@ async def call_many(
 
     Args:
         run: Carries out one call, through all its layers.
-        calls: At most `MOST_CALLS`.
+        calls: At most `MAX_CALLS`.
         max_concurrency: How many run at a time.
-        deadline: Seconds for all of them; what has not finished by then is given up and its outcome
-            says so, what has finished keeps its outcome.
+        deadline: Seconds for all of them; a call that has not finished by then is cancelled and its
+            outcome says so, one that has finished keeps its outcome.
         timer: Seconds since anything, for durations.
 
     Raises:
-        InvalidArguments: Too many calls, or a bound that lets none run.
+        InvalidArguments: Too many calls, or limits that let none run.
     """
-    _check(len(calls), max_concurrency, deadline)
+    if len(calls) > MAX_CALLS:
+        raise InvalidArguments(
+            f"{len(calls):,} calls at once are too many: at most {MAX_CALLS:,}. Send several "
+            "smaller batches.",
+            field="calls",
+            expected=MAX_CALLS,
+        )
+    if max_concurrency < 1 or (deadline is not None and deadline <= 0):
+        raise InvalidArguments(
+            "`max_concurrency` must be at least 1 and `deadline` positive; got "
+            f"max_concurrency={max_concurrency}, deadline={deadline}."
+        )
     outcomes: list[Outcome | None] = [None] * len(calls)
     started: dict[int, float] = {}
     turns = iter(range(len(calls)))
 
     async def work() -> None:
+        # All workers share one iterator: each takes the next call as soon as it is free.
         for n in turns:
             started[n] = timer()
-            outcomes[n] = await _outcome(run, calls[n], started[n], timer)
+            outcomes[n] = await _run_one(run, calls[n], started[n], timer)
 
     with anyio.move_on_after(deadline):
         async with anyio.create_task_group() as workers:
@@ -70,32 +82,32 @@ async def call_requests(
     max_concurrency: int,
     deadline: float | None,
 ) -> list[Outcome]:
-    """One outcome per request, in their order, whether or not a call can be made of it.
+    """One outcome per request, in order, also for a request that names no tool.
 
     Args:
         run: Carries out one call, through all its layers.
         requests: What is to be called.
-        make: Gives the call of a request, or raises why there is none.
+        make: Resolves a request to a call, or raises the reason why it cannot.
         max_concurrency: How many run at a time.
         deadline: Seconds for all of them.
     """
     prepared: list[ToolCall | Outcome] = []
-    for asked in requests:
+    for request in requests:
         try:
-            prepared.append(make(asked))
+            prepared.append(make(request))
         except PegboardError as exc:
-            prepared.append(failed_outcome(asked.name, exc))
-    made = [p for p in prepared if isinstance(p, ToolCall)]
-    ran = iter(await call_many(run, made, max_concurrency=max_concurrency, deadline=deadline))
+            prepared.append(failed_outcome(request.name, exc))
+    calls = [p for p in prepared if isinstance(p, ToolCall)]
+    ran = iter(await call_many(run, calls, max_concurrency=max_concurrency, deadline=deadline))
     return [p if isinstance(p, Outcome) else next(ran) for p in prepared]
 
 
 def failed_outcome(name: str, exc: PegboardError) -> Outcome:
-    """The outcome of a call that could not even be made."""
+    """The outcome of a call that could not be made."""
     return Outcome(name, ok=False, error=error_to_json(exc))
 
 
-async def _outcome(
+async def _run_one(
     run: Handler, call: ToolCall, began: float, timer: Callable[[], float]
 ) -> Outcome:
     result: CallResult | None = None
@@ -103,24 +115,19 @@ async def _outcome(
     try:
         result = await run(call)
         if result.is_error:
-            error = _error_in(result)
+            match result.structured:
+                case {"error": {"kind": str(), "message": str()} as stated}:
+                    error = stated
+                case _:
+                    texts = [b["text"] for b in result.content if isinstance(b.get("text"), str)]
+                    error = {"kind": ToolError.kind, "message": "\n".join(texts)}
     except PegboardError as exc:
         error = error_to_json(exc)
     except Exception as exc:
-        # One call's crash is that call's outcome; the others have theirs.
+        # A crash is the outcome of this call alone; raised here, it would cancel all others.
         logger.exception("A call of %s failed unexpectedly.", call.tool.id)
         error = {"kind": "error", "message": f"It failed unexpectedly ({type(exc).__name__})."}
     return Outcome(call.tool.name, error is None, result, error, (timer() - began) * 1000)
-
-
-def _error_in(result: CallResult) -> JsonObject:
-    """What a result with `isError` says: our own shape where it has one, else its text."""
-    match result.structured:
-        case {"error": {"kind": str(), "message": str()} as error}:
-            return error
-        case _:
-            texts = [b["text"] for b in result.content if isinstance(b.get("text"), str)]
-            return {"kind": ToolError.kind, "message": "\n".join(texts)}
 
 
 def _out_of_time(call: ToolCall, deadline: float, began: float | None, ended: float) -> Outcome:
@@ -133,17 +140,3 @@ def _out_of_time(call: ToolCall, deadline: float, began: float | None, ended: fl
     )
     duration = 0.0 if began is None else (ended - began) * 1000
     return Outcome(call.tool.name, ok=False, error=error_to_json(error), duration_ms=duration)
-
-
-def _check(calls: int, max_concurrency: int, deadline: float | None) -> None:
-    if calls > MAX_CALLS:
-        raise InvalidArguments(
-            f"{calls:,} calls at once are too many: at most {MAX_CALLS:,}. Send them in parts.",
-            field="calls",
-            expected=MAX_CALLS,
-        )
-    if max_concurrency < 1 or (deadline is not None and deadline <= 0):
-        raise InvalidArguments(
-            "At least one call must be able to run, in more than no time; got "
-            f"max_concurrency={max_concurrency}, deadline={deadline}."
-        )

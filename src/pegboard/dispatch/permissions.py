@@ -1,9 +1,9 @@
-"""The last word on a call: may this caller call this tool, and is its definition one we trust?
+"""The permission layer: may this caller call this tool, and is its definition trusted?
 
-Modes and names work on a catalogue that holds only what the caller may see, so this refuses what
-should never arrive here: a call that somebody built from a tool that they were not shown. It says
-the same as where no such tool exists. A tool that is held back is no secret: the refusal says why,
-and what an operator can do.
+Modes and names work on a catalog that contains only what the caller may see, so this is the last
+line of defense, against a call that was built from a tool that the caller was never shown. Its
+answer is the same as for a tool that does not exist. That a tool is held back is not secret: the
+refusal gives the reason, and what an operator can do.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from pegboard.ports import Handler, Layer
 
 
 def check_permissions(policy: Callable[[], Policy], catalog: Callable[[], Catalog]) -> Layer:
-    """A layer that refuses hidden tools as unknown, and held ones with the reason."""
+    """A layer that rejects hidden tools as unknown, and held ones with the reason."""
 
     def layer(inner: Handler) -> Handler:
-        async def guarded(call: ToolCall) -> CallResult:
+        async def handle(call: ToolCall) -> CallResult:
             tool, rules = call.tool, policy()
             if not rules.allows(call.caller, tool):
+                # Suggestions come from what the caller may see, or they would reveal the rest.
                 seen = rules.visible(catalog(), call.caller)
                 raise ToolNotFound(tool.name, nearest_tools(seen, tool.name))
             if reason := hold_reason(tool):
                 raise NotPermitted(f"{tool.name} is held back: {reason}", tool=tool.name)
             return await inner(call)
 
-        return guarded
+        return handle
 
     return layer

@@ -1,7 +1,7 @@
-"""Tries again where that is safe.
+"""The retry layer: repeats failed calls where that is safe.
 
-That is: tools that say they are read-only or idempotent, and failures on the way there
-(unavailable, timeout); after a pause with jitter, and within a bound of time.
+That is: calls of tools that declare themselves read-only or idempotent, after failures to reach the
+backend (unavailable, timeout); after a pause with jitter, and within a time limit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pegboard.ports import Handler, Layer, Observer, record_event
 class RetryPolicy:
     """How often and how soon; durations in seconds.
 
-    The pause after attempt n is drawn from 0 to `pause * 2**(n-1)`, at most `longest_pause`, and is
+    The pause after attempt n is random, from 0 to `pause * 2**(n-1)`, at most `longest_pause`, and
     never shorter than the `retry_after` of the error. No attempt begins later than `within` after
     the first one did.
     """
@@ -43,9 +43,19 @@ class RetryPolicy:
                 f"Retries need at least one attempt and no negative duration; got {self}."
             )
 
+    def delay(self, attempt: int, exc: UpstreamError, chance: float) -> float:
+        """The pause after a failed attempt; `chance` is random, from 0 to 1."""
+        # Full jitter: clients that failed together must not come back together.
+        delay = chance * min(self.longest_pause, self.pause * 2 ** (attempt - 1))
+        retry_after = exc.details.get("retry_after")
+        return max(delay, retry_after) if isinstance(retry_after, (int, float)) else delay
+
 
 def is_repeatable(tool: Tool) -> bool:
-    """Whether calling the tool twice does no more than calling it once, by its own word."""
+    """Whether the tool declares that calling it twice does no more than calling it once.
+
+    Annotations only: a risk that was inferred from the name is a guess, and no reason to repeat.
+    """
     hints = tool.annotations
     return annotated_risk(hints) == "read" or hints.get("idempotentHint") is True
 
@@ -65,48 +75,34 @@ def retry(
     """
     plan = policy or RetryPolicy()
 
-    def layer(handler: Handler) -> Handler:
-        async def repeated(call: ToolCall) -> CallResult:
+    def layer(inner: Handler) -> Handler:
+        async def handle(call: ToolCall) -> CallResult:
             if not is_repeatable(call.tool):
-                return await handler(call)
+                return await inner(call)
             latest = clock() + plan.within
             for attempt in range(1, plan.attempts):
                 try:
-                    return await handler(call)
+                    return await inner(call)
                 except (UpstreamUnavailable, UpstreamTimeout) as exc:
-                    delay = _pause(plan, attempt, exc, random())
+                    delay = plan.delay(attempt, exc, random())
                     now = clock()
-                    if now + delay > latest or delay >= _time_left():
+                    time_left = anyio.current_effective_deadline() - anyio.current_time()
+                    if now + delay > latest or delay >= time_left:
                         raise
-                    record_event(observer, _retried(call, attempt, exc, at=now, delay=delay))
+                    event = CallRetried(
+                        at=now,
+                        id=call.id,
+                        tool=call.tool.id,
+                        attempt=attempt,
+                        error=exc.kind,
+                        delay=delay,
+                        upstream=call.tool.server,
+                    )
+                    record_event(observer, event)
                 await sleep(delay)
                 call_notes().attempts = attempt + 1
-            return await handler(call)
+            return await inner(call)  # the last attempt: its error is the caller's
 
-        return repeated
+        return handle
 
     return layer
-
-
-def _pause(plan: RetryPolicy, attempt: int, exc: UpstreamError, chance: float) -> float:
-    drawn = chance * min(plan.longest_pause, plan.pause * 2 ** (attempt - 1))
-    asked = exc.details.get("retry_after")
-    return max(drawn, asked) if isinstance(asked, (int, float)) else drawn
-
-
-def _time_left() -> float:
-    return anyio.current_effective_deadline() - anyio.current_time()
-
-
-def _retried(
-    call: ToolCall, attempt: int, exc: UpstreamError, *, at: float, delay: float
-) -> CallRetried:
-    return CallRetried(
-        at=at,
-        id=call.id,
-        tool=call.tool.id,
-        attempt=attempt,
-        error=exc.kind,
-        delay=delay,
-        upstream=call.tool.server,
-    )

@@ -1,4 +1,4 @@
-"""Results without invisible characters and terminal escapes, where that is configured."""
+"""The sanitizing layer, opt-in: results without invisible characters and terminal escapes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pegboard.ports import Handler
 
 
 def sanitize_results(inner: Handler) -> Handler:
-    """A layer that cleans every string of a result."""
+    """A layer that sanitizes every string of a result."""
 
     async def handle(call: ToolCall) -> CallResult:
         result = await inner(call)

@@ -1,4 +1,9 @@
-"""The spill layer and its other half: large results are kept, and `read_result` reads them."""
+"""The spill layer, and how spilled results are read.
+
+result over its budget ──> the store, under a handle
+└──> a notice with preview and handle ──> the model
+read_result(handle, ...), resources/read ──> the store ──> a page, or the whole result
+"""
 
 from __future__ import annotations
 
@@ -21,7 +26,6 @@ from pegboard.core.results.shapes import (
 )
 from pegboard.core.results.spill_notice import (
     RandomBytes,
-    ResultContents,
     SpillPolicy,
     block_text,
     build_notice,
@@ -39,12 +43,12 @@ from pegboard.dispatch.expensive_work import run_count, run_find
 from pegboard.errors import InvalidArguments, StoreError
 from pegboard.ports import Handler, Layer, Store
 
-SPILLED = "spilled"
+SPILLED_KEY = "spilled"
 
 
 @dataclass(frozen=True, slots=True)
 class _Spill:
-    """What the layer needs of the world."""
+    """Stores large results, with everything that this takes."""
 
     store: Store
     clock: Callable[[], float]
@@ -57,8 +61,8 @@ class _Spill:
     ) -> CallResult:
         """A notice in place of a result over its budget.
 
-        It comes as structured content too where that is asked for or `checked` by the client; a
-        notice that could not pass is not given.
+        It is sent as structured content too if that is requested or `checked` by the client; a
+        notice that would fail the client's check is not sent.
         """
         try:
             contents = read_contents(result)
@@ -67,36 +71,38 @@ class _Spill:
         tokens = await run_count(contents.texts, self.count)
         if tokens <= budget:
             return result
-        expires_at = self.clock() + self.policy.ttl
-        said = self._said(contents.value, tokens, expires_at)
-        if self.count(compact(said)) >= tokens or (
-            checked and not notice_fits_schema(said, call.tool)
-        ):
-            return result
-        key = spill_key(call.caller.principal, said["handle"])
-        if not await self._kept(key, {"value": contents.value, "expires_at": expires_at}):
-            return result
-        noted = call_notes()
-        noted.spilled, noted.handle = True, said["handle"]
-        record_tokens_before(tokens)
-        return _noticed(result, said, contents, both=structured or checked)
-
-    def _said(self, value: Json, tokens: int, expires_at: float) -> JsonObject:
-        return build_notice(
-            new_handle(self.random),
-            value,
+        handle, expires_at = new_handle(self.random), self.clock() + self.policy.ttl
+        notice = build_notice(
+            handle,
+            contents.value,
             tokens=tokens,
             expires_at=expires_at,
             policy=self.policy,
             count=self.count,
         )
-
-    async def _kept(self, key: str, record: JsonObject) -> bool:
+        # A notice is never larger than what it replaces, as it can be under a tiny budget.
+        if self.count(compact(notice)) >= tokens:
+            return result
+        if checked and not notice_fits_schema(notice, call.tool):
+            return result
+        record: JsonObject = {"value": contents.value, "expires_at": expires_at}
+        key = spill_key(call.caller.principal, handle)
         try:
             await self.store.update(key, lambda _: record, ttl=self.policy.ttl)
         except (StoreError, TypeError, ValueError):
-            return False  # out of reach, or a value that it cannot hold: better too much than lost
-        return True
+            # Unavailable, or a value that it cannot take: a large result is better than none.
+            return result
+        notes = call_notes()
+        notes.spilled, notes.handle = True, handle
+        record_tokens_before(tokens)
+        wire = {k: v for k, v in result.wire.items() if k != "structuredContent"}
+        wire["content"] = [{"type": "text", "text": compact(notice)}, *contents.left]
+        if structured or checked:
+            wire["structuredContent"] = notice
+        spilled = add_meta(CallResult(wire), SPILLED_KEY, handle)
+        # The stored result may have been a table; the notice in its place is not.
+        spilled.wire["_meta"].pop(META_PREFIX + TABLE_KEY, None)
+        return spilled
 
 
 def spill_layer(
@@ -107,12 +113,12 @@ def spill_layer(
     count: Count,
     policy: SpillPolicy | None = None,
     structured: bool = False,
-    promise: Callable[[ToolCall], OutputContract] = default_contract,
+    contract: Callable[[ToolCall], OutputContract] = default_contract,
 ) -> Layer:
-    """A layer that keeps results over their token budget and gives a notice instead.
+    """A layer that stores results over their token budget and sends a notice instead.
 
-    `clock` is wall time in seconds. A result that the client will check against an output schema
-    (`promise`) is relayed as it came, and so is one that the store cannot take.
+    `clock` is wall time in seconds. A result that the client will validate against an output schema
+    (`contract`) is sent unchanged, and so is one that the store cannot take.
     """
     spill = _Spill(store, clock, random, count, policy or SpillPolicy())
 
@@ -122,15 +128,15 @@ def spill_layer(
             budget = spill.policy.budget(call.tool, call.shape.max_tokens)
             if budget is None or not result.is_complete:
                 return result
-            kind = promise(call)
-            if kind == "exact" or fits_budget(result, budget, count):
+            expected = contract(call)
+            if expected == "exact" or is_within_budget(result, budget, count):
                 return result
             return await spill.shorten(
                 call,
                 result,
                 budget,
                 structured=structured or wants_structured(call),
-                checked=kind == "relaxed",
+                checked=expected == "relaxed",
             )
 
         return handle
@@ -138,8 +144,11 @@ def spill_layer(
     return layer
 
 
-def fits_budget(result: CallResult, budget: int, count: Count) -> bool:
-    """Whether a result is certainly within a budget, by its bytes or by its only text."""
+def is_within_budget(result: CallResult, budget: int, count: Count) -> bool:
+    """Whether a result is certainly within a budget, by its bytes or by its only text.
+
+    Cheap, since it runs on every result and nearly all are small; `False` means "count it".
+    """
     texts = [block_text(block) for block in result.content if not is_binary(block)]
     if result.structured is None and len(texts) == 1:
         return within(texts[0], budget, count)
@@ -151,33 +160,21 @@ def fits_budget(result: CallResult, budget: int, count: Count) -> bool:
     try:
         return size + utf8_size(compact(result.structured)) <= budget
     except (ValueError, RecursionError):
-        return True  # no text of it can be counted, or kept
+        return True  # circular or too deep: it can be neither counted nor stored
 
 
-def notice_fits_schema(said: JsonObject, tool: Tool) -> bool:
-    """Whether a client that was told the relaxed output schema of a tool takes a notice for it."""
+def notice_fits_schema(notice: JsonObject, tool: Tool) -> bool:
+    """Whether a client that was shown the relaxed output schema of a tool accepts a notice."""
     try:
         schema, _ = without_unchecked(relax_output_schema(tool.output_schema or {}))
-        return compiled(schema).is_valid(said)
+        return compiled(schema).is_valid(notice)
     except (ValueError, TypeError, ReferencingError):  # the schema is not valid
         return False
 
 
-def _noticed(
-    result: CallResult, said: JsonObject, contents: ResultContents, *, both: bool
-) -> CallResult:
-    wire = {k: v for k, v in result.wire.items() if k != "structuredContent"}
-    wire["content"] = [{"type": "text", "text": compact(said)}, *contents.left]
-    if both:
-        wire["structuredContent"] = said
-    noticed = add_meta(CallResult(wire), SPILLED, said["handle"])
-    noticed.wire["_meta"].pop(META_PREFIX + TABLE_KEY, None)  # a kept table: the notice is none
-    return noticed
-
-
 async def read_result(
     handle: str,
-    reading: PageRequest | None = None,
+    request: PageRequest | None = None,
     *,
     store: Store,
     caller: Caller,
@@ -185,30 +182,30 @@ async def read_result(
     count: Count,
     policy: SpillPolicy | None = None,
 ) -> JsonObject:
-    """A page of a kept result, as JSON of at most about `policy.page_tokens` tokens.
+    """A page of a stored result, as JSON of at most about `policy.page_tokens` tokens.
 
     Raises:
         InvalidArguments: The handle is unknown, expired or somebody else's, which look the same,
-            or the numbers make no page.
+            or a number is out of bounds.
         InvalidField: The path leads nowhere, or the expression cannot be run.
     """
     chosen = policy or SpillPolicy()
-    record = await _record(handle, store, caller, clock)
+    record = await _load_record(handle, store, caller, clock)
     if "blob" in record:
         return describe_blob(handle, record)
-    found = await run_find(record["value"], reading or PageRequest(), chosen.page_tokens)
+    found = await run_find(record["value"], request or PageRequest(), chosen.page_tokens)
     return build_page(found, PageBudget(chosen.page_tokens, count))
 
 
 async def read_stored(
     uri: str, *, store: Store, caller: Caller, clock: Callable[[], float]
 ) -> JsonObject:
-    """The contents of a kept result, as `resources/read` gives them: whole, text or binary.
+    """A stored result, as `resources/read` returns it: whole, text or binary.
 
     Raises:
         InvalidArguments: It is unknown, expired or somebody else's, which look the same.
     """
-    record = await _record(uri_to_handle(uri) or "", store, caller, clock)
+    record = await _load_record(uri_to_handle(uri) or "", store, caller, clock)
     if "blob" in record:
         return {"uri": uri, "mimeType": record["mimeType"], "blob": record["blob"]}
     value = record["value"]
@@ -217,10 +214,11 @@ async def read_stored(
     return {"uri": uri, "mimeType": "application/json", "text": compact(value)}
 
 
-async def _record(
+async def _load_record(
     handle: str, store: Store, caller: Caller, clock: Callable[[], float]
 ) -> JsonObject:
     record: Json = await store.get(spill_key(caller.principal, handle))
+    # Also compared here, since a store may keep an expired value for a while.
     if not isinstance(record, dict) or record["expires_at"] <= clock():
         raise InvalidArguments(
             "Unknown or expired handle. Call the tool again for a new one.", field="handle"

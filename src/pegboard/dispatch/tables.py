@@ -1,6 +1,6 @@
-"""The table layer: the same data in fewer tokens, where that pays and nobody asked for it raw.
+"""The table layer: the same data in fewer tokens, where that pays and raw data is not requested.
 
-Lists of like records become tables, other JSON that was sent indented becomes compact.
+Lists of similar records become tables, and other JSON that was sent indented becomes compact.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from pegboard.errors import Busy
 from pegboard.offload import DeadlineExceeded, offload
 from pegboard.ports import Handler, Layer
 
-_QUICK = 200_000
-"""Characters of JSON that are encoded in some 20 ms."""
+_QUICK_CHARACTERS = 200_000
+"""Characters of JSON that are encoded in about 20 ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class TablePolicy:
-    """When another encoding pays: the least part saved, of a text of the least size."""
+    """When another encoding pays: the minimum share saved, of a text of the minimum size."""
 
     saving: float = defaults.TABLE_SAVING
     bytes: int = 300
@@ -47,13 +47,13 @@ def table_layer(
     count: Count,
     policy: TablePolicy | None = None,
     structured: bool = False,
-    promise: Callable[[ToolCall], OutputContract] = default_contract,
+    contract: Callable[[ToolCall], OutputContract] = default_contract,
 ) -> Layer:
     """A layer that encodes results compactly.
 
-    Left as they are: results of calls that ask for `raw` or for structured content (`structured`
-    says that all do), errors, and results that the client will check against an output schema
-    (`promise`).
+    Left unchanged: results of calls that request `raw` or structured content (with `structured`,
+    all of them), errors, and results that the client will validate against an output schema
+    (`contract`).
     """
     chosen = policy or TablePolicy()
 
@@ -62,7 +62,7 @@ def table_layer(
             result = await inner(call)
             if structured or call.shape.raw or wants_structured(call):
                 return result
-            if result.is_error or not result.is_complete or promise(call) != "nothing":
+            if result.is_error or not result.is_complete or contract(call) != "nothing":
                 return result
             return await encode_result(result, chosen, count)
 
@@ -72,9 +72,10 @@ def table_layer(
 
 
 async def encode_result(result: CallResult, policy: TablePolicy, count: Count) -> CallResult:
-    """The result with its data in the encoding of fewest tokens, or as it came."""
-    if result.structured is None and _is_short(result, policy.bytes):
-        return result  # before anything is read: most results are short
+    """The result with its data in the encoding of fewest tokens, or unchanged."""
+    size = sum(len(b["text"]) + 1 for b in result.content if is_text(b))
+    if result.structured is None and size <= policy.bytes:
+        return result  # before anything is parsed: most results are short
     payload = find_payload(result)
     if payload is None:
         return result
@@ -82,33 +83,25 @@ async def encode_result(result: CallResult, policy: TablePolicy, count: Count) -
         sent = payload_text(result, payload)
         if len(sent) < policy.bytes:
             return result
-        plain, table = await _encodings(payload.text_value, len(sent))
+        if len(sent) <= _QUICK_CHARACTERS:
+            plain, table = _encode_both(payload.text_value)
+        else:
+            plain, table = await offload(_encode_both, payload.text_value)
     except (ValueError, RecursionError, DeadlineExceeded, Busy):  # circular, too deep, too large
         return result
     before = await run_count([sent], count)
-    tokens = before if plain == sent else await run_count([plain], count)
-    if table is not None and await run_count([table], count) <= (1 - policy.saving) * min(
-        before, tokens
-    ):
+    compacted = before if plain == sent else await run_count([plain], count)
+    wanted = 1 - policy.saving
+    if table is not None and await run_count([table], count) <= wanted * min(before, compacted):
         record_tokens_before(before)
         changed, position = replace_with_text(result, payload, table)
         return add_meta(changed, TABLE_KEY, position)
-    if tokens <= (1 - policy.saving) * before:
+    if compacted <= wanted * before:
         record_tokens_before(before)
         return replace_with_text(result, payload, plain)[0]
     return result
 
 
-async def _encodings(value: Json, size: int) -> tuple[str, str | None]:
-    """The value as compact JSON, and as a table where it is one; `size` is about its length."""
-    if size <= _QUICK:
-        return _both(value)
-    return await offload(_both, value)
-
-
-def _both(value: Json) -> tuple[str, str | None]:
+def _encode_both(value: Json) -> tuple[str, str | None]:
+    """The value as compact JSON, and as a table if it is one."""
     return compact(value), encode_table(value)
-
-
-def _is_short(result: CallResult, size: int) -> bool:
-    return sum(len(block["text"]) + 1 for block in result.content if is_text(block)) <= size

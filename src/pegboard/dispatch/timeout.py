@@ -1,4 +1,7 @@
-"""Bounds how long a call may take; a call that shows progress is given more time, up to a limit."""
+"""The timeout layer: bounds how long a call may take.
+
+A call that reports progress gets more time, up to a limit.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from pegboard.ports import Handler, Layer, call_progress
 class TimeoutPolicy:
     """Seconds a call may take: the tool's own, else its upstream's, else `default`.
 
-    `longest` bounds a call that keeps showing progress. `None` means no bound.
+    `longest` limits a call that keeps reporting progress. `None` means no limit.
     """
 
     default: float | None = defaults.CALL_TIMEOUT
@@ -31,7 +34,7 @@ class TimeoutPolicy:
                 raise ConfigError(f"A timeout is a positive number of seconds; got {seconds}.")
 
     def seconds(self, tool: Tool) -> float | None:
-        """What applies to one tool."""
+        """The timeout of one tool."""
         if tool.timeout is not None:
             return tool.timeout
         return self.upstreams.get(tool.server or "", self.default)
@@ -39,47 +42,48 @@ class TimeoutPolicy:
 
 def timeout(policy: TimeoutPolicy | None = None) -> Layer:
     """A layer that raises `UpstreamTimeout` when a call takes too long. Cancellation passes."""
-    bounds = policy or TimeoutPolicy()
+    limits = policy or TimeoutPolicy()
 
-    def layer(handler: Handler) -> Handler:
-        async def bounded(call: ToolCall) -> CallResult:
-            seconds = bounds.seconds(call.tool)
+    def layer(inner: Handler) -> Handler:
+        async def handle(call: ToolCall) -> CallResult:
+            seconds = limits.seconds(call.tool)
             if seconds is None:
-                return await handler(call)
+                return await inner(call)
+            # Not `fail_after`: a `TimeoutError` of the tool itself must stay distinguishable.
             with anyio.move_on_after(seconds) as scope:
-                token = call_progress.set(_extending(scope, seconds, bounds.longest))
+                token = call_progress.set(_deadline_extender(scope, seconds, limits.longest))
                 try:
-                    return await handler(call)
+                    return await inner(call)
                 finally:
                     call_progress.reset(token)
-            raise _too_late(call.tool, seconds)
+            tool = call.tool
+            advice = (
+                "Try again, or request less at once."
+                if tool.risk == "read"
+                else "It may still take effect: check before you repeat it."
+            )
+            raise UpstreamTimeout(
+                f"{tool.name} did not answer within {seconds:g} s. {advice}",
+                tool=tool.name,
+                server=tool.server,
+                timeout=seconds,
+            )
 
-        return bounded
+        return handle
 
     return layer
 
 
-def _extending(
+def _deadline_extender(
     scope: anyio.CancelScope, seconds: float, longest: float | None
 ) -> Callable[[], None]:
+    """A function that restarts the clock of a call, up to its longest duration."""
     began = scope.deadline - seconds
     last = float("inf") if longest is None else began + max(seconds, longest)
 
     def extend() -> None:
+        # Progress that arrives after the deadline must not revive a call that was given up.
         if not scope.cancel_called:
             scope.deadline = min(anyio.current_time() + seconds, last)
 
     return extend
-
-
-def _too_late(tool: Tool, seconds: float) -> UpstreamTimeout:
-    if tool.risk == "read":
-        advice = "Try again, or ask for less at once."
-    else:
-        advice = "It may still take effect: check before you repeat it."
-    return UpstreamTimeout(
-        f"{tool.name} did not answer within {seconds:g} s. {advice}",
-        tool=tool.name,
-        server=tool.server,
-        timeout=seconds,
-    )

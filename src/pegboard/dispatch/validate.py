@@ -1,4 +1,8 @@
-"""Arguments against the tool's schema, before the call, and back to the server's own spelling."""
+"""The validation layer: arguments are coerced and checked against the tool's schema.
+
+Then names and values that were escaped for the model get their original spelling back, since the
+server knows no other.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +22,17 @@ from pegboard.ports import Handler, Layer
 
 logger = logging.getLogger(__name__)
 
-UNKNOWN = "unknown_parameters"
-"""Our `_meta` key for the parameters that were passed on though the schema does not name them."""
+UNKNOWN_KEY = "unknown_parameters"
+"""Our `_meta` key for parameters that were passed on although the schema does not name them."""
 
-_IN_WORKER = Validators(256)
+_worker_validators = Validators(256)
 """The schemas that a worker process has compiled."""
+
+_MAX_REPORTED = 1_000
 
 
 class _Checked(NamedTuple):
-    """Arguments that fit; `None` where they are as they were given."""
+    """Valid arguments; `None` if they are unchanged."""
 
     arguments: JsonObject | None
     strangers: list[str]
@@ -36,26 +42,27 @@ class _Checked(NamedTuple):
 def validate(
     *, coerce: bool = True, is_closed: Callable[[Tool], bool] = lambda tool: True
 ) -> Layer:
-    """A layer that reads arguments forgivingly and refuses those that do not fit.
+    """A layer that coerces arguments and rejects those that do not match the schema.
 
-    A tool whose schema is itself wrong is called unchecked; the log says so once. Parameters that
-    the schema of a tool that is not closed does not name are passed on, and named in the `_meta` of
-    the result. What could take long is checked in a worker process; what does take too long is left
-    to the server.
+    A tool whose schema is invalid is called unchecked, which is logged once. Unknown parameters of
+    a tool that is not closed are passed on, and named in the `_meta` of the result. Checks that
+    could be slow run in a worker process; one that takes too long is skipped, and the server is
+    left to check.
 
     Args:
-        coerce: Whether numbers and the like may be spelled as texts.
-        is_closed: Whether a tool takes no parameters but those that its schema names.
+        coerce: Whether numbers and the like may be sent as text.
+        is_closed: Whether a tool takes no parameters but those in its schema.
     """
     validators = Validators()
     reported: set[tuple[str, str]] = set()
 
     def warn_once(tool: Tool, problem: str) -> None:
-        if (tool.id, problem) not in reported and len(reported) < _MOST_REPORTED:
+        # Bounded, since upstreams choose the ids and the problems.
+        if (tool.id, problem) not in reported and len(reported) < _MAX_REPORTED:
             reported.add((tool.id, problem))
             logger.warning("%s is called unchecked: %s", tool.id, problem)
 
-    async def checked(call: ToolCall) -> _Checked:
+    async def check(call: ToolCall) -> _Checked:
         tool, closed = call.tool, is_closed(call.tool)
         validator = validators.of(tool.id, tool.input_schema, closed=closed)
         if not validator.is_heavy(call.arguments):
@@ -76,22 +83,18 @@ def validate(
 
     def layer(inner: Handler) -> Handler:
         async def handle(call: ToolCall) -> CallResult:
-            arguments, strangers, problem = await checked(call)
+            arguments, strangers, problem = await check(call)
             if problem:
                 warn_once(call.tool, problem)
             if originals := call.tool.definition().originals:
-                # Names and values that were escaped for the model go out as the server knows them.
                 given = call.arguments if arguments is None else arguments
                 arguments = restore_originals(given, originals)
             result = await inner(call if arguments is None else replace(call, arguments=arguments))
-            return add_meta(result, UNKNOWN, strangers) if strangers else result
+            return add_meta(result, UNKNOWN_KEY, strangers) if strangers else result
 
         return handle
 
     return layer
-
-
-_MOST_REPORTED = 1_000
 
 
 def _check(validator: Validator, tool: str, given: Json, *, coerce: bool) -> _Checked:
@@ -104,5 +107,5 @@ def _check(validator: Validator, tool: str, given: Json, *, coerce: bool) -> _Ch
 def _check_in_worker(
     tool_id: str, tool: str, schema: JsonObject, given: Json, closed: bool, coerce: bool
 ) -> _Checked:
-    validator = _IN_WORKER.of(tool_id, schema, closed=closed)
+    validator = _worker_validators.of(tool_id, schema, closed=closed)
     return _check(validator, tool, given, coerce=coerce)
