@@ -19,7 +19,7 @@ from pegboard.core.schemas import (
     format_signature,
     repair_schema,
 )
-from pegboard.core.validation import Validator, Validators, understood
+from pegboard.core.validation import Validator, Validators, coerce_arguments
 from pegboard.errors import InvalidArguments
 
 SCHEMA: dict[str, Any] = {
@@ -80,18 +80,18 @@ def refused(validator: Validator, given: dict[str, Any]) -> None:
 def checking() -> dict[str, float]:
     """The cost of one call's arguments, that fit and that do not."""
     given, text, validators = arguments(2_000), json.dumps(arguments(2_000)), Validators()
-    validator = validators.of("create_issues", SCHEMA)
+    validator = validators.get("create_issues", SCHEMA)
     texts = {**given, "notify": "true"}
     wrong = {**given, "projet": "WEB"}
     return {
         "check_2kb": microseconds(lambda: validator.check(given, "create_issues")),
         "look_up_read_and_check_2kb": microseconds(
-            lambda: validators.of("create_issues", SCHEMA).check(
-                understood("create_issues", given, validator), "create_issues"
+            lambda: validators.get("create_issues", SCHEMA).check(
+                coerce_arguments("create_issues", given, validator), "create_issues"
             )
         ),
-        "read_text_2kb": microseconds(lambda: understood("create_issues", text, validator)),
-        "mend_2kb": microseconds(lambda: understood("create_issues", texts, validator), 300),
+        "read_text_2kb": microseconds(lambda: coerce_arguments("create_issues", text, validator)),
+        "mend_2kb": microseconds(lambda: coerce_arguments("create_issues", texts, validator), 300),
         "refuse_2kb": microseconds(lambda: refused(validator, wrong), 100),
         "compile": microseconds(lambda: Validator(SCHEMA), 300),
     }

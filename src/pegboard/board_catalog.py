@@ -156,9 +156,9 @@ class BoardCatalog:
         """The tool with its examples parsed, and with the risk that configured rules give it."""
         invocations: list[Any] = [example.invocation for example in tool.examples]
         if not all(isinstance(given, Mapping) for given in invocations):
-            from pegboard.core.validation import with_read_examples  # slow to import
+            from pegboard.core.validation import parse_examples  # slow to import
 
-            tool = with_read_examples(tool)
+            tool = parse_examples(tool)
         rules, strict = self.options.risk_rules, self.options.strict_risk
         return apply_risk_rules(tool, rules, strict=strict)
 

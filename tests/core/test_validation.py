@@ -310,20 +310,20 @@ def test_what_is_not_json_is_refused_in_words(value: Any) -> None:
 
 def test_validators_are_kept_by_tool_and_made_again_when_the_schema_changes() -> None:
     validators = Validators()
-    first = validators.of("a", CREATE)
-    assert validators.of("a", CREATE) is first
-    assert validators.of("a", {**CREATE}) is first
-    assert validators.of("a", {"type": "object"}) is not first
+    first = validators.get("a", CREATE)
+    assert validators.get("a", CREATE) is first
+    assert validators.get("a", {**CREATE}) is first
+    assert validators.get("a", {"type": "object"}) is not first
 
 
 def test_the_least_recently_used_validator_goes_first() -> None:
     validators = Validators(capacity=2)
-    first, second = validators.of("a", CREATE), validators.of("b", CREATE)
-    assert validators.of("a", CREATE) is first
-    validators.of("c", CREATE)
+    first, second = validators.get("a", CREATE), validators.get("b", CREATE)
+    assert validators.get("a", CREATE) is first
+    validators.get("c", CREATE)
     assert len(validators) == 2
-    assert validators.of("a", CREATE) is first
-    assert validators.of("b", CREATE) is not second
+    assert validators.get("a", CREATE) is first
+    assert validators.get("b", CREATE) is not second
 
 
 def test_an_example_must_be_a_valid_call() -> None:

@@ -9,7 +9,7 @@ import jsonschema_rs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pegboard.core.validation import Validator, understood
+from pegboard.core.validation import Validator, coerce_arguments
 from pegboard.errors import InvalidArguments
 
 laws = settings(max_examples=100, deadline=None)
@@ -91,8 +91,8 @@ def test_arguments_are_refused_exactly_when_there_is_something_to_say(
 def test_arguments_that_fit_are_understood_as_they_are(schema: Any, given_: dict[str, Any]) -> None:
     validator = Validator(schema)
     if validator.accepts(given_):
-        assert understood("f", given_, validator) is given_
-        assert understood("f", json.dumps(given_), validator) == given_
+        assert coerce_arguments("f", given_, validator) is given_
+        assert coerce_arguments("f", json.dumps(given_), validator) == given_
 
 
 @laws
@@ -100,10 +100,10 @@ def test_arguments_that_fit_are_understood_as_they_are(schema: Any, given_: dict
 def test_understanding_never_makes_things_worse(schema: Any, given_: dict[str, Any]) -> None:
     validator = Validator(schema)
     before = json.dumps(given_)
-    made = understood("f", given_, validator)
+    made = coerce_arguments("f", given_, validator)
     assert json.dumps(given_) == before
     # Reading it again finds nothing more: it is as understood as it will ever be.
-    assert understood("f", made, validator) == made
+    assert coerce_arguments("f", made, validator) == made
 
 
 plain = st.fixed_dictionaries(
@@ -128,7 +128,7 @@ PLAIN = {
 @given(plain)
 def test_what_was_sent_as_texts_is_understood_as_what_they_spell(meant: dict[str, Any]) -> None:
     sent = {name: json.dumps(value) for name, value in meant.items()}
-    assert understood("f", sent, PLAIN) == meant
+    assert coerce_arguments("f", sent, PLAIN) == meant
 
 
 hostile = st.recursive(
@@ -152,7 +152,7 @@ hostile = st.recursive(
 def test_nothing_but_a_refusal_ever_comes_out(schema: Any, given_: Any) -> None:
     validator = Validator(schema)
     try:
-        read = understood("f", given_, validator)
+        read = coerce_arguments("f", given_, validator)
     except InvalidArguments:
         return
     error = refusal(validator, read)

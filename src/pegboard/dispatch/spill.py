@@ -37,7 +37,7 @@ from pegboard.core.results.spill_notice import (
 from pegboard.core.schemas import relax_output_schema
 from pegboard.core.token_budget import Count, utf8_size, within
 from pegboard.core.tools import Tool
-from pegboard.core.validation.bounds import compiled, without_unchecked
+from pegboard.core.validation.bounds import compile_validator, drop_unsafe_patterns
 from pegboard.dispatch.call_events import call_notes, record_tokens_before
 from pegboard.dispatch.expensive_work import run_count, run_find
 from pegboard.errors import InvalidArguments, StoreError
@@ -166,8 +166,8 @@ def is_within_budget(result: CallResult, budget: int, count: Count) -> bool:
 def notice_fits_schema(notice: JsonObject, tool: Tool) -> bool:
     """Whether a client that was shown the relaxed output schema of a tool accepts a notice."""
     try:
-        schema, _ = without_unchecked(relax_output_schema(tool.output_schema or {}))
-        return compiled(schema).is_valid(notice)
+        schema, _ = drop_unsafe_patterns(relax_output_schema(tool.output_schema or {}))
+        return compile_validator(schema).is_valid(notice)
     except (ValueError, TypeError, ReferencingError):  # the schema is not valid
         return False
 

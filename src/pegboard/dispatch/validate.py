@@ -16,7 +16,7 @@ from pegboard.core.json import Json, JsonObject
 from pegboard.core.results.shapes import add_meta
 from pegboard.core.sanitization import restore_originals
 from pegboard.core.tools import Tool
-from pegboard.core.validation import Validator, Validators, as_object, understood
+from pegboard.core.validation import Validator, Validators, coerce_arguments, decode_arguments
 from pegboard.offload import DeadlineExceeded, offload
 from pegboard.ports import Handler, Layer
 
@@ -64,8 +64,8 @@ def validate(
 
     async def check(call: ToolCall) -> _Checked:
         tool, closed = call.tool, is_closed(call.tool)
-        validator = validators.of(tool.id, tool.input_schema, closed=closed)
-        if not validator.is_heavy(call.arguments):
+        validator = validators.get(tool.id, tool.input_schema, closed=closed)
+        if not validator.is_expensive(call.arguments):
             return _check(validator, tool.name, call.arguments, coerce=coerce)
         try:
             return await offload(
@@ -79,7 +79,7 @@ def validate(
             )
         except DeadlineExceeded as exc:
             warn_once(tool, f"its arguments could not be checked. {exc.message}")
-            return _Checked(as_object(tool.name, call.arguments), [])
+            return _Checked(decode_arguments(tool.name, call.arguments), [])
 
     def layer(inner: Handler) -> Handler:
         async def handle(call: ToolCall) -> CallResult:
@@ -98,14 +98,14 @@ def validate(
 
 
 def _check(validator: Validator, tool: str, given: Json, *, coerce: bool) -> _Checked:
-    arguments = understood(tool, given, validator, coerce=coerce)
+    arguments = coerce_arguments(tool, given, validator, coerce=coerce)
     validator.check(arguments, tool)
-    strangers = [] if validator.closed else validator.strangers(arguments)
+    strangers = [] if validator.closed else validator.unknown_names(arguments)
     return _Checked(None if arguments is given else arguments, strangers, validator.problem)
 
 
 def _check_in_worker(
     tool_id: str, tool: str, schema: JsonObject, given: Json, closed: bool, coerce: bool
 ) -> _Checked:
-    validator = _worker_validators.of(tool_id, schema, closed=closed)
+    validator = _worker_validators.get(tool_id, schema, closed=closed)
     return _check(validator, tool, given, coerce=coerce)

@@ -11,7 +11,7 @@ from pegboard.adapters.openapi.document import OpenApiSpec
 from pegboard.config import Configuration
 from pegboard.core.calls import Era
 from pegboard.core.json import JsonObject
-from pegboard.core.validation.bounds import named, without_unchecked
+from pegboard.core.validation.bounds import drop_unsafe_patterns, format_patterns
 from pegboard.gateway.catalogs import ServerCatalogs, build_about, explain_unusable
 from pegboard.gateway.sources import read_api
 from pegboard.tokens import count_tokens
@@ -165,11 +165,11 @@ def _visible_entries(kept: CachedCatalog, offers: ServerCatalogs, name: str) -> 
 def _unverified_patterns(server: str, entries: Iterable[JsonObject]) -> Iterator[str]:
     """The patterns in the tools' schemas that calls are not checked against, one line a tool."""
     for entry in entries:
-        _, patterns = without_unchecked(entry["inputSchema"])
+        _, patterns = drop_unsafe_patterns(entry["inputSchema"])
         if patterns:
             yield (
                 f"{server}: {entry['name']}: these patterns cannot be checked in linear time and "
-                f"are left to the server: {named(patterns)}"
+                f"are left to the server: {format_patterns(patterns)}"
             )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.tools import Tool
-from pegboard.core.validation import Validators, understood
+from pegboard.core.validation import Validators, coerce_arguments
 from pegboard.errors import InvalidArguments
 from pegboard.modes.mode import MetaTool
 
@@ -20,8 +20,8 @@ _CALL_KEYS = {*CALL_PROPERTIES, "select", "raw", "max_tokens", "category"}
 
 def check_arguments(meta_tool: MetaTool, given: Json) -> JsonObject:
     """The arguments of a meta-tool, or an error that says what would be right."""
-    validator = _VALIDATORS.of(meta_tool.name, meta_tool.accepts or meta_tool.parameters)
-    arguments = understood(meta_tool.name, given, validator)
+    validator = _VALIDATORS.get(meta_tool.name, meta_tool.accepts or meta_tool.parameters)
+    arguments = coerce_arguments(meta_tool.name, given, validator)
     validator.check(arguments, meta_tool.name)
     return arguments
 

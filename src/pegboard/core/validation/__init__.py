@@ -1,18 +1,18 @@
-"""Arguments against schemas: read forgivingly, checked exactly, refused with what is right."""
+"""Arguments against schemas: coerced where the meaning is clear, then checked exactly."""
 
-from pegboard.core.validation.coerce import as_object, understood
+from pegboard.core.validation.coerce import coerce_arguments, decode_arguments
 from pegboard.core.validation.validators import (
     Validator,
     Validators,
     check_examples,
-    with_read_examples,
+    parse_examples,
 )
 
 __all__ = [
     "Validator",
     "Validators",
-    "as_object",
     "check_examples",
-    "understood",
-    "with_read_examples",
+    "coerce_arguments",
+    "decode_arguments",
+    "parse_examples",
 ]

@@ -10,8 +10,8 @@ dates or addresses; so is a `pattern` that cannot be checked in linear time (`un
 these); and a schema that is itself wrong (`problem` says how) lets everything through, since a call
 that might work is better than none.
 
-`is_heavy` estimates, before anything is checked, whether that could take long. It compares the work
-that the schema can cause for each value and character with how many of them there are.
+`is_expensive` estimates, before anything is checked, whether that could take long. It compares the
+work that the schema can cause for each value and character with how many of them there are.
 
 The examples of a tool must be valid calls: `check_examples` checks them with the same validator.
 """
@@ -26,6 +26,7 @@ from functools import cached_property
 from itertools import islice
 
 import jsonschema_rs
+from jsonschema_rs import ValidationErrorKind
 
 from pegboard.core.caches import BoundedCache
 from pegboard.core.json import Json, JsonObject, is_within_bounds, measure_json
@@ -33,32 +34,44 @@ from pegboard.core.schemas import format_signature, repair_schema
 from pegboard.core.schemas.schema_view import SchemaView, all_branches
 from pegboard.core.tool_names import is_typo
 from pegboard.core.tools import Example, Tool
-from pegboard.core.validation.bounds import DEEPEST, Bounds, bounds, compiled, without_unchecked
-from pegboard.core.validation.problems import Problem, explain, problems_of, unknown
+from pegboard.core.validation.bounds import (
+    MAX_DEPTH,
+    Bounds,
+    compile_validator,
+    compute_bounds,
+    drop_unsafe_patterns,
+)
+from pegboard.core.validation.problems import (
+    Problem,
+    describe_error,
+    format_problems,
+    unknown_parameter,
+)
 from pegboard.errors import ConfigError, InvalidArguments
 
-MOST_ERRORS = 40
-MOST_STRANGERS = 40
-MOST_WORK = 250_000
-"""Units of work, of about 50 ns, that checking may take where others wait for it."""
-MOST_VALUES = 2_000
-"""Values in the arguments, for the same reason: each error that is listed copies its part."""
-COSTLY_SCHEMA = 5_000
-"""Work for each value from which on a schema is expensive even to compile."""
-_DEEPEST_BRANCH = 8
-_MISSING = jsonschema_rs.ValidationErrorKind.Required
+MAX_ERRORS = 40
+MAX_UNKNOWN = 40
+MAX_WORK = 250_000
+"""Units of work, of about 50 ns each, that checking may take on the event loop."""
+MAX_VALUES = 2_000
+"""Values in the arguments, for the same reason: each listed error copies a part of them."""
+EXPENSIVE_SCHEMA = 5_000
+"""Work for each value above which a schema is expensive even to compile."""
+_MAX_BRANCH_DEPTH = 8
 
 
 class Validator:
-    """One schema, ready to check arguments; `problem` tells why it cannot be, if it cannot.
+    """One schema, ready to check arguments; `problem` says why it cannot, if it cannot.
 
-    `closed`: the tool takes no parameter that the schema does not name, whether it says so or not.
+    `closed`: the tool takes no parameter that the schema does not name, whatever the schema says.
     """
 
     def __init__(self, schema: Json, *, closed: bool = True) -> None:
         self.closed = closed
         self.schema: JsonObject = schema if isinstance(schema, dict) else {}
-        self._bounds = bounds(schema) if isinstance(schema, dict) else Bounds("it is not an object")
+        self._bounds = (
+            compute_bounds(schema) if isinstance(schema, dict) else Bounds("it is not an object")
+        )
         self._problem = self._bounds.problem
 
     @property
@@ -70,32 +83,32 @@ class Validator:
     @property
     def unchecked(self) -> list[str]:
         """The patterns that are left to the server."""
-        return self._checked[1]
+        return self._without_unsafe_patterns[1]
 
     @cached_property
-    def _checked(self) -> tuple[JsonObject, list[str]]:
-        return without_unchecked(self.schema)
+    def _without_unsafe_patterns(self) -> tuple[JsonObject, list[str]]:
+        return drop_unsafe_patterns(self.schema)
 
-    def is_heavy(self, arguments: Json) -> bool:
-        """Whether checking these may take so long that others would notice; compiles nothing."""
+    def is_expensive(self, arguments: Json) -> bool:
+        """Whether checking these could block the event loop noticeably; compiles nothing."""
         per_value, per_character = self._bounds.per_value, self._bounds.per_character
         if self._bounds.problem:
             return False
-        if per_value + per_character > COSTLY_SCHEMA:
+        if per_value + per_character > EXPENSIVE_SCHEMA:
             return True
         explained = self._bounds.explained
-        if explained is not None and not _is_flat(arguments, explained):
+        if explained is not None and not _is_within_depth(arguments, explained):
             return True
-        size = measure_json(arguments, MOST_VALUES)
+        size = measure_json(arguments, MAX_VALUES)
         if size is None:
             return True
-        return size.values * per_value + size.characters * (per_character + 0.01) > MOST_WORK
+        return size.values * per_value + size.characters * (per_character + 0.01) > MAX_WORK
 
     def check(self, arguments: JsonObject, tool: str) -> JsonObject:
-        """The arguments themselves, fit for the tool.
+        """The arguments themselves, if they are valid for the tool.
 
         Raises:
-            InvalidArguments: They do not fit; says what is wrong and what would be right.
+            InvalidArguments: They are not valid; says what is wrong and what would be right.
         """
         if self.accepts(arguments):
             return arguments
@@ -105,7 +118,7 @@ class Validator:
         line = format_signature(tool, self.schema)
         first = problems[0]
         raise InvalidArguments(
-            explain(tool, problems, line),
+            format_problems(tool, problems, line),
             tool=tool,
             field=first.field or None,
             expected=first.expected,
@@ -115,14 +128,16 @@ class Validator:
         )
 
     def accepts(self, arguments: JsonObject) -> bool:
-        """Whether there is nothing to say against the arguments."""
+        """Whether the arguments are valid."""
         if self._compiled is None:
             return True
-        if self.strangers(arguments) and (self.closed or self._slips(arguments)):
+        if self.unknown_names(arguments) and (self.closed or self._typos(arguments)):
             return False
-        if self._bounds.deepest is not None and not _is_flat(arguments, self._bounds.deepest):
-            # Too deep to be asked about, though perhaps not for the tool.
-            return _is_flat(arguments, DEEPEST)
+        if self._bounds.deepest is not None and not _is_within_depth(
+            arguments, self._bounds.deepest
+        ):
+            # Too deep for the validator's stack, though perhaps not for the tool: it decides.
+            return _is_within_depth(arguments, MAX_DEPTH)
         try:
             return self._compiled.is_valid(arguments)
         except (ValueError, TypeError):
@@ -131,69 +146,71 @@ class Validator:
     def problems(self, arguments: JsonObject) -> list[Problem]:
         """Everything that is wrong with the arguments, unknown parameters first."""
         errors = self.errors(arguments)
-        is_short = any(isinstance(error.kind, _MISSING) for error in errors)
-        strangers = (self.strangers if self.closed or is_short else self._slips)(arguments)
-        strangers = strangers[:MOST_STRANGERS]
-        found = [unknown(name, self._known or ()) for name in strangers]
+        # Where something required is missing, an unknown name is likely what was meant for it.
+        is_missing = any(isinstance(error.kind, ValidationErrorKind.Required) for error in errors)
+        find = self.unknown_names if self.closed or is_missing else self._typos
+        unknown = find(arguments)[:MAX_UNKNOWN]
+        found = [unknown_parameter(name, self._known or ()) for name in unknown]
         if not errors and not found:
-            return [Problem("", _unlisted(arguments))]
-        others = (p for error in errors for p in problems_of(error, self.schema))
-        return list(dict.fromkeys([*found, *(p for p in others if p.field not in strangers)]))
+            return [Problem("", _explain_without_errors(arguments))]
+        others = (p for error in errors for p in describe_error(error, self.schema))
+        return list(dict.fromkeys([*found, *(p for p in others if p.field not in unknown)]))
 
     def errors(self, arguments: JsonObject) -> Sequence[jsonschema_rs.ValidationError]:
-        """What the schema says against the arguments: the first so many things, if it can say."""
+        """The first errors of the arguments; none where they cannot be listed."""
         explained = self._bounds.explained
-        if self._compiled is None or (explained and not _is_flat(arguments, explained)):
+        if self._compiled is None or (explained and not _is_within_depth(arguments, explained)):
             return ()
         try:
-            return list(islice(self._compiled.iter_errors(arguments), MOST_ERRORS))
-        except (ValueError, TypeError):  # not JSON, or deeper than it can show
+            return list(islice(self._compiled.iter_errors(arguments), MAX_ERRORS))
+        except (ValueError, TypeError):  # not JSON, or too deep to be reported
             return ()
 
-    def strangers(self, arguments: JsonObject) -> list[str]:
-        """The arguments that the schema neither names nor expressly lets in."""
+    def unknown_names(self, arguments: JsonObject) -> list[str]:
+        """The arguments that the schema neither names nor explicitly allows."""
         known = self._known
         if known is None or self._compiled is None or known.issuperset(arguments):
             return []
         return [name for name in arguments if name not in known]
 
-    def _slips(self, arguments: JsonObject) -> list[str]:
-        """The strangers that are almost the name of a parameter that was not given."""
+    def _typos(self, arguments: JsonObject) -> list[str]:
+        """The unknown names that are almost the name of a parameter that was not given."""
         absent = [name for name in self._known or () if name not in arguments]
-        strangers = self.strangers(arguments)[:MOST_STRANGERS]
-        return [name for name in strangers if is_typo(name, absent)]
+        unknown = self.unknown_names(arguments)[:MAX_UNKNOWN]
+        return [name for name in unknown if is_typo(name, absent)]
 
     @cached_property
     def parameters(self) -> frozenset[str]:
-        """The names of all parameters, in whichever branch of the schema."""
-        return frozenset(_names(SchemaView.of(self.schema))[0])
+        """The names of all parameters, in any branch of the schema."""
+        return frozenset(_parameter_names(SchemaView.of(self.schema))[0])
 
     @cached_property
     def _known(self) -> frozenset[str] | None:
-        """The parameters if there can be no others."""
+        """The names of all parameters, if there can be no others."""
         view = SchemaView.of(self.schema)
-        names, is_open = _names(view)
-        # `properties: {}` says that there are none; a schema without a word of them says nothing.
-        spoken = names or isinstance(view.schema.get("properties"), dict)
-        return frozenset(names) if spoken and not is_open else None
+        names, is_open = _parameter_names(view)
+        # `properties: {}` says that there are none; without `properties` nothing is said at all.
+        is_stated = names or isinstance(view.schema.get("properties"), dict)
+        return frozenset(names) if is_stated and not is_open else None
 
     @cached_property
     def _compiled(self) -> jsonschema_rs.Validator | None:
+        """The compiled schema; `None`, with `_problem` set, where it cannot be used."""
         if self._problem:
             return None
         types = SchemaView.of(self.schema).types
         if types and "object" not in types:
             self._problem = f"it describes a value of type {'|'.join(types)}, not an object"
             return None
-        schema = self._checked[0]
+        schema = self._without_unsafe_patterns[0]
         try:
-            return compiled(schema)
+            return compile_validator(schema)
         except (ValueError, TypeError, jsonschema_rs.ReferencingError) as exc:
             self._problem = str(exc).split("\n", 1)[0]
         fixed = repair_schema(schema).schema
         try:
             # Definitions that were pasted below the root are found once they are moved there.
-            made = None if fixed is schema else compiled(fixed)
+            made = None if fixed is schema else compile_validator(fixed)
         except (ValueError, TypeError, jsonschema_rs.ReferencingError):
             return None
         self._problem = None if made else self._problem
@@ -209,7 +226,7 @@ class Validators:
     def __len__(self) -> int:
         return len(self._cache)
 
-    def of(self, key: str, schema: JsonObject, *, closed: bool = True) -> Validator:
+    def get(self, key: str, schema: JsonObject, *, closed: bool = True) -> Validator:
         """The validator of a schema; compiled again only when the tool's schema has changed."""
         cached = self._cache.get(key)
         if cached is not None and (cached.schema is schema or cached.schema == schema):
@@ -217,30 +234,30 @@ class Validators:
         return self._cache.put(key, Validator(schema, closed=closed))
 
 
-def _is_flat(arguments: JsonObject, levels: int) -> bool:
+def _is_within_depth(arguments: JsonObject, levels: int) -> bool:
     return is_within_bounds(arguments, depth=levels, nodes=1_000_000)
 
 
-def _unlisted(arguments: JsonObject) -> str:
-    """What to say where the schema refuses arguments and cannot say why."""
-    if not _is_flat(arguments, DEEPEST):
-        return f"the arguments are nested more than {DEEPEST} levels deep"
+def _explain_without_errors(arguments: JsonObject) -> str:
+    """The message where the arguments are refused and the errors cannot be listed."""
+    if not _is_within_depth(arguments, MAX_DEPTH):
+        return f"the arguments are nested more than {MAX_DEPTH} levels deep"
     try:
         json.dumps(arguments, allow_nan=False)
     except (TypeError, ValueError) as exc:
         return f"the arguments are not JSON: {exc}"
-    return "the arguments do not fit, somewhere deep inside them"
+    return "the arguments are not valid, somewhere deep inside"
 
 
-def _names(view: SchemaView, level: int = 0) -> tuple[set[str], bool]:
-    """Every parameter that a schema names, and whether it lets others in."""
+def _parameter_names(view: SchemaView, level: int = 0) -> tuple[set[str], bool]:
+    """Every parameter that a schema names, and whether it allows others."""
     names = set(view.members)
-    is_open = view.cut or level > _DEEPEST_BRANCH
+    is_open = view.cut or level > _MAX_BRANCH_DEPTH
     is_open |= view.extra is not False or "patternProperties" in view.schema
     if is_open:
         return names, True
     for branch in all_branches(view):
-        inner, opened = _names(branch, level + 1)
+        inner, opened = _parameter_names(branch, level + 1)
         names |= inner
         is_open |= opened
     return names, is_open
@@ -250,10 +267,10 @@ _JSON_WORDS: Mapping[str, Json] = {"true": True, "false": False, "null": None}
 
 
 def check_examples(tool: Tool) -> None:
-    """Accept the examples of a tool.
+    """Check that the examples of a tool are valid calls.
 
     Raises:
-        ConfigError: One is not a valid call; says which and why.
+        ConfigError: One is not; says which and why.
     """
     if not tool.examples:
         return
@@ -268,25 +285,25 @@ def check_examples(tool: Tool) -> None:
             ) from exc
 
 
-def with_read_examples(tool: Tool) -> Tool:
+def parse_examples(tool: Tool) -> Tool:
     """The tool with the invocation of every example as a mapping of arguments.
 
-    A text such as `search(query="x", limit=5)`, or the arguments as JSON, is read.
+    A string such as `search(query="x", limit=5)`, or the arguments as JSON, is parsed.
 
     Raises:
-        ConfigError: One is neither; says of which tool it is and what to write.
+        ConfigError: One is neither; says which one and what to write.
     """
-    return replace(tool, examples=tuple(_read(tool, example) for example in tool.examples))
+    return replace(tool, examples=tuple(_parse_example(tool, one) for one in tool.examples))
 
 
-def _read(tool: Tool, example: Example) -> Example:
+def _parse_example(tool: Tool, example: Example) -> Example:
     given: Json = example.invocation
     if isinstance(given, Mapping):
         return example
     if not isinstance(given, str):
         raise _unreadable(tool, example, f"it is of type {type(given).__name__}")
     try:
-        return replace(example, invocation=_arguments(tool.name, given))
+        return replace(example, invocation=_parse_invocation(tool.name, given))
     except ValueError as exc:
         raise _unreadable(tool, example, str(exc)) from exc
 
@@ -300,17 +317,17 @@ def _unreadable(tool: Tool, example: Example, why: str) -> ConfigError:
     )
 
 
-def _arguments(name: str, text: str) -> JsonObject:
+def _parse_invocation(name: str, text: str) -> JsonObject:
     try:
         arguments = json.loads(text)
     except (ValueError, RecursionError):
-        return _arguments_of_call(name, text)
+        return _parse_call(name, text)
     if not isinstance(arguments, dict):
-        raise ValueError("it is JSON, and not an object")
+        raise ValueError("it is JSON, but not an object")
     return arguments
 
 
-def _arguments_of_call(name: str, text: str) -> JsonObject:
+def _parse_call(name: str, text: str) -> JsonObject:
     try:
         call = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:
@@ -323,10 +340,10 @@ def _arguments_of_call(name: str, text: str) -> JsonObject:
         raise ValueError(f"it calls {ast.unparse(call.func)!r}")
     if call.args or any(keyword.arg is None for keyword in call.keywords):
         raise ValueError("every argument needs its name in front")
-    return {str(keyword.arg): _literal(keyword.value) for keyword in call.keywords}
+    return {str(keyword.arg): _parse_literal(keyword.value) for keyword in call.keywords}
 
 
-def _literal(node: ast.expr) -> Json:
+def _parse_literal(node: ast.expr) -> Json:
     try:
         return ast.literal_eval(_JsonWords().visit(node))
     except (ValueError, TypeError, RecursionError) as exc:
@@ -334,7 +351,7 @@ def _literal(node: ast.expr) -> Json:
 
 
 class _JsonWords(ast.NodeTransformer):
-    """Takes `true`, `false` and `null` for what they are in JSON."""
+    """Reads the names `true`, `false` and `null` as the JSON constants."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return ast.Constant(_JSON_WORDS[node.id]) if node.id in _JSON_WORDS else node

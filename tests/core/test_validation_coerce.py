@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pegboard.core.validation import Validator, understood
+from pegboard.core.validation import Validator, coerce_arguments
 from pegboard.errors import InvalidArguments
 
 SCHEMA: dict[str, Any] = {
@@ -35,7 +35,7 @@ FITTING = {"title": "5", "limit": 5, "either": "7"}
 
 
 def read(given: Any, **options: Any) -> Any:
-    return understood("create_issue", given, Validator(SCHEMA), **options)
+    return coerce_arguments("create_issue", given, Validator(SCHEMA), **options)
 
 
 def test_arguments_that_fit_are_not_touched() -> None:
@@ -135,7 +135,7 @@ def test_texts_stay_texts_when_told_so() -> None:
 def test_a_parameter_named_like_a_wrapping_is_a_parameter() -> None:
     schema = {"properties": {"name": {"type": "string"}, "arguments": {"type": "object"}}}
     given = {"name": "create_issue", "arguments": {"a": 1}}
-    assert understood("create_issue", given, schema) is given
+    assert coerce_arguments("create_issue", given, schema) is given
 
 
 def test_a_wrapping_that_names_another_tool_stays() -> None:
@@ -154,7 +154,7 @@ def test_values_are_read_inside_the_alternative_that_was_meant() -> None:
             }
         }
     }
-    made = understood("f", {"source": {"kind": "id", "id": "12"}}, schema)
+    made = coerce_arguments("f", {"source": {"kind": "id", "id": "12"}}, schema)
     assert made == {"source": {"kind": "id", "id": 12}}
 
 
@@ -164,7 +164,7 @@ def test_values_are_read_inside_the_alternative_that_was_meant() -> None:
         ('{"title": "t",', "not JSON: Expecting property name"),
         ('{"title": "t" "limit": 5}', "at line 1 column 15, near"),
         ("title=t", "not JSON: Expecting value at line 1 column 1, near 'title=t'"),
-        ('{"limit": NaN}', "NaN is no number of JSON"),
+        ('{"limit": NaN}', "NaN is not a JSON number"),
         ("[" * 100_000, "not JSON"),
         ("[1]", "must be an object, not a list"),
         ("5", "must be an object, not a number"),
@@ -183,11 +183,11 @@ def test_what_spells_no_object_is_refused_with_the_place(given: Any, said: str) 
 
 def test_a_tool_with_a_wrong_schema_gets_its_arguments_as_they_came() -> None:
     given = {"name": "f", "arguments": {"a": "1"}}
-    assert understood("f", given, {"properties": {"a": {"type": "int"}}}) is given
-    assert understood("f", '{"a": "1"}', {"properties": {"a": {"type": "int"}}}) == {"a": "1"}
+    assert coerce_arguments("f", given, {"properties": {"a": {"type": "int"}}}) is given
+    assert coerce_arguments("f", '{"a": "1"}', {"properties": {"a": {"type": "int"}}}) == {"a": "1"}
 
 
 def test_a_second_layer_is_taken_off_although_other_parameters_may_be_given() -> None:
     schema = Validator({"type": "object", "properties": {"a": {"type": "integer"}}}, closed=False)
-    assert understood("add", {"name": "add", "arguments": {"a": "1"}}, schema) == {"a": 1}
-    assert understood("add", {"a": 1, "more": {"a": 2}}, schema) == {"a": 1, "more": {"a": 2}}
+    assert coerce_arguments("add", {"name": "add", "arguments": {"a": "1"}}, schema) == {"a": 1}
+    assert coerce_arguments("add", {"a": 1, "more": {"a": 2}}, schema) == {"a": 1, "more": {"a": 2}}
