@@ -24,9 +24,9 @@ from pegboard.cli.app import app
 from pegboard.config.schema import settings_schema
 from pegboard.core.calls import Caller
 from pegboard.core.options import MODES
-from pegboard.modes.aliases import build_aliases
-from pegboard.modes.auto import known_clients
-from pegboard.modes.registry import MODES_BY_NAME
+from pegboard.modes.aliases import ALIASES
+from pegboard.modes.auto import MODES_BY_NAME, known_clients
+from pegboard.modes.mode import build_meta_tools
 from pegboard.server.extension_methods import METHODS
 from pegboard.server.tool_methods import Request, ToolMethods
 from pegboard.tokens import count_tokens
@@ -253,7 +253,7 @@ async def meta_tools_page() -> str:
         "`o200k_base` for name, description and input schema.",
     ]
     parts += [await _mode(name) for name in MODES]
-    unlisted = ", ".join(f"`{n}`" for n in build_aliases())
+    unlisted = ", ".join(f"`{n}`" for n in ALIASES)
     parts += ["## Callable everywhere although unlisted", f"{unlisted}: the names of other systems, so that "
               "instructions written for those keep working."]  # fmt: skip
     return "\n\n".join(parts)
@@ -261,11 +261,11 @@ async def meta_tools_page() -> str:
 
 async def _mode(name: str) -> str:
     view = await _board().view(Caller(mode=name))
-    own = MODES_BY_NAME[name].meta_tools(view)  # pyright: ignore[reportArgumentType] a mode
+    own = build_meta_tools(MODES_BY_NAME[name], view)  # pyright: ignore[reportArgumentType] a mode
     if not own:
         return f"## `{name}`\n\nNone: it lists tools themselves."
     shown = [f"## `{name}`"]
-    for tool in own.values():
+    for tool in own:
         entry = tool.entry()
         counted = {k: entry[k] for k in ("name", "description", "inputSchema")}
         shown.append(f"### `{tool.name}` ({count_tokens(counted)} tokens)")

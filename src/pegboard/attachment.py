@@ -142,22 +142,22 @@ class AttachedBoard:
         self._vectorizer, self._index_files = open_vectorizer(home), open_index_files(home)
         # By principal, because a server may list different tools to each.
         self._listings: BoundedCache[str, _Listing] = BoundedCache(MAX_LISTINGS)
-        self._splits_risk: bool | None = None
+        self._has_risk: bool | None = None
 
     async def view(self, caller: Caller, **request: Unpack[ViewRequest]) -> View:
         """The attached server as one caller sees it on one request."""
         listing = await self._current_listing(caller.principal)
         visible = self.policy.visible(listing.catalog, caller)
-        if self._splits_risk is None:
+        if self._has_risk is None:
             # Once and for all, so that the list does not change with the server's tools.
-            self._splits_risk = any_risk_declared(listing.catalog, self.options.risk_rules)
+            self._has_risk = any_risk_declared(listing.catalog, self.options.risk_rules)
         return self._dispatcher.view(
             visible,
             caller,
             request,
             options=self.options,
             index=lambda: listing.index_for(visible),
-            splits_risk=self._splits_risk,
+            has_risk=self._has_risk,
         )
 
     def input_schema(self, name: str) -> JsonObject | None:

@@ -100,7 +100,7 @@ class Pegboard(BoardCatalog):
         self.rollouts: RolloutTracker | None = None
         """Decides the mode of some callers, while a rollout is under way."""
         self._sources: Mapping[str, Source] = {}
-        self._splits_risk: bool | None = None
+        self._has_risk: bool | None = None
         self._parts: Parts | None = None
         self._dispatcher: Dispatcher | None = None
 
@@ -277,9 +277,9 @@ class Pegboard(BoardCatalog):
         """The board as one caller sees it on one request; `whole` runs pending loaders."""
         policy = ALLOW_ALL if request.get("everything") else self.policy
         notes = await self._run_loaders(policy, caller, request)
-        if self._splits_risk is None:
+        if self._has_risk is None:
             # Once and for all, so that a list does not change when tools are added.
-            self._splits_risk = any_risk_declared(self.known_catalog, self.options.risk_rules)
+            self._has_risk = any_risk_declared(self.known_catalog, self.options.risk_rules)
         options = self.options
         if self.rollouts is not None and (mode := self.rollouts.mode_for(caller)) is not None:
             options = replace(options, mode=mode)
@@ -291,7 +291,7 @@ class Pegboard(BoardCatalog):
             request,
             options=options,
             index=lambda: self.index if self.policy.is_open else self.index.among(visible),
-            splits_risk=self._splits_risk,
+            has_risk=self._has_risk,
             constant=None if constant is None else policy.visible(constant, caller),
             is_complete=self.is_complete,
             notes=notes,

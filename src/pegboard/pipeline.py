@@ -117,7 +117,7 @@ class Dispatcher:
         *,
         options: Options,
         index: Callable[[], SearchIndex],
-        splits_risk: bool,
+        has_risk: bool,
         **known: Any,
     ) -> View:
         """What one caller may see and do during one request; the only place that builds a `View`.
@@ -128,8 +128,7 @@ class Dispatcher:
             request: What the request says apart from that.
             options: The options as they are now: pins may have changed since the layers were built.
             index: Gives the search index, for requests that search.
-            splits_risk: Whether there is one call tool for each risk, where the options leave it
-                open.
+            has_risk: Whether any tool declares its risk: `risk = "auto"` then splits call tools.
             known: Further fields of `View`, as far as the board knows them.
         """
         return View(
@@ -142,7 +141,7 @@ class Dispatcher:
             read_resource=self._read_resource if self._stores_results else None,
             session=request.get("session"),
             caller=caller,
-            splits_risk=splits_risk,
+            splits_risk=has_risk if options.risk == "auto" else options.risk == "split",
             observer=self.parts.observer,
             count=self.parts.count,
             structured=request.get("structured", False) or options.structured,

@@ -9,17 +9,18 @@ import pytest
 from mcp_types import ImageContent, TextContent
 from tests.boards import office_board
 
-from pegboard import InvalidArguments, Pegboard
-from pegboard.modes.registry import MODES_BY_NAME
+from pegboard import CallResult, InvalidArguments, Pegboard
+from pegboard.core.json import JsonObject
+from pegboard.modes.auto import MODES_BY_NAME
+from pegboard.testing import FakeSource, board_of, make_tool
 
 pytestmark = pytest.mark.anyio
 
 
 async def fanned(board: Pegboard, calls: Any) -> Any:
     view = await board.view()
-    answer = (
-        await MODES_BY_NAME["proxy"].meta_tools(view)["call_tools"].answer(view, {"calls": calls})
-    )
+    call_tools = MODES_BY_NAME["proxy"].builders(view)["call_tools"](view)
+    answer = await call_tools.answer(view, {"calls": calls})
     return json.loads(answer.content[0]["text"])["results"]
 
 
@@ -32,8 +33,8 @@ async def test_a_fan_out_has_an_upper_bound() -> None:
 
 async def test_a_fan_out_that_is_switched_off_is_not_listed() -> None:
     view = await office_board(fan_out=False).view()
-    assert "call_tools" not in MODES_BY_NAME["proxy"].meta_tools(view)
-    dispatch = MODES_BY_NAME["hierarchy"].meta_tools(view)["tools_dispatch"]
+    assert "call_tools" not in MODES_BY_NAME["proxy"].builders(view)
+    dispatch = MODES_BY_NAME["hierarchy"].builders(view)["tools_dispatch"](view)
     with pytest.raises(InvalidArguments, match="switched off"):
         await dispatch.answer(view, {"calls": [{"tool": "echo", "params": {"text": "x"}}]})
 
@@ -48,6 +49,29 @@ async def test_a_result_of_several_kinds_is_its_text_with_what_belongs_to_it() -
     (outcome,) = await fanned(board, [{"name": "snap"}])
     assert outcome["result"] == "click"
     assert outcome["attachments"] == [{"block": 1, "type": "image", "mimeType": "image/png"}]
+
+
+@pytest.mark.parametrize(
+    ("unfinished", "reason"),
+    [
+        ({"resultType": "input_required", "inputRequests": {}}, "needs input from the user"),
+        ({"resultType": "task", "taskId": "7"}, "started a task"),
+        ({"task": {"taskId": "7", "status": "working"}}, "started a task"),
+    ],
+)
+async def test_a_call_that_has_not_finished_is_to_be_made_by_itself(
+    unfinished: JsonObject, reason: str
+) -> None:
+    """MCP 2026-07-28, multi round-trip requests and tasks: neither has a place in a batch."""
+    tool = make_tool("book", risk="read")
+    board = board_of(hotel=FakeSource([tool], book=CallResult(unfinished)))
+    (outcome,) = await fanned(board, [{"name": "hotel.book"}])
+    assert outcome["ok"] is False
+    assert "result" not in outcome
+    assert outcome["error"]["kind"] == "tool_error"
+    assert outcome["error"]["message"] == (
+        f"book {reason}, so its result is missing here: call it by itself."
+    )
 
 
 async def test_risk_is_not_asked_where_it_is_not_split() -> None:

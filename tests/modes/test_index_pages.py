@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pegboard import InvalidArguments, Pegboard, ToolNotFound
 from pegboard.core.tools import Tool, constant_definition
-from pegboard.modes.registry import MODES_BY_NAME
+from pegboard.modes.auto import MODES_BY_NAME
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +37,7 @@ async def page(made: Pegboard, **arguments: Any) -> Any:
     view = await made.view()
     answer = (
         await MODES_BY_NAME["index"]
-        .meta_tools(view)["list_available_tools"]
+        .builders(view)["list_available_tools"](view)
         .answer(view, arguments)
     )
     return json.loads(answer.content[0]["text"])

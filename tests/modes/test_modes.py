@@ -8,9 +8,9 @@ from tests.boards import office_board
 from pegboard import Pegboard, count_tokens
 from pegboard.core.options import MODES
 from pegboard.core.tools import Tool, constant_definition
-from pegboard.modes.aliases import build_aliases
+from pegboard.modes.aliases import ALIASES
+from pegboard.modes.auto import MODES_BY_NAME
 from pegboard.modes.mode import META_TOOL_NAMES
-from pegboard.modes.registry import MODES_BY_NAME
 
 pytestmark = pytest.mark.anyio
 
@@ -21,11 +21,11 @@ def test_every_mode_is_registered_under_its_own_name() -> None:
 
 
 async def test_the_reserved_names_are_those_of_all_meta_tools() -> None:
-    names: set[str] = set(build_aliases())
+    names: set[str] = set(ALIASES)
     for risk in ("split", "single"):
         view = await office_board(risk=risk).view()
         for mode in MODES_BY_NAME.values():
-            names |= set(mode.meta_tools(view))
+            names |= set(mode.builders(view))
     assert names == META_TOOL_NAMES
 
 

@@ -142,10 +142,10 @@ def _match_task(board: Pegboard, task: str, limit: int) -> TaskMatches:
 async def _answer(board: Pegboard, task: str, limit: int) -> str:
     """The text that a model reads when it searches for the task."""
     from pegboard.core.calls import Caller
-    from pegboard.modes.registry import MODES_BY_NAME
+    from pegboard.modes.auto import MODES_BY_NAME
 
     view = await board.view(Caller(mode="proxy"))
-    search = MODES_BY_NAME["proxy"].meta_tools(view)["search_tools"]
+    search = MODES_BY_NAME["proxy"].builders(view)["search_tools"](view)
     found = await search.answer(view, {"query": task, "limit": limit})
     return "\n".join(block.get("text", "") for block in found.content)
 

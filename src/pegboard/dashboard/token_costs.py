@@ -17,9 +17,8 @@ from anyio import to_thread
 from pegboard.core.calls import LOCAL_CALLER
 from pegboard.core.json import JsonObject
 from pegboard.core.tools import Definition, Tool
-from pegboard.modes.auto import choose_mode
+from pegboard.modes.auto import MODES_BY_NAME, choose_mode
 from pegboard.modes.mode import View
-from pegboard.modes.registry import MODES_BY_NAME
 from pegboard.tokens import count_tokens
 
 T = TypeVar("T")

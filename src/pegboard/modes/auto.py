@@ -1,12 +1,12 @@
-"""`auto`: which mode suits this client and this catalogue.
+"""`auto`: which mode suits this client and this catalog; and all modes, by name.
 
-    small catalogue             eager      listing it costs less than one search would
+    small catalog               eager      listing it costs less than one search would
     client defers tools itself  eager      session era: by its name
     everything else             proxy      a constant list that every client understands
 
-`dynamic` is chosen for a client that follows `list_changed` only where configuration asks for it.
-In the modern era a client's name must not change behaviour (MCP 2026-07-28), so there only
-configuration and size count.
+`dynamic` is only chosen where the configuration asks for it, for clients that follow
+`list_changed`. In the modern era a client's name must not change behavior (MCP 2026-07-28), so
+there only configuration and size count.
 """
 
 from __future__ import annotations
@@ -21,15 +21,28 @@ from importlib.resources import files
 from pegboard.core.calls import Caller
 from pegboard.core.json import compact
 from pegboard.core.options import ModeName, Options, check_mode
-from pegboard.core.tools import Catalog, Tool
+from pegboard.core.token_budget import BYTES_PER_TOKEN, utf8_size
+from pegboard.core.tools import Catalog
+from pegboard.modes.dynamic import DynamicMode
+from pegboard.modes.eager_and_stub import EagerMode, StubMode
+from pegboard.modes.hierarchy import HierarchyMode
+from pegboard.modes.index import IndexMode
+from pegboard.modes.mode import Mode
+from pegboard.modes.proxy import ProxyMode
 
-CHARACTERS_PER_TOKEN = 4.0
-"""For deciding only; figures that people see are counted."""
+MODES_BY_NAME: dict[ModeName, Mode] = {
+    "eager": EagerMode(),
+    "stub": StubMode(),
+    "index": IndexMode(),
+    "hierarchy": HierarchyMode(),
+    "proxy": ProxyMode(),
+    "dynamic": DynamicMode(),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class KnownClient:
-    """What is known of an MCP client; `source` shows it, `note` says what is uncertain."""
+    """What is known about an MCP client; `source` proves it, `note` says what is uncertain."""
 
     name: str
     title: str
@@ -47,45 +60,38 @@ def known_clients() -> dict[str, KnownClient]:
 
 
 def choose_mode(
-    asked: str, caller: Caller, catalog: Catalog, options: Options, *, complete: bool = True
+    wanted: str, caller: Caller, catalog: Catalog, options: Options, *, complete: bool = True
 ) -> ModeName:
     """The mode for one request.
 
     Args:
-        asked: What configuration, URL, header or environment say, or `auto`.
-        caller: Era and, in the session era, the client.
+        wanted: The mode that configuration, URL, header or environment name, or `auto`.
+        caller: Has the era and, in the session era, the client.
         catalog: What would be listed.
         options: Budgets and rules per client.
         complete: False where there are loaders, so that the size is not known.
     """
-    if asked == "auto" and caller.era == "legacy" and caller.client:
-        asked = _mode_for_client(caller.client, options)
-    if asked == "auto":
-        asked = "eager" if complete and fits_budget(catalog, options.eager_budget) else "proxy"
-    if asked == "dynamic" and caller.era == "modern":
-        asked = "proxy"
-    return check_mode(asked)  # pyright: ignore[reportReturnType] not `auto` any more
+    if wanted == "auto" and caller.era == "legacy" and caller.client:
+        wanted = _mode_for_client(caller.client, options)
+    if wanted == "auto":
+        wanted = "eager" if complete and fits_budget(catalog, options.eager_budget) else "proxy"
+    if wanted == "dynamic" and caller.era == "modern":
+        wanted = "proxy"
+    return check_mode(wanted)  # pyright: ignore[reportReturnType] not `auto` any more
 
 
 def fits_budget(catalog: Catalog, budget: int) -> bool:
     """Whether listing everything stays within a token budget; stops reading when it does not."""
     key = ("fits", budget)
     if key not in catalog.memo:
-        catalog.memo[key] = _measure_fit(catalog, budget)
+        room = budget * BYTES_PER_TOKEN
+        for tool in catalog.enabled:
+            read = (tool.name, tool.description, compact(tool.input_schema))
+            room -= sum(map(utf8_size, read))
+            if room < 0:
+                break
+        catalog.memo[key] = room >= 0
     return catalog.memo[key]
-
-
-def _measure_fit(catalog: Catalog, budget: int) -> bool:
-    room = budget * CHARACTERS_PER_TOKEN
-    for tool in catalog.enabled:
-        room -= _size(tool)
-        if room < 0:
-            return False
-    return True
-
-
-def _size(tool: Tool) -> int:
-    return len(tool.name) + len(tool.description) + len(compact(tool.input_schema))
 
 
 def _mode_for_client(name: str, options: Options) -> str:
@@ -97,7 +103,7 @@ def _mode_for_client(name: str, options: Options) -> str:
 
 
 def _known_client(name: str) -> KnownClient | None:
-    """The client of that name; bridges and some clients put more behind their names."""
+    """The client of that name; bridges and some clients append more to it."""
     clients = known_clients()
     if name in clients:
         return clients[name]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pegboard.core.json import JsonObject
-from pegboard.modes.mode import MetaTool, View
-from pegboard.modes.tool_entries import list_full, list_pinned, list_stubs
+from pegboard.modes.list_entries import list_full, list_pinned, list_stubs
+from pegboard.modes.mode import MetaToolBuilder, View
 
 
 class EagerMode:
@@ -21,12 +21,12 @@ class EagerMode:
     async def entries(self, view: View) -> list[JsonObject]:
         return list_full(view)
 
-    def meta_tools(self, view: View) -> Mapping[str, MetaTool]:
+    def builders(self, view: View) -> Mapping[str, MetaToolBuilder]:
         return {}
 
 
 class StubMode:
-    """Lists every tool as an outline; pins are listed whole."""
+    """Lists every tool as a stub; pins are listed whole."""
 
     name = "stub"
 
@@ -34,5 +34,5 @@ class StubMode:
         whole = {entry["name"]: entry for entry in list_pinned(view)}
         return [whole.get(entry["name"], entry) for entry in list_stubs(view)]
 
-    def meta_tools(self, view: View) -> Mapping[str, MetaTool]:
+    def builders(self, view: View) -> Mapping[str, MetaToolBuilder]:
         return {}

@@ -1,4 +1,7 @@
-"""`hierarchy`: four meta-tools, from categories down to one call, whatever the size."""
+"""`hierarchy`: four meta-tools, from categories down to one call, whatever the size of the catalog.
+
+tools_list_categories -> tools_list_tools -> tools_get_schema -> tools_dispatch
+"""
 
 from __future__ import annotations
 
@@ -10,65 +13,70 @@ from pegboard.core.results.shapes import FIELDS_KEY, parse_shape
 from pegboard.core.tools import Tool, group_name, is_in_group
 from pegboard.errors import InvalidArguments, ToolNotFound
 from pegboard.modes.call_tools import ANY_CALLS, CALLS, require_text, run_calls
+from pegboard.modes.list_entries import list_meta_tools_and_pins
 from pegboard.modes.mode import (
     MetaTool,
+    MetaToolBuilder,
     View,
     find_tool,
-    index_by_name,
     needs_from_calls,
     object_schema,
     record_rejection,
-    require_dispatch_risk,
+    require_risk,
 )
 from pegboard.modes.read_result import is_read_result, read_page
 from pegboard.modes.search_tools import categories_to_json, check_category, summarize_catalog
-from pegboard.modes.tool_entries import list_pinned
 
 _READ_ONLY: JsonObject = {"readOnlyHint": True}
 _TEXT: JsonObject = {"type": "string"}
 
 
 class HierarchyMode:
-    """Walks down from categories to one schema, then dispatches."""
+    """From categories down to one schema, then a call."""
 
     name = "hierarchy"
 
     async def entries(self, view: View) -> list[JsonObject]:
-        return [t.entry() for t in self.meta_tools(view).values()] + list_pinned(view)
+        return list_meta_tools_and_pins(self, view)
 
-    def meta_tools(self, view: View) -> Mapping[str, MetaTool]:
-        pair = {"category": _TEXT, "tool": _TEXT}
-        return index_by_name(
-            [
-                MetaTool(
-                    "tools_list_categories",
-                    f"List tool categories. {summarize_catalog(view)}",
-                    object_schema({}),
-                    list_categories,
-                    _READ_ONLY,
-                ),
-                MetaTool(
-                    "tools_list_tools",
-                    "List a category's tools",
-                    object_schema({"category": _TEXT}, ["category"]),
-                    _list_tools,
-                    _READ_ONLY,
-                    needs=needs_from_calls,
-                ),
-                MetaTool(
-                    "tools_get_schema",
-                    "A tool's schema",
-                    object_schema(pair, ["category", "tool"]),
-                    _get_schema,
-                    _READ_ONLY,
-                    needs=needs_from_calls,
-                ),
-                _dispatch_tool(view),
-            ]
-        )
+    def builders(self, view: View) -> Mapping[str, MetaToolBuilder]:
+        return {
+            "tools_list_categories": _build_list_categories,
+            "tools_list_tools": _build_list_tools,
+            "tools_get_schema": _build_get_schema,
+            "tools_dispatch": _build_dispatch,
+        }
 
 
-def _dispatch_tool(view: View) -> MetaTool:
+def _build_list_categories(view: View) -> MetaTool:
+    text = f"List tool categories. {summarize_catalog(view)}"
+    schema = object_schema({})
+    return MetaTool("tools_list_categories", text, schema, list_categories, _READ_ONLY)
+
+
+def _build_list_tools(view: View) -> MetaTool:
+    return MetaTool(
+        "tools_list_tools",
+        "List a category's tools",
+        object_schema({"category": _TEXT}, ["category"]),
+        _list_tools,
+        _READ_ONLY,
+        needs=needs_from_calls,
+    )
+
+
+def _build_get_schema(view: View) -> MetaTool:
+    return MetaTool(
+        "tools_get_schema",
+        "A tool's schema",
+        object_schema({"category": _TEXT, "tool": _TEXT}, ["category", "tool"]),
+        _get_schema,
+        _READ_ONLY,
+        needs=needs_from_calls,
+    )
+
+
+def _build_dispatch(view: View) -> MetaTool:
     def schema(calls: JsonObject, fields: Json) -> JsonObject:
         return object_schema(
             {
@@ -103,31 +111,31 @@ async def _list_tools(view: View, arguments: JsonObject) -> CallResult:
     tools = [t for t in view.catalog.enabled if category is None or is_in_group(t, category)]
     rows = [
         {
-            "name": _name_in(view, tool, category),
+            "name": _name_in_category(view, tool, category),
             "summary": f"[deprecated] {tool.summary}" if tool.deprecated else tool.summary,
         }
         for tool in tools
     ]
     shape: JsonObject = {"category": category, "tools": rows}
-    if view.notes:  # such as why the tools of this category could not be loaded
+    if view.notes:  # for example, why the tools of this category could not be loaded
         shape["note"] = " ".join(view.notes)
     return view.reply_json(shape)
 
 
-def _name_in(view: View, tool: Tool, category: str | None) -> str:
-    """The bare name where it is unique in its category, since the pair is what addresses it."""
+def _name_in_category(view: View, tool: Tool, category: str | None) -> str:
+    """The bare name where it is unique in its category, since category and name address a tool."""
     same = view.catalog.matching(tool.name, category)
-    is_bare = tool.is_shown_bare or len(same) > 1
-    return view.catalog.address(tool) if is_bare else tool.name
+    needs_address = tool.is_shown_bare or len(same) > 1
+    return view.catalog.address(tool) if needs_address else tool.name
 
 
 async def _get_schema(view: View, arguments: JsonObject) -> CallResult:
     tool = _find_addressed(view, arguments)
-    return view.reply_json({"schema": schema_to_json(view, tool)})
+    return view.reply_json({"schema": schema_to_json(tool)})
 
 
-def schema_to_json(view: View, tool: Tool) -> JsonObject:
-    """One tool's schema as the contract has it."""
+def schema_to_json(tool: Tool) -> JsonObject:
+    """The schema of one tool, and what else a call needs."""
     shape: JsonObject = {
         "name": tool.name,
         "category": group_name(tool),
@@ -148,7 +156,7 @@ def schema_to_json(view: View, tool: Tool) -> JsonObject:
 
 
 async def dispatch_calls(view: View, arguments: JsonObject) -> CallResult:
-    """One call, or a fan-out when `calls` is given."""
+    """One call, or several in parallel when `calls` is given."""
     if arguments.get("calls"):
         return await run_calls(view, arguments["calls"], lambda one: _prepare_call(view, one))
     if is_read_result(view, arguments.get("tool", arguments.get("name"))):
@@ -157,12 +165,10 @@ async def dispatch_calls(view: View, arguments: JsonObject) -> CallResult:
 
 
 def _prepare_call(view: View, arguments: JsonObject) -> ToolCall:
-    params = _get_params(arguments)
-    with record_rejection(
-        view, require_text(arguments, "tool", "name"), params, via="tools_dispatch"
-    ):
+    name, params = require_text(arguments, "tool", "name"), _get_params(arguments)
+    with record_rejection(view, name, params, via="tools_dispatch"):
         tool = _find_addressed(view, arguments)
-        require_dispatch_risk(view, tool, "tools_dispatch")
+        require_risk(view, tool, None, via="tools_dispatch")
         return view.call(tool, params, via="tools_dispatch", shape=parse_shape(arguments))
 
 
@@ -182,17 +188,10 @@ def _find_addressed(view: View, arguments: JsonObject) -> Tool:
     try:
         return find_tool(view, name, category or None)
     except ToolNotFound as exc:
-        raise _suggest_category(view, name, category, exc) from exc
-
-
-def _suggest_category(
-    view: View, name: str, category: str | None, exc: ToolNotFound
-) -> ToolNotFound:
-    """The error for a tool that a category lacks, with where it is if another one has it."""
-    elsewhere = [t for t in view.catalog.matching(name) if t.enabled] if category else []
-    if not elsewhere:
-        return exc
-    groups = ", ".join(dict.fromkeys(group_name(t) for t in elsewhere))
-    told = ToolNotFound(name, [view.catalog.address(t) for t in elsewhere])
-    told.message = f"The category {category!r} has no tool {name!r}: it is in {groups}."
-    return told
+        elsewhere = [t for t in view.catalog.matching(name) if t.enabled] if category else []
+        if not elsewhere:
+            raise
+        groups = ", ".join(dict.fromkeys(group_name(t) for t in elsewhere))
+        error = ToolNotFound(name, [view.catalog.address(t) for t in elsewhere])
+        error.message = f"The category {category!r} has no tool {name!r}: it is in {groups}."
+        raise error from exc

@@ -1,8 +1,9 @@
-"""`index`: two meta-tools, a listing of names and summaries and a description of one tool.
+"""`index`: two meta-tools, one that lists names and summaries and one that describes a tool.
 
-The tools themselves are then called directly by name. A listing that would cost more than its
-budget comes in pages, category by category: `next` is the `category` to ask for next, with `#2` for
-a further page of one that is large itself.
+    list_available_tools -> get_tool_description -> the tool itself, called by its name
+
+A listing that would exceed its budget comes in pages, category by category: `next` is the
+`category` to request next, with `#2` for a further page of a category that is itself too large.
 """
 
 from __future__ import annotations
@@ -12,36 +13,37 @@ from collections.abc import Mapping, Sequence
 from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject, compact, whole_number
 from pegboard.core.schemas import list_parameters
+from pegboard.core.token_budget import BYTES_PER_TOKEN
 from pegboard.core.tools import Catalog, Example, Tool, group_name, is_in_group
 from pegboard.errors import InvalidArguments
+from pegboard.modes.list_entries import declare_include_fields, list_meta_tools_and_pins
 from pegboard.modes.mode import (
     MetaTool,
+    MetaToolBuilder,
     View,
     find_tool,
-    index_by_name,
     needs_from_names,
     object_schema,
 )
 from pegboard.modes.search_tools import check_category, get_server_instructions, summarize_catalog
-from pegboard.modes.tool_entries import declare_include_fields, list_pinned
-
-_CHARACTERS_PER_TOKEN = 3.5
-"""A cautious estimate: pages only need to be about right."""
 
 
 class IndexMode:
-    """Names and summaries first, one description at a time after."""
+    """Names and summaries first, then one description at a time."""
 
     name = "index"
 
     async def entries(self, view: View) -> list[JsonObject]:
-        return [t.entry() for t in self.meta_tools(view).values()] + list_pinned(view)
+        return list_meta_tools_and_pins(self, view)
 
-    def meta_tools(self, view: View) -> Mapping[str, MetaTool]:
-        return index_by_name([_list_available_tools(view), _get_tool_description()])
+    def builders(self, view: View) -> Mapping[str, MetaToolBuilder]:
+        return {
+            "list_available_tools": _build_list,
+            "get_tool_description": _build_description,
+        }
 
 
-def _list_available_tools(view: View) -> MetaTool:
+def _build_list(view: View) -> MetaTool:
     text = f"List callable tools by name. {summarize_catalog(view)}"
     schema = object_schema(
         {"category": {"type": "string"}, "include_disabled": {"type": "boolean"}},
@@ -49,7 +51,7 @@ def _list_available_tools(view: View) -> MetaTool:
     return MetaTool("list_available_tools", text, schema, _list, {"readOnlyHint": True})
 
 
-def _get_tool_description() -> MetaTool:
+def _build_description(view: View) -> MetaTool:
     text = "Parameters and examples of a tool; then call it by its name."
     schema = object_schema(
         {"tool_name": {"type": "string"}, "include_examples": {"type": "boolean"}}, ["tool_name"]
@@ -61,9 +63,9 @@ def _get_tool_description() -> MetaTool:
 
 
 async def _list(view: View, arguments: JsonObject) -> CallResult:
-    asked, page = _parse_page(arguments.get("category") or "")
+    named, page = _parse_page(arguments.get("category") or "")
     include_disabled = bool(arguments.get("include_disabled"))
-    category = check_category(view.catalog, asked) if asked else None
+    category = check_category(view.catalog, named) if named else None
     tools = [
         t
         for t in view.catalog
@@ -85,25 +87,24 @@ async def _list(view: View, arguments: JsonObject) -> CallResult:
 def _paginate(
     view: View, tools: Sequence[Tool], page: int, category: str | None
 ) -> tuple[Sequence[Tool], str | None]:
-    """The tools of one page and the `category` to ask for next."""
-    room = view.options.page_tokens * _CHARACTERS_PER_TOKEN
+    """The tools of one page, and the `category` to request next."""
+    room = view.options.page_tokens * BYTES_PER_TOKEN
     if category is None and page == 1:
         whole, rest = _whole_groups(view.catalog, tools, room)
         if not rest:
             return whole, None
         if whole:
             return whole, group_name(rest[0])
-        first = group_name(tools[0])
-        return _slice_page(
-            view.catalog, [t for t in tools if group_name(t) == first], 1, room, first
-        )
+        first = group_name(tools[0])  # too large itself: it comes in pages of its own
+        members = [t for t in tools if group_name(t) == first]
+        return _slice_page(view.catalog, members, 1, room, first)
     return _slice_page(view.catalog, tools, page, room, category or "")
 
 
 def _whole_groups(
     catalog: Catalog, tools: Sequence[Tool], room: float
 ) -> tuple[list[Tool], list[Tool]]:
-    """As many whole groups as fit, in order, and the tools that are left."""
+    """As many whole groups as fit, in order, and the remaining tools."""
     by_group: dict[str, list[Tool]] = {}
     for tool in sorted(tools, key=lambda t: (group_name(t), t.name)):
         by_group.setdefault(group_name(tool), []).append(tool)
@@ -135,10 +136,11 @@ def _slice_page(
     return pages[page - 1], following
 
 
-def _parse_page(asked: str) -> tuple[str, int]:
-    name, mark, number = asked.rpartition("#")
+def _parse_page(category: str) -> tuple[str, int]:
+    """The category and page that a `category` such as `issues#2` names."""
+    name, mark, number = category.rpartition("#")
     page = whole_number(number) if mark else None
-    return (name, page) if page else (asked, 1)
+    return (name, page) if page else (category, 1)
 
 
 def _row(catalog: Catalog, tool: Tool) -> JsonObject:
@@ -156,10 +158,13 @@ def _size(catalog: Catalog, tool: Tool) -> int:
 
 async def _describe(view: View, arguments: JsonObject) -> CallResult:
     tool = find_tool(view, arguments["tool_name"])
+    schema = tool.input_schema
+    if tool.output_schema is not None:  # its fields are known, so they can be selected
+        schema = declare_include_fields(schema)
     shape: JsonObject = {
         "name": view.catalog.address(tool),
         "description": tool.description or tool.summary,
-        "parameters": list_parameters(_describe_input(tool)),
+        "parameters": list_parameters(schema),
     }
     if arguments.get("include_examples", True):
         shape["examples"] = [_example_to_json(e) for e in tool.examples]
@@ -170,18 +175,9 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
         shape["deprecated"] = tool.deprecated
     if not tool.enabled:
         shape["enabled"] = False
-    if said := get_server_instructions(view, tool):
-        shape["server_instructions"] = {"server": tool.server, "text": said}
+    if text := get_server_instructions(view, tool):
+        shape["server_instructions"] = {"server": tool.server, "text": text}
     return view.reply_json(shape)
-
-
-def _describe_input(tool: Tool) -> JsonObject:
-    """The input schema, with `include_fields` where the result is known to have fields."""
-    return (
-        tool.input_schema
-        if tool.output_schema is None
-        else declare_include_fields(tool.input_schema)
-    )
 
 
 def _example_to_json(example: Example) -> JsonObject:

@@ -1,7 +1,7 @@
 """What a mode is, and what it works with.
 
-    tools/list  ->  mode.entries(view)                 the tools that a client is shown
-    tools/call  ->  mode.meta_tools[name].answer(...)  if the name is one of its meta-tools
+    tools/list  ->  mode.entries(view)                          the tools that a client is shown
+    tools/call  ->  mode.builders(view)[name](view).answer(...) if the name is one of its meta-tools
 
 A mode holds no state and does no I/O of its own: the `View` carries the catalog as this caller sees
 it, and gives access to search, dispatch and the session.
@@ -20,7 +20,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict
 
 from pegboard.core.calls import (
     LOCAL_CALLER,
@@ -36,9 +36,9 @@ from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.core.options import Options
 from pegboard.core.results.shapes import extract_fields
 from pegboard.core.tool_names import resolve
-from pegboard.core.tool_parser import PREFIX
 from pegboard.core.tool_registry import LoadTarget
 from pegboard.core.tools import RISKS, Catalog, Risk, Tool
+from pegboard.core.validation import Validators, coerce_arguments
 from pegboard.errors import (
     AmbiguousName,
     InvalidArguments,
@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from pegboard.core.search import Match, SearchIndex
 
 
-META_PREFIX = PREFIX
-
 META_TOOL_NAMES = frozenset(
     {
         "search_tools", "describe_tools", "call_tool", "call_write_tool", "call_destructive_tool",
@@ -62,37 +60,37 @@ META_TOOL_NAMES = frozenset(
         "tools_dispatch_parallel", "list_tool_categories", "invoke_tool", "get_tool_schema",
     }
 )  # fmt: skip
-"""The names of all meta-tools of all modes, held complete by a test."""
+"""The names of all meta-tools of all modes; a test keeps it complete."""
 
 
 class SessionTools(Protocol):
-    """The enabled tools of one legacy session."""
+    """The tools that searches have enabled on one legacy session, in the `dynamic` mode."""
 
     async def enabled(self) -> Collection[str]: ...
 
     async def enable(self, tool_ids: Sequence[str]) -> None:
-        """Add tools and tell the client, once, that its list changed."""
+        """Add tools, and notify the client, once, that its list changed."""
         ...
 
     async def used(self, tool_id: str) -> None:
-        """Note that an enabled tool was called, so that it is not the next to make room."""
+        """Mark an enabled tool as the most recently used, so that it is not evicted next."""
         ...
 
 
 class ViewRequest(TypedDict, total=False):
-    """What a board is told of a request to make a view for it, beside who asks."""
+    """What a board needs to know about a request to build its view, apart from the caller."""
 
     session: SessionTools | None
     structured: bool
-    """Whether the client reads structured content."""
+    """Whether the client requested structured content from meta-tools."""
     params: Mapping[str, Json] | None
     request: object | None
     whole: bool
-    """Whether pending loaders are to run first; they are unless told otherwise."""
+    """Whether pending loaders run first; they do by default."""
     needs: Sequence[LoadTarget] | None
-    """What the request is about, where that is known: then only the loaders run that it needs."""
+    """The tools that the request names, where it does: then only their loaders run."""
     everything: bool
-    """Whether the view is an operator's, who sees the whole catalog; never set for a client."""
+    """Whether the view is for an operator, who sees the whole catalog; never set for a client."""
 
 
 FanOut = Callable[[Sequence[ToolCall]], Awaitable[list[Outcome]]]
@@ -102,41 +100,42 @@ ResourceReader = Callable[[str, Caller], Awaitable[JsonObject]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class View:
-    """The catalogue as one caller sees it during one request, and what may be done with it."""
+    """The catalog as one caller sees it during one request, and what the caller can do with it."""
 
     catalog: Catalog
     options: Options
     constant: Catalog | None = None
-    """The catalogue without what loaders gave, or servers that were not known at the start; `None`
-    when all that is listed was known then."""
+    """The catalog without tools from loaders, or from servers that were not known at the start;
+    `None` when everything in the list was known then."""
     index: Callable[[], SearchIndex]
     dispatch: Handler
     fan_out: FanOut | None = None
     read_result: ResultReader | None = None
     read_resource: ResourceReader | None = None
-    """Gives kept results by their URIs."""
+    """Reads stored results by their URIs."""
     session: SessionTools | None = None
     caller: Caller = LOCAL_CALLER
     splits_risk: bool = True
-    """Whether there is one call tool for each risk, where the options leave it open."""
+    """Whether there is one call tool for each risk, or a single one for all."""
     is_complete: bool = True
     """False while there are loaders that have not run."""
     observer: Observer | None = None
     count: Callable[[str], int] | None = None
-    """Counts the tokens of what is answered, where somebody wants to know them."""
+    """Counts the tokens of answers, where metrics or a rollout need them."""
     plain: Catalog | None = None
-    """The catalog as clients see it that declare no capabilities, where others see another one."""
+    """The catalog for clients that declare no capabilities, where servers list other tools to
+    clients that do."""
     notes: tuple[str, ...] = ()
-    """What the model should know about this catalogue, such as a category that cannot be loaded."""
+    """What the model should know about this catalog, such as a category that cannot be loaded."""
     instructions: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What servers say of how their tools are used, by server: clean, short, on one line."""
+    """How each server says its tools are used: sanitized, short, on one line."""
     structured: bool = False
     params: Mapping[str, Json] = field(default_factory=dict[str, Json])
     request: object | None = None
 
     @property
     def listed(self) -> Catalog:
-        """What a list may show: the same for all clients, whatever was loaded since."""
+        """The catalog that a list shows: the same for all clients, whatever was loaded since."""
         if self.constant is not None:
             return self.constant
         return self.catalog if self.plain is None else self.plain
@@ -149,7 +148,7 @@ class View:
             try:
                 tool = resolve(self.catalog, name)
             except PegboardError:
-                continue  # reported at start; here it may just be hidden from the caller
+                continue  # reported at the start; here it may just be hidden from the caller
             if tool.enabled:
                 found[tool.id] = tool
         return tuple(found.values())
@@ -160,7 +159,7 @@ class View:
             query,
             limit,
             group=category,
-            allowed=None if self.catalog is self.index().catalog else self._can_see,
+            allowed=None if self.catalog is self.index().catalog else self._is_visible,
         )
 
     def related(self, tool: Tool) -> list[str]:
@@ -171,7 +170,7 @@ class View:
             return [self.catalog.address(other) for other in self.catalog.related(tool)]
         return [name for name in tool.related if _is_known(self.catalog, name)]
 
-    def _can_see(self, tool: Tool) -> bool:
+    def _is_visible(self, tool: Tool) -> bool:
         return self.catalog.get(tool.id) is not None
 
     def call(
@@ -194,13 +193,19 @@ class View:
             request=self.request,
         )
 
-    def reply(self, text: str, structured: Json) -> CallResult:
-        """A meta-tool's answer: text alone, unless the caller asked for structured content too."""
-        return CallResult.text(text, structured=structured if self.structured else None)
+    def reply(self, text: str, structured: Callable[[], Json]) -> CallResult:
+        """The answer of a meta-tool.
+
+        Args:
+            text: What the model reads.
+            structured: Builds the same as structured content; only called where the client
+                requested it, because some clients pass both parts on to the model.
+        """
+        return CallResult.text(text, structured=structured() if self.structured else None)
 
     def reply_json(self, value: Json) -> CallResult:
-        """A meta-tool's answer whose text is the compact JSON of its shape."""
-        return self.reply(compact(value), value)
+        """The answer of a meta-tool whose text is the compact JSON of its structured content."""
+        return self.reply(compact(value), lambda: value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +218,12 @@ class MetaTool:
     answer: Callable[[View, JsonObject], Awaitable[CallResult]]
     annotations: JsonObject = field(default_factory=dict[str, Json])
     accepts: JsonObject | None = None
-    """A wider schema to check by, where the meta-tool itself has more helpful things to say."""
+    """A wider schema for validation, where the meta-tool's own errors are more helpful."""
     needs: Callable[[JsonObject], Sequence[LoadTarget]] | None = None
-    """The categories and tools that arguments name; `None` where it needs the whole catalogue."""
+    """The categories and tools that arguments name; `None` where it needs the whole catalog."""
 
     def entry(self) -> JsonObject:
-        """Its `tools/list` entry. `alwaysLoad` keeps clients that defer tools from hiding it."""
+        """Its `tools/list` entry; `alwaysLoad` stops clients that defer tools from hiding it."""
         return {
             "name": self.name,
             "description": self.description,
@@ -228,8 +233,11 @@ class MetaTool:
         }
 
 
+MetaToolBuilder: TypeAlias = Callable[[View], MetaTool]
+
+
 class Mode(Protocol):
-    """One way to show a catalogue."""
+    """One way to show a catalog."""
 
     name: str
 
@@ -237,9 +245,17 @@ class Mode(Protocol):
         """The `tools/list` entries, in a fixed order."""
         ...
 
-    def meta_tools(self, view: View) -> Mapping[str, MetaTool]:
-        """The meta-tools of this mode, by name."""
+    def builders(self, view: View) -> Mapping[str, MetaToolBuilder]:
+        """How to build each meta-tool of this mode, by name, in the order of the list.
+
+        A call needs one meta-tool, so the others are not built for it.
+        """
         ...
+
+
+def build_meta_tools(mode: Mode, view: View) -> list[MetaTool]:
+    """All meta-tools of a mode."""
+    return [build(view) for build in mode.builders(view).values()]
 
 
 def object_schema(properties: JsonObject, required: Sequence[str] = ()) -> JsonObject:
@@ -251,7 +267,7 @@ def object_schema(properties: JsonObject, required: Sequence[str] = ()) -> JsonO
 
 
 def needs_from_names(*keys: str) -> Callable[[JsonObject], list[LoadTarget]]:
-    """The needs of a meta-tool that is given a tool's name, or a list of them, under a key."""
+    """For a meta-tool that takes a tool's name, or a list of names, under one of these keys."""
 
     def needs(arguments: JsonObject) -> list[LoadTarget]:
         given = next((arguments[key] for key in keys if key in arguments), None)
@@ -262,21 +278,19 @@ def needs_from_names(*keys: str) -> Callable[[JsonObject], list[LoadTarget]]:
 
 
 def needs_from_calls(arguments: JsonObject) -> list[LoadTarget]:
-    """The needs of calls that name a tool and perhaps its category, one or several of them."""
+    """The tools, and perhaps their categories, that one call or several in `calls` name."""
     calls: Json = arguments.get("calls") or [arguments]
-    return [_need_from_call(one) for one in calls if isinstance(one, dict)]
-
-
-def _need_from_call(one: JsonObject) -> LoadTarget:
-    category, name = one.get("category"), one.get("tool", one.get("name"))
-    return LoadTarget(
-        name if isinstance(name, str) else None,
-        category if isinstance(category, str) and category else None,
-    )
-
-
-def index_by_name(tools: Sequence[MetaTool]) -> dict[str, MetaTool]:
-    return {tool.name: tool for tool in tools}
+    needs: list[LoadTarget] = []
+    for one in calls:
+        if isinstance(one, dict):
+            category, name = one.get("category"), one.get("tool", one.get("name"))
+            needs.append(
+                LoadTarget(
+                    name if isinstance(name, str) else None,
+                    category if isinstance(category, str) and category else None,
+                )
+            )
+    return needs
 
 
 def _is_known(catalog: Catalog, name: str) -> bool:
@@ -289,8 +303,23 @@ def _is_known(catalog: Catalog, name: str) -> bool:
     return True
 
 
+_VALIDATORS = Validators(64)
+
+
+def check_arguments(meta_tool: MetaTool, given: Json) -> JsonObject:
+    """The arguments of a meta-tool, coerced and checked by the same validator as those of a tool.
+
+    Raises:
+        InvalidArguments: They do not fit; the message says what would be right.
+    """
+    validator = _VALIDATORS.get(meta_tool.name, meta_tool.accepts or meta_tool.parameters)
+    arguments = coerce_arguments(meta_tool.name, given, validator)
+    validator.check(arguments, meta_tool.name)
+    return arguments
+
+
 def find_tool(view: View, name: str, category: str | None = None) -> Tool:
-    """The tool of that name; an error with a word about meta-tools where one was meant."""
+    """The tool of that name; the error explains where the name is that of a meta-tool."""
     try:
         return resolve(view.catalog, name, category)
     except ToolNotFound as exc:
@@ -301,6 +330,8 @@ def find_tool(view: View, name: str, category: str | None = None) -> Tool:
         raise
 
 
+# Rejections: calls that were refused before they could be made ---------------------------------
+
 MAX_RECORDED_NAME = 200
 
 
@@ -308,7 +339,12 @@ MAX_RECORDED_NAME = 200
 def record_rejection(
     view: View, name: Json, arguments: Json, *, via: str | None = None
 ) -> Generator[None]:
-    """Tell of an error in the block as a call of this name that was not made."""
+    """Record an error in the block as a call of this name that was rejected.
+
+    Everything that looks a tool up for a caller does so inside this block, because such a call
+    never reaches dispatch, which records the others: an unknown name, a tool that is hidden from
+    the caller (which looks the same), or a meta-tool that may not carry the tool's risk.
+    """
     try:
         yield
     except PegboardError as exc:
@@ -328,6 +364,8 @@ def record_rejection(
         raise
 
 
+# Risk: what a call meta-tool may carry ----------------------------------------------------------
+
 CALL_TOOL_BY_RISK: dict[Risk, str] = {
     "read": "call_tool",
     "write": "call_write_tool",
@@ -340,33 +378,29 @@ _MAX_DISPATCH_RISK: dict[str, Risk] = {
 }
 
 
-def splits_risk(view: View) -> bool:
-    """Whether there is one call tool for each risk: by setting, else as the board decided."""
-    if view.options.risk == "auto":
-        return view.splits_risk
-    return view.options.risk == "split"
+def require_risk(view: View, tool: Tool, allowed: Risk | None, *, via: str) -> None:
+    """Refuse a tool whose risk is above what a call tool may carry.
 
+    Args:
+        view: Its options have `dispatch_risk`.
+        tool: What is to be called.
+        allowed: The risk that the call tool was approved for; `None` for one that carries every
+            risk under one name, for which `dispatch_risk` decides.
+        via: The name of the call tool.
 
-def max_dispatch_risk(view: View) -> Risk:
-    """The most that a meta-tool may do which carries every risk under one name."""
-    return _MAX_DISPATCH_RISK[view.options.dispatch_risk]
-
-
-def require_split_risk(tool: Tool, allowed: Risk, via: str) -> None:
-    """Refuse a tool whose risk is above what its call tool was approved for."""
-    if not _is_within(tool, allowed):
+    Raises:
+        NotPermitted: The risk is higher; the message says how to call the tool instead.
+    """
+    highest = allowed or _MAX_DISPATCH_RISK[view.options.dispatch_risk]
+    if RISKS.index(tool.risk) <= RISKS.index(highest):
+        return
+    if allowed is not None:
         right = CALL_TOOL_BY_RISK[tool.risk]
         raise NotPermitted(
             f"{tool.name} is {tool.risk}: call it with {right}, not {via}.",
             tool=tool.name,
             expected=right,
         )
-
-
-def require_dispatch_risk(view: View, tool: Tool, via: str) -> None:
-    """Refuse a tool that the operator does not let a single call tool carry."""
-    if _is_within(tool, max_dispatch_risk(view)):
-        return
     is_strict = view.options.dispatch_risk == "read-only"
     what = "not read-only" if is_strict else "destructive"
     which = "calls only read-only tools" if is_strict else "does not call such tools"
@@ -374,7 +408,3 @@ def require_dispatch_risk(view: View, tool: Tool, via: str) -> None:
         f"{tool.name} is {what}, and {via} {which} here: call it directly by its name.",
         tool=tool.name,
     )
-
-
-def _is_within(tool: Tool, allowed: Risk) -> bool:
-    return RISKS.index(tool.risk) <= RISKS.index(allowed)

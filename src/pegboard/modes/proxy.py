@@ -1,33 +1,37 @@
-"""`proxy`: a constant handful of meta-tools, so that the prompt cache survives."""
+"""`proxy`: a constant handful of meta-tools, so that the client's prompt cache stays valid."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from pegboard.core.json import JsonObject
-from pegboard.modes import call_tools
-from pegboard.modes.mode import MetaTool, View, index_by_name
-from pegboard.modes.read_result import build_read_result
+from pegboard.modes.call_tools import (
+    CALL_TOOLS,
+    build_direct_call_tools,
+    call_tool_builders,
+)
+from pegboard.modes.list_entries import list_meta_tools_and_pins
+from pegboard.modes.mode import MetaToolBuilder, View
+from pegboard.modes.read_result import READ_RESULT, build_read_result
 from pegboard.modes.search_tools import build_describe_tools, build_search_tools
-from pegboard.modes.tool_entries import list_pinned
 
 
 class ProxyMode:
-    """Search, describe, call by risk; with fan-out and large results where they are switched on."""
+    """Search, describe, call by risk; parallel calls and large results where they are enabled."""
 
     name = "proxy"
 
     async def entries(self, view: View) -> list[JsonObject]:
-        return [t.entry() for t in self.meta_tools(view).values()] + list_pinned(view)
+        return list_meta_tools_and_pins(self, view)
 
-    def meta_tools(self, view: View) -> Mapping[str, MetaTool]:
-        tools = [
-            build_search_tools(view),
-            build_describe_tools(),
-            *call_tools.build_call_meta_tools(view),
-        ]
+    def builders(self, view: View) -> Mapping[str, MetaToolBuilder]:
+        builders: dict[str, MetaToolBuilder] = {
+            "search_tools": build_search_tools,
+            "describe_tools": build_describe_tools,
+            **call_tool_builders(view),
+        }
         if view.fan_out is not None:
-            tools.append(call_tools.build_direct_call_tools(view))
+            builders[CALL_TOOLS] = build_direct_call_tools
         if view.read_result is not None:
-            tools.append(build_read_result())
-        return index_by_name(tools)
+            builders[READ_RESULT] = build_read_result
+        return builders

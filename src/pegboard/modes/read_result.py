@@ -1,7 +1,7 @@
-"""`read_result`: goes on reading a result that was too large to send whole.
+"""`read_result`: continues to read a result that was too large to send whole.
 
-Only `proxy` lists it, but results are kept in other modes too. So it is answered in all of them:
-by its name, and, for clients that call nothing unlisted, as the tool of a call meta-tool.
+Only `proxy` lists it, but results are stored in other modes too. So every mode answers it: by its
+name, and, for clients that call nothing unlisted, as the `name` of a call meta-tool.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from pegboard.core.calls import CallResult
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import InvalidArguments
-from pegboard.modes.meta_arguments import check_arguments
-from pegboard.modes.mode import MetaTool, View, object_schema
+from pegboard.modes.mode import MetaTool, View, check_arguments, object_schema
 
 READ_RESULT = "read_result"
 
@@ -29,14 +28,14 @@ _PARAMETERS = object_schema(
 )
 
 
-def build_read_result() -> MetaTool:
+def build_read_result(view: View) -> MetaTool:
     """The meta-tool itself."""
     text = "Read on in a large result"
     return MetaTool(READ_RESULT, text, _PARAMETERS, _answer, {"readOnlyHint": True})
 
 
 def is_read_result(view: View, name: Json) -> bool:
-    """Whether a call meta-tool was asked to read on, and not to call a tool of that name."""
+    """Whether a call meta-tool should read a stored result, rather than call a tool so named."""
     return (
         name == READ_RESULT and view.read_result is not None and not view.catalog.named(READ_RESULT)
     )
@@ -44,10 +43,10 @@ def is_read_result(view: View, name: Json) -> bool:
 
 async def read_page(view: View, arguments: Json) -> CallResult:
     """The page that a call meta-tool was asked for."""
-    return await _answer(view, check_arguments(build_read_result(), arguments))
+    return await _answer(view, check_arguments(build_read_result(view), arguments))
 
 
 async def _answer(view: View, arguments: JsonObject) -> CallResult:
     if view.read_result is None:
-        raise InvalidArguments("No results are kept here.")
+        raise InvalidArguments("No results are stored here.")
     return await view.read_result(arguments, view.caller)

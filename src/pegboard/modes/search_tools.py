@@ -1,4 +1,12 @@
-"""`search_tools` and `describe_tools`: from a task in words to what a call needs."""
+"""`search_tools` and `describe_tools`: from a task in words to everything that a call needs.
+
+    search_tools(query)   -> one line per match: name, signature, summary
+                          -> "No tool fits this", with the categories, where nothing is relevant
+    describe_tools(names) -> the whole definition, where a signature leaves something out
+
+Models read the text; the same as JSON is only built for clients that request structured content.
+Whether a tool is relevant at all is decided by the index (`core/search/relevance.py`).
+"""
 
 from __future__ import annotations
 
@@ -21,7 +29,6 @@ from pegboard.modes.mode import (
     find_tool,
     needs_from_names,
     object_schema,
-    splits_risk,
 )
 from pegboard.ports import record_event
 
@@ -35,16 +42,16 @@ DEFAULT_LIMIT = 10
 MAX_LIMIT = 50
 _READ_ONLY: JsonObject = {"readOnlyHint": True}
 _CONTENTS_TOKENS = 32
-"""What the list of categories may take, by estimate, of a meta-tool's description."""
+"""Estimated tokens that the list of categories may take in the description of a meta-tool."""
 _SEARCH_INSTRUCTIONS = 160
-"""Characters of a server's instructions beside the top match of a search."""
+"""Characters of a server's instructions below the top match of a search."""
 _MAX_INSTRUCTIONS = 3
-"""Servers whose instructions one answer of `describe_tools` gives."""
+"""Servers whose instructions one answer of `describe_tools` includes."""
 _PIECES = re.compile(r"[A-Za-z]+|\d+|\S")
 
 
 def build_search_tools(view: View) -> MetaTool:
-    """Finds tools; its text says what there is, since models do not search for the unknown."""
+    """Finds tools; its description sums up the catalog, so that models know what to look for."""
     text = f"Find tools by task. {summarize_catalog(view)}"
     schema = object_schema(
         {
@@ -58,8 +65,8 @@ def build_search_tools(view: View) -> MetaTool:
     return MetaTool("search_tools", text, schema, _search, _READ_ONLY)
 
 
-def build_describe_tools() -> MetaTool:
-    """Gives all that is known about tools whose signature was not enough."""
+def build_describe_tools(view: View) -> MetaTool:
+    """Describes tools completely, where their signatures were not enough."""
     schema = object_schema({"names": {"type": "array", "items": {"type": "string"}}}, ["names"])
     text = "All about tools, when a signature has …"
     needs = needs_from_names("names")
@@ -67,7 +74,7 @@ def build_describe_tools() -> MetaTool:
 
 
 def summarize_catalog(view: View) -> str:
-    """What there is, in a line of bounded length: `470 tools: issues 42, drive 30, …`."""
+    """The catalog in a line of bounded length: `470 tools: issues 42, drive 30, …`."""
     catalog, is_whole = view.listed, view.constant is None
     key = ("contents", is_whole)
     if key not in catalog.memo:
@@ -81,20 +88,17 @@ def _summarize(catalog: Catalog, more: str) -> str:
     shown: list[str] = []
     room = _CONTENTS_TOKENS
     for group in groups:
-        # How much a loader gives is not known before it runs, but that there is something must be.
+        # The number of a loader's tools is not known before it runs, but the category must show.
         part = f"{group.name} {group.tool_count}" if group.tool_count else group.name
-        room -= _estimate(part) + 1
+        # Names are short: whole words and numbers cost a token each, whatever their length in
+        # bytes, so the estimate for prose would be too high. No tokenizer is loaded for a list.
+        room -= sum(1 + (len(piece) - 1) // 6 for piece in _PIECES.findall(part)) + 1
         if room < 0:
             shown.append("…")
             break
         shown.append(part)
     count = "Tools" if more and not catalog.enabled else f"{total} tools"
     return f"{count}: {', '.join(shown)}" if shown else count
-
-
-def _estimate(text: str) -> int:
-    """About how many tokens; the tokenizer itself is too heavy to load for a list of names."""
-    return sum(1 + (len(piece) - 1) // 6 for piece in _PIECES.findall(text))
 
 
 def run_search(view: View, arguments: JsonObject) -> tuple[list[Match], int]:
@@ -132,19 +136,19 @@ def _check_limit(given: float | None) -> int:
 
 
 def matches_to_text(view: View, matches: Sequence[Match], total: int, detail: Detail) -> str:
-    """Matches as a model reads them: one line each, and a word where there is more or nothing."""
+    """Matches as a model reads them: one line each, and a note where there are more, or none."""
     if not matches:
         return " ".join([nothing_fits(view.catalog), *view.notes])
     lines = [_line(view, match.tool, detail) for match in matches]
-    if detail != "name" and (said := _quote_server(view, matches[0].tool, _SEARCH_INSTRUCTIONS)):
-        lines.insert(1, said)  # beside the top match: those of all would cost more than the matches
+    if detail != "name" and (quote := _quote_server(view, matches[0].tool, _SEARCH_INSTRUCTIONS)):
+        lines.insert(1, quote)  # of the top match alone: all of them would cost more than matches
     if total > len(matches):
         lines.append(f"(+{total - len(matches)} more)")
     return "\n".join([*lines, *view.notes])
 
 
 def matches_to_json(view: View, matches: Sequence[Match], total: int, detail: Detail) -> JsonObject:
-    """Matches in the shape of the contract."""
+    """Matches as structured content."""
     shape: JsonObject = {
         "matches": [_match(view, match, detail) for match in matches],
         "total": total,
@@ -159,12 +163,17 @@ def matches_to_json(view: View, matches: Sequence[Match], total: int, detail: De
 
 
 def nothing_fits(catalog: Catalog) -> str:
+    """The note for a search without relevant matches; the categories suggest what exists."""
     names = ", ".join(c.name for c in catalog.groups[:30])
     return f"No tool fits this. Categories: {names}." if names else "There are no tools."
 
 
 def check_category(catalog: Catalog, name: str | None) -> str | None:
-    """A category or server name that exists, or an error that lists what does."""
+    """The name of a category or server, or `None` where none is given.
+
+    Raises:
+        ToolNotFound: There is no such category or server; `.nearest` lists similar ones.
+    """
     if not name:
         return None
     known = {c.name for c in catalog.groups} | {t.server for t in catalog if t.server}
@@ -177,7 +186,8 @@ async def _search(view: View, arguments: JsonObject) -> CallResult:
     detail: Detail = arguments.get("detail") or "signature"
     matches, total = run_search(view, arguments)
     return view.reply(
-        matches_to_text(view, matches, total, detail), matches_to_json(view, matches, total, detail)
+        matches_to_text(view, matches, total, detail),
+        lambda: matches_to_json(view, matches, total, detail),
     )
 
 
@@ -197,38 +207,43 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
         f"{m['name']}: unknown." + (f" Nearest: {', '.join(m['nearest'])}." if m["nearest"] else "")
         for m in missing
     ]
-    shape: JsonObject = {
-        "tools": [describe_as_json(view, t) for t in found],
-        "missing": missing,
-    }
     by_server = {t.server: t for t in found if get_server_instructions(view, t)}
-    shown = list(by_server.values())[:_MAX_INSTRUCTIONS]
-    parts += [_quote_server(view, tool) for tool in shown]
-    if shown:
-        shape["server_instructions"] = {t.server: get_server_instructions(view, t) for t in shown}
-    return view.reply("\n\n".join(parts), shape)
+    quoted = list(by_server.values())[:_MAX_INSTRUCTIONS]
+    parts += [_quote_server(view, tool) for tool in quoted]
+
+    def structured() -> JsonObject:
+        shape: JsonObject = {
+            "tools": [describe_as_json(view, t) for t in found],
+            "missing": missing,
+        }
+        if quoted:
+            texts = {t.server: get_server_instructions(view, t) for t in quoted}
+            shape["server_instructions"] = texts
+        return shape
+
+    return view.reply("\n\n".join(parts), structured)
 
 
 def get_server_instructions(view: View, tool: Tool, limit: int | None = None) -> str:
-    """What the server of a tool says of how its tools are used; empty where it says nothing."""
+    """How the server of a tool says its tools are used; empty where it says nothing."""
     text = view.instructions.get(tool.server or "", "")
     return text if limit is None else sanitize_line(text, limit)
 
 
 def _quote_server(view: View, tool: Tool, limit: int | None = None) -> str:
-    """The same as a line, attributed to the server so that nobody else seems to say it."""
+    """The same as a line, attributed to the server so that it does not look like our own words."""
     text = get_server_instructions(view, tool, limit)
-    quoted = text.replace('"', "'")  # so that the quotation ends where the text does
+    quoted = text.replace('"', "'")  # so that the text cannot end the quotation
     return f'Server {tool.server} says of its tools: "{quoted}"' if text else ""
 
 
 def describe_as_text(view: View, tool: Tool) -> str:
-    """All that a caller needs to know of a tool, in fewer tokens than its JSON."""
+    """Everything that a caller needs to know about a tool, in fewer tokens than its JSON."""
     lines = [f"{view.catalog.address(tool)}{_marks(view, tool)}"]
     if tool.description:
         lines.append(tool.description)
     parts = describe_parameters(tool.input_schema)
-    # What lines cannot say, the schema itself must: a caller needs all of it.
+    # Where lines cannot express the whole schema, the schema itself is given: a call needs it all.
     lines.append(parts.text if parts.complete else compact(tool.input_schema))
     if tool.returns:
         lines.append(f"-> {tool.returns}")
@@ -268,7 +283,7 @@ def _line(view: View, tool: Tool, detail: Detail) -> str:
 
 
 def _marks(view: View, tool: Tool) -> str:
-    marks = [tool.risk] if splits_risk(view) and tool.risk != "read" else []
+    marks = [tool.risk] if view.splits_risk and tool.risk != "read" else []
     if tool.deprecated:
         marks.append("deprecated")
     if not tool.enabled:
@@ -290,11 +305,11 @@ def _match(view: View, match: Match, detail: Detail) -> JsonObject:
     }
     if detail == "full":
         shape["inputSchema"] = tool.input_schema
-    keep = {
+    shorter = {
         "name": ("name", "score"),
         "summary": ("name", "summary", "category", "server", "score"),
     }
-    return {k: shape[k] for k in keep[detail]} if detail in keep else shape
+    return {k: shape[k] for k in shorter[detail]} if detail in shorter else shape
 
 
 def categories_to_json(categories: Sequence[Category]) -> list[JsonObject]:

@@ -9,7 +9,7 @@ from pegboard.core.tool_names import nearest_tools
 from pegboard.core.tool_registry import LoadTarget
 from pegboard.core.tools import Tool
 from pegboard.errors import PegboardError
-from pegboard.modes import tool_entries
+from pegboard.modes.list_entries import full_entry
 from pegboard.modes.mode import View, find_tool
 from pegboard.server.replies import InvalidParams
 
@@ -103,7 +103,7 @@ def _find_some(view: View, names: list[str]) -> tuple[list[tuple[str, Tool]], li
 
 
 def _entry(view: View, tool: Tool) -> JsonObject:
-    return tool_entries.full_entry(view.catalog, tool, with_fields=True)
+    return full_entry(view.catalog, tool, with_fields=True)
 
 
 def _schema(view: View, tool: Tool) -> JsonObject:

@@ -20,81 +20,41 @@ from pegboard.core.calls import Caller, CallResult
 from pegboard.core.events import AnswerSent, ListAnswered
 from pegboard.core.json import Json, JsonObject, compact, whole_number
 from pegboard.core.options import Options
+from pegboard.core.results.shapes import META_PREFIX
 from pegboard.core.tool_names import resolve
 from pegboard.core.tool_parser import DETAILS_KEY, LAZY_KEY
 from pegboard.core.tool_registry import LoadTarget
 from pegboard.core.tools import Tool
 from pegboard.dispatch.call_events import result_text
 from pegboard.errors import AmbiguousName, InvalidArguments, PegboardError, ToolNotFound
-from pegboard.modes import tool_entries
-from pegboard.modes.aliases import build_aliases
-from pegboard.modes.auto import choose_mode
-from pegboard.modes.meta_arguments import check_arguments
+from pegboard.modes import list_entries
+from pegboard.modes.aliases import ALIASES
+from pegboard.modes.auto import MODES_BY_NAME, choose_mode
 from pegboard.modes.mode import (
-    META_PREFIX,
     META_TOOL_NAMES,
     MetaTool,
     Mode,
     SessionTools,
     View,
     ViewRequest,
+    check_arguments,
     record_rejection,
 )
-from pegboard.modes.registry import MODES_BY_NAME
 from pegboard.ports import record_event
 from pegboard.server import extension_methods
 from pegboard.server.replies import InvalidParams, as_invalid_params, error_result
 
-LIST = "tools/list"
-CALL = "tools/call"
-_READ_BY_MODELS = ("name", "description", "inputSchema")
-
-
-def record_list_tokens(view: View, mode: str, entries: Sequence[JsonObject]) -> None:
-    """Tell of a list, as far as clients put it before the model."""
-    if view.count is not None:
-        read = [{key: e[key] for key in _READ_BY_MODELS if key in e} for e in entries]
-        _record_tokens(view, mode, LIST, _count_cached(compact(read), view.count))
-
-
-def record_result_tokens(view: View, mode: str, what: str, result: CallResult) -> None:
-    """Tell of a result; `what` is the meta-tool that gave it, or `CALL` for a tool itself."""
-    if view.count is not None:
-        _record_tokens(view, mode, what, view.count(result_text(result)))
-
-
-@lru_cache(maxsize=8)
-def _count_cached(text: str, count: Callable[[str], int]) -> int:
-    """Counted once: the same few lists are sent again and again."""
-    return count(text)
-
-
-def _record_tokens(view: View, mode: str, what: str, tokens: int) -> None:
-    caller = view.caller
-    event = AnswerSent(
-        at=time.time(),
-        mode=mode,
-        what=what,
-        tokens=tokens,
-        principal=caller.principal,
-        client=caller.client,
-    )
-    record_event(view.observer, event)
-
-
 STRUCTURED_KEY = f"{META_PREFIX}structured"
-
 _WHOLE_MODES = ("eager", "stub")
 """Modes that list every tool, for which loaders must have run."""
-
 _URL_ELICITATION_REQUIRED = -32042
-
 _PROTOCOL_PARAMS = ("_meta", "inputResponses", "requestState", "task")
+_READ_BY_MODELS = ("name", "description", "inputSchema")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as the protocol brought it, with who asks and what is known of the connection."""
+    """One request of the protocol, with its caller and what is known about the connection."""
 
     method: str
     params: Mapping[str, Json]
@@ -109,25 +69,25 @@ class Request:
 
 
 class ViewProvider(Protocol):
-    """What can be shown: a board of one's own, or what another server lists."""
+    """What can be shown to clients: a board, a gateway, or an attached server."""
 
     @property
     def options(self) -> Options: ...
 
-    async def view(self, caller: Caller, **asked: Unpack[ViewRequest]) -> View: ...
+    async def view(self, caller: Caller, **request: Unpack[ViewRequest]) -> View: ...
 
 
 class ToolMethods:
-    """Answers the requests of one board."""
+    """Answers the tool requests of one board."""
 
     def __init__(self, board: ViewProvider) -> None:
         self.board = board
 
     async def answer(self, request: Request) -> JsonObject | None:
-        """The result of a request, or `None` when it is not one of ours.
+        """The result of a request, or `None` for a method that is not ours.
 
         Raises:
-            Misuse: The request itself is wrong.
+            InvalidParams: The request itself is wrong.
         """
         match request.method:
             case "tools/list":
@@ -137,21 +97,20 @@ class ToolMethods:
             case "resources/read":
                 return await self._read(request)
             case "tools/describe" | "tools/describe_batch" | "tools/manifest":
-                view = await self._view(
-                    request, needs=extension_methods.needed_tools(request.params)
-                )
+                needs = extension_methods.needed_tools(request.params)
+                view = await self._view(request, needs=needs)
                 return extension_methods.METHODS[request.method](view, request.params)
             case _:
                 return None
 
-    def _mode(self, view: View) -> Mode:
-        """The mode of this caller: what was asked for, else what configuration or code says.
+    def _choose_mode(self, view: View) -> Mode:
+        """The mode of this caller: the one of the request, else of the configuration or code.
 
-        A flag or the environment is asked before the request, so that operators have a way back.
+        A flag or the environment has been put in place of the request's by now, because it wins.
         """
-        asked = view.caller.mode or view.options.mode
+        wanted = view.caller.mode or view.options.mode
         complete = view.constant is None and view.is_complete
-        name = choose_mode(asked, view.caller, view.listed, view.options, complete=complete)
+        name = choose_mode(wanted, view.caller, view.listed, view.options, complete=complete)
         return MODES_BY_NAME[name]
 
     async def _view(
@@ -173,51 +132,37 @@ class ToolMethods:
         lazy = request.params.get("lazy", request.meta.get(LAZY_KEY))
         began = time.perf_counter()
         view = await self._view(request, whole=False)
-        mode = self._mode(view) if lazy is None else _lazy_mode(lazy)
+        mode = self._choose_mode(view) if lazy is None else _lazy_mode(lazy)
         if mode.name in _WHOLE_MODES and not view.is_complete:
             view = await self._view(request)
         if lazy == "bare":
-            shown = tool_entries.list_stubs(view, bare=True)
+            entries = list_entries.list_stubs(view, bare=True)
         elif lazy is False and request.meta.get(DETAILS_KEY) is True:
-            shown = tool_entries.list_detailed(view)
+            entries = list_entries.list_detailed(view)
         elif lazy is False:
-            # The whole list of a server of stubs says what its callers may send; that of any other
-            # server is what clients would get without us.
-            shown = tool_entries.list_full(view, with_fields=self._mode(view).name == "stub")
+            # A server of stubs has told its callers about `include_fields`, so its whole list has
+            # it too. That of any other server is what clients would get without us.
+            with_fields = self._choose_mode(view).name == "stub"
+            entries = list_entries.list_full(view, with_fields=with_fields)
         else:
-            shown = await mode.entries(view)
-        _record_list(view, mode.name, len(shown), time.perf_counter() - began)
-        is_fixed = view.constant is not None and mode.name not in _WHOLE_MODES
-        lasting = lazy is None and (is_fixed or view.is_complete)
-        result = self._listed(
-            request, shown, mode.name, is_lasting=lasting, is_private=view.plain is not None
-        )
-        record_list_tokens(view, mode.name, result["tools"])
-        return result
-
-    def _listed(
-        self,
-        request: Request,
-        shown: list[JsonObject],
-        mode: str,
-        *,
-        is_lasting: bool,
-        is_private: bool,
-    ) -> JsonObject:
-        page, following = _paginate(
-            shown, request.params.get("cursor"), self.board.options.page_size
-        )
+            entries = await mode.entries(view)
+        _record_list(view, mode.name, len(entries), time.perf_counter() - began)
+        options = self.board.options
+        page, cursor = _paginate(entries, request.params.get("cursor"), options.page_size)
         result: JsonObject = {"tools": page}
-        if following is not None:
-            result["nextCursor"] = following
-        if mode == "stub":
+        if cursor is not None:
+            result["nextCursor"] = cursor
+        if mode.name == "stub":
             result["_meta"] = {LAZY_KEY: True}
         if request.caller.era == "modern":
-            # Clients cache by method alone: an answer that is not the default, or not whole while
-            # servers are still starting, must not be kept.
-            result["ttlMs"] = int(self.board.options.list_ttl * 1000) if is_lasting else 0
-            is_for_all = request.caller.principal == "local" and not is_private
+            # Clients cache by method alone: an answer that is not the default one, or not whole
+            # while servers are still starting, must not be cached.
+            is_constant = view.constant is not None and mode.name not in _WHOLE_MODES
+            is_cacheable = lazy is None and (is_constant or view.is_complete)
+            result["ttlMs"] = int(options.list_ttl * 1000) if is_cacheable else 0
+            is_for_all = request.caller.principal == "local" and view.plain is None
             result["cacheScope"] = "public" if is_for_all else "private"
+        _record_list_tokens(view, mode.name, page)
         return result
 
     # resources/read ----------------------------------------------------------------------------
@@ -225,7 +170,7 @@ class ToolMethods:
     async def _read(self, request: Request) -> JsonObject:
         uri, view = request.params.get("uri"), await self._view(request, whole=False)
         if view.read_resource is None or not isinstance(uri, str):
-            raise InvalidParams("No results are kept here.", {"uri": uri})
+            raise InvalidParams("No results are stored here.", {"uri": uri})
         try:
             contents = await view.read_resource(uri, request.caller)
         except InvalidArguments as exc:
@@ -233,7 +178,7 @@ class ToolMethods:
             raise InvalidParams(message, {"uri": uri}) from exc
         result: JsonObject = {"contents": [contents]}
         if request.caller.era == "modern":
-            result |= {"ttlMs": 0, "cacheScope": "private"}  # it goes when its time is over
+            result |= {"ttlMs": 0, "cacheScope": "private"}  # it will expire
         return result
 
     # tools/call --------------------------------------------------------------------------------
@@ -243,40 +188,59 @@ class ToolMethods:
         if not isinstance(name, str) or not name:
             raise InvalidParams("tools/call needs the `name` of a tool.")
         view = await self._view(request, whole=False)
-        mode = self._mode(view)
+        mode = self._choose_mode(view)
         view = replace(view, caller=replace(view.caller, mode=mode.name))
-        meta_tool = _meta_tool(mode, view, name)
-        result = await self._carried_out(request, view, name, meta_tool)
-        record_result_tokens(view, mode.name, meta_tool.name if meta_tool else CALL, result)
+        meta_tool = _find_meta_tool(mode, view, name)
+        if meta_tool is None:
+            result = await self._call_directly(request, view, name)
+        else:
+            result = await self._call_meta_tool(request, view, meta_tool)
+        if view.count is not None:
+            what = meta_tool.name if meta_tool else "tools/call"
+            _record_tokens(view, mode.name, what, view.count(result_text(result)))
         return result
 
-    async def _carried_out(
-        self, request: Request, view: View, name: str, meta_tool: MetaTool | None
+    async def _call_meta_tool(
+        self, request: Request, view: View, meta_tool: MetaTool
     ) -> CallResult:
-        arguments = request.params.get("arguments")
+        try:
+            arguments = check_arguments(meta_tool, request.params.get("arguments"))
+            if not view.is_complete:
+                needs = meta_tool.needs(arguments) if meta_tool.needs else None
+                view = replace(await self._view(request, needs=needs), caller=view.caller)
+            return await meta_tool.answer(view, arguments)
+        except InvalidParams:
+            raise
+        except PegboardError as exc:
+            # The request itself was valid, and several client libraries stop the run at a JSON-RPC
+            # error: a result, even of an upstream's error, is something the model can react to. The
+            # exception is the request to visit a web page, which clients handle, not models.
+            if exc.details.get("code") == _URL_ELICITATION_REQUIRED:
+                raise
+            return error_result(_explain(exc, view))
+
+    async def _call_directly(self, request: Request, view: View, name: str) -> CallResult:
         tool: Tool | None = None
         try:
-            if meta_tool is not None:
-                checked = check_arguments(meta_tool, arguments)
-                if not view.is_complete:
-                    needs = meta_tool.needs(checked) if meta_tool.needs else None
-                    view = replace(await self._view(request, needs=needs), caller=view.caller)
-                return await meta_tool.answer(view, checked)
-            tool = await self._addressed(request, view, name)
-            if view.session is not None:
+            tool = await self._find_tool(request, view, name)
+            if view.session is not None and view.caller.mode == "dynamic":
                 await view.session.used(tool.id)
+            arguments = request.params.get("arguments")
             return await view.dispatch(view.call(tool, {} if arguments is None else arguments))
+        except InvalidParams:
+            raise
         except PegboardError as exc:
-            if isinstance(exc, InvalidParams) or _is_relayed_error(exc, through=meta_tool):
-                raise
+            if exc.details.get("code") is not None:
+                raise  # a JSON-RPC error of an upstream server is relayed as one
             return error_result(_explain(exc, view), tool)
 
-    async def _addressed(self, request: Request, view: View, name: str) -> Tool:
+    async def _find_tool(self, request: Request, view: View, name: str) -> Tool:
         """The tool that a direct call names; loaders run only when no loaded tool has the name."""
         try:
             return resolve(view.catalog, name)
         except (ToolNotFound, AmbiguousName):
-            view = replace(await self._view(request, needs=[LoadTarget(name)]), caller=view.caller)
+            needs = [LoadTarget(name)]
+            view = replace(await self._view(request, needs=needs), caller=view.caller)
         try:
             with record_rejection(view, name, request.params.get("arguments")):
                 return resolve(view.catalog, name)
@@ -284,15 +248,45 @@ class ToolMethods:
             raise as_invalid_params(_explain(exc, view)) from exc
 
 
-def _is_relayed_error(exc: PegboardError, through: MetaTool | None) -> bool:
-    """Whether a client gets an upstream's JSON-RPC error as such.
+def _explain(exc: PegboardError, view: View) -> PegboardError:
+    """Add possible reasons to an unknown name: tools that failed to load, or are not loaded yet."""
+    if isinstance(exc, ToolNotFound) and view.notes:
+        exc.message = " ".join([exc.message, *view.notes])
+    return exc
 
-    A direct call has it relayed. Behind a meta-tool the request itself was good, and several client
-    libraries end the run at a JSON-RPC error: as a result, the model can read it and try again. The
-    exception is the demand for a visit to a web page, which clients act on, not models.
-    """
-    code = exc.details.get("code")
-    return code is not None and (through is None or code == _URL_ELICITATION_REQUIRED)
+
+def _find_meta_tool(mode: Mode, view: View, name: str) -> MetaTool | None:
+    """The meta-tool of that name; one of the mode itself wins over a tool of the same name."""
+    if name not in META_TOOL_NAMES:
+        return None
+    build = mode.builders(view).get(name)
+    if build is None and not view.catalog.named(name):
+        build = ALIASES.get(name)
+    return None if build is None else build(view)
+
+
+def _lazy_mode(lazy: Json) -> Mode:
+    if lazy is True or lazy == "bare":
+        return MODES_BY_NAME["stub"]
+    if lazy is False:
+        return MODES_BY_NAME["eager"]
+    raise InvalidParams('`lazy` is true, false or "bare".', {"lazy": lazy})
+
+
+def _paginate(
+    entries: list[JsonObject], cursor: Json, size: int | None
+) -> tuple[list[JsonObject], str | None]:
+    """One page of a list, and the cursor of the next."""
+    start = 0 if cursor is None else whole_number(cursor)
+    if start is None or start > len(entries):
+        raise InvalidParams("Unknown cursor: start again without one.", {"cursor": cursor})
+    if size is None:
+        return entries[start:], None
+    end = start + size
+    return entries[start:end], str(end) if end < len(entries) else None
+
+
+# Accounting ------------------------------------------------------------------------------------
 
 
 def _record_list(view: View, mode: str, tools: int, duration: float) -> None:
@@ -309,38 +303,29 @@ def _record_list(view: View, mode: str, tools: int, duration: float) -> None:
     )
 
 
-def _explain(exc: PegboardError, view: View) -> PegboardError:
-    """An unknown name with what may be the reason: tools that could not be loaded, or not yet."""
-    if isinstance(exc, ToolNotFound) and view.notes:
-        exc.message = " ".join([exc.message, *view.notes])
-    return exc
+def _record_list_tokens(view: View, mode: str, entries: Sequence[JsonObject]) -> None:
+    """Record the tokens of a list: of the parts that clients pass on to the model."""
+    if view.count is not None:
+        read = [{key: e[key] for key in _READ_BY_MODELS if key in e} for e in entries]
+        _record_tokens(view, mode, "tools/list", _count_cached(compact(read), view.count))
 
 
-def _meta_tool(mode: Mode, view: View, name: str) -> MetaTool | None:
-    """The meta-tool that a name means; a mode's own one wins over a tool of that name."""
-    if name not in META_TOOL_NAMES:
-        return None
-    own = mode.meta_tools(view).get(name)
-    if own is not None or view.catalog.named(name):
-        return own
-    return build_aliases().get(name)
+@lru_cache(maxsize=8)
+def _count_cached(text: str, count: Callable[[str], int]) -> int:
+    """The tokens of a text, counted once: the same few lists are sent again and again."""
+    return count(text)
 
 
-def _lazy_mode(lazy: Json) -> Mode:
-    if lazy is True or lazy == "bare":
-        return MODES_BY_NAME["stub"]
-    if lazy is False:
-        return MODES_BY_NAME["eager"]
-    raise InvalidParams('`lazy` is true, false or "bare".', {"lazy": lazy})
-
-
-def _paginate(
-    shown: list[JsonObject], cursor: Json, size: int | None
-) -> tuple[list[JsonObject], str | None]:
-    start = 0 if cursor is None else whole_number(cursor)
-    if start is None or start > len(shown):
-        raise InvalidParams("Unknown cursor: start again without one.", {"cursor": cursor})
-    if size is None:
-        return shown[start:], None
-    end = start + size
-    return shown[start:end], str(end) if end < len(shown) else None
+def _record_tokens(view: View, mode: str, what: str, tokens: int) -> None:
+    """Record the tokens of an answer; `what` is the method, or the meta-tool that answered."""
+    record_event(
+        view.observer,
+        AnswerSent(
+            at=time.time(),
+            mode=mode,
+            what=what,
+            tokens=tokens,
+            principal=view.caller.principal,
+            client=view.caller.client,
+        ),
+    )

@@ -1,4 +1,4 @@
-"""`tools/list` entries of real tools: full, stub, bare."""
+"""`tools/list` entries: of real tools, whole or as stubs, and of the meta-tools of a mode."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pegboard.core.json import JsonObject
 from pegboard.core.schemas import relax_output_schema, repair_schema
 from pegboard.core.tool_parser import build_details
 from pegboard.core.tools import Catalog, Tool, group_name
-from pegboard.modes.mode import View
+from pegboard.modes.mode import Mode, View, build_meta_tools
 
 _ANY_OBJECT: JsonObject = {"type": "object"}
 _INCLUDE_FIELDS: JsonObject = {
@@ -19,7 +19,7 @@ _INCLUDE_FIELDS: JsonObject = {
 
 
 def full_entry(catalog: Catalog, tool: Tool, *, with_fields: bool = False) -> JsonObject:
-    """Everything about a tool, as any client may read it.
+    """Everything about a tool, in a form that every client accepts.
 
     The output schema is relaxed to what a projected result still satisfies, because clients check
     results against what was advertised. `with_fields` also tells the model about `include_fields`.
@@ -37,7 +37,7 @@ def full_entry(catalog: Catalog, tool: Tool, *, with_fields: bool = False) -> Js
 
 
 def stub_entry(catalog: Catalog, tool: Tool, *, bare: bool = False) -> JsonObject:
-    """Name and summary; SDK clients need an `inputSchema` too, unless a raw one asks for none."""
+    """Name and summary; `bare` leaves out `inputSchema`, which SDK clients require."""
     text = f"[deprecated] {tool.summary}" if tool.deprecated else tool.summary
     entry: JsonObject = {"name": catalog.address(tool), "description": text}
     if bare:
@@ -49,7 +49,7 @@ def stub_entry(catalog: Catalog, tool: Tool, *, bare: bool = False) -> JsonObjec
 
 
 def list_full(view: View, *, with_fields: bool = False) -> list[JsonObject]:
-    """All enabled tools whole; worked out once per catalogue."""
+    """All enabled tools, whole; computed once per catalog."""
     key = "full with fields" if with_fields else "full"
     return _memoize(
         view.catalog, key, lambda t: full_entry(view.catalog, t, with_fields=with_fields)
@@ -57,16 +57,17 @@ def list_full(view: View, *, with_fields: bool = False) -> list[JsonObject]:
 
 
 def list_detailed(view: View) -> list[JsonObject]:
-    """All enabled tools whole, with what MCP has no place for in their `_meta`."""
-    return [_detailed_entry(view.catalog, tool) for tool in view.catalog.enabled]
-
-
-def _detailed_entry(catalog: Catalog, tool: Tool) -> JsonObject:
-    entry = full_entry(catalog, tool)
-    category = group_name(tool) if tool.category or tool.server else None
-    related = [catalog.address(other) for other in catalog.related(tool)]
-    details = build_details(tool, category=category, related=related)
-    return {**entry, "_meta": {**entry.get("_meta", {}), **details}} if details else entry
+    """All enabled tools, whole, with what MCP has no field for in their `_meta`."""
+    catalog = view.catalog
+    entries: list[JsonObject] = []
+    for tool in catalog.enabled:
+        entry = full_entry(catalog, tool)
+        category = group_name(tool) if tool.category or tool.server else None
+        related = [catalog.address(other) for other in catalog.related(tool)]
+        if details := build_details(tool, category=category, related=related):
+            entry["_meta"] = {**entry.get("_meta", {}), **details}
+        entries.append(entry)
+    return entries
 
 
 def list_stubs(view: View, *, bare: bool = False) -> list[JsonObject]:
@@ -76,8 +77,13 @@ def list_stubs(view: View, *, bare: bool = False) -> list[JsonObject]:
 
 
 def list_pinned(view: View) -> list[JsonObject]:
-    """The pins as themselves."""
+    """The pinned tools, whole."""
     return [full_entry(view.catalog, tool, with_fields=True) for tool in view.pins]
+
+
+def list_meta_tools_and_pins(mode: Mode, view: View) -> list[JsonObject]:
+    """The list of a mode that shows its meta-tools and the pinned tools, and nothing else."""
+    return [meta_tool.entry() for meta_tool in build_meta_tools(mode, view)] + list_pinned(view)
 
 
 def _memoize(catalog: Catalog, key: str, make: Callable[[Tool], JsonObject]) -> list[JsonObject]:
@@ -87,9 +93,9 @@ def _memoize(catalog: Catalog, key: str, make: Callable[[Tool], JsonObject]) -> 
 
 
 def declare_include_fields(schema: JsonObject) -> JsonObject:
-    """An input schema that declares `include_fields`, which every tool with a known result takes.
+    """An input schema that declares `include_fields`, which every tool with a known result accepts.
 
-    Declared among its properties, it also passes a schema that is closed to any other.
+    As one of its properties it is valid even where the schema allows no additional ones.
     """
     properties = schema.get("properties", {})
     if "include_fields" in properties:
