@@ -30,16 +30,19 @@ Effect: TypeAlias = Literal["allow", "deny"]
 _Test: TypeAlias = Callable[[str], bool]
 _Who: TypeAlias = tuple[str, frozenset[str], frozenset[str]]
 
-MOST_GRANTS = 4_096
-"""Sets of rules that are kept compiled; callers beyond that are looked up anew."""
-MOST_CALLERS = 65_536
-_MOST_CATALOGS = 256
-_MEMO = "policy"
+# Cached for each policy: compiled sets of rules, and callers. For each catalog: what a set of rules
+# shows of it. For each set of rules: decisions about tools.
+MAX_GRANTS = 4_096
+MAX_CALLERS = 65_536
+_MAX_CATALOGS = 256
+_MAX_DECISIONS = 100_000
+_VISIBLE_MEMO = "policy"
+_SERVERS_MEMO = "policy/servers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One sentence of a policy; all names are globs."""
+    """One statement of a policy; all names are globs."""
 
     effect: Effect = "allow"
     principals: tuple[str, ...] = ()
@@ -48,21 +51,21 @@ class Rule:
     servers: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
-    """Over the name that clients see, the id (`server.tool`), and the server's own name.
+    """Matched against the name that clients see, the id (`server.tool`) and the server's own name.
 
-    An own name means that tool of every server, unless `servers` says of which. A rule that allows
-    does not go by an own name that could be read as a tool of another server.
+    An own name means that tool of every server, unless `servers` says which. A rule that allows
+    ignores an own name that could be read as a tool of another server.
     """
     risks: tuple[Risk, ...] = ()
-    """What tools may do; one that denies takes a tool that leaves it open for destructive."""
+    """What tools may do. A rule that denies counts a tool of unknown risk as destructive."""
 
     @property
     def is_for_everybody(self) -> bool:
         return not (self.principals or self.scopes or self.groups)
 
 
-class _What(NamedTuple):
-    """What rules go by of a tool; all of it from the configuration, but for names and risk."""
+class _ToolKey(NamedTuple):
+    """What rules can match of a tool: also the key under which a decision is cached."""
 
     server: str
     category: str
@@ -78,17 +81,17 @@ class _What(NamedTuple):
 
 
 class Policy:
-    """Rules as one object that answers in microseconds, however many rules there are."""
+    """Rules as one object that decides in microseconds, however many rules there are."""
 
     def __init__(self, rules: Iterable[Rule] = (), *, default: Effect = "allow") -> None:
         self.rules = tuple(rules)
         self.default: Effect = default
         self._everybody = [i for i, rule in enumerate(self.rules) if rule.is_for_everybody]
-        self._principals = _Names(rule.principals for rule in self.rules)
-        self._scopes = _Names(rule.scopes for rule in self.rules)
-        self._groups = _Names(rule.groups for rule in self.rules)
-        self._grants: BoundedCache[tuple[int, ...], Grant] = BoundedCache(MOST_GRANTS)
-        self._callers: BoundedCache[_Who, Grant] = BoundedCache(MOST_CALLERS)
+        self._principals = _RuleIndex(rule.principals for rule in self.rules)
+        self._scopes = _RuleIndex(rule.scopes for rule in self.rules)
+        self._groups = _RuleIndex(rule.groups for rule in self.rules)
+        self._grants: BoundedCache[tuple[int, ...], Grant] = BoundedCache(MAX_GRANTS)
+        self._callers: BoundedCache[_Who, Grant] = BoundedCache(MAX_CALLERS)
 
     @property
     def is_open(self) -> bool:
@@ -100,7 +103,7 @@ class Policy:
         who = (caller.principal, caller.scopes, caller.groups)
         grant = self._callers.get(who)
         if grant is None:
-            grant = self._callers.put(who, self._compiled(caller))
+            grant = self._callers.put(who, self._compile(caller))
         return grant
 
     def allows(self, caller: Caller, tool: Tool) -> bool:
@@ -108,26 +111,27 @@ class Policy:
         return self.is_open or self.grant(caller).allows(tool)
 
     def visible(self, catalog: Catalog, caller: Caller) -> Catalog:
-        """The catalogue as this caller sees it; the same object for callers of the same rules."""
+        """The catalog as this caller sees it; the same object for callers of the same rules."""
         if self.is_open:
             return catalog
         grant = self.grant(caller)
         seen: BoundedCache[Grant, Catalog] = catalog.memo.setdefault(
-            _MEMO, BoundedCache(_MOST_CATALOGS)
+            _VISIBLE_MEMO, BoundedCache(_MAX_CATALOGS)
         )
         found = seen.get(grant)
         if found is None:
-            found = seen.put(grant, _seen_with(grant, catalog))
+            found = seen.put(grant, _filter_catalog(grant, catalog))
         return found
 
-    def _compiled(self, caller: Caller) -> Grant:
-        applying = {
+    def _compile(self, caller: Caller) -> Grant:
+        """The rules that apply to a caller, compiled once for each set of rules."""
+        rules = {
             *self._everybody,
-            *self._principals.fitting((caller.principal,)),
-            *self._scopes.fitting(caller.scopes),
-            *self._groups.fitting(caller.groups),
+            *self._principals.matching((caller.principal,)),
+            *self._scopes.matching(caller.scopes),
+            *self._groups.matching(caller.groups),
         }
-        key = tuple(sorted(applying))
+        key = tuple(sorted(rules))
         grant = self._grants.get(key)
         if grant is None:
             made = Grant([self.rules[i] for i in key], self.default)
@@ -136,19 +140,19 @@ class Policy:
 
 
 class Grant:
-    """What the rules that apply to somebody let them see and call."""
+    """What the rules that apply to a caller let them see and call."""
 
-    __slots__ = ("_allow", "_decided", "_default", "_deny")
+    __slots__ = ("_allow", "_decisions", "_default", "_deny")
 
     def __init__(self, rules: Sequence[Rule], default: Effect) -> None:
         self._allow = [_Target(rule) for rule in rules if rule.effect == "allow"]
         self._deny = [_Target(rule) for rule in rules if rule.effect == "deny"]
         self._default = default == "allow"
-        self._decided: dict[_What, bool] = {}
+        self._decisions: dict[_ToolKey, bool] = {}
 
     def allows(self, tool: Tool) -> bool:
         """Whether they may see and call this tool."""
-        what = _What(
+        what = _ToolKey(
             server=tool.server or "",
             category=tool.category or "",
             name=tool.name,
@@ -157,18 +161,19 @@ class Grant:
             risk=tool.risk,
             strict_risk=strict_risk(tool),
         )
-        decision = self._decided.get(what)
+        decision = self._decisions.get(what)
         if decision is None:
             decision = self._decide(what)
-            if len(self._decided) >= _MOST_DECISIONS:
-                self._decided.clear()
-            self._decided[what] = decision
+            # Catalogs change in whole; a full cache is mostly about tools that are gone.
+            if len(self._decisions) >= _MAX_DECISIONS:
+                self._decisions.clear()
+            self._decisions[what] = decision
         return decision
 
     def allows_server(self, server: str) -> bool:
-        """Whether they may use what a server offers beside tools: its prompts and resources.
+        """Whether they may use what a server offers besides tools: its prompts and resources.
 
-        They may where a rule gives them the server without naming tools, categories or risks.
+        They may if a rule gives them the whole server, without naming tools, categories or risks.
         """
         if any(target.is_whole and target.servers(server) for target in self._deny):
             return False
@@ -177,27 +182,19 @@ class Grant:
         return self._default
 
     def allows_group(self, name: str) -> bool:
-        """Whether they may know of a category or server whose tools are not there yet."""
+        """Whether they may know of a category or server whose tools are not loaded yet."""
         if any(target.is_about(name) and not target.is_partial for target in self._deny):
             return False
         return self._default or any(target.reveals(name) for target in self._allow)
 
-    def _decide(self, what: _What) -> bool:
-        if any(target.fits(what) for target in self._deny):
+    def _decide(self, what: _ToolKey) -> bool:
+        if any(target.matches(what) for target in self._deny):
             return False
-        return self._default or any(target.fits(what) for target in self._allow)
-
-
-_MOST_DECISIONS = 100_000
+        return self._default or any(target.matches(what) for target in self._allow)
 
 
 class _Target:
-    """The side of a rule that says what it is about."""
-
-    __slots__ = (
-        *("_denies", "_groups", "categories", "is_partial", "is_whole"),
-        *("risks", "servers", "tools"),
-    )
+    """The *what* side of a rule, compiled."""
 
     def __init__(self, rule: Rule) -> None:
         self.servers = _any_of(rule.servers)
@@ -209,29 +206,29 @@ class _Target:
         self.is_partial = bool(rule.tools or rule.risks)
         self.is_whole = not (rule.categories or self.is_partial)
 
-    def fits(self, what: _What) -> bool:
+    def matches(self, what: _ToolKey) -> bool:
         if (what.strict_risk if self._denies else what.risk) not in self.risks:
             return False
         if not self.servers(what.server) or not self.categories(what.category):
             return False
-        # A server chooses its tools' own names: they may deny it something, and must not give it
-        # what a rule gives to another server's tool.
+        # A server chooses the own names of its tools. So an own name may deny a tool something, but
+        # must not give it what a rule means for another server's tool.
         own = what.own_name if self._denies else what.bare or what.name
         return self.tools(what.name) or self.tools(what.tool_id) or self.tools(own)
 
     def is_about(self, group: str) -> bool:
         """Whether tools of this category or server could be meant."""
-        return not self._groups or any(fits(group) for fits in self._groups)
+        return not self._groups or any(matches(group) for matches in self._groups)
 
     def reveals(self, group: str) -> bool:
-        """Whether who is given this may know that a category or server exists.
+        """Whether a caller with this rule may know that a category or server exists.
 
-        A rule that names only tools or risks may fit nothing there: it reveals no name.
+        A rule that names only tools or risks may match nothing there, so it reveals no name.
         """
         return self.is_about(group) and (bool(self._groups) or not self.is_partial)
 
 
-class _Names:
+class _RuleIndex:
     """Which rules name somebody: exact names by dictionary, globs one after the other."""
 
     def __init__(self, patterns_of_rules: Iterable[tuple[str, ...]]) -> None:
@@ -243,32 +240,35 @@ class _Names:
                 table.setdefault(pattern, []).append(index)
         self._tests = [(_any_of((glob,)), rules) for glob, rules in self._globs.items()]
 
-    def fitting(self, names: Iterable[str]) -> set[int]:
+    def matching(self, names: Iterable[str]) -> set[int]:
         """The rules that name one of these."""
         found: set[int] = set()
         for name in names:
             found.update(self._exact.get(name, ()))
-            for fits, rules in self._tests:
-                if fits(name):
+            for matches, rules in self._tests:
+                if matches(name):
                     found.update(rules)
         return found
 
 
-def _seen_with(grant: Grant, catalog: Catalog) -> Catalog:
-    seen = catalog.only(grant.allows)
-    full, filled = {tool.category for tool in catalog}, {tool.category for tool in seen}
+def _filter_catalog(grant: Grant, catalog: Catalog) -> Catalog:
+    visible = catalog.only(grant.allows)
+    with_tools = {tool.category for tool in catalog}
+    with_visible_tools = {tool.category for tool in visible}
+    # A category whose tools are all hidden is hidden too. One without any tools yet (its loader has
+    # not run) is shown to those who may know of it.
     categories = [
         c
         for c in catalog.categories
-        if c.name in filled or (c.name not in full and grant.allows_group(c.name))
+        if c.name in with_visible_tools or (c.name not in with_tools and grant.allows_group(c.name))
     ]
-    if seen is catalog and len(categories) == len(catalog.categories):
+    if visible is catalog and len(categories) == len(catalog.categories):
         return catalog
-    return Catalog(seen, categories)
+    return Catalog(visible, categories)
 
 
 def _any_of(patterns: tuple[str, ...]) -> _Test:
-    """Whether a name fits one of the globs; every name does where there are none."""
+    """A test whether a name matches one of the globs; every name does where there are none."""
     if not patterns or "*" in patterns:
         return lambda name: True
     exact = frozenset(p for p in patterns if not _is_glob(p))
@@ -287,26 +287,27 @@ ALLOW_ALL = Policy()
 """The policy of a board that has none."""
 
 
-_SERVERS_MEMO = "gate/servers"
-
-
 @dataclass(frozen=True, slots=True)
 class AccessControl:
-    """The rules in force and the tools that they are about."""
+    """The current rules, and the tools that they are about.
+
+    Everything that is not a tool definition is checked here, so that no other place has rules of
+    its own.
+    """
 
     policy: Policy = ALLOW_ALL
     catalog: Catalog = field(default_factory=lambda: Catalog(()))
 
-    def tool(self, caller: Caller, tool_id: str) -> bool:
+    def can_see_tool(self, caller: Caller, tool_id: str) -> bool:
         """Whether they may know of a tool, by its id."""
         if self.policy.is_open:
             return True
         return self.policy.visible(self.catalog, caller).get(tool_id) is not None
 
-    def server(self, caller: Caller, name: str) -> bool:
+    def can_see_server(self, caller: Caller, name: str) -> bool:
         """Whether they may know that a server exists: they see one of its tools.
 
-        Of a server whose tools are not known, the rules decide that speak of it as a whole.
+        If its tools are not known yet, the rules about the whole server decide.
         """
         if self.policy.is_open:
             return True
@@ -314,8 +315,8 @@ class AccessControl:
             return name in _servers(self.policy.visible(self.catalog, caller))
         return self.policy.grant(caller).allows_group(name)
 
-    def resources(self, caller: Caller, server: str) -> bool:
-        """Whether they may use what a server offers beside tools: resources and prompts."""
+    def can_use_resources(self, caller: Caller, server: str) -> bool:
+        """Whether they may use what a server offers besides tools: resources and prompts."""
         return self.policy.is_open or self.policy.grant(caller).allows_server(server)
 
 

@@ -82,7 +82,7 @@ class Visibility:
         return self.viewer.is_operator or call.principal == self.viewer.caller.principal
 
     def _knows_server(self, name: str) -> bool:
-        return self.dashboard.gate().server(self.viewer.caller, name)
+        return self.dashboard.gate().can_see_server(self.viewer.caller, name)
 
     def _knows_breaker(self, key: str) -> bool:
         scope, _, name = key.partition(":")

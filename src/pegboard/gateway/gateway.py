@@ -498,7 +498,7 @@ class Gateway:
         everything, gate = asked.get("everything", False), self.gate
 
         def may_know(name: str) -> bool:
-            return everything or gate.server(caller, name)
+            return everything or gate.can_see_server(caller, name)
 
         starting = [name for name in sorted(self.pending) if may_know(name)]
         known = self.pending | {name for name in self.failures if name in self.offers}

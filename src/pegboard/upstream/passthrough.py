@@ -86,7 +86,7 @@ class Passthrough:
     def _addresses(self, front: Downstream) -> Addresses:
         """What this client may know of."""
         listings, gate = self.addresses.listings, self.gate()
-        allowed = frozenset(name for name in listings if gate.resources(front.caller, name))
+        allowed = frozenset(name for name in listings if gate.can_use_resources(front.caller, name))
         if len(allowed) == len(listings):
             return self.addresses
         seen = self._seen.get(allowed)
@@ -158,7 +158,7 @@ class Passthrough:
             front = subscriber.front
             if (
                 subscribed == place
-                and gate.resources(front.caller, place.server)
+                and gate.can_use_resources(front.caller, place.server)
                 and front.belongs_to(event.owner)
             ):
                 with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
@@ -273,7 +273,7 @@ class Passthrough:
         caller, parsed = front.caller, addresses.parse_task_address(address)
         if parsed is not None and parsed[0] in {s.name for s in self._relay.pool.servers}:
             tool_id = await self._relay.task_owners.tool_of(caller.principal, *parsed)
-            if tool_id is not None and self.gate().tool(caller, tool_id):
+            if tool_id is not None and self.gate().can_see_tool(caller, tool_id):
                 return Location(*parsed)
         _raise_unknown("task", address)
 
