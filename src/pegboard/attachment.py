@@ -39,8 +39,9 @@ from pegboard.pipeline import Dispatcher, Parts, build_pipeline
 from pegboard.ports import Handler, Store
 from pegboard.private_files import home_folder
 from pegboard.server import mcp_private
+from pegboard.server.environment import merge_pins
 from pegboard.server.middleware import PegboardMiddleware
-from pegboard.server.serving import install_middleware, merge_pins, spill_capabilities
+from pegboard.server.serving import install_middleware, spill_capabilities
 from pegboard.store.memory import MemoryStore
 
 logger = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from pegboard.cli.boards import (
 from pegboard.cli.output import out, print_json
 from pegboard.core.calls import Caller
 from pegboard.core.json import JsonObject
-from pegboard.server.serving import mode_from_environ
+from pegboard.server.environment import mode_from_environ
 from pegboard.tokens import count_tokens
 
 

@@ -31,6 +31,7 @@ def serve(
     if config is not None and catalog is None:
         serve_config(config, mode=mode, http=http, store=store, workers=workers)
     else:
-        from pegboard.server.serving import run_board, with_mode
+        from pegboard.server.environment import with_mode
+        from pegboard.server.serving import run_board
 
         run_board(open_board(catalog, config), http=http, environ=with_mode(os.environ, mode))

@@ -54,7 +54,7 @@ def serve_config(
     from pegboard.config.settings import StoreSettings
     from pegboard.gateway.config_source import ConfigSource
     from pegboard.gateway.runner import serve_gateway
-    from pegboard.server.serving import with_mode
+    from pegboard.server.environment import with_mode
 
     gc.enable()
     gc.freeze()

@@ -1,15 +1,21 @@
 """Serving a board: a low-level server with our middleware, on stdio or HTTP.
 
-The environment (`PEGBOARD_MODE`, `ALWAYS_AVAILABLE_TOOLS`) wins over requests, configuration and
-code, because it is the operator's way back: it takes effect without a change to any of them. Only a
-command-line flag wins over it, by taking its place.
+build_server(board)   the server of the SDK, with our middleware on it
+serve_stdio           one client, on standard input and output
+board_app, asgi_app   an ASGI application: `/mcp`, `/mcp/<mode>`, and further routes
+
+requests pass, from the outside in:
+HostGuardMiddleware   the host and origin in the headers      (`host_guard`)
+authentication        bearer tokens, where there are any      (`auth`)
+Admission             size, values, number of sessions        (`http_sessions`)
+the SDK's endpoint
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -24,10 +30,11 @@ from pegboard.core.calls import Caller
 from pegboard.core.json import JsonObject, whole_number
 from pegboard.core.options import MODES, Options, check_mode
 from pegboard.core.tool_parser import EXTENSION_ID
-from pegboard.errors import ConfigError, PegboardError
+from pegboard.errors import ConfigError
 from pegboard.ports import Store
 from pegboard.server import mcp_private
 from pegboard.server.board_operations import BoardOperations, get_operations
+from pegboard.server.environment import check_pins, merge_pins, mode_from_environ
 from pegboard.server.host_guard import HostGuard, HostGuardMiddleware
 from pegboard.server.http_sessions import Admission, Admit, OpenSessions, SessionLimits
 from pegboard.server.list_changed import ListChangedNotifier
@@ -44,56 +51,6 @@ if TYPE_CHECKING:
     from pegboard.server.auth import Auth
 
 
-MODE_VARIABLE = "PEGBOARD_MODE"
-PINS_VARIABLE = "ALWAYS_AVAILABLE_TOOLS"
-
-
-def mode_from_environ(environ: Mapping[str, str]) -> str | None:
-    """The mode that the environment sets; it wins over requests, configuration and code.
-
-    Raises:
-        ConfigError: There is no such mode.
-    """
-    mode = environ.get(MODE_VARIABLE, "").strip()
-    try:
-        return check_mode(mode) if mode else None
-    except ConfigError as exc:
-        raise ConfigError(f"{MODE_VARIABLE}: {exc.message}", **exc.details) from exc
-
-
-def with_mode(environ: Mapping[str, str], mode: str | None) -> Mapping[str, str]:
-    """The environment with the mode of a flag in it, which wins over its own.
-
-    Raises:
-        ConfigError: There is no such mode.
-    """
-    return environ if mode is None else {**environ, MODE_VARIABLE: check_mode(mode)}
-
-
-def read_pins(environ: Mapping[str, str]) -> list[str]:
-    """The pins that the environment names."""
-    return [n for n in map(str.strip, environ.get(PINS_VARIABLE, "").split(",")) if n]
-
-
-def merge_pins(environ: Mapping[str, str], pins: Sequence[str]) -> tuple[str, ...]:
-    """The configured pins and those that the environment names."""
-    return tuple(dict.fromkeys([*pins, *read_pins(environ)]))
-
-
-def check_pins(environ: Mapping[str, str], find: Callable[[str], object]) -> None:
-    """Accept the pins of the environment when `find` knows them all.
-
-    Raises:
-        ConfigError: One is the name of no tool, or of several.
-    """
-    for name in read_pins(environ):
-        try:
-            find(name)
-        except PegboardError as exc:
-            message = f"A pin in {PINS_VARIABLE} names no tool: {exc.message}"
-            raise ConfigError(message, **exc.details) from exc
-
-
 Listen: TypeAlias = Callable[
     [mcp_private.Context, SubscriptionsListenRequestParams], Awaitable[SubscriptionsListenResult]
 ]
@@ -101,7 +58,15 @@ Listen: TypeAlias = Callable[
 
 
 def build_server(board: Pegboard, *, environ: Mapping[str, str] = os.environ) -> Server[Any]:
-    """A low-level server that shows this board."""
+    """A low-level `Server` of the SDK that shows this board, for any transport of the SDK.
+
+    Args:
+        board: What it shows.
+        environ: Has `PEGBOARD_MODE` and `ALWAYS_AVAILABLE_TOOLS`; that of the process by default.
+
+    Raises:
+        ConfigError: The board or the environment names a tool or mode that does not exist.
+    """
     board.options = replace(board.options, pins=merge_pins(environ, board.options.pins))
     check_pins(environ, board.find)
     board.check()
@@ -114,7 +79,7 @@ def build_server(board: Pegboard, *, environ: Mapping[str, str] = os.environ) ->
 
 
 def spill_capabilities(options: Options) -> JsonObject:
-    """The capability of a server that keeps what is too large to be sent."""
+    """The capability of a server that stores results which are too large to send: as resources."""
     return {} if options.spill_tokens is None else {"resources": {}}
 
 
@@ -124,7 +89,7 @@ def make_server(
     listen: Listen,
     operations: BoardOperations | None = None,
 ) -> Server[Any]:
-    """A low-level server of a board's name that tells clients of changes; it answers nothing.
+    """A low-level server of a board's name that notifies clients of changes; it answers nothing.
 
     `operations` are followed while it runs; a gateway follows its own.
     """
@@ -173,11 +138,11 @@ def install_middleware(
 def run_board(
     board: Pegboard, *, http: str | None = None, environ: Mapping[str, str] = os.environ
 ) -> None:
-    """Serve until stopped; over HTTP with whatever the board's application has beside `/mcp`.
+    """Serve until stopped; over HTTP with everything that the board's application has.
 
     Raises:
-        ConfigError: The address is taken, or other machines could reach it and nobody would be
-            asked who they are.
+        ConfigError: The address is in use, or other machines could reach it without
+            authentication.
     """
     if http is None:
         with suppress(KeyboardInterrupt):
@@ -194,7 +159,7 @@ def run_board(
     with suppress(KeyboardInterrupt):
         server.run(sockets=sockets)
     if not server.started:
-        sys.exit(1)  # why, it has said
+        sys.exit(1)  # it has logged the reason
 
 
 async def serve_stdio(board: Pegboard, environ: Mapping[str, str] = os.environ) -> None:
@@ -227,17 +192,18 @@ def asgi_app(
 
     Args:
         server: What answers.
-        guard: By which hosts and origins it can be reached.
-        routes: Further routes; they look after themselves.
+        guard: The hosts and origins that requests may name.
+        routes: Further routes; they have their own authentication.
         auth: Protects the endpoints of the protocol.
-        stateless: Gives clients of the older protocol no session, so that any replica can answer.
-        sessions: How many of them there may be otherwise.
-        admit: The rate limit of a caller who opens one.
+        stateless: Gives legacy clients no session, so that any replica can answer.
+        sessions: The limits on sessions otherwise.
+        admit: The rate limit of a caller who opens a session.
     """
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.middleware import Middleware
     from starlette.routing import Route
 
+    # The SDK compares hosts with fixed values; the guard also knows IP addresses and this machine.
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = server.streamable_http_app(transport_security=unguarded, stateless_http=stateless)
     if auth is not None:
@@ -277,7 +243,7 @@ class _ModeEndpoint:
 
 
 def parse_address(address: str) -> tuple[str, int]:
-    """`127.0.0.1:8000`, `[::1]:8000` or `:8000` (loopback) in two parts."""
+    """Host and port of `127.0.0.1:8000`, `[::1]:8000` or `:8000` (loopback)."""
     host, colon, port = address.rpartition(":")
     number = whole_number(port)
     if not colon or number is None or number > 65535:
@@ -286,7 +252,7 @@ def parse_address(address: str) -> tuple[str, int]:
 
 
 async def unreachable_handler(ctx: Any, params: Any) -> NoReturn:
-    """A handler for methods that the middleware answers: it makes their capability known."""
+    """A handler for methods that the middleware answers; it makes the SDK advertise them."""
     raise AssertionError("the middleware answers this method")
 
 
