@@ -24,6 +24,7 @@ from tests.conftest import missing_part
 from tests.dashboard.panels import ada_or_bob, large_board, servers
 
 from pegboard import Pegboard
+from pegboard.cli.ui import write_redirect
 from pegboard.core.tool_lock import ListedDefinition, ServerLock, TrustRule
 from pegboard.gateway.dashboard import build_trust_section
 from pegboard.gateway.lock_storage import FileLockStorage
@@ -206,6 +207,15 @@ def test_a_kept_result_is_opened_and_searched(page: Page, url: str) -> None:
     page.get_by_role("button", name="Read").click()
     expect(result).to_contain_text("garden 41")
     expect(result).not_to_contain_text("garden 12")
+
+
+def test_the_file_that_pegboard_ui_opens_signs_the_browser_in(page: Page, tmp_path: Path) -> None:
+    with served(large_board(10).asgi(identify=ada_or_bob)) as address:
+        file = write_redirect(tmp_path, f"{address}/ui/enter?token=ada-key")
+        page.goto(file.as_uri())
+        expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+        assert page.url == f"{address}/"
+        page.goto("about:blank")
 
 
 @pytest.fixture(scope="module")

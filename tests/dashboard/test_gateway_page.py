@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -175,6 +176,37 @@ def test_pegboard_ui_shows_the_page_to_whoever_has_its_address(tmp_path: Path) -
     finally:
         started.terminate()
         started.communicate(timeout=10)
+
+
+def test_pegboard_ui_does_not_pass_its_token_on_the_command_line_of_the_browser(
+    tmp_path: Path,
+) -> None:
+    catalog = tmp_path / "tools.json"
+    catalog.write_text('{"tools": []}', "utf-8")
+    opened = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$@" > {opened}.part && mv {opened}.part {opened}\n')
+    browser.chmod(0o700)
+    home = {"PEGBOARD_HOME": str(tmp_path / "home"), "BROWSER": f"{browser} %s"}
+    command = [sys.executable, "-m", "pegboard", "ui", "--catalog", str(catalog), "--json"]
+    started = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, **home}
+    )
+    try:
+        assert started.stdout is not None
+        said = json.loads("".join(iter(started.stdout.readline, "}\n")) + "}")
+        with httpx2.Client(base_url=said["mcp"][: -len("/mcp")]) as visitor:
+            assert visitor.get("/").status_code == 401  # it is up, so the browser has been started
+        given = opened.read_text().strip()
+        assert said["token"] not in given
+        page = Path(given.removeprefix("file://"))
+        assert stat.S_IMODE(page.stat().st_mode) == 0o600
+        assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
+        assert said["page"] in page.read_text()
+    finally:
+        started.send_signal(signal.SIGINT)
+        started.communicate(timeout=10)
+    assert not page.exists()
 
 
 @pytest.mark.anyio

@@ -1,29 +1,33 @@
-"""`pegboard ui`: the page of a catalogue or configuration, on this machine, for whoever started it.
+"""`pegboard ui`: the dashboard of a catalog or configuration, on this machine, for one user.
 
-A machine may have other users, and they can reach its ports. So the address that is printed holds a
-token made for this run, and without it nothing is answered: neither the page nor `/mcp`, to which
-clients send it as a bearer token.
+A machine may have other users, and they can reach its ports. So every run has a token of its own,
+which the printed address contains, and nothing is answered without it: neither the dashboard nor
+`/mcp`, to which clients send it as a bearer token.
+
+The browser does not get that address on its command line, where every user could read it with `ps`.
+It opens a file that only the owner can read, and that file leads to the address.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
 import sys
+import tempfile
 import webbrowser
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pegboard.cli.audit_log import os_user
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_board
-from pegboard.cli.output import out, print_json
+from pegboard.cli.output import JsonOption, out, print_json
+from pegboard.cli.targets import CatalogOption, ConfigOption, open_board
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from starlette.applications import Starlette
-
-    from pegboard.board import Pegboard
     from pegboard.dashboard.interface import Identify
     from pegboard.server.auth import Auth
 
@@ -33,55 +37,77 @@ _HOST = "127.0.0.1"
 def ui(
     config: ConfigOption = None,
     catalog: CatalogOption = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any that is free.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port. 0 uses any free one.")] = 0,
     browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open a browser as well.")
+        bool, typer.Option("--browser/--no-browser", help="Open the dashboard in a browser.")
     ] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Look at tools in a browser: search them, see what they cost, watch calls."""
+    """Open the dashboard: search the tools, see their token cost, watch calls."""
     from pegboard.server.auth import Auth, OwnerToken
     from pegboard.server.http_server import HttpServer
     from pegboard.sockets import bind_sockets
 
     board = open_board(catalog, config)
     token = secrets.token_urlsafe(24)
-    with bind_sockets(_HOST, port)[0] as listening:
-        listening.listen()  # before the address is known to a browser
+    with bind_sockets(_HOST, port)[0] as listening, ExitStack() as cleanup:
+        listening.listen()  # a browser may connect as soon as it has the address
         address = f"http://{_HOST}:{listening.getsockname()[1]}"
-        opened = f"{address}/ui/enter?token={token}"
-        _say(opened, f"{address}/mcp", token, as_json=as_json)
+        dashboard = f"{address}/ui/enter?token={token}"
+        _print_addresses(dashboard, f"{address}/mcp", token, as_json=as_json)
         if browser:
-            webbrowser.open(opened)
+            with suppress(OSError):  # no folder to write to: the printed address still works
+                folder = cleanup.enter_context(redirect_folder())
+                webbrowser.open(write_redirect(folder, dashboard).as_uri())
         owner = Auth(verifier=OwnerToken(token))
-        app = board.asgi(auth=owner, identify=holder_of(owner))
+        app = board.asgi(auth=owner, identify=identify_owner(owner))
         if config is not None:
-            _follow_others(app, board, config)
+            from pegboard.gateway.config_source import ConfigSource
+            from pegboard.observe.event_journal import follow_journals
+
+            # Clients start gateways on stdio with the same configuration: show their calls too.
+            source = ConfigSource.of(config)
+            follow_journals(app, board.parts.live, source.folder(source.read()), config)
         HttpServer(app).run(sockets=[listening])
 
 
-def _say(page: str, mcp: str, token: str, *, as_json: bool) -> None:
-    """Both addresses, at once: whoever reads them from a pipe is waiting."""
+@contextmanager
+def redirect_folder() -> Generator[Path]:
+    """A folder that only the owner can read, removed at the end."""
+    from pegboard.private_files import home_folder, make_private_folder
+
+    parent = home_folder(os.environ) / "ui"
+    make_private_folder(parent)
+    with tempfile.TemporaryDirectory(dir=parent) as folder:
+        yield Path(folder)
+
+
+def write_redirect(folder: Path, address: str) -> Path:
+    """Write a page that leads a browser to the address; only the owner can read it."""
+    from pegboard.private_files import open_private
+
+    path = folder / "dashboard.html"
+    with open(open_private(path), "w", encoding="utf-8") as file:
+        file.write(
+            '<!doctype html><meta charset="utf-8"><title>Pegboard</title>'
+            f'<meta http-equiv="refresh" content="0;url={escape(address)}">'
+            f'<a href="{escape(address)}">Open the dashboard</a>\n'
+        )
+    return path
+
+
+def _print_addresses(dashboard: str, mcp: str, token: str, *, as_json: bool) -> None:
     if as_json:
-        print_json({"page": page, "mcp": mcp, "token": token})
+        print_json({"page": dashboard, "mcp": mcp, "token": token})
     else:
-        out.print(f"The page:    {page}", soft_wrap=True)
+        out.print(f"Dashboard:   {dashboard}", soft_wrap=True)
         out.print(f"For clients: {mcp}", soft_wrap=True)
         out.print(f"with header: Authorization: Bearer {token}", soft_wrap=True)
-    sys.stdout.flush()
+    sys.stdout.flush()  # a program that reads from a pipe is waiting for this
 
 
-def _follow_others(app: Starlette, board: Pegboard, config: Path) -> None:
-    """Show the calls of gateways on stdio too, which clients start with the same configuration."""
-    from pegboard.gateway.config_source import ConfigSource
-    from pegboard.observe.event_journal import follow_journals
-
-    opening = ConfigSource.of(config)
-    follow_journals(app, board.parts.live, opening.folder(opening.read()), config)
-
-
-def holder_of(owner: Auth) -> Identify:
-    """Whoever has the token operates the page; nobody else sees it."""
+def identify_owner(owner: Auth) -> Identify:
+    """Identifies the holder of the token as operator; nobody else sees anything."""
     from pegboard.dashboard.interface import Viewer
 
     user = os_user()

@@ -268,7 +268,12 @@ class Page:
                 self._refused(request)
             refused = layout.sign_in(self._dashboard, refused=bool(token))
             return with_security_headers(HTMLResponse(refused, 401))
-        response = RedirectResponse("/", 303)
+        response: Response = RedirectResponse("/", 303)
+        if request.method == "GET":
+            # A browser follows a redirect in the name of the page that sent it here. That is the
+            # file of `pegboard ui`, another site, for which it would hold back the new cookie.
+            home = tag("meta", http_equiv="refresh", content="0;url=/")
+            response = HTMLResponse(f"<!doctype html>{home}")
         remember(request, response, token)
         return with_security_headers(response)
 
