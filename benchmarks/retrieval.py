@@ -1,8 +1,7 @@
 """Does search find the right tool, and return nothing if there is none?
 
-Every set is judged by `pegboard.measure.search_quality`, whose rankers stand side by side over the same
-queries. Sets that our models never learned from stand apart from those that they did. Intervals are
-95 % of 2,000 paired bootstraps of the difference to FastMCP's BM25.
+Every set is judged by `pegboard.measure.search_quality`; all rankers get the same queries. Sets
+that our models did not learn from are reported apart from those that they did. Intervals are 95 % of 2,000 paired bootstraps of the difference to FastMCP's BM25.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import numpy as np
 
 from benchmarks.contestants import VECTORS
 from benchmarks.data import data
+from benchmarks.peer_rankers import fastmcp_rankers
 from benchmarks.plots import bars
 from benchmarks.runner import Missing, Profile, say
 from benchmarks.tables import table
@@ -27,7 +27,6 @@ from pegboard.embed.vectorizer import LocalVectorizer
 from pegboard.measure.search_quality import (
     JudgedQuery,
     Ranker,
-    fastmcp_rankers,
     pegboard_ranker,
     plain_bm25,
     read_queries,

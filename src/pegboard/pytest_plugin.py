@@ -33,7 +33,7 @@ def _hold(server: Any, mode: str = "proxy", max_tokens: int = 500) -> int:
     if tokens > max_tokens:
         pytest.fail(
             f"The list costs {tokens:,} tokens under the mode {mode!r}, {tokens - max_tokens:,} "
-            f"more than {max_tokens:,}. The dearest tools: {', '.join(dearest)}.",
+            f"more than {max_tokens:,}. The most expensive tools: {', '.join(dearest)}.",
             pytrace=False,
         )
     return tokens

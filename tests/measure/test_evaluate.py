@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
+from benchmarks.peer_rankers import fastmcp_rankers
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.boards import office_board
@@ -14,7 +15,6 @@ from pegboard.errors import ConfigError
 from pegboard.measure.search_quality import (
     JudgedQuery,
     evaluate,
-    fastmcp_rankers,
     plain_bm25,
     read_queries,
     resolve_judgments,
@@ -88,5 +88,5 @@ def test_queries_may_hold_any_text_and_blank_lines(tmp_path: Path) -> None:
     path.write_bytes(text.encode())
     assert [(one.query, one.line) for one in read_queries(path)] == [("a\u2028b", 1), ("c", 3)]
     path.write_text("[1]")
-    with pytest.raises(ConfigError, match=r"q\.jsonl:1 is no judged query"):
+    with pytest.raises(ConfigError, match=r"q\.jsonl:1 is not a judged query"):
         read_queries(path)

@@ -14,10 +14,11 @@ from pegboard import Pegboard, count_tokens
 from pegboard.core.options import MODES
 from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import ConfigError
-from pegboard.measure import Use, measure
-from pegboard.measure.expensive_tools import dearest
+from pegboard.measure.expensive_tools import find_expensive_tools
+from pegboard.measure.measurement import measure
 from pegboard.measure.mode_costs import count_list_tokens, sample_evenly
 from pegboard.measure.result_costs import read_results
+from pegboard.measure.session_costs import SessionProfile
 
 pytestmark = pytest.mark.anyio
 
@@ -90,7 +91,10 @@ async def test_the_other_tokenizer_is_named_and_counts_otherwise() -> None:
 
 async def test_more_turns_cost_more() -> None:
     board = office_board()
-    few, many = await measure(board, use=Use(turns=5)), await measure(board, use=Use(turns=50))
+    few, many = (
+        await measure(board, use=SessionProfile(turns=5)),
+        await measure(board, use=SessionProfile(turns=50)),
+    )
     for mode in MODES:
         assert few.sessions[mode].cached < many.sessions[mode].cached
 
@@ -135,7 +139,10 @@ def test_the_dearest_tools_say_why() -> None:
         _tool("promises", {}, output={"type": "object", "description": "word " * 400}),
         _tool("small", {}),
     ]
-    found = {d.id: [r.kind for r in d.reasons] for d in dearest(tools, count_tokens, count_tokens)}
+    found = {
+        d.id: [r.kind for r in d.reasons]
+        for d in find_expensive_tools(tools, count_tokens, count_tokens)
+    }
     assert found["talks"] == ["long description"]
     assert found["paints"] == ["repeated enum"]
     assert found["digs"] == ["deep schema"]

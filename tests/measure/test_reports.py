@@ -11,10 +11,8 @@ import pytest
 from tests.boards import office_board
 
 from pegboard import Pegboard
-from pegboard.measure import measure
-from pegboard.measure.charts import Bar, Chart, build_charts, render_svg
-from pegboard.measure.html_report import render_report
-from pegboard.measure.measuring import Measurement, ServerCost, percent
+from pegboard.measure.measurement import Measurement, ServerCost, format_percent, measure
+from pegboard.measure.report import Bar, Chart, build_charts, render_report, render_svg
 from pegboard.testing import make_tool
 
 pytestmark = pytest.mark.anyio
@@ -81,7 +79,7 @@ def test_a_chart_of_nothing_is_still_a_picture() -> None:
     ("part", "said"), [(0.5, "50.0%"), (0.99999, ">99.9%"), (1.0, "100.0%"), (-0.5, "-50.0%")]
 )
 def test_almost_all_is_not_called_all(part: float, said: str) -> None:
-    assert percent(part) == said
+    assert format_percent(part) == said
 
 
 class _Tags(HTMLParser):

@@ -143,7 +143,7 @@ def test_the_budget_fixture_holds_a_server_to_its_tokens(tmp_path: Path) -> None
         command, capture_output=True, text=True, cwd=tmp_path, env=env, check=False
     )
     assert "1 failed, 2 passed" in done.stdout, done.stdout
-    assert "more than 10. The dearest tools: forecast (" in done.stdout
+    assert "more than 10. The most expensive tools: forecast (" in done.stdout
 
 
 def test_the_plugin_costs_other_people_s_runs_nothing() -> None:

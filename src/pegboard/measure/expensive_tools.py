@@ -1,4 +1,4 @@
-"""The dearest tools, why they are dear, and what can be done about each."""
+"""The most expensive tools, why they are expensive, and what to do about each."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ LONG_PARAMETERS = 200
 LARGE_OUTPUT = 150
 DEEP = 4
 LONG_ENUM = 5
-"""Values from which an enum that stands in several places is worth a word."""
+"""Enums with fewer values are not reported as repeated."""
 
 _ADVICE: dict[Kind, str] = {
-    "long description": "say what it does in two sentences and move the rest into examples",
-    "long parameters": "shorten the descriptions of the parameters; a good name needs none",
-    "repeated enum": "define it once and point to it, or take text and check it in the server",
-    "deep schema": "take flat arguments, or split it into tools of one purpose each",
-    "output schema": "paid by clients that show output schemas: declare only what callers use",
+    "long description": "describe it in two sentences and move the rest into examples",
+    "long parameters": "shorten the descriptions of parameters; a good name often needs none",
+    "repeated enum": "define it once and refer to it, or accept text and check it in the server",
+    "deep schema": "use flat arguments, or split it into tools with one purpose each",
+    "output schema": "clients that send output schemas pay for it: declare only what callers use",
 }
 
 Count: TypeAlias = Callable[[str | Json], int]
@@ -34,7 +34,7 @@ Count: TypeAlias = Callable[[str | Json], int]
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One cause of a tool's cost, what it costs, and what to do."""
+    """One reason for a tool's cost, its tokens, and advice."""
 
     kind: Kind
     tokens: int
@@ -43,7 +43,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class ExpensiveTool:
-    """A dear tool and its reasons, the costliest first."""
+    """An expensive tool and the reasons, the most expensive first."""
 
     id: str
     server: str | None
@@ -51,10 +51,10 @@ class ExpensiveTool:
     reasons: tuple[Reason, ...]
 
 
-def dearest(
+def find_expensive_tools(
     tools: Sequence[Tool], cost: Callable[[Tool], int], count: Count, limit: int = 10
 ) -> list[ExpensiveTool]:
-    """The dearest tools of a catalogue, with what makes them so."""
+    """The most expensive tools of a catalog, with the reasons."""
     ranked = sorted(tools, key=lambda t: (-cost(t), t.id))[:limit]
     enums = Counter(enum for tool in tools for enum in _enums(tool.input_schema))
     return [
@@ -87,13 +87,13 @@ def _parameter_texts(tool: Tool, count: Count) -> int:
 
 
 def _repeated(tool: Tool, enums: Counter[str], count: Count) -> int:
-    """Tokens of enums that stand elsewhere too; the first place of each in a tool counts."""
+    """Tokens of enums that the catalog has more than once."""
     own = Counter(_enums(tool.input_schema))
     return sum(count(enum) * times for enum, times in own.items() if enums[enum] > 1)
 
 
 def _deep(schema: JsonObject, count: Count) -> int:
-    """Tokens of what lies deeper than callers can be expected to get right."""
+    """Tokens of schemas nested deeper than callers can be expected to get right."""
     return sum(count(node) for node, depth in _nodes(schema) if depth == DEEP)
 
 
@@ -110,7 +110,8 @@ _ONE = ("items", "additionalProperties", "not")
 
 
 def _nodes(schema: Json, depth: int = 0) -> Iterator[tuple[JsonObject, int]]:
-    """Every schema inside a schema, with how many objects and lists it lies in."""
+    """Every schema inside a schema, with its nesting depth."""
+    # The limit keeps a hostile schema from exhausting the stack.
     if not isinstance(schema, dict) or depth > 64:
         return
     yield schema, depth

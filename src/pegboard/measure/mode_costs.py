@@ -1,7 +1,8 @@
-"""What a model reads under each mode, asked of the modes themselves.
+"""The token cost of each mode, counted by using the mode as a model would.
 
-Each mode is asked for its list, and walked to the definition of some tools of the catalogue the way
-a model would go. The tools are spread evenly over the catalogue and sought by their own summaries.
+For each mode the list is requested, and then the definitions of some tools, by the steps that a
+model takes in that mode (search, describe, ...). The sample of tools is spread evenly over the
+catalog, and each tool is searched for by its own summary.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pegboard.core.json import JsonObject
 from pegboard.core.options import MODES, ModeName, Options
 from pegboard.core.tools import Catalog, Tool, group_name
 from pegboard.errors import PegboardError
-from pegboard.measure.sessions import Finding
+from pegboard.measure.session_costs import DiscoveryCost
 from pegboard.modes.mode import View, ViewRequest
 from pegboard.server.tool_methods import Request, ToolMethods
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
@@ -27,22 +28,22 @@ SAMPLE = 10
 
 @dataclass(frozen=True, slots=True)
 class ModeCost:
-    """What one mode costs."""
+    """The token cost of one mode."""
 
     mode: ModeName
     entries: int
-    """How many tools it lists."""
+    """The number of tools that it lists."""
     list: int
     """Tokens of its list."""
     first_definition: int
     """Tokens read from the list to one tool's definition, on average."""
-    finding: Finding
+    finding: DiscoveryCost
 
 
 async def measure_modes(
     board: Pegboard, *, tokenizer: str = DEFAULT_TOKENIZER, sample: int = SAMPLE
 ) -> dict[ModeName, ModeCost]:
-    """The cost of every mode of a board."""
+    """The cost of every mode on a board."""
     catalog = board.catalog
     tools = sample_evenly(catalog.enabled, sample)
     return {mode: await _mode_cost(board, mode, tools, tokenizer) for mode in MODES}
@@ -51,17 +52,17 @@ async def measure_modes(
 async def count_list_tokens(
     board: Pegboard, mode: ModeName, *, tokenizer: str = DEFAULT_TOKENIZER
 ) -> int:
-    """Tokens of what a model reads of one mode's list."""
+    """Tokens that a model reads of a mode's list."""
     return count_entry_tokens(await listed(board, mode), tokenizer)
 
 
 async def listed(board: Pegboard, mode: ModeName) -> list[JsonObject]:
-    """The entries of one mode's list."""
-    return await _Walk(board, mode).entries()
+    """The entries of a mode's list."""
+    return await _SimulatedClient(board, mode).list_entries()
 
 
 def count_entry_tokens(entries: Sequence[JsonObject], tokenizer: str = DEFAULT_TOKENIZER) -> int:
-    """Tokens of what a model reads of `tools/list` entries."""
+    """Tokens that a model reads of `tools/list` entries."""
     return sum(
         count_tokens({k: entry[k] for k in READ_BY_MODELS if k in entry}, tokenizer)
         for entry in entries
@@ -69,7 +70,7 @@ def count_entry_tokens(entries: Sequence[JsonObject], tokenizer: str = DEFAULT_T
 
 
 def sample_evenly(tools: Sequence[Tool], count: int) -> list[Tool]:
-    """So many tools, evenly over the sequence; all of a short one."""
+    """`count` tools, spread evenly over the sequence, or all if there are fewer."""
     if len(tools) <= count:
         return list(tools)
     return [tools[index * len(tools) // count] for index in range(count)]
@@ -78,10 +79,10 @@ def sample_evenly(tools: Sequence[Tool], count: int) -> list[Tool]:
 async def _mode_cost(
     board: Pegboard, mode: ModeName, tools: Sequence[Tool], tokenizer: str
 ) -> ModeCost:
-    entries = await _Walk(board, mode).entries()
+    entries = await _SimulatedClient(board, mode).list_entries()
     listed = count_entry_tokens(entries, tokenizer)
-    walks = [await _walked(board, mode, tool, listed, tokenizer) for tool in tools]
-    finding = _mean(walks)
+    costs = [await _find(board, mode, tool, listed, tokenizer) for tool in tools]
+    finding = _mean(costs)
     return ModeCost(
         mode=mode,
         entries=len(entries),
@@ -91,35 +92,35 @@ async def _mode_cost(
     )
 
 
-async def _walked(
+async def _find(
     board: Pegboard, mode: ModeName, tool: Tool, listed: int, tokenizer: str
-) -> Finding:
-    """What it takes to find one tool."""
-    walk = _Walk(board, mode)
+) -> DiscoveryCost:
+    """The cost of finding one tool."""
+    client = _SimulatedClient(board, mode)
     if mode == "eager":
-        return Finding()
-    if mode == "stub":  # its client fetches the definition and lists it
-        return Finding(growth=count_tokens(await walk.described(tool), tokenizer))
+        return DiscoveryCost()
+    if mode == "stub":  # the client fetches the definition and lists it
+        return DiscoveryCost(growth=count_tokens(await client.describe(tool), tokenizer))
     steps = _STEPS[mode](tool, board.catalog)
-    answers = [count_tokens(await walk.called(*step), tokenizer) for step in steps]
+    answers = [count_tokens(await client.call(*step), tokenizer) for step in steps]
     if mode == "dynamic":
-        growth = count_entry_tokens(await walk.entries(), tokenizer) - listed
-        return Finding(tuple(answers), max(growth, 0))
-    return Finding(tuple(answers))
+        growth = count_entry_tokens(await client.list_entries(), tokenizer) - listed
+        return DiscoveryCost(tuple(answers), max(growth, 0))
+    return DiscoveryCost(tuple(answers))
 
 
-def _mean(findings: Sequence[Finding]) -> Finding:
+def _mean(findings: Sequence[DiscoveryCost]) -> DiscoveryCost:
     if not findings:
-        return Finding()
+        return DiscoveryCost()
     count = len(findings)
     columns = zip(*(f.answers for f in findings), strict=True)
-    return Finding(
+    return DiscoveryCost(
         answers=tuple(sum(column) / count for column in columns),
         growth=sum(f.growth for f in findings) / count,
     )
 
 
-# --- the way to a definition ----------------------------------------------------------------------
+# --- the steps to a definition --------------------------------------------------------------------
 
 Step = tuple[str, JsonObject]
 
@@ -129,7 +130,7 @@ def _query(tool: Tool) -> str:
 
 
 def _by_search(tool: Tool, catalog: Catalog) -> list[Step]:
-    """Search, then describe: the signature in the answer is often enough, so this is the most."""
+    """Search, then describe. The signature is often enough: this is an upper bound."""
     names = [catalog.address(tool)]
     return [("search_tools", {"query": _query(tool)}), ("describe_tools", {"names": names})]
 
@@ -163,39 +164,39 @@ _STEPS = {
 }
 
 
-class _Walk:
-    """One client under one mode, with a session of its own."""
+class _SimulatedClient:
+    """One client in one mode, with its own session."""
 
     def __init__(self, board: Pegboard, mode: ModeName) -> None:
-        self._answers = ToolMethods(_Under(board))
+        self._answers = ToolMethods(_AnyModeBoard(board))
         self._caller = Caller(era="legacy", mode=mode)
-        self._session = _Enabled()
+        self._session = _SessionTools()
 
-    async def entries(self) -> list[JsonObject]:
-        """Its whole list, over all pages."""
+    async def list_entries(self) -> list[JsonObject]:
+        """The complete list, over all pages."""
         entries: list[JsonObject] = []
         params: JsonObject = {}
         while True:
-            page = await self._ask("tools/list", params)
+            page = await self._request("tools/list", params)
             entries += page["tools"]
             if "nextCursor" not in page:
                 return entries
             params = {"cursor": page["nextCursor"]}
 
-    async def called(self, name: str, arguments: JsonObject) -> str:
+    async def call(self, name: str, arguments: JsonObject) -> str:
         """The text of a meta-tool's answer."""
-        result = await self._ask("tools/call", {"name": name, "arguments": arguments})
+        result = await self._request("tools/call", {"name": name, "arguments": arguments})
         return "\n".join(block.get("text", "") for block in result["content"])
 
-    async def described(self, tool: Tool) -> JsonObject:
-        """A definition as a client reads it that was shown a stub."""
-        found = await self._ask("tools/describe_batch", {"names": [tool.id]})
+    async def describe(self, tool: Tool) -> JsonObject:
+        """The definition that a client fetches for a stub."""
+        found = await self._request("tools/describe_batch", {"names": [tool.id]})
         if not found["tools"]:
-            raise PegboardError(f"{tool.id} is listed and cannot be described.", tool=tool.id)
+            raise PegboardError(f"{tool.id} is listed but cannot be described.", tool=tool.id)
         schema = found["tools"][0]["schema"]
         return {key: schema[key] for key in READ_BY_MODELS if key in schema}
 
-    async def _ask(self, method: str, params: JsonObject) -> JsonObject:
+    async def _request(self, method: str, params: JsonObject) -> JsonObject:
         request = Request(method, params, self._caller, session=self._session)
         answer = await self._answers.answer(request)
         if answer is None:
@@ -203,8 +204,8 @@ class _Walk:
         return answer
 
 
-class _Enabled:
-    """The enabled tools of a session that lasts for one walk."""
+class _SessionTools:
+    """The enabled tools of a simulated session."""
 
     def __init__(self) -> None:
         self._ids: dict[str, None] = {}
@@ -218,8 +219,8 @@ class _Enabled:
     async def used(self, tool_id: str) -> None: ...
 
 
-class _Under:
-    """A board whose mode is left to the caller, whatever it is configured to."""
+class _AnyModeBoard:
+    """A board whose mode is chosen by the caller, whatever its configuration says."""
 
     def __init__(self, board: Pegboard) -> None:
         self._board = board

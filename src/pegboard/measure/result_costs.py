@@ -1,7 +1,7 @@
-"""What recorded results cost whole, and as Pegboard would hand them to a model.
+"""The token cost of recorded results, in full and as a model would get them.
 
-The results go through the layers that real ones go through: projection when fields were asked for,
-tables where they are shorter, and a preview in place of what is too large.
+The results pass through the layers of a real call: projection if fields were selected, tables where
+they are shorter, and a preview in place of a result that is too large.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
 @dataclass(frozen=True, slots=True)
 class RecordedResult:
-    """One result of one tool, and the fields that the caller asked for."""
+    """One result of a tool, and the fields that the caller selected."""
 
     tool: str
     result: JsonObject
@@ -31,7 +31,7 @@ class RecordedResult:
 
 @dataclass(frozen=True, slots=True)
 class ResultCost:
-    """What one recorded result costs."""
+    """The token cost of one recorded result."""
 
     tool: str
     whole: int
@@ -42,29 +42,29 @@ def read_results(path: Path) -> list[RecordedResult]:
     """The results of a file: JSON lines of `{"tool", "result", "include_fields"?}`.
 
     Raises:
-        ConfigError: The file or a line cannot be understood; says which and why.
+        ConfigError: The file or a line of it cannot be read; the message says which and why.
     """
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"Cannot read the results {path}: {exc}") from exc
-    return [_recorded(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
+    return [_parse_result(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
 
 
-def _recorded(line: str, place: str) -> RecordedResult:
+def _parse_result(line: str, place: str) -> RecordedResult:
     try:
         value = json.loads(line)
         tool, result = value["tool"], value["result"]
         fields = tuple(str(field) for field in value.get("include_fields") or ())
     except (ValueError, KeyError, TypeError, AttributeError) as exc:
         raise ConfigError(
-            f'{place}: expected {{"tool": NAME, "result": ...}}, one on a line.'
+            f'{place}: expected {{"tool": NAME, "result": ...}}, one per line.'
         ) from exc
     return RecordedResult(str(tool), _as_result(result), fields)
 
 
 def _as_result(value: Json) -> JsonObject:
-    """A `tools/call` result as it was, or any other JSON as the result of one text."""
+    """A `tools/call` result as it is, or any other JSON wrapped in one."""
     if isinstance(value, dict) and isinstance(value.get("content"), list):
         return value
     if isinstance(value, str):
@@ -75,22 +75,22 @@ def _as_result(value: Json) -> JsonObject:
 async def result_costs(
     board: Pegboard, recorded: Iterable[RecordedResult], *, tokenizer: str = DEFAULT_TOKENIZER
 ) -> list[ResultCost]:
-    """What each recorded result costs whole and as a model would be given it."""
+    """The cost of each recorded result, in full and as a model would get it."""
     costs: list[ResultCost] = []
     for one in recorded:
-        given = await _given(board, one)
+        given = await _replay(board, one)
         whole = count_tokens(_text(one.result), tokenizer)
         costs.append(ResultCost(one.tool, whole, count_tokens(_text(given.wire), tokenizer)))
     return costs
 
 
-async def _given(board: Pegboard, recorded: RecordedResult) -> CallResult:
+async def _replay(board: Pegboard, recorded: RecordedResult) -> CallResult:
     async def replay(call: ToolCall) -> CallResult:
         return CallResult(recorded.result)
 
     carry_out = build_pipeline(replace(board.options, cache={}), replay, Parts())
     call = ToolCall(
-        _open(board, recorded.tool),
+        _accept_any_arguments(board, recorded.tool),
         {},
         shape=ResultShape(include_fields=recorded.include_fields),
         caller=Caller(mode="proxy"),
@@ -99,8 +99,8 @@ async def _given(board: Pegboard, recorded: RecordedResult) -> CallResult:
     return await carry_out(call)
 
 
-def _open(board: Pegboard, name: str) -> Tool:
-    """The tool, taking any arguments, since those of a recorded call are not known."""
+def _accept_any_arguments(board: Pegboard, name: str) -> Tool:
+    """The tool with a schema that accepts any arguments: those of the call were not recorded."""
     try:
         known = board.find(name)
     except PegboardError:

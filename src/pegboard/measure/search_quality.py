@@ -1,26 +1,24 @@
-"""How well search finds the right tool, for ours and for the peers' rankers side by side.
+"""How well search finds the right tool, compared with a textbook baseline.
 
     queries = read_queries(path)
-    figures = evaluate(queries, rankers(board.index))
+    metrics = evaluate(queries, build_rankers(board.index))
 
-A ranker is a function from a query to tool ids, best first, so any other can stand beside these.
+A ranker is a function from a query to tool ids, best first, so any other can be compared too.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import math
 import random
 import re
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from pegboard.core.json import JsonObject
 from pegboard.core.search import SearchIndex
@@ -35,15 +33,11 @@ DEPTH = 10
 _WORD = re.compile(r"\w+")
 
 
-PEERS = ("FastMCP BM25", "FastMCP regex")
-"""The rankers that are there only if their package is."""
-
-
 @dataclass(frozen=True, slots=True)
 class JudgedQuery:
-    """A query and the ids of the tools that answer it, and the line of its file.
+    """A query, the ids of the tools that answer it, and its line in the file.
 
-    Without any, no tool answers it, and search should find nothing.
+    If no tool answers it, search should find nothing.
     """
 
     query: str
@@ -53,10 +47,10 @@ class JudgedQuery:
 
 @dataclass(frozen=True, slots=True)
 class QualityMetrics:
-    """Means over the queries that tools answer: quality from 0 to 1, time in milliseconds.
+    """Means over the queries that a tool answers: quality from 0 to 1, time in milliseconds.
 
-    Queries that no tool answers are counted apart: how many there are, and for how many of them
-    nothing was found.
+    Queries that no tool answers are counted separately: `unanswerable` is their number, `refused`
+    the number of those for which nothing was found.
     """
 
     queries: int
@@ -73,7 +67,7 @@ class QualityMetrics:
     refused: int = 0
 
     def as_json(self) -> JsonObject:
-        """The figures with their usual names, rounded for people."""
+        """The metrics with their usual names, rounded."""
         names = {"ndcg_10": "ndcg@10", "hit_5": "hit@5"}
         return {
             names.get(name, name.replace("recall_", "recall@")): round(value, 4)
@@ -87,7 +81,7 @@ def read_queries(path: Path) -> list[JudgedQuery]:
     `relevant` is empty for a query that no tool answers.
 
     Raises:
-        ConfigError: The file cannot be read, or a line of it is something else.
+        ConfigError: The file cannot be read, or a line is not a judged query.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
@@ -97,7 +91,7 @@ def read_queries(path: Path) -> list[JudgedQuery]:
     found: list[JudgedQuery] = []
     for number, line in enumerate(lines, 1):
         if line.strip():
-            found.append(_judged(line, path, number))
+            found.append(_parse_query(line, path, number))
     if not found:
         raise ConfigError(f"There are no queries in {path}.")
     if not any(one.relevant for one in found):
@@ -107,14 +101,14 @@ def read_queries(path: Path) -> list[JudgedQuery]:
     return found
 
 
-def _judged(line: str, path: Path, number: int) -> JudgedQuery:
+def _parse_query(line: str, path: Path, number: int) -> JudgedQuery:
     where = f"{path}:{number}"
     try:
         entry = json.loads(line)
         query, relevant = entry["query"], entry["relevant"]
     except (ValueError, KeyError, TypeError) as exc:
         raise ConfigError(
-            f'{where} is no judged query; one looks like {{"query": "...", "relevant": ["id"]}}.'
+            f'{where} is not a judged query such as {{"query": "...", "relevant": ["id"]}}.'
         ) from exc
     are_ids = isinstance(relevant, list) and all(isinstance(one, str) for one in relevant)
     if not isinstance(query, str) or not are_ids:
@@ -123,17 +117,17 @@ def _judged(line: str, path: Path, number: int) -> JudgedQuery:
 
 
 def resolve_judgments(queries: Iterable[JudgedQuery], catalog: Catalog) -> list[JudgedQuery]:
-    """The queries with ids where a judgement has a name that only one tool of the catalogue has."""
+    """The queries with tool ids in place of names that only one tool of the catalog has."""
 
-    def settle(name: str) -> str:
+    def resolve(name: str) -> str:
         tools = catalog.matching(name)
         return tools[0].id if len(tools) == 1 else name
 
-    return [replace(one, relevant=frozenset(map(settle, one.relevant))) for one in queries]
+    return [replace(one, relevant=frozenset(map(resolve, one.relevant))) for one in queries]
 
 
 def sample_queries(queries: Sequence[JudgedQuery], most: int) -> list[JudgedQuery]:
-    """At most so many of the queries, drawn at random and always the same.
+    """At most `most` of the queries, drawn at random with a fixed seed.
 
     At least one of them is a query that a tool answers.
     """
@@ -148,9 +142,9 @@ def sample_queries(queries: Sequence[JudgedQuery], most: int) -> list[JudgedQuer
 def find_misses(
     queries: Iterable[JudgedQuery], ranker: Ranker
 ) -> Iterator[tuple[JudgedQuery, Sequence[str]]]:
-    """The queries for which no right tool is among the first five, and what is there instead.
+    """The queries without a relevant tool among the first five, and the tools found instead.
 
-    Where no tool is right, every one that is found is wrong.
+    For a query that no tool answers, every tool that is found is a miss.
     """
     for judged in queries:
         ranking = ranker(judged.query)
@@ -163,35 +157,35 @@ def evaluate(
     rankers: Mapping[str, Ranker],
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, QualityMetrics]:
-    """The figures of each ranker over the same queries.
+    """The metrics of each ranker over the same queries.
 
     Args:
         queries: At least one that a tool answers.
         rankers: By name.
-        progress: Told how many queries of how many, over all rankers, have been asked.
+        progress: Called with the number of queries done and the total, over all rankers.
     """
     total = len(queries) * len(rankers)
 
-    def told(judged: Sequence[JudgedQuery], before: int) -> Iterator[JudgedQuery]:
+    def with_progress(judged: Sequence[JudgedQuery], before: int) -> Iterator[JudgedQuery]:
         for number, one in enumerate(judged, before + 1):
             yield one
             progress(number, total)
 
     return {
-        name: _figures(told(queries, at * len(queries)), ranker)
+        name: _measure(with_progress(queries, at * len(queries)), ranker)
         for at, (name, ranker) in enumerate(rankers.items())
     }
 
 
-def _figures(queries: Iterable[JudgedQuery], ranker: Ranker) -> QualityMetrics:
-    ranker("warm up")
+def _measure(queries: Iterable[JudgedQuery], ranker: Ranker) -> QualityMetrics:
+    ranker("warm up")  # the first search of an index may have to build parts of it
     rows: list[dict[str, float]] = []
     times: list[float] = []
     refusals: list[bool] = []
     for judged in queries:
-        began = time.perf_counter()
+        start = time.perf_counter()
         ranking = ranker(judged.query)
-        times.append((time.perf_counter() - began) * 1e3)
+        times.append((time.perf_counter() - start) * 1e3)
         if judged.relevant:
             rows.append(score_ranking(ranking, judged.relevant))
         else:
@@ -209,7 +203,7 @@ def _figures(queries: Iterable[JudgedQuery], ranker: Ranker) -> QualityMetrics:
 
 
 def score_ranking(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str, float]:
-    """The figures of one ranking: which of the right tools it has, and how early."""
+    """The metrics of one ranking: which relevant tools it has, and how early."""
     hits = [tool in relevant for tool in ranking[:DEPTH]]
     gain = sum(hit / math.log2(at + 2) for at, hit in enumerate(hits))
     best = sum(1 / math.log2(at + 2) for at in range(min(DEPTH, len(relevant))))
@@ -223,22 +217,18 @@ def score_ranking(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str,
     }
 
 
-def rankers(index: SearchIndex) -> dict[str, Ranker]:
-    """Ours over this index and, over its catalogue, plain BM25 and FastMCP's if it is installed."""
-    return {
-        "pegboard": pegboard_ranker(index),
-        "plain BM25": plain_bm25(index.catalog),
-        **fastmcp_rankers(index.catalog),
-    }
+def build_rankers(index: SearchIndex) -> dict[str, Ranker]:
+    """Our ranker over this index, and plain BM25 over the same catalog as a baseline."""
+    return {"pegboard": pegboard_ranker(index), "plain BM25": plain_bm25(index.catalog)}
 
 
 def pegboard_ranker(index: SearchIndex) -> Ranker:
-    """Our ranker."""
+    """The search that clients get."""
     return lambda query: [match.tool.id for match in index.search(query, DEPTH)]
 
 
 def plain_bm25(catalog: Catalog) -> Ranker:
-    """BM25 as in a textbook, over words as they are written."""
+    """Textbook BM25 over the words as they are written: no stemming, no split identifiers."""
     ids = [tool.id for tool in catalog]
     texts = [Counter(_words(_everything(tool))) for tool in catalog]
     lengths = [text.total() for text in texts]
@@ -269,61 +259,3 @@ def _everything(tool: Tool) -> str:
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
-
-
-def fastmcp_rankers(catalog: Catalog) -> dict[str, Ranker]:
-    """FastMCP's two searches as installed; none when it is not.
-
-    A regex is what a model would write for the query: its longer words, any of them.
-    """
-    try:
-        from fastmcp.server.transforms.search import BM25SearchTransform, RegexSearchTransform
-        from fastmcp.tools.base import Tool as FastTool
-    except ImportError:
-        return {}
-    ids: dict[str, str] = {}
-    tools: list[Any] = []
-    for tool in catalog:
-        name = f"{tool.server}_{tool.name}" if tool.server else tool.name
-        if name not in ids:
-            ids[name] = tool.id
-            about: dict[str, Any] = {"description": tool.description}
-            with _unjudged_names():
-                tools.append(FastTool(name=name, parameters=tool.input_schema, **about))
-
-    def ranker(transform: Any, pattern: Callable[[str], str]) -> Ranker:
-        def rank(query: str) -> Sequence[str]:
-            found: Sequence[Any] = _finished(transform._search(tools, pattern(query)))
-            return [ids[tool.name] for tool in found]
-
-        return rank
-
-    return {
-        PEERS[0]: ranker(BM25SearchTransform(max_results=DEPTH), str),
-        PEERS[1]: ranker(RegexSearchTransform(max_results=DEPTH), _any_long_word),
-    }
-
-
-@contextmanager
-def _unjudged_names() -> Generator[None]:
-    """Inside, the SDK does not say what it thinks of the names of tools."""
-    judge = logging.getLogger("mcp.shared.tool_name_validation")
-    before, judge.disabled = judge.disabled, True
-    try:
-        yield
-    finally:
-        judge.disabled = before
-
-
-def _any_long_word(query: str) -> str:
-    return "|".join(word for word in _words(query) if len(word) > 3) or re.escape(query)
-
-
-def _finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """The result of a coroutine that waits for nothing, without the cost of a loop."""
-    try:
-        coroutine.send(None)
-    except StopIteration as done:
-        return done.value
-    coroutine.close()
-    raise RuntimeError("The ranker waits for something; it needs a loop to run in.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.peer_rankers import fastmcp_rankers
 
 from examples.tracker import build_board
 from pegboard import Pegboard
@@ -14,7 +15,6 @@ from pegboard.measure.search_quality import (
     JudgedQuery,
     QualityMetrics,
     evaluate,
-    fastmcp_rankers,
     pegboard_ranker,
     plain_bm25,
     read_queries,

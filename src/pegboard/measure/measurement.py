@@ -1,4 +1,4 @@
-"""A whole measurement of a board, and its JSON."""
+"""A complete measurement of a board's token costs, and its JSON form."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pegboard.core.calls import Caller
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.options import ModeName
 from pegboard.core.tools import Tool
-from pegboard.measure.expensive_tools import ExpensiveTool, dearest
+from pegboard.measure.expensive_tools import ExpensiveTool, find_expensive_tools
 from pegboard.measure.mode_costs import SAMPLE, ModeCost, measure_modes
 from pegboard.measure.result_costs import RecordedResult, ResultCost, result_costs
-from pegboard.measure.sessions import Prices, SessionCost, Use, session
+from pegboard.measure.session_costs import Prices, SessionCost, SessionProfile, price_session
 from pegboard.modes.auto import choose_mode
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class ServerCost:
-    """One server: how many tools, and what listing them costs."""
+    """One server: its number of tools, and the tokens of listing them."""
 
     name: str
     tools: int
@@ -29,7 +29,7 @@ class ServerCost:
 
 @dataclass(frozen=True, slots=True)
 class ToolCost:
-    """One tool: what listing it costs, and its output schema where a client shows that too."""
+    """One tool: the tokens of listing it, and of its output schema, which some clients send too."""
 
     id: str
     server: str | None
@@ -39,10 +39,10 @@ class ToolCost:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What a catalogue costs."""
+    """The token costs of a catalog."""
 
     tokenizer: str
-    use: Use
+    use: SessionProfile
     prices: Prices
     servers: tuple[ServerCost, ...]
     tools: tuple[ToolCost, ...]
@@ -51,9 +51,9 @@ class Measurement:
     dearest: tuple[ExpensiveTool, ...]
     results: tuple[ResultCost, ...] = ()
     chosen: ModeName = "proxy"
-    """The mode that `auto` would choose for a client that nothing is known of."""
+    """The mode that `auto` would choose for an unknown client."""
     failures: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Servers that could not be asked, with the reason."""
+    """Servers that could not be listed, with the reason."""
 
     @property
     def everything(self) -> int:
@@ -61,7 +61,7 @@ class Measurement:
         return self.modes["eager"].list
 
     def saved(self, mode: ModeName) -> float:
-        """The part of the list that a mode saves."""
+        """The share of the list's tokens that a mode saves."""
         return 1 - self.modes[mode].list / self.everything if self.everything else 0.0
 
     def to_json(self) -> JsonObject:
@@ -73,7 +73,7 @@ class Measurement:
             "modes": {mode: self._mode_json(mode) for mode in self.modes},
             "auto": self.chosen,
             "tools": [asdict(tool) for tool in self.tools],
-            "dearest": [_dear_json(dear) for dear in self.dearest],
+            "dearest": [_expensive_json(tool) for tool in self.dearest],
             "results": _results_json(self.results),
             "failures": dict(self.failures),
         }
@@ -96,14 +96,14 @@ class Measurement:
 async def measure(
     board: Pegboard,
     *,
-    use: Use | None = None,
+    use: SessionProfile | None = None,
     prices: Prices | None = None,
     tokenizer: str = DEFAULT_TOKENIZER,
     recorded: Sequence[RecordedResult] = (),
     sample: int = SAMPLE,
 ) -> Measurement:
-    """What the board's catalogue costs under every mode, per server and per tool."""
-    use, prices = use or Use(), prices or Prices()
+    """Measure a board's catalog in every mode, per server and per tool."""
+    use, prices = use or SessionProfile(), prices or Prices()
     enabled = board.catalog.enabled
     counts = {tool.id: count_tokens(tool, tokenizer) for tool in enabled}
     modes = await measure_modes(board, tokenizer=tokenizer, sample=sample)
@@ -118,28 +118,30 @@ async def measure(
         servers=_servers(board.name, enabled, counts),
         tools=tuple(_tool_cost(tool, counts, tokenizer) for tool in enabled),
         modes=modes,
-        sessions={f: session(cost.list, cost.finding, use, prices) for f, cost in modes.items()},
-        dearest=tuple(dearest(enabled, lambda t: counts[t.id], count)),
+        sessions={
+            f: price_session(cost.list, cost.finding, use, prices) for f, cost in modes.items()
+        },
+        dearest=tuple(find_expensive_tools(enabled, lambda t: counts[t.id], count)),
         results=tuple(await result_costs(board, recorded, tokenizer=tokenizer)),
         chosen=choose_mode("auto", Caller(), board.catalog, board.options),
         failures=dict(getattr(board, "failures", {})),
     )
 
 
-def percent(part: float) -> str:
-    """A part in percent; one that is almost all is not called all."""
+def format_percent(part: float) -> str:
+    """A share in percent; a share just below 1 is not rounded up to 100 %."""
     return ">99.9%" if 0.9995 <= part < 1 else f"{part:.1%}"
 
 
-def difference(saved: float) -> str:
-    """What is saved in words; where more is spent, it says so."""
-    return f"{percent(saved)} less" if saved >= 0 else f"{percent(-saved)} more"
+def format_difference(saved: float) -> str:
+    """A saving in words: `12.3% less`, or `more` if it is negative."""
+    return f"{format_percent(saved)} less" if saved >= 0 else f"{format_percent(-saved)} more"
 
 
 def _servers(
     board: str, tools: Sequence[Tool], counts: Mapping[str, int]
 ) -> tuple[ServerCost, ...]:
-    """Every server, the dearest first; tools of no server are the board's own."""
+    """All servers, the most expensive first; tools without a server belong to the board."""
     groups: dict[str, list[int]] = {}
     for tool in tools:
         groups.setdefault(tool.server or board, []).append(counts[tool.id])
@@ -152,8 +154,8 @@ def _tool_cost(tool: Tool, counts: Mapping[str, int], tokenizer: str) -> ToolCos
     return ToolCost(tool.id, tool.server, counts[tool.id], output)
 
 
-def _dear_json(dear: ExpensiveTool) -> JsonObject:
-    return {**asdict(dear), "reasons": [asdict(reason) for reason in dear.reasons]}
+def _expensive_json(tool: ExpensiveTool) -> JsonObject:
+    return {**asdict(tool), "reasons": [asdict(reason) for reason in tool.reasons]}
 
 
 def _results_json(results: Sequence[ResultCost]) -> JsonObject | None:

@@ -1,18 +1,17 @@
-"""What a session costs: a stated model of requests, context and prompt cache.
+"""The cost of a session: an explicit model of requests, context and prompt cache.
 
-A session has `turns` requests of its own and uses `tools` different tools, their first uses spread
-evenly. Every request sends the whole context again: the list, what was read to find tools, the
-conversation. Before the first use of a tool a mode may need requests of its own, to search or to
-describe.
+A session has `turns` turns, one request each, and uses `tools` different tools; their first uses
+are spread evenly. Every request sends the whole context again: the list, the answers that were read
+to find tools, and the conversation. Before the first use of a tool, a mode may need extra requests
+to search or describe.
 
-Counted are the tokens that tools cause: list and findings in every request, and the conversation
-too in the requests that exist only to find a tool. Results of calls are the same under every mode
-and not counted.
+The model counts the tokens that tools cause: the list and those answers in every request, and in an
+extra request the conversation too. Results of calls are the same in every mode and are not counted.
 
-    without a cache   all of them at the base price
-    with a cache      what the request before had sent is read back at `read`, what is new is
-                      written at `write`; a changed list stands at the front of the prompt, so
-                      everything behind it is written again, the conversation included
+    without a cache   every token at the base price
+    with a cache      tokens of the previous request are read at `read`, new ones are written at
+                      `write`. The list is at the start of the prompt: if it changes, everything
+                      after it, the conversation included, is written again
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from pegboard.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices of a token relative to each other: sent plainly, into the cache, out of the cache."""
+    """Relative prices of a token: uncached, written to the prompt cache, read from it."""
 
     base: float = 1.0
     write: float = 1.25
@@ -33,12 +32,12 @@ class Prices:
 
     def __post_init__(self) -> None:
         if min(self.base, self.write, self.read) < 0:
-            raise ConfigError("A price cannot be below zero.", field="prices")
+            raise ConfigError("A price cannot be negative.", field="prices")
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
-    """What a session does: so many tools in so many turns of so many tokens."""
+class SessionProfile:
+    """The shape of a session: tools used, turns, and tokens per turn."""
 
     tools: int = 5
     turns: int = 20
@@ -47,7 +46,9 @@ class Use:
 
     def __post_init__(self) -> None:
         if self.turns < 1 or self.tools < 0 or self.conversation < 0:
-            raise ConfigError("A session has at least one turn, and no less than no tools.")
+            raise ConfigError(
+                "A session needs at least one turn, and its numbers cannot be negative."
+            )
         if self.tools > self.turns:
             raise ConfigError(
                 f"{self.tools} tools cannot be used in {self.turns} turns: each use takes a turn.",
@@ -56,11 +57,11 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What one tool's first use takes: the answers read, one request each, or a longer list."""
+class DiscoveryCost:
+    """The cost of a tool's first use: extra requests with their answers, or a longer list."""
 
     answers: tuple[float, ...] = ()
-    """Tokens of each answer that the model reads."""
+    """Tokens of the answer to each extra request."""
     growth: float = 0.0
     """Tokens by which the list grows."""
 
@@ -71,7 +72,7 @@ class SessionCost:
 
     requests: int
     context: int
-    """Tokens of list and findings in the window at the end."""
+    """Tokens of the list and those answers in the context at the end."""
     sent: int
     """Tokens sent over all requests: the cost without a cache, in tokens."""
     plain: float
@@ -80,8 +81,10 @@ class SessionCost:
     """The cost with a cache, in tokens of the base price."""
 
 
-def session(listed: float, finding: Finding, use: Use, prices: Prices) -> SessionCost:
-    """What a session costs under a mode that lists so many tokens."""
+def price_session(
+    listed: float, finding: DiscoveryCost, use: SessionProfile, prices: Prices
+) -> SessionCost:
+    """The cost of a session in a mode whose list has `listed` tokens."""
     ledger = _Ledger(listed, prices)
     due = _first_uses(use)
     for turn in range(use.turns):
@@ -95,8 +98,8 @@ def session(listed: float, finding: Finding, use: Use, prices: Prices) -> Sessio
     return ledger.cost()
 
 
-def _first_uses(use: Use) -> Sequence[int]:
-    """How many tools are used for the first time in each turn."""
+def _first_uses(use: SessionProfile) -> Sequence[int]:
+    """The number of tools used for the first time in each turn."""
     due = [0] * use.turns
     for number in range(use.tools):
         due[number * use.turns // use.tools] += 1
@@ -104,7 +107,7 @@ def _first_uses(use: Use) -> Sequence[int]:
 
 
 class _Ledger:
-    """Adds up requests as they are made."""
+    """Adds up the cost of requests."""
 
     def __init__(self, listed: float, prices: Prices) -> None:
         self.listed = listed
@@ -131,7 +134,8 @@ class _Ledger:
         self._billed += known * self._prices.read + (tools - known) * self._prices.write
         if is_extra:
             self._billed += self.conversation * self._prices.read
-        if was_cold and not first:  # the conversation would have been read back
+        if was_cold and not first:
+            # With an unchanged list the conversation would have been read from the cache.
             self._billed += self.conversation * (self._prices.write - self._prices.read)
         self._cached_tools, self._is_cold = tools, False
 
