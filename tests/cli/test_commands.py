@@ -49,7 +49,7 @@ def test_search_shows_what_fits_and_fails_when_nothing_does(catalog: Path, tmp_p
     assert ran.code == 0
     assert "create_issue" in ran.out
     nothing = pegboard("search", "xyzzy plugh", "--catalog", str(catalog), home=tmp_path)
-    assert (nothing.code, nothing.out.strip()) == (1, "No tool fits this.")
+    assert (nothing.code, nothing.out.strip()) == (1, "No tool matches.")
     found = pegboard(
         "search", "create an issue", "--catalog", str(catalog), "--json", home=tmp_path
     ).json
@@ -91,7 +91,7 @@ def test_try_reads_tasks_from_a_pipe(catalog: Path, tmp_path: Path) -> None:
     ran = pegboard("try", "--catalog", str(catalog), home=tmp_path, typed=typed)
     assert ran.code == 0
     assert "create_issue" in ran.out
-    assert "No tool fits this." in ran.out
+    assert "No tool matches." in ran.out
     assert "tokens for the model to read" in ran.out
     assert "never read" not in ran.out
 
@@ -107,9 +107,18 @@ def test_try_takes_one_task_and_prints_json(catalog: Path, tmp_path: Path) -> No
 # --- measure --------------------------------------------------------------------------------------
 
 
-def test_measure_shows_servers_modes_and_the_dearest_tools(catalog: Path, tmp_path: Path) -> None:
+def test_measure_shows_servers_modes_and_the_most_expensive_tools(
+    catalog: Path, tmp_path: Path
+) -> None:
     out = pegboard("measure", "--catalog", str(catalog), home=tmp_path).out
-    for word in ("server", "proxy", "hierarchy", "first definition", "The dearest tools", "less"):
+    for word in (
+        "server",
+        "proxy",
+        "hierarchy",
+        "first definition",
+        "The most expensive tools",
+        "less",
+    ):
         assert word in out
 
 
@@ -127,7 +136,7 @@ def test_a_program_in_place_of_a_configuration_is_told_from_a_broken_one(tmp_pat
 def test_doctor_says_that_there_are_no_servers(tmp_path: Path) -> None:
     (tmp_path / "mcp.json").write_text('{"mcpServers": {}}')
     ran = pegboard("doctor", "--config", str(tmp_path / "mcp.json"), home=tmp_path)
-    assert (ran.code, ran.out) == (0, "There are no servers here.\n")
+    assert (ran.code, ran.out) == (0, "The configuration has no servers.\n")
 
 
 def test_measure_prints_the_agreed_json(catalog: Path, tmp_path: Path) -> None:
@@ -296,8 +305,8 @@ WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("search",), 2, "Missing argument"),
     (("search", "x"), 2, "--config FILE or --catalog FILE"),
     (("search", "x", "--bogus"), 2, "--bogus"),
-    (("measure",), 2, "Say what to look at"),
-    (("measure", "x", "--clients"), 2, "Say what to look at"),
+    (("measure",), 2, "Pass one of: a file, a URL"),
+    (("measure", "x", "--clients"), 2, "Pass one of: a file, a URL"),
     (("measure", "--catalog", "/no/such"), 3, "/no/such"),
     (("measure", "--config", "/no/such"), 3, "there is no such file"),
     (("measure", "--catalog", "{catalog}", "--price", "1,2"), 2, "three numbers"),

@@ -85,12 +85,12 @@ def test_all_tools_make_a_page(files: Path) -> None:
     [
         (["get_episod"], 1, "Nearest: get_episode"),
         (["get_episode", "--try", "value.json", "--include", "outcome"], 1, "Invalid field"),
-        ([], 2, "NAME, or --all"),
-        (["get_episode", "--all"], 2, "NAME, or --all"),
-        (["get_episode", "--try", "value.json"], 2, "belong together"),
+        ([], 2, "NAME or --all"),
+        (["get_episode", "--all"], 2, "NAME or --all"),
+        (["get_episode", "--try", "value.json"], 2, "must be used together"),
         (["get_episode", "--try", "nowhere.json", "--include", "id"], 2, "does not exist"),
         (["get_episode", "--try", "broken.json", "--include", "id"], 2, "is not JSON"),
-        (["get_episode", "--try", "prose.json", "--include", "id"], 2, "without data"),
+        (["get_episode", "--try", "prose.json", "--include", "id"], 2, "without fields"),
     ],
 )
 def test_wrong_use_is_said_in_a_sentence(

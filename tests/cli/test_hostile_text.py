@@ -72,7 +72,7 @@ def test_no_command_repaints_a_terminal_or_trips_over_brackets(
     if words[:2] == ("describe", "h_echo"):
         words = ("describe", "echo", *words[2:])
     ran = pegboard(*words, "--catalog", str(catalog), home=tmp_path)
-    assert "fault of Pegboard" not in ran.err
+    assert "Internal error" not in ran.err
     assert ran.out or ran.err
     assert repainting(ran.out + ran.err) == []
 

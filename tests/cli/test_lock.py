@@ -159,7 +159,7 @@ def test_an_approval_is_about_what_was_shown_and_says_who_made_it(
     changed(POISON)
     for words in ((), ("calc",), ("calc.add",)):
         late = command("lock", "approve", *words)
-        assert (late.code, "has not been shown as it is now" in late.err) == (1, True), words
+        assert (late.code, "has not been shown in its current form" in late.err) == (1, True), words
     other = command("lock", "approve", f"calc.add@{'0' * 64}", "--json")
     assert other.code == 1
     assert "has changed again" in json.loads(other.out)["refused"][0]["reason"]

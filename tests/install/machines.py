@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pegboard.install import carrying_out
 from pegboard.install.clients import Client, Machine, System, find_client
-from pegboard.install.plan import Plan, plan_install, plan_uninstall
+from pegboard.install.plan import Plan, apply_install, apply_uninstall, plan_install, plan_uninstall
 
 GOLDEN = Path(__file__).parent / "golden"
 COMMAND = ("/opt/pegboard/bin/pegboard",)
@@ -23,7 +22,7 @@ class Desk:
 
     @property
     def file(self) -> Path:
-        return self.machine.file_of(self.client)
+        return self.machine.client_file(self.client)
 
     def write(self, data: bytes | str) -> Path:
         path = self.file
@@ -39,12 +38,12 @@ class Desk:
 
     def install(self, **given: Any) -> Plan:
         plan = self.plan(**given)
-        carrying_out.install(plan)
+        apply_install(plan)
         return plan
 
     def uninstall(self) -> Plan:
         plan = plan_uninstall(self.client, self.machine)
-        carrying_out.uninstall(plan)
+        apply_uninstall(plan)
         return plan
 
 

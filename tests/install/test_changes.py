@@ -12,8 +12,7 @@ from tests.install.machines import COMMAND, desk
 
 from pegboard.config.documents import parse_document
 from pegboard.errors import PegboardError
-from pegboard.install import carrying_out
-from pegboard.install.plan import plan_install
+from pegboard.install.plan import apply_install, plan_install
 
 ONE = '{\n  "mcpServers": {\n    "a": {"command": "a"}\n  }\n}\n'
 
@@ -23,7 +22,7 @@ def test_a_missing_file_is_made_and_removed_again_with_its_folders(tmp_path: Pat
     (tmp_path / ".config/Code").mkdir(parents=True)
     plan = there.install()
     assert json.loads(there.text())["servers"]["pegboard"]["type"] == "stdio"
-    assert plan.taken == ()
+    assert plan.moved == ()
     there.uninstall()
     assert not there.file.parent.exists()
     assert (tmp_path / ".config/Code").is_dir()
@@ -72,7 +71,7 @@ def test_installing_again_takes_over_what_was_added_since(tmp_path: Path) -> Non
     value["mcpServers"]["b"] = {"command": "b"}
     there.write(json.dumps(value))
     plan = there.install()
-    assert set(plan.taken) == {"a", "b"}
+    assert set(plan.moved) == {"a", "b"}
     assert list(json.loads(there.text())["mcpServers"]) == ["pegboard"]
     there.uninstall()
     assert json.loads(there.text()) == {
@@ -94,7 +93,7 @@ def test_a_change_of_what_was_taken_over_is_not_lost(tmp_path: Path) -> None:
     there = desk("cursor", tmp_path)
     there.write(ONE)
     plan = there.install()
-    plan.ours.kept.write_text('{"mcpServers": {"a": {"command": "a", "args": ["--new"]}}}')
+    plan.folder.servers.write_text('{"mcpServers": {"a": {"command": "a", "args": ["--new"]}}}')
     there.uninstall()
     assert json.loads(there.text()) == {"mcpServers": {"a": {"command": "a", "args": ["--new"]}}}
 
@@ -114,14 +113,14 @@ def test_servers_to_keep_stay_where_they_are(tmp_path: Path) -> None:
     there = desk("cursor", tmp_path)
     there.write('{"mcpServers": {"a": {"command": "a"}, "b": {"command": "b"}}}')
     plan = there.install(keep=["a"])
-    assert plan.taken == ("b",)
+    assert plan.moved == ("b",)
     assert list(json.loads(there.text())["mcpServers"]) == ["a", "pegboard"]
 
 
 def test_settings_of_one_s_own_outlive_installing_again_and_uninstalling(tmp_path: Path) -> None:
     there = desk("cursor", tmp_path)
     there.write(ONE)
-    settings = there.install().ours.settings
+    settings = there.install().folder.settings
     settings.write_text(settings.read_text() + 'pins = ["x"]\n')
     there.install(mode="proxy")
     assert 'pins = ["x"]' in settings.read_text()
@@ -137,7 +136,7 @@ def test_what_was_taken_over_is_for_the_owner_alone_and_the_file_keeps_its_mode(
     path.chmod(0o640)
     plan = there.install()
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    for ours in (plan.ours.kept, plan.ours.backup, plan.ours.record):
+    for ours in (plan.folder.servers, plan.folder.backup, plan.folder.record):
         assert stat.S_IMODE(ours.stat().st_mode) == 0o600
 
 
@@ -149,9 +148,9 @@ def test_a_project_s_file_is_an_installation_of_its_own(tmp_path: Path) -> None:
     there.write('{"mcpServers": {"z": {"command": "z"}}}')
     there.install()
     plan = plan_install(there.client, there.machine, command=COMMAND, file=project)
-    carrying_out.install(plan)
-    assert plan.taken == ("a",)
-    assert plan.ours.folder.name.startswith("cursor-")
+    apply_install(plan)
+    assert plan.moved == ("a",)
+    assert plan.folder.path.name.startswith("cursor-")
 
 
 def test_a_client_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
@@ -180,5 +179,5 @@ def test_variables_decide_where_files_are(tmp_path: Path) -> None:
     from pegboard.install.clients import Machine, find_client
 
     machine = Machine("linux", tmp_path, {"CODEX_HOME": "/codex", "XDG_CONFIG_HOME": "/xdg"})
-    assert machine.file_of(find_client("codex")) == Path("/codex/config.toml")
-    assert machine.file_of(find_client("zed")) == Path("/xdg/zed/settings.json")
+    assert machine.client_file(find_client("codex")) == Path("/codex/config.toml")
+    assert machine.client_file(find_client("zed")) == Path("/xdg/zed/settings.json")

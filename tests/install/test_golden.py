@@ -37,7 +37,7 @@ def test_the_client_s_file_becomes_what_it_should(key: str, ready: Desk) -> None
 @every_client
 def test_servers_that_are_taken_over_are_kept_as_they_were_written(key: str, ready: Desk) -> None:
     plan = ready.install()
-    assert plan.ours.kept.read_bytes() == golden(key, "kept")
+    assert plan.folder.servers.read_bytes() == golden(key, "kept")
 
 
 @every_client
@@ -45,7 +45,7 @@ def test_uninstalling_puts_every_byte_back_and_leaves_nothing_behind(key: str, r
     plan = ready.install()
     ready.uninstall()
     assert ready.file.read_bytes() == golden(key, "before")
-    assert not plan.ours.folder.exists()
+    assert not plan.folder.path.exists()
 
 
 @every_client
@@ -62,10 +62,10 @@ def test_pegboard_runs_the_servers_that_the_client_ran(key: str, ready: Desk) ->
     around = Surroundings(ENV, ready.machine.home, ready.machine.home)
     before = {s.name: s for s in read_servers(ready.file, around).specs}
     plan = ready.install()
-    found = load(plan.ours.settings, around)
+    found = load(plan.folder.settings, around)
     assert not found.problems
     behind = {s.name: s for s in found.upstreams}
-    assert set(behind) == set(plan.taken)
+    assert set(behind) == set(plan.moved)
     for name, spec in behind.items():
         assert _as_run(spec) == _as_run(before[name])
 
@@ -73,7 +73,7 @@ def test_pegboard_runs_the_servers_that_the_client_ran(key: str, ready: Desk) ->
 @every_client
 def test_the_entry_hands_on_the_variables_that_servers_refer_to(key: str, ready: Desk) -> None:
     plan = ready.install()
-    kept = plan.ours.kept.read_text()
+    kept = plan.folder.servers.read_text()
     referred = [name for name in ENV if name in kept and f'"{name}": "' not in kept]
     written = str(plan.entry)
     for name in referred:
@@ -89,7 +89,7 @@ def test_every_system_has_its_own_place_for_the_file(
     there.write(golden(key, "before"))
     plan = there.install()
     assert plan.path.is_relative_to(tmp_path)
-    assert plan.ours.settings.is_relative_to(tmp_path)
+    assert plan.folder.settings.is_relative_to(tmp_path)
     there.uninstall()
     assert there.file.read_bytes() == golden(key, "before")
 

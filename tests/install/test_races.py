@@ -12,7 +12,7 @@ from tests.gateway.support import ROOT
 from tests.install.machines import desk
 
 from pegboard.errors import ConfigError
-from pegboard.install import carrying_out
+from pegboard.install.plan import apply_install
 
 THEIRS = '{"mcpServers": {"added": {"command": "added"}}}'
 OURS = '{"mcpServers": {"mine": {"command": "mine"}}}'
@@ -25,18 +25,18 @@ def test_what_a_client_writes_during_an_installation_is_not_lost(tmp_path: Path)
         path = there.write(OURS)
         plan = there.plan()
         ended = threading.Event()
-        writer = threading.Thread(target=_write_once, args=(path, plan.ours.record, ended))
+        writer = threading.Thread(target=_write_once, args=(path, plan.folder.record, ended))
         writer.start()
         try:
-            carrying_out.install(plan)
+            apply_install(plan)
         except ConfigError as exc:
             refusals.append(exc.message)
-            assert not plan.ours.record.exists(), "nothing says that it is installed"
+            assert not plan.folder.record.exists(), "nothing says that it is installed"
         ended.set()
         writer.join()
         assert path.read_text() == THEIRS
     assert refusals, "at least one was in the middle"
-    assert all("changed it meanwhile" in one for one in refusals)
+    assert all("changed in the meantime" in one for one in refusals)
 
 
 def _write_once(path: Path, record: Path, ended: threading.Event) -> None:
@@ -63,7 +63,7 @@ def test_installations_at_once_leave_a_file_that_can_be_put_back(tmp_path: Path)
     codes = [one.returncode for one in many]
     assert 0 in codes, said
     for code, text in zip(codes, said, strict=True):
-        assert code == 0 or "changed it meanwhile" in text, text
+        assert code == 0 or "changed in the meantime" in text, text
     assert list(json.loads(file.read_text())["mcpServers"]) == ["pegboard"]
     undo = subprocess.run(
         [*line[:3], "uninstall", "cursor", "--yes"], env=env, capture_output=True, text=True

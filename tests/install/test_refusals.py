@@ -8,7 +8,7 @@ import pytest
 from tests.install.machines import desk
 
 from pegboard.errors import ConfigError
-from pegboard.install import carrying_out
+from pegboard.install.plan import apply_install
 
 REFUSED = {
     "broken JSON": ("cursor", b'{"mcpServers": {', r"mcp\.json:1: this is not valid JSON"),
@@ -16,8 +16,12 @@ REFUSED = {
     "broken YAML": ("goose", b"extensions: {a\n", "not valid YAML"),
     "not text": ("cursor", b"\xff\xfe{\x00}\x00", "not UTF-8 text"),
     "a list": ("cursor", b"[]", "an object is expected at the top"),
-    "servers in a list": ("cursor", b'{"mcpServers": []}', "no known shape"),
-    "a server that is text": ("cursor", b'{"mcpServers": {"a": "b"}}', "a table is expected"),
+    "servers in a list": ("cursor", b'{"mcpServers": []}', "layout is not supported"),
+    "a server that is text": (
+        "cursor",
+        b'{"mcpServers": {"a": "b"}}',
+        "expected a table for this server",
+    ),
     "one name twice": (
         "cursor",
         b'{"mcpServers": {"a": {"command": "a"}, "a": {"command": "b"}}}',
@@ -26,12 +30,12 @@ REFUSED = {
     "a pegboard of somebody's own": (
         "cursor",
         b'{"mcpServers": {"pegboard": {"command": "uvx", "args": ["pegboard", "serve"]}}}',
-        "already that this command did not write",
+        "already a server 'pegboard' that this command did not write",
     ),
     "a list of what may run": (
         "gemini-cli",
         b'{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"command": "a"}}}',
-        'add "pegboard" to it',
+        'add "pegboard" to the list',
     ),
     "YAML in braces": (
         "goose",
@@ -87,15 +91,15 @@ def test_a_file_that_changed_after_it_was_shown_is_not_written(tmp_path: Path) -
     path = there.write('{"mcpServers": {}}')
     plan = there.plan()
     path.write_text('{"mcpServers": {"new": {"command": "new"}}}')
-    with pytest.raises(ConfigError, match="changed it meanwhile"):
-        carrying_out.install(plan)
+    with pytest.raises(ConfigError, match="changed in the meantime"):
+        apply_install(plan)
     assert "new" in path.read_text()
 
 
 def test_a_record_of_another_version_is_not_guessed_at(tmp_path: Path) -> None:
     there = desk("cursor", tmp_path)
     there.write('{"mcpServers": {"a": {"command": "a"}}}')
-    record = there.install().ours.record
+    record = there.install().folder.record
     before = there.text()
     record.write_text('{"version": 99}')
     with pytest.raises(ConfigError, match="another version"):
@@ -107,6 +111,6 @@ def test_a_damaged_record_says_where_the_backup_is(tmp_path: Path) -> None:
     there = desk("cursor", tmp_path)
     there.write('{"mcpServers": {"a": {"command": "a"}}}')
     plan = there.install()
-    plan.ours.record.write_text("{")
+    plan.folder.record.write_text("{")
     with pytest.raises(ConfigError, match="before"):
         there.uninstall()

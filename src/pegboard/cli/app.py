@@ -1,4 +1,4 @@
-"""The commands put together, and what happens when one fails."""
+"""The `pegboard` command: all commands together, and how an error becomes an exit code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import typer
 from pegboard import __version__
 from pegboard.cli import (
     call,
-    clients,
     demo,
     describe,
     doctor,
@@ -38,11 +37,11 @@ from pegboard.cli.output import (
 from pegboard.errors import ConfigError, PegboardError, ToolNotFound
 
 _WRONG_USE: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
-"""The root of what Typer raises for wrong use; it exports only some of its leaves."""
+"""The base class of Typer's usage errors, which Typer does not export."""
 
 app = typer.Typer(
     name="pegboard",
-    help="A catalogue of MCP tools that costs what is used, not what exists.",
+    help="A gateway and library for MCP tools: a model pays for the tools it uses, not for all.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -62,14 +61,14 @@ app.command("try")(search.try_tasks)
 app.command("measure")(measure.measure)
 app.command("install")(install.install)
 app.command("uninstall")(install.uninstall)
-app.command("clients")(clients.clients)
+app.command("clients")(install.clients)
 app.add_typer(lock.app, name="lock")
 app.add_typer(rollout.app, name="rollout")
 app.command("ui")(ui.ui)
 
 
-def _say_version(asked: bool) -> None:
-    if asked:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         out.print(f"pegboard {__version__}")
         raise typer.Exit
 
@@ -77,17 +76,18 @@ def _say_version(asked: bool) -> None:
 @app.callback()
 def _options(
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error; goes anywhere.")
+        bool, typer.Option("--debug", help="Show the traceback of an error. May stand anywhere.")
     ] = False,
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Show it.")
+        bool,
+        typer.Option("--version", is_eager=True, callback=_print_version, help="Show the version."),
     ] = False,
 ) -> None:
-    """Set what holds for every command; `run` takes it off the command line itself."""
+    """Options of every command; `run` removes `--debug` before Typer sees it."""
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; what fails becomes a sentence and an exit code."""
+    """Run the command line; an error becomes one sentence and an exit code."""
     words, debug = _without_debug(sys.argv[1:] if arguments is None else arguments)
     configure_streams()
     try:
@@ -95,40 +95,41 @@ def run(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt):
         raise SystemExit(EXIT_INTERRUPTED) from None
-    except BrokenPipeError:  # whoever read our output has seen enough
+    except BrokenPipeError:
+        # The reader, such as `head`, has closed the pipe: exit quietly, also when Python flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(EXIT_FAILED) from None
     except Exception as exc:
         if debug:
             raise
-        raise SystemExit(_told(exc)) from None
-    if isinstance(code, int) and code:  # what `typer.Exit` becomes outside standalone mode
+        raise SystemExit(_report(exc)) from None
+    if isinstance(code, int) and code:  # `typer.Exit` outside standalone mode
         raise SystemExit(code)
 
 
-def _told(exc: BaseException) -> int:
-    """Say in one sentence what is wrong; gives the exit code."""
+def _report(exc: BaseException) -> int:
+    """Print an error in one sentence; returns the exit code."""
     while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
         exc = exc.exceptions[0]
     if isinstance(exc, _WRONG_USE):
-        return _told_wrong_use(exc)
+        return _report_usage_error(exc)
     if isinstance(exc, PegboardError):
-        lost = isinstance(exc, ToolNotFound) and not exc.nearest
+        has_no_hint = isinstance(exc, ToolNotFound) and not exc.nearest
         print_error(
-            f"{exc.message} `pegboard search` finds tools by task." if lost else exc.message
+            f"{exc.message} `pegboard search` finds tools by task." if has_no_hint else exc.message
         )
         return EXIT_CONFIGURATION if isinstance(exc, ConfigError) else EXIT_FAILED
     if isinstance(exc, OSError):
         print_error(f"{exc.filename or 'The system'}: {exc.strerror or exc}.")
         return EXIT_FAILED
-    print_error(f"This is a fault of Pegboard ({type(exc).__name__}: {exc}): --debug shows where.")
+    print_error(f"Internal error ({type(exc).__name__}: {exc}). --debug shows the traceback.")
     return EXIT_FAILED
 
 
-def _told_wrong_use(exc: Any) -> int:
+def _report_usage_error(exc: Any) -> int:
     message = exc.format_message().removeprefix("Invalid value: ")
     message = message[:1].upper() + message[1:] if not message.startswith("--") else message
-    if not message:  # help was shown instead
+    if not message:  # Typer has printed the help instead
         return exc.exit_code
     context = getattr(exc, "ctx", None)
     command = context.command_path if context is not None else "pegboard"
@@ -138,8 +139,8 @@ def _told_wrong_use(exc: Any) -> int:
 
 
 def _without_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
-    """The arguments without `--debug`, wherever it stands before a `--`."""
+    """The arguments without `--debug`, which may stand anywhere before a `--`."""
     words = list(arguments)
     end = words.index("--") if "--" in words else len(words)
-    ours = [word for word in words[:end] if word != "--debug"]
-    return [*ours, *words[end:]], len(ours) < end
+    kept = [word for word in words[:end] if word != "--debug"]
+    return [*kept, *words[end:]], len(kept) < end

@@ -1,4 +1,4 @@
-"""What people decide on the command line, for the audit log of the gateway that it is about."""
+"""Writes decisions made on the command line to the audit log of the gateway they concern."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pegboard.ports import record_event
 
 @dataclass
 class DecisionOutcome:
-    """What a decision was about: the tools for which it was carried out, or refused."""
+    """The tools for which a decision was carried out, or refused."""
 
     done: list[str] = field(default_factory=list[str])
     refused: list[str] = field(default_factory=list[str])
@@ -27,25 +27,25 @@ class DecisionOutcome:
 
 @contextmanager
 def audit_decision(config: Path | None, action: str, **details: Json) -> Generator[DecisionOutcome]:
-    """Record a decision with the user who takes it; the block notes what it was about.
+    """Write a decision to the audit log, with the user who makes it; the block sets the outcome.
 
-    Without a configuration there is no audit log, and nothing is recorded.
+    Without a configuration there is no audit log, and nothing is written.
 
     Raises:
-        ConfigError: The audit log of this configuration cannot be written: nothing was decided.
+        ConfigError: The audit log cannot be written. The decision is not carried out.
     """
     from pegboard.gateway.config_source import ConfigSource
     from pegboard.gateway.from_settings import build_audit
 
-    record = DecisionOutcome()
+    decision = DecisionOutcome()
     if config is None:
-        yield record
+        yield decision
         return
     audit = build_audit(ConfigSource.of(config).read().settings, config.parent)
     outcome, error = "failed", None
     try:
-        yield record
-        outcome = "refused" if record.refused and not record.done else "ok"
+        yield decision
+        outcome = "refused" if decision.refused and not decision.done else "ok"
     except PegboardError as exc:
         error = exc.kind
         raise
@@ -56,8 +56,8 @@ def audit_decision(config: Path | None, action: str, **details: Json) -> Generat
             outcome=outcome,
             source="cli",
             principal=os_user(),
-            targets=tuple(record.done),
-            details={**details, "refused": record.refused} if record.refused else details,
+            targets=tuple(decision.done),
+            details={**details, "refused": decision.refused} if decision.refused else details,
             error=error,
         )
         for observer in audit.observers:
@@ -65,12 +65,12 @@ def audit_decision(config: Path | None, action: str, **details: Json) -> Generat
 
 
 def os_user() -> str:
-    """The user that this process runs as, by the operating system and not by the environment."""
+    """The user that this process runs as: asked of the system, since environments can be forged."""
     if sys.platform == "win32":
         return getpass.getuser()
     import pwd
 
     try:
         return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:  # in a container, a user may have no name
+    except KeyError:  # in a container, a user id may have no name
         return f"uid {os.getuid()}"

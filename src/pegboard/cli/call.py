@@ -1,4 +1,4 @@
-"""`pegboard call`: one call of one tool, as a client would make it."""
+"""`pegboard call`: call one tool, as a client would."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Annotated
 import anyio
 import typer
 
-from pegboard.board import Pegboard
-from pegboard.cli.boards import ConfigOption, JsonOption, open_config_board
-from pegboard.cli.output import EXIT_FAILED, out, print_json
+from pegboard.cli.output import EXIT_FAILED, JsonOption, out, print_json
+from pegboard.cli.targets import ConfigOption, open_config_board
 from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject
 
@@ -18,16 +17,16 @@ from pegboard.core.json import JsonObject
 def call(
     name: Annotated[str, typer.Argument(help="The name of a tool.")],
     config: ConfigOption = None,
-    args: Annotated[str, typer.Option("--args", metavar="JSON", help="Its arguments.")] = "{}",
+    args: Annotated[str, typer.Option("--args", metavar="JSON", help="The arguments.")] = "{}",
     include: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Only these fields of the result.")
+        str | None, typer.Option(metavar="A,B", help="Return only these fields of the result.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Call a tool: its server is started, asked, and ended."""
-    arguments = _arguments(args)
+    """Call a tool. Its server is started for the call and stopped afterwards."""
+    arguments = _parse_arguments(args)
     fields = [field.strip() for field in include.split(",")] if include else None
-    result = anyio.run(_called, open_config_board(config), name, arguments, fields)
+    result = anyio.run(open_config_board(config).call, name, arguments, fields)
     if as_json:
         print_json(result.wire)
     else:
@@ -36,19 +35,13 @@ def call(
         raise typer.Exit(EXIT_FAILED)
 
 
-async def _called(
-    board: Pegboard, name: str, arguments: JsonObject, fields: list[str] | None
-) -> CallResult:
-    return await board.call(name, arguments, fields)
-
-
-def _arguments(text: str) -> JsonObject:
+def _parse_arguments(text: str) -> JsonObject:
     try:
         value = json.loads(text)
     except ValueError as exc:
         raise typer.BadParameter(f"--args is not JSON: {exc}") from exc
     if not isinstance(value, dict):
-        raise typer.BadParameter('--args is a JSON object, such as \'{"query": "x"}\'')
+        raise typer.BadParameter('--args must be a JSON object, such as \'{"query": "x"}\'')
     return value
 
 

@@ -1,4 +1,4 @@
-"""`pegboard demo`: a real server with over a hundred tools, used by a real client, step by step."""
+"""`pegboard demo`: a client uses an example server with over a hundred tools, step by step."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from rich.table import Table
 
-from pegboard.cli.boards import JsonOption
-from pegboard.cli.output import err, line, out, print_json
+from pegboard.cli.output import JsonOption, err, line, out, print_json
 from pegboard.core.json import JsonObject, compact
 from pegboard.core.tools import Risk
 from pegboard.errors import ConfigError
@@ -28,7 +27,7 @@ READ_BY_MODELS = ("name", "description", "inputSchema")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What was asked, what the model read, and what that cost."""
+    """One request, what the model reads of the answer, and its token cost."""
 
     title: str
     sent: str
@@ -38,7 +37,7 @@ class Step:
 
 @dataclass(slots=True)
 class Tour:
-    """The whole demo: its steps, and what listing everything would have cost."""
+    """The demo: its steps, and the cost of listing all tools instead."""
 
     tools: int = 0
     everything: int = 0
@@ -53,7 +52,7 @@ class Tour:
 
 
 def demo(as_json: JsonOption = False) -> None:
-    """Start an example server with over a hundred tools, use it, and show what each step cost."""
+    """Start an example server with over a hundred tools, use it, and show the cost of each step."""
     with err.status("Starting the example server on stdio ..."):
         tour = anyio.run(_tour)
     if as_json:
@@ -67,13 +66,13 @@ async def _tour() -> Tour:
 
     tour = Tour()
     async with Client(_server()) as client:
-        await _listing(client, tour)
-        found = await _searching(client, tour)
-        await _using(client, tour, found)
+        await _list(client, tour)
+        found = await _search(client, tour)
+        await _call(client, tour, found)
     return tour
 
 
-async def _listing(client: Client, tour: Tour) -> None:
+async def _list(client: Client, tour: Tour) -> None:
     shown = [_as_read(t) for t in (await client.list_tools()).tools]
     whole = await _request(client, "tools/list", {"lazy": False})
     tour.tools = len(whole["tools"])
@@ -82,13 +81,13 @@ async def _listing(client: Client, tour: Tour) -> None:
     tour.add("list", "tools/list", names, sum(count_tokens(t) for t in shown))
 
 
-async def _searching(client: Client, tour: Tour) -> str:
+async def _search(client: Client, tour: Tour) -> str:
     answer = _text(await client.call_tool("search_tools", {"query": TASK, "limit": 5}))
     tour.add("search", f'search_tools("{TASK}", limit=5)', answer)
     return answer.split("(")[0]
 
 
-async def _using(client: Client, tour: Tour, name: str) -> None:
+async def _call(client: Client, tour: Tour, name: str) -> None:
     described = _text(await client.call_tool("describe_tools", {"names": [name]}))
     tour.add("describe (if needed)", f"describe_tools([{name!r}])", described)
     arguments, risk = await _example_call(client, name)
@@ -98,7 +97,7 @@ async def _using(client: Client, tour: Tour, name: str) -> None:
 
 
 async def _example_call(client: Client, name: str) -> tuple[JsonObject, Risk]:
-    """The arguments of the tool's own first example, so that the call is a real one; its risk."""
+    """The arguments of the tool's first example, so that the call succeeds, and the tool's risk."""
     result = await client.call_tool(
         "describe_tools", {"names": [name]}, meta={"io.github.pegboard/structured": True}
     )
@@ -170,13 +169,13 @@ def _show(tour: Tour) -> None:
     table.columns[1].justify = "right"
     for step in tour.steps:
         table.add_row(step.title, f"{step.tokens:,}")
-    table.add_row("all of it", f"{tour.total:,}", style="bold")
+    table.add_row("total", f"{tour.total:,}", style="bold")
     table.add_row(f"listing all {tour.tools} tools instead", f"{tour.everything:,}")
     out.print()
     out.print(table)
     saved = 1 - tour.total / tour.everything
     gain = (f"\n{saved:.0%} saved", "bold green")
-    out.print(line(gain, " on the first task; the list stays as it is."))
+    out.print(line(gain, " on the first task. The list does not grow with the catalog."))
     out.print(
         f"Counted with {DEFAULT_TOKENIZER}: what a model reads of the list (name, description, "
         "inputSchema) and of each answer.",

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption, open_cached_board
-from pegboard.cli.output import EXIT_FAILED, out, print_json
+from pegboard.cli.output import EXIT_FAILED, JsonOption, out, print_json
+from pegboard.cli.targets import CatalogOption, ConfigOption, open_read_only_board
 from pegboard.core.calls import CallResult
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.results.output_fields import (
@@ -30,13 +30,13 @@ from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
 
 def describe(
-    names: Annotated[list[str], typer.Argument(help="Names of tools.")],
+    names: Annotated[list[str], typer.Argument(help="The names of tools.")],
     config: ConfigOption = None,
     catalog: CatalogOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show tools whole: description, parameters, result fields."""
-    tools = open_cached_board(catalog, config).describe(*names)
+    """Show tools in full: description, parameters and result fields."""
+    tools = open_read_only_board(catalog, config).describe(*names)
     if as_json:
         print_json({"tools": [t.wire() for t in tools]})
         return
@@ -56,23 +56,23 @@ def fields(
     result: Annotated[
         Path | None,
         typer.Option(
-            "--try", metavar="FILE", exists=True, dir_okay=False, help="A result of the tool."
+            "--try", metavar="FILE", exists=True, dir_okay=False, help="A saved result of the tool."
         ),
     ] = None,
     include: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Fields to keep of that result.")
+        str | None, typer.Option(metavar="A,B", help="The fields to keep of that result.")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Every tool, as a page of Markdown.")
+        bool, typer.Option("--all", help="Show every tool, as Markdown.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the fields of a tool's results; with --try, the tokens before and after a selection."""
+    """Show the fields of a tool's results. With --try, show what selecting fields saves."""
     if everything == (name is not None) or (everything and result is not None):
-        raise typer.BadParameter("say which tool: NAME, or --all")
+        raise typer.BadParameter("pass either NAME or --all")
     if (result is None) != (include is None):
-        raise typer.BadParameter("--try FILE and --include A,B belong together")
-    board = open_cached_board(catalog, config)
+        raise typer.BadParameter("--try FILE and --include A,B must be used together")
+    board = open_read_only_board(catalog, config)
     if name is None:
         _show_all(board.name, board.tools(), as_json=as_json)
         return
@@ -95,7 +95,7 @@ def _show_fields(tool: Tool, *, as_json: bool) -> None:
         print_json(_reference(tool))
         return
     if not tool.output_fields:
-        out.print(f"{tool.name} says nothing of its result.")
+        out.print(f"{tool.name} does not declare the fields of its result.")
         raise typer.Exit(EXIT_FAILED)
     outline = format_field_outline(tool.output_schema)
     out.print(f"{tool.name} -> {{{outline}}}", style="bold")
@@ -128,7 +128,7 @@ def _read_result(path: Path) -> Json:
     if isinstance(value, dict) and isinstance(value.get("content"), list):
         payload = find_payload(CallResult(value))
         if payload is None:
-            raise typer.BadParameter(f"{path} is a result without data to select from")
+            raise typer.BadParameter(f"{path} is a result without fields to select from")
         return payload.value
     return value
 
@@ -138,34 +138,34 @@ def _try(tool: Tool, value: Json, include: str, *, as_json: bool) -> None:
     schema, root = tool.output_schema, tool.projection_root
     wanted = resolve_aliases(wanted, tool.field_aliases, schema, root)
     validate_fields(wanted, schema, root)
-    told = measure_savings(value, wanted, count_tokens, tool.projection_root)
+    savings = measure_savings(value, wanted, count_tokens, tool.projection_root)
     if as_json:
-        print_json(_as_json(tool, wanted, told, project(value, wanted, tool.projection_root)))
+        print_json(_as_json(tool, wanted, savings, project(value, wanted, tool.projection_root)))
     else:
-        _show_savings(wanted, told)
-    if told.missing:
+        _show_savings(wanted, savings)
+    if savings.missing:
         raise typer.Exit(EXIT_FAILED)
 
 
-def _as_json(tool: Tool, wanted: tuple[str, ...], told: Savings, kept: Json) -> JsonObject:
+def _as_json(tool: Tool, wanted: tuple[str, ...], savings: Savings, kept: Json) -> JsonObject:
     return {
         "tool": tool.name,
         "tokenizer": DEFAULT_TOKENIZER,
         "include_fields": list(wanted),
-        "before": told.before,
-        "after": told.after,
-        "saved": round(told.saved, 4),
-        "missing": list(told.missing),
+        "before": savings.before,
+        "after": savings.after,
+        "saved": round(savings.saved, 4),
+        "missing": list(savings.missing),
         "result": kept,
     }
 
 
-def _show_savings(wanted: tuple[str, ...], told: Savings) -> None:
+def _show_savings(wanted: tuple[str, ...], savings: Savings) -> None:
     table = Table("", "tokens", box=None, header_style="bold")
     table.columns[1].justify = "right"
-    table.add_row("whole", f"{told.before:,}")
-    table.add_row(", ".join(wanted), f"{told.after:,}")
+    table.add_row("whole", f"{savings.before:,}")
+    table.add_row(", ".join(wanted), f"{savings.after:,}")
     out.print(table)
-    out.print(f"{told.saved:.1%} saved ({DEFAULT_TOKENIZER})", style="bold green")
-    if told.missing:
-        out.print(f"not in this result: {', '.join(told.missing)}")
+    out.print(f"{savings.saved:.1%} saved ({DEFAULT_TOKENIZER})", style="bold green")
+    if savings.missing:
+        out.print(f"not in this result: {', '.join(savings.missing)}")

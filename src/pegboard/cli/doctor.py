@@ -1,4 +1,4 @@
-"""`pegboard doctor`: how every server of a configuration is."""
+"""`pegboard doctor`: check every server of a configuration."""
 
 from __future__ import annotations
 
@@ -8,23 +8,31 @@ import anyio
 import typer
 from rich.table import Table
 
-from pegboard.cli.boards import ConfigOption, JsonOption
-from pegboard.cli.output import EXIT_CONFIGURATION, EXIT_FAILED, NARROW, line, out, print_json
+from pegboard.cli.output import (
+    EXIT_CONFIGURATION,
+    EXIT_FAILED,
+    NARROW,
+    JsonOption,
+    line,
+    out,
+    print_json,
+)
+from pegboard.cli.targets import ConfigOption
 from pegboard.core.json import JsonObject
 from pegboard.tokens import DEFAULT_TOKENIZER
 
 
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Look at every server: reachable, era, tools, tokens, latency, problems."""
+    """Check every server: whether it answers, its tools and tokens, its latency, its problems."""
     if config is None:
-        raise typer.BadParameter("say which servers: --config FILE")
+        raise typer.BadParameter("pass the servers: --config FILE")
     from pegboard.gateway.config_source import ConfigSource
     from pegboard.gateway.health_check import check_servers
     from pegboard.observe.logs import print_progress
     from pegboard.upstream.listing import ListingResult
 
     def say_listed(done: int, total: int, one: ListingResult) -> None:
-        if one.listing is not None:  # what is wrong with the others is said once, below
+        if one.listing is not None:  # problems of the others are printed once, below
             print_progress(done, total, one)
 
     opening = ConfigSource.of(config)
@@ -68,10 +76,10 @@ def _show(result: JsonObject) -> None:
             f"{one['seconds']:.1f} s" if one["state"] in ("reachable", "failed") else "-",
         ]
         table.add_row(*row[: len(heads)])
-    out.print(table if result["servers"] else "There are no servers here.")
+    out.print(table if result["servers"] else "The configuration has no servers.")
     for one in result["servers"]:
         if one["state"] == "left out":
-            continue  # the problems of the configuration, below, say where
+            continue  # reported below, with file and line
         for problem in one["problems"]:
             out.print(line(("•", "yellow"), f" {problem}"), soft_wrap=True)
     for problem in result["problems"]:

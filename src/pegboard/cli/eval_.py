@@ -1,4 +1,4 @@
-"""`pegboard eval`: how often search finds the right tool, ours and the peers' side by side."""
+"""`pegboard eval`: how often search finds the right tool, beside a textbook baseline."""
 
 from __future__ import annotations
 
@@ -11,23 +11,14 @@ import typer
 from rich.table import Table
 
 from pegboard.board import Pegboard
-from pegboard.cli.boards import (
-    CatalogOption,
-    ConfigOption,
-    JsonOption,
-    open_board,
-    warn_missing_servers,
-)
 from pegboard.cli.index import build_vectors, progress_bar
-from pegboard.cli.output import out, print_json, print_warning
+from pegboard.cli.output import NARROW, JsonOption, out, print_json, print_warning
+from pegboard.cli.targets import CatalogOption, ConfigOption, open_board, warn_missing_servers
 from pegboard.core.json import JsonObject
 from pegboard.errors import ConfigError
 
 if TYPE_CHECKING:
     from pegboard.measure.search_quality import JudgedQuery, QualityMetrics
-
-NARROW = 72
-"""Columns below which only the most telling figures are shown."""
 
 
 def evaluate(
@@ -35,32 +26,31 @@ def evaluate(
         Path,
         typer.Option(
             metavar="FILE",
-            help='Lines of {"query": "...", "relevant": ["tool", ...]}; "relevant": [] where no '
-            "tool answers.",
+            help='Lines of {"query": "...", "relevant": ["tool", ...]}, with "relevant": [] if no '
+            "tool answers the query.",
         ),
     ],
     config: ConfigOption = None,
     catalog: CatalogOption = None,
     sample: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Ask so many of them, always the same."),
+        typer.Option(min=1, metavar="N", help="Use a fixed random sample of N queries."),
     ] = None,
     misses: Annotated[
         int,
-        typer.Option(min=0, metavar="N", help="Show so many that found no right tool in five."),
+        typer.Option(min=0, metavar="N", help="Show N queries that miss among the first five."),
     ] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure how well search finds the right tools, beside other rankers."""
+    """Measure how well search finds the right tools, beside textbook BM25."""
     from pegboard.measure.search_quality import (
-        PEERS,
+        build_rankers,
         find_misses,
-        rankers,
         read_queries,
         resolve_judgments,
         sample_queries,
     )
-    from pegboard.measure.search_quality import evaluate as evaluated
+    from pegboard.measure.search_quality import evaluate as evaluate_rankers
 
     judged = read_queries(queries)
     if sample is not None:
@@ -70,31 +60,27 @@ def evaluate(
     _check(judged, board, queries)
     warn_missing_servers(board)
     build_vectors(board)
-    known = rankers(board.index)
-    with progress_bar("Asking") as tell:
-        figures = evaluated(judged, known, tell)
-    missing = [name for name in PEERS if name not in known]
-    lost = list(islice(find_misses(judged, known["pegboard"]), misses))
+    rankers = build_rankers(board.index)
+    with progress_bar("Evaluating queries") as advance:
+        metrics = evaluate_rankers(judged, rankers, advance)
+    missed = list(islice(find_misses(judged, rankers["pegboard"]), misses))
     if as_json:
         print_json(
             {
                 "tools": len(board.tools()),
                 "queries": len(judged),
-                "rankers": {name: found.as_json() for name, found in figures.items()},
-                "missing": missing,
-                "misses": [_miss(one, found) for one, found in lost],
+                "rankers": {name: found.as_json() for name, found in metrics.items()},
+                "misses": [_miss_json(one, found) for one, found in missed],
             }
         )
     else:
-        _show(figures, len(judged), len(board.tools()))
-        for one, found in lost:
+        _show(metrics, len(judged), len(board.tools()))
+        for one, found in missed:
             _show_miss(one, found)
-    if missing:
-        print_warning("missing", f"{', '.join(missing)}: FastMCP is not installed.")
 
 
 def _check(judged: Sequence[JudgedQuery], board: Pegboard, path: Path) -> None:
-    """Judgements about other tools would count against every ranker."""
+    """Reject or report queries about other tools: no ranker could find those."""
     known = {tool.id for tool in board.tools()}
     answered = [one for one in judged if one.relevant]
     unknown = [one for one in answered if not one.relevant & known]
@@ -103,17 +89,17 @@ def _check(judged: Sequence[JudgedQuery], board: Pegboard, path: Path) -> None:
     example = f"{path}:{unknown[0].line} ({', '.join(sorted(unknown[0].relevant)[:3])})"
     if len(unknown) == len(answered):
         raise ConfigError(
-            f"None of these queries is about tools of the catalogue, such as {example}: "
-            f"`relevant` holds ids or names of tools, as `pegboard search --json` shows them."
+            f"None of these queries is about tools of the catalog, for example {example}: "
+            "`relevant` must hold ids or names of tools, as `pegboard search --json` shows them."
         )
     print_warning(
         "warning",
         f"{len(unknown):,} of {len(answered):,} queries are about tools that are not in the "
-        f"catalogue, such as {example}; nobody can find these.",
+        f"catalog, for example {example}. No ranker can find these.",
     )
 
 
-def _miss(judged: JudgedQuery, found: Sequence[str]) -> JsonObject:
+def _miss_json(judged: JudgedQuery, found: Sequence[str]) -> JsonObject:
     right = sorted(judged.relevant)
     return {"line": judged.line, "query": judged.query, "relevant": right, "found": list(found)}
 
@@ -125,30 +111,30 @@ def _show_miss(judged: JudgedQuery, found: Sequence[str]) -> None:
     out.print(f"  found:  {', '.join(found) or 'nothing'}")
 
 
-def _show(figures: Mapping[str, QualityMetrics], queries: int, tools: int) -> None:
+def _show(metrics: Mapping[str, QualityMetrics], queries: int, tools: int) -> None:
     names = ["recall@1", "recall@3", "recall@5", "recall@10", "ndcg@10", "mrr"]
     times = ["p50_ms", "p95_ms"]
     if out.width < NARROW:
         names, times = ["recall@5", "ndcg@10"], ["p50_ms"]
     heads = [name.replace("ndcg", "nDCG").replace("mrr", "MRR") for name in names]
     heads += [name.replace("_", " ") for name in times]
-    unanswerable = next(iter(figures.values())).unanswerable
+    unanswerable = next(iter(metrics.values())).unanswerable
     if unanswerable:
         heads.append("refused")
     table = Table("ranker", *heads, box=None, header_style="bold")
     for column in table.columns[1:]:
         column.justify = "right"
-    for name, found in figures.items():
+    for name, found in metrics.items():
         value = found.as_json()
         cells = [f"{value[n] * 100:.1f}" for n in names] + [f"{value[n]:.2f}" for n in times]
         if unanswerable:
             cells.append(f"{found.refused}/{unanswerable}")
         table.add_row(name, *cells, style="green" if name == "pegboard" else "")
     out.print(table)
-    out.print(f"{queries:,} queries over {tools:,} tools; in percent.", style="dim")
+    out.print(f"{queries:,} queries over {tools:,} tools. Quality in percent.", style="dim")
     if unanswerable:
         out.print(
-            f"refused: nothing found, of the {unanswerable:,} that no tool answers; "
-            "not part of the other figures.",
+            f"refused: nothing was found, of {unanswerable:,} queries that no tool answers. "
+            "The other columns do not include these queries.",
             style="dim",
         )

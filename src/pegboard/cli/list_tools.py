@@ -1,4 +1,4 @@
-"""`pegboard list`: what a client would be shown."""
+"""`pegboard list`: the `tools/list` result that a client would get."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ import anyio
 import typer
 from rich.table import Table
 
-from pegboard.cli.boards import (
+from pegboard.cli.output import JsonOption, out, print_json
+from pegboard.cli.targets import (
     CatalogOption,
     ConfigOption,
-    JsonOption,
     ModeOption,
-    open_cached_board,
+    open_read_only_board,
     warn_missing_servers,
 )
-from pegboard.cli.output import out, print_json
 from pegboard.core.calls import Caller
 from pegboard.core.json import JsonObject
 from pegboard.server.environment import mode_from_environ
@@ -29,14 +28,14 @@ def list_tools(
     catalog: CatalogOption = None,
     mode: ModeOption = None,
     era: Annotated[
-        str, typer.Option(help="Protocol era of the client: modern or legacy.")
+        str, typer.Option(help="The protocol version that the client speaks: modern or legacy.")
     ] = "modern",
     as_json: JsonOption = False,
 ) -> None:
-    """Show the tools/list result that a client would get, and what it costs."""
+    """Show the tools/list result that a client would get, and its token cost."""
     if era not in ("modern", "legacy"):
-        raise typer.BadParameter("--era is modern or legacy")
-    board = open_cached_board(catalog, config, mode=mode)
+        raise typer.BadParameter("--era must be modern or legacy")
+    board = open_read_only_board(catalog, config, mode=mode)
     result = anyio.run(_listed, board, Caller(era=era, mode=mode or mode_from_environ(os.environ)))
     warn_missing_servers(board)
     if as_json:

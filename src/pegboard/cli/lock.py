@@ -1,14 +1,16 @@
-"""`pegboard lock`: look at tool definitions that are held back, and decide about them.
+"""`pegboard lock`: review tool definitions that are held back, and decide about them.
 
-An approval is about one definition, by its digest. It is named (`server.tool@DIGEST`), or it is the
-one that `diff` showed last: `diff` notes the digests that it shows, and `approve` refuses a tool
-whose definition has not been shown or has changed since.
+An approval is for one definition, identified by its digest. Either the command names it
+(`server.tool@DIGEST`), or it is the one that `diff` showed last: `diff` saves the digests that it
+shows, and `approve` refuses a tool whose definition was not shown or has changed since.
+
+    diff --shows and saves digests-->  approve | reject     definitions that wait
+                                       revoke               tools in use
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,9 +23,8 @@ import anyio
 import typer
 
 from pegboard.cli.audit_log import audit_decision, os_user
-from pegboard.cli.boards import JsonOption
-from pegboard.cli.output import EXIT_FAILED, line, out, print_error, print_json
-from pegboard.core.json import Json, JsonObject, digest
+from pegboard.cli.output import EXIT_FAILED, JsonOption, line, out, print_error, print_json
+from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.core.sanitization import escape_name, find_flags
 from pegboard.core.tool_lock import (
     LockAction,
@@ -37,57 +38,56 @@ from pegboard.gateway.config_source import ConfigSource
 from pegboard.gateway.from_settings import close_store, open_store
 from pegboard.gateway.lock_storage import LockStorage, decide
 from pegboard.gateway.operator_decisions import open_lock_storage
+from pegboard.private_files import make_private_folder, replace_file
 from pegboard.store.fallback import decision_store
 
-app = typer.Typer(help="Tool definitions that people have seen, and those that wait for it.")
+app = typer.Typer(help="Review changed tool definitions, and approve, reject or revoke them.")
 
 ConfigArgument: TypeAlias = Annotated[
     Path,
-    typer.Option("--config", metavar="FILE", help="The configuration with a trust table."),
+    typer.Option(
+        "--config", metavar="FILE", help="The configuration, with `lock` set under [trust]."
+    ),
 ]
 Names: TypeAlias = Annotated[
     list[str] | None,
-    typer.Argument(
-        help="`server`, `server.tool` or `server.tool@DIGEST`; all where none is given."
-    ),
+    typer.Argument(help="`server`, `server.tool` or `server.tool@DIGEST`. Without any, all."),
 ]
 T = TypeVar("T")
 
 _WITH_DIGEST = re.compile(r"(?P<tool>.+)@(?P<digest>[0-9a-f]{64})", re.DOTALL)
-_LOOK = "Look at it with `pegboard lock diff`, then approve it."
+_REVIEW_FIRST = "Review it with `pegboard lock diff`, then approve it."
 
 
 @app.command()
 def diff(config: ConfigArgument, names: Names = None, as_json: JsonOption = False) -> None:
-    """Show the definitions that are held back and how they changed; exits with 1 if there are any.
+    """Show the definitions that are held back and what changed. Exits with 1 if there are any.
 
-    Those that are shown are the ones that `pegboard lock approve` is then about.
+    `pegboard lock approve` then approves the definitions as they were shown.
     """
-    lock = _Opened(config)
+    lock = _LockSession(config)
     records = anyio.run(lock.records)
-    items = [item for item in _undecided(records) if item.is_named(names or [])]
+    items = [item for item in _pending(records) if item.is_named(names or [])]
     if as_json:
-        print_json({"held": [_shape(item) for item in items]})
+        print_json({"held": [_pending_json(item) for item in items]})
     else:
         for item in items:
             _show(item)
         if not items:
             out.print("Nothing is held back.")
-    lock.note_shown(items, replaces_all=not names)
+    lock.save_shown(items, replaces_all=not names)
     if items:
         raise typer.Exit(EXIT_FAILED)
 
 
 @app.command()
 def approve(config: ConfigArgument, names: Names = None, as_json: JsonOption = False) -> None:
-    """Approve definitions as `diff` showed them: those named, or all of them.
+    """Approve definitions as `diff` showed them: the named ones, or all.
 
-    A revoked tool is approved only where it is named as `server.tool`.
+    A revoked tool is approved only if it is named as `server.tool`.
     """
-    lock = _Opened(config)
-    records = anyio.run(lock.records)
-    wanted = [_checked(name, records) for name in names or []]
-    chosen, refused = _to_approve(_undecided(records), wanted, lock.shown())
+    lock, records = _open(config, names or [])
+    chosen, refused = _select_approvals(_pending(records), names or [], lock.shown())
     _carry_out(lock, "approve", chosen, refused, as_json)
 
 
@@ -97,12 +97,10 @@ def reject(
     names: Annotated[list[str], typer.Argument(help="`server.tool` or `server.tool@DIGEST`.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Drop changed definitions that wait; the approved one stays. One still listed comes back."""
-    lock = _Opened(config)
-    records = anyio.run(lock.records)
-    wanted = [_checked(name, records) for name in names]
-    items = [item for item in _undecided(records) if item.seen is not item.record.approved]
-    _carry_out(lock, "reject", [item for item in items if item.is_named(wanted)], {}, as_json)
+    """Discard changed definitions; the approved ones stay. One that is still listed comes back."""
+    lock, records = _open(config, names)
+    items = [item for item in _pending(records) if item.seen is not item.record.approved]
+    _carry_out(lock, "reject", [item for item in items if item.is_named(names)], {}, as_json)
 
 
 @app.command()
@@ -112,16 +110,14 @@ def revoke(
     as_json: JsonOption = False,
 ) -> None:
     """Hold tools back from now on, whatever their servers list."""
-    lock = _Opened(config)
-    records = anyio.run(lock.records)
-    wanted = [_checked(name, records) for name in names]
-    tools = [_Tool(server, tool) for server, record in records.items() for tool in record.tools]
-    _carry_out(lock, "revoke", [tool for tool in tools if tool.is_named(wanted)], {}, as_json)
+    lock, records = _open(config, names)
+    tools = [tool for tool in _tools(records) if tool.is_named(names)]
+    _carry_out(lock, "revoke", tools, {}, as_json)
 
 
 @dataclass(frozen=True, slots=True)
-class _Tool:
-    """A tool of the lock."""
+class _LockedTool:
+    """A tool in the lock."""
 
     server: str
     tool: str
@@ -136,7 +132,7 @@ class _Tool:
 
     @property
     def names(self) -> set[str]:
-        """What may be typed for this tool: its name, or its name as it is shown."""
+        """What a user may type for this tool: its name, or its name as it is displayed."""
         return {self.name, escape_name(self.name)}
 
     def is_named(self, names: Sequence[str]) -> bool:
@@ -144,8 +140,8 @@ class _Tool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Undecided(_Tool):
-    """A definition that a decision can be about."""
+class _PendingDefinition(_LockedTool):
+    """A definition that waits for a decision."""
 
     record: ToolLock
     seen: RecordedDefinition
@@ -159,29 +155,29 @@ class _Undecided(_Tool):
         return f"{self.name}@{self.digest}"
 
     def is_named(self, names: Sequence[str]) -> bool:
-        return _Tool.is_named(self, names) or self.address in names
+        return _LockedTool.is_named(self, names) or self.address in names
 
 
-class _Opened:
-    """The lock of a configuration, and the note of what was shown of it."""
+class _LockSession:
+    """The lock of a configuration, and the file with the digests that `diff` has shown."""
 
     def __init__(self, config: Path) -> None:
         self.config = config
-        opening = ConfigSource.of(config)
-        configuration = opening.read()
+        source = ConfigSource.of(config)
+        configuration = source.read()
         self._settings = configuration.settings
-        self._beside = config.parent
+        self._config_folder = config.parent
         where = digest([str(config.resolve()), self._settings.trust.lock])
-        self._note = opening.folder(configuration) / "shown" / f"{where[:24]}.json"
+        self._shown_file = source.folder(configuration) / "shown" / f"{where[:24]}.json"
         if self._settings.trust.lock is None:
             raise ConfigError(f"{config} has no lock: set `lock` under [trust].")
 
     async def records(self) -> dict[str, ServerLock]:
-        """The records of all servers."""
+        """The lock of every server."""
         return await self._with_locks(lambda locks: locks.all())
 
     async def decide(self, decisions: Sequence[LockDecision]) -> dict[str, str]:
-        """Carry decisions out; gives the tools for which that was refused, with the reason."""
+        """Carry out decisions; returns the tools for which one was refused, with the reason."""
 
         async def work(locks: LockStorage) -> dict[str, str]:
             refused: dict[str, str] = {}
@@ -195,62 +191,70 @@ class _Opened:
         return await self._with_locks(work)
 
     def shown(self) -> frozenset[str]:
-        """What `diff` showed, as `server.tool@DIGEST`."""
+        """The definitions that `diff` has shown, as `server.tool@DIGEST`."""
         try:
-            return frozenset(json.loads(self._note.read_text("utf-8")))
+            return frozenset(json.loads(self._shown_file.read_text("utf-8")))
         except (OSError, ValueError, TypeError):
             return frozenset()
 
-    def note_shown(self, items: Sequence[_Undecided], *, replaces_all: bool) -> None:
-        """Remember what was shown; where only some tools were, also what was before of others."""
+    def save_shown(self, items: Sequence[_PendingDefinition], *, replaces_all: bool) -> None:
+        """Save what was shown; if only some tools were, what was shown of others stays."""
         names = tuple(f"{item.name}@" for item in items)
         before = frozenset[str]() if replaces_all else self.shown()
         others = [one for one in before if not one.startswith(names)]
-        with suppress(OSError):  # then approvals name their digest
-            self._note.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            file = os.open(self._note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with open(file, "w", encoding="utf-8") as note:
-                json.dump([*others, *(item.address for item in items)], note)
+        # If it cannot be saved, approvals have to name the digest.
+        with suppress(OSError):
+            make_private_folder(self._shown_file.parent)
+            with replace_file(self._shown_file, is_durable=False) as file:
+                file.write(compact([*others, *(item.address for item in items)]).encode())
 
     async def _with_locks(self, work: Callable[[LockStorage], Awaitable[T]]) -> T:
         store = open_store(self._settings, None)
         try:
-            locks = open_lock_storage(self._settings, self._beside, decision_store(store))
+            locks = open_lock_storage(self._settings, self._config_folder, decision_store(store))
             assert locks is not None
             return await work(locks)
         finally:
             await close_store(store)
 
 
-def _undecided(records: dict[str, ServerLock]) -> list[_Undecided]:
+def _pending(records: dict[str, ServerLock]) -> list[_PendingDefinition]:
     return [
-        _Undecided(server, tool, record, seen)
+        _PendingDefinition(server, tool, record, seen)
         for server, lock in sorted(records.items())
         for tool, record, seen in lock.undecided()
     ]
 
 
-def _checked(name: str, records: dict[str, ServerLock]) -> str:
-    """The name, if it is one of a server, a tool or a definition of a tool.
+def _tools(records: dict[str, ServerLock]) -> list[_LockedTool]:
+    return [_LockedTool(server, tool) for server, lock in records.items() for tool in lock.tools]
+
+
+def _open(config: Path, names: Sequence[str]) -> tuple[_LockSession, dict[str, ServerLock]]:
+    """The lock and its records, if every name is one of a server, a tool or a definition.
 
     Raises:
         ToolNotFound: There is no such server or tool in the lock.
     """
-    found = _WITH_DIGEST.fullmatch(name)
-    tools = [_Tool(server, tool) for server, record in records.items() for tool in record.tools]
-    known = set[str]().union(*(tool.names for tool in tools))
-    if name in records or name in known or (found and found["tool"] in known):
-        return name
-    raise ToolNotFound(name, what="tool of the lock")
+    lock = _LockSession(config)
+    records = anyio.run(lock.records)
+    known = {*records, *(name for tool in _tools(records) for name in tool.names)}
+    for name in names:
+        found = _WITH_DIGEST.fullmatch(name)
+        if name not in known and not (found and found["tool"] in known):
+            raise ToolNotFound(name, what="tool of the lock")
+    return lock, records
 
 
-def _to_approve(
-    items: Sequence[_Undecided], names: Sequence[str], shown: frozenset[str]
-) -> tuple[list[_Undecided], dict[str, str]]:
-    """The definitions that names and the last `diff` mean, and why others are not approved."""
+def _select_approvals(
+    items: Sequence[_PendingDefinition], names: Sequence[str], shown: frozenset[str]
+) -> tuple[list[_PendingDefinition], dict[str, str]]:
+    """The definitions that the names and the last `diff` select, and the refusals with reasons."""
     chosen = {item.name: item for item in items if item.address in names}
     refused = {
-        found["tool"]: f"{found['tool']} has changed again: that definition does not wait. {_LOOK}"
+        found[
+            "tool"
+        ]: f"{found['tool']} has changed again: this definition is not waiting. {_REVIEW_FIRST}"
         for name in names
         if (found := _WITH_DIGEST.fullmatch(name)) and found["tool"] not in chosen
     }
@@ -259,10 +263,12 @@ def _to_approve(
         if item.name in chosen or item.name in refused or not item.is_named(plain_names):
             continue
         if item.record.state == "revoked" and item.names.isdisjoint(names):
-            continue  # a revocation stays until somebody names the tool
+            continue  # a revocation holds until a person names the tool
         same = [other for other in items if other.name == item.name]
         if any(other.address not in shown for other in same):
-            refused[item.name] = f"{item.name} has not been shown as it is now. {_LOOK}"
+            refused[item.name] = (
+                f"{item.name} has not been shown in its current form. {_REVIEW_FIRST}"
+            )
         elif len(same) > 1:
             addresses = " or ".join(other.address for other in same)
             refused[item.name] = f"{item.name} has several definitions. Name one: {addresses}."
@@ -272,19 +278,19 @@ def _to_approve(
 
 
 def _carry_out(
-    lock: _Opened,
+    lock: _LockSession,
     action: LockAction,
-    tools: Sequence[_Tool],
+    tools: Sequence[_LockedTool],
     refused: Mapping[str, str],
     as_json: bool,
 ) -> None:
     by, now = os_user(), time.time()
     decisions = [LockDecision(action, t.server, t.tool, by, now, t.digest) for t in tools]
-    with audit_decision(lock.config, f"lock.{action}") as record:
+    with audit_decision(lock.config, f"lock.{action}") as outcome:
         refusals = {**refused, **anyio.run(lock.decide, decisions)}
-        record.done = [tool.name for tool in tools if tool.name not in refusals]
-        record.refused = sorted(refusals)
-    _report(_DONE[action], record.done, refusals, as_json)
+        outcome.done = [tool.name for tool in tools if tool.name not in refusals]
+        outcome.refused = sorted(refusals)
+    _print_outcome(_DONE[action], outcome.done, refusals, as_json)
     if refusals:
         raise typer.Exit(EXIT_FAILED)
 
@@ -292,8 +298,8 @@ def _carry_out(
 _DONE: dict[LockAction, str] = {"approve": "approved", "reject": "rejected", "revoke": "revoked"}
 
 
-def _shape(item: _Undecided) -> JsonObject:
-    shape: dict[str, Json] = {
+def _pending_json(item: _PendingDefinition) -> JsonObject:
+    value: dict[str, Json] = {
         "server": item.server,
         "tool": item.tool,
         "state": item.record.state,
@@ -303,15 +309,15 @@ def _shape(item: _Undecided) -> JsonObject:
         "diff": item.record.diff(item.seen),
     }
     if revoked := item.record.revoked:
-        shape["revoked"] = {"at": revoked.at, "by": revoked.by}
-    return shape
+        value["revoked"] = {"at": revoked.at, "by": revoked.by}
+    return value
 
 
-def _is_reordered(item: _Undecided) -> bool:
+def _is_reordered(item: _PendingDefinition) -> bool:
     return item.seen is not item.record.approved and item.record.is_reordered(item.seen)
 
 
-def _show(item: _Undecided) -> None:
+def _show(item: _PendingDefinition) -> None:
     name = (escape_name(item.name), "bold")
     out.print(line(name, f"@{item.seen.digest}  {item.record.state}"), soft_wrap=True)
     if (revoked := item.record.revoked) and revoked.by:
@@ -326,7 +332,7 @@ def _show(item: _Undecided) -> None:
     out.print()
 
 
-def _report(what: str, names: list[str], refused: dict[str, str], as_json: bool) -> None:
+def _print_outcome(what: str, names: list[str], refused: dict[str, str], as_json: bool) -> None:
     if as_json:
         refusals = [{"name": name, "reason": reason} for name, reason in refused.items()]
         print_json({what: names, **({"refused": refusals} if refusals else {})})

@@ -1,4 +1,4 @@
-"""`pegboard measure`: what tools cost, under every mode, per server and per tool."""
+"""`pegboard measure`: the token cost of tools in every mode, per server and per tool."""
 
 from __future__ import annotations
 
@@ -10,19 +10,28 @@ import typer
 from rich.padding import Padding
 from rich.table import Table
 
-from pegboard.cli.boards import CatalogOption, ConfigOption, JsonOption
-from pegboard.cli.output import EXIT_FAILED, NARROW, err, line, out, print_json, print_warning
-from pegboard.cli.targets import Target, open_target
+from pegboard.cli.output import (
+    EXIT_FAILED,
+    NARROW,
+    JsonOption,
+    err,
+    line,
+    out,
+    print_json,
+    print_warning,
+)
+from pegboard.cli.targets import CatalogOption, ConfigOption, Target, open_target
 from pegboard.errors import ConfigError
 from pegboard.tokens import DEFAULT_TOKENIZER
 
 if TYPE_CHECKING:
-    from pegboard.measure import Measurement, Prices
+    from pegboard.measure.measurement import Measurement
+    from pegboard.measure.session_costs import Prices
 
 MOST_SERVERS = 15
 
 _OUTPUTS = "Output"
-_MODEL = "The session that is priced"
+_MODEL = "Session model"
 
 
 def measure(
@@ -30,51 +39,56 @@ def measure(
         list[str] | None,
         typer.Argument(
             metavar="[FILE | URL | -- COMMAND ...]",
-            help="A file of servers or tools, a running server, or what starts one.",
+            help="A file of servers or tools, the URL of a server, or a command that starts one.",
             show_default=False,
         ),
     ] = None,
     config: ConfigOption = None,
     catalog: CatalogOption = None,
     clients: Annotated[
-        bool, typer.Option("--clients", help="All servers of the MCP clients of this machine.")
+        bool, typer.Option("--clients", help="All servers of the MCP clients on this machine.")
     ] = False,
     results: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help='Recorded results, lines of {"tool", "result"}.'),
+        typer.Option(metavar="FILE", help='Recorded results: lines of {"tool", "result"}.'),
     ] = None,
     tools: Annotated[
-        int, typer.Option(min=0, help="Tools that it uses.", rich_help_panel=_MODEL)
+        int, typer.Option(min=0, help="Tools that the session uses.", rich_help_panel=_MODEL)
     ] = 5,
-    turns: Annotated[int, typer.Option(min=1, help="Its turns.", rich_help_panel=_MODEL)] = 20,
+    turns: Annotated[
+        int, typer.Option(min=1, help="Turns of the session.", rich_help_panel=_MODEL)
+    ] = 20,
     conversation: Annotated[
-        int, typer.Option(min=0, help="Tokens that a turn adds.", rich_help_panel=_MODEL)
+        int, typer.Option(min=0, help="Tokens that each turn adds.", rich_help_panel=_MODEL)
     ] = 500,
     price: Annotated[
         str,
         typer.Option(
             metavar="BASE,WRITE,READ",
-            help="Prices of a token: sent, into the prompt cache, out of it.",
+            help="Price of a token: uncached, written to the prompt cache, read from it.",
             rich_help_panel=_MODEL,
         ),
     ] = "1,1.25,0.1",
     tokenizer: Annotated[str, typer.Option(help="o200k_base or cl100k_base.")] = DEFAULT_TOKENIZER,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write a report.", rich_help_panel=_OUTPUTS),
+        typer.Option(metavar="FILE", help="Write an HTML report.", rich_help_panel=_OUTPUTS),
     ] = None,
     svg: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write a picture.", rich_help_panel=_OUTPUTS),
+        typer.Option(metavar="FILE", help="Write the charts as SVG.", rich_help_panel=_OUTPUTS),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Count what tools cost: per server, per tool, under every mode, over a session."""
-    from pegboard.measure import Use
-    from pegboard.measure import measure as measured_by
+    """Measure the token cost of tools: per server, per tool, in every mode, over a session."""
+    from pegboard.measure.measurement import measure as measured_by
     from pegboard.measure.result_costs import read_results
+    from pegboard.measure.session_costs import SessionProfile
 
-    use, prices = Use(tools=tools, turns=turns, conversation=conversation), _prices(price)
+    use, prices = (
+        SessionProfile(tools=tools, turns=turns, conversation=conversation),
+        _prices(price),
+    )
     recorded = read_results(results) if results else []
     wanted = Target(words=tuple(target or ()), config=config, catalog=catalog, clients=clients)
     with open_target(wanted) as board:
@@ -95,18 +109,17 @@ def measure(
 
 
 def _prices(text: str) -> Prices:
-    from pegboard.measure import Prices
+    from pegboard.measure.session_costs import Prices
 
     try:
         base, write, read = (float(part) for part in text.split(","))
     except ValueError as exc:
-        raise typer.BadParameter("--price is three numbers, such as 1,1.25,0.1") from exc
+        raise typer.BadParameter("--price must be three numbers, such as 1,1.25,0.1") from exc
     return Prices(base, write, read)
 
 
 def _write_files(measured: Measurement, html: Path | None, svg: Path | None) -> None:
-    from pegboard.measure.charts import build_charts, render_svg
-    from pegboard.measure.html_report import render_report
+    from pegboard.measure.report import build_charts, render_report, render_svg
 
     def picture(measured: Measurement) -> str:
         return render_svg(build_charts(measured))
@@ -121,37 +134,36 @@ def _write_files(measured: Measurement, html: Path | None, svg: Path | None) -> 
         err.print(f"Wrote {path}.", soft_wrap=True)
 
 
-# --- for people -----------------------------------------------------------------------------------
-
-
 def _show(measured: Measurement) -> None:
-    from pegboard.measure.measuring import difference
+    from pegboard.measure.measurement import format_difference
 
     if not measured.tools:
-        out.print("There are no tools here.")
+        out.print("There are no tools.")
         return
     out.print(_servers(measured))
     hidden = len(measured.servers) - MOST_SERVERS
     if hidden > 0:
-        out.print(f"... and {hidden} more; --json has all of them.", style="dim")
+        out.print(f"... and {hidden} more. --json lists all of them.", style="dim")
     out.print()
     out.print(_modes(measured))
-    _show_dearest(measured)
+    _show_expensive_tools(measured)
     _show_results(measured)
     use, prices = measured.use, measured.prices
     out.print(
         line(
-            (f"\n{difference(measured.saved('proxy'))}", "bold green"),
+            (f"\n{format_difference(measured.saved('proxy'))}", "bold green"),
             f" in the list with the proxy mode: {measured.modes['proxy'].list:,} instead of "
             f"{measured.everything:,} tokens.",
         )
     )
     if measured.chosen == "eager":
-        out.print("So few tools are best listed whole, which the mode `auto` does.")
+        out.print(
+            "This is a small catalog: listing all tools is cheapest, and the mode `auto` does that."
+        )
     out.print(
         f"Counted with {measured.tokenizer}. A session uses {use.tools} tools in {use.turns} turns "
-        f"of {use.conversation} tokens; a token costs {prices.base:g}, {prices.write:g} into the "
-        f"prompt cache and {prices.read:g} out of it.",
+        f"of {use.conversation} tokens. A token costs {prices.base:g}, written to the prompt cache "
+        f"{prices.write:g}, read from it {prices.read:g}.",
         style="dim",
     )
 
@@ -167,7 +179,7 @@ def _servers(measured: Measurement) -> Table:
 
 
 def _modes(measured: Measurement) -> Table:
-    from pegboard.measure.measuring import percent
+    from pegboard.measure.measurement import format_percent
 
     is_narrow = out.width < NARROW
     heads = ["mode", "list", "session", "with cache"]
@@ -179,7 +191,7 @@ def _modes(measured: Measurement) -> Table:
     for mode, cost in measured.modes.items():
         use = measured.sessions[mode]
         ends = [f"{use.plain:,.0f}", f"{use.cached:,.0f}"]
-        middle = [percent(measured.saved(mode)), f"{cost.first_definition:,}"]
+        middle = [format_percent(measured.saved(mode)), f"{cost.first_definition:,}"]
         row = [mode, f"{cost.list:,}", *([] if is_narrow else middle), *ends]
         table.add_row(
             *(row if is_narrow else [*row, f"{use.requests:,}"]),
@@ -188,17 +200,17 @@ def _modes(measured: Measurement) -> Table:
     return table
 
 
-def _show_dearest(measured: Measurement) -> None:
-    out.print("\nThe dearest tools", style="bold")
-    for dear in measured.dearest[:5]:
-        out.print(f"{dear.id}  {dear.tokens:,} tokens")
-        for reason in dear.reasons:
-            told = f"{reason.kind}, {reason.tokens:,}: {reason.advice}"
-            out.print(Padding(told, (0, 0, 0, 2), expand=False), style="dim")
+def _show_expensive_tools(measured: Measurement) -> None:
+    out.print("\nThe most expensive tools", style="bold")
+    for tool in measured.dearest[:5]:
+        out.print(f"{tool.id}  {tool.tokens:,} tokens")
+        for reason in tool.reasons:
+            text = f"{reason.kind}, {reason.tokens:,}: {reason.advice}"
+            out.print(Padding(text, (0, 0, 0, 2), expand=False), style="dim")
 
 
 def _show_results(measured: Measurement) -> None:
-    from pegboard.measure.measuring import percent
+    from pegboard.measure.measurement import format_percent
 
     if not measured.results:
         return
@@ -208,7 +220,7 @@ def _show_results(measured: Measurement) -> None:
     out.print(
         line(
             f"\n{len(measured.results)} recorded results: {given:,} instead of {whole:,} tokens, ",
-            (f"{percent(saved)} less", "bold green"),
+            (f"{format_percent(saved)} less", "bold green"),
             ".",
         )
     )

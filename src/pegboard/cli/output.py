@@ -1,7 +1,8 @@
-"""What commands print: JSON for programs, tables for people, errors in one sentence.
+"""What commands print: JSON for programs, tables for people, one sentence for an error.
 
-Names and descriptions come from servers. Everything for people goes through `Terminal`, which has
-no markup and shows control characters as code points; what has a style is made with `line`.
+Names and descriptions come from servers and are not trusted. All text for people goes through
+`Terminal`, which interprets no markup and shows control characters as code points; styled text is
+built with `line`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import json
 import logging
 import os
 import sys
-from typing import Any
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Annotated, Any, TypeAlias
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -20,22 +24,21 @@ from pegboard.core.json import Json
 from pegboard.core.sanitization import escape_hidden, escape_hidden_json
 
 EXIT_FAILED = 1
-EXIT_WRONG_USE = 2
 EXIT_CONFIGURATION = 3
 EXIT_INTERRUPTED = 130
 
 NARROW = 72
-"""Columns below which only the most telling figures are shown."""
+"""Terminals with fewer columns get only the most important columns of a table."""
 WIDE = 160
-"""Columns where there is no terminal to ask: enough to cut nothing that a script looks for."""
+"""The width without a terminal: wide enough that nothing a script searches for is cut off."""
 
-
-def _width() -> int | None:
-    return None if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDE
+JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ProgressCallback: TypeAlias = Callable[[int, int], None]
+"""Called with the number of steps done and the total."""
 
 
 class Terminal(Console):
-    """A console that prints any text as what it is: no markup, no escapes, no emoji codes."""
+    """A console that prints text literally: no markup, no escape sequences, no emoji codes."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
@@ -45,37 +48,37 @@ class Terminal(Console):
         return super().render_str(escape_hidden(text), **options)
 
 
-out = Terminal(width=_width())
+out = Terminal(width=None if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDE)
 err = Terminal(stderr=True)
 
 
 def line(*parts: str | tuple[str, str]) -> Text:
-    """A text of several parts, each plain or with its style."""
+    """A text of several parts, each plain or with a style."""
     styled = [(part, "") if isinstance(part, str) else part for part in parts]
     return Text.assemble(*((escape_hidden(text), style) for text, style in styled))
 
 
-class _Escaped(logging.Formatter):
-    """Log lines in which nothing can repaint a terminal."""
+class _EscapingFormatter(logging.Formatter):
+    """Formats log records so that their text cannot control a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
         return escape_hidden(super().format(record))
 
 
 def configure_streams() -> None:
-    """Let text that a stream's code page does not have come out as `?`, not as a failure.
+    """Print characters that a stream cannot encode as `?`, and escape log warnings.
 
-    Warnings of commands that set up no log are escaped like all other output.
+    Commands that set up no logging print warnings through `logging.lastResort`.
     """
     if logging.lastResort is not None:
-        logging.lastResort.setFormatter(_Escaped())
+        logging.lastResort.setFormatter(_EscapingFormatter())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
 def print_json(value: Json) -> None:
-    """One JSON document on standard output, readable, never wrapped, right in any code page."""
+    """Print one JSON document on standard output, readable, never wrapped, in any encoding."""
     encoding = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "")
     only_ascii = encoding not in ("utf8", "utf8sig")
     text = json.dumps(value, ensure_ascii=only_ascii, indent=2, default=str)
@@ -83,16 +86,31 @@ def print_json(value: Json) -> None:
 
 
 def print_error(message: str) -> None:
-    """An error in one sentence, on standard error."""
+    """Print an error in one sentence on standard error."""
     err.print(line(("error:", "bold red"), f" {message}"), soft_wrap=True)
 
 
 def print_warning(label: str, message: str) -> None:
-    """Something that is missing or odd, in one sentence, on standard error."""
+    """Print a warning in one sentence on standard error."""
     err.print(line((f"{label}:", "yellow"), f" {message}"), soft_wrap=True)
 
 
+@contextmanager
+def progress_bar(label: str) -> Generator[ProgressCallback]:
+    """A progress bar on standard error if that is a terminal; otherwise nothing is shown."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task(label, total=None, visible=False)
+
+        def advance(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, visible=True)
+
+        yield advance
+
+
 def abbreviate_home(path: str) -> str:
-    """A path as people write it, with `~` for their home folder."""
+    """A path with `~` for the user's home folder."""
     home = os.path.expanduser("~")
     return "~" + path[len(home) :] if home != "/" and path.startswith(home + os.sep) else path

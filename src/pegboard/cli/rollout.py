@@ -1,4 +1,4 @@
-"""`pegboard rollout`: give a mode to a share of the callers, compare, and go back at once."""
+"""`pegboard rollout`: try a mode with a share of the callers, compare, and go back at once."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import typer
 from rich.table import Table
 
 from pegboard.cli.audit_log import audit_decision
-from pegboard.cli.boards import JsonOption
-from pegboard.cli.output import line, out, print_json
+from pegboard.cli.output import JsonOption, line, out, print_json
 from pegboard.config.settings import Settings, StoreSettings
 from pegboard.core.json import JsonObject
 from pegboard.core.mode_rollout import ARMS, Comparison, Rollout
@@ -25,71 +24,75 @@ from pegboard.ports import Store
 from pegboard.store.fallback import decision_store
 
 T = TypeVar("T")
-app = typer.Typer(help="A mode for a share of the callers.")
+app = typer.Typer(help="Try a mode with a share of the callers.")
 
 ConfigArgument: TypeAlias = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="The gateways' configuration.")
+    Path | None, typer.Option("--config", metavar="FILE", help="The configuration of the gateways.")
 ]
 StoreArgument: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--store", metavar="URL", help="The store of boards of your own, such as redis://host/0."
+        "--store", metavar="URL", help="The store of your own boards, such as redis://host/0."
     ),
 ]
 
 
 @app.command()
 def start(
-    mode: Annotated[str, typer.Argument(help="The mode under trial.")],
-    percent: Annotated[float, typer.Option(min=0, max=100, help="The share that gets it.")],
+    mode: Annotated[str, typer.Argument(help="The mode to try.")],
+    percent: Annotated[
+        float, typer.Option(min=0, max=100, help="The share of callers that get it.")
+    ],
     config: ConfigArgument = None,
     store: StoreArgument = None,
-    by: Annotated[str, typer.Option(help="Told apart by: principal or client.")] = "principal",
+    by: Annotated[
+        str, typer.Option(help="Divide callers by principal or by client.")
+    ] = "principal",
     as_json: JsonOption = False,
 ) -> None:
-    """Begin, or change the share; callers who have it keep it when the share grows."""
+    """Start a rollout, or change its share. As the share grows, no caller loses the mode."""
     if by not in ("principal", "client"):
-        raise typer.BadParameter("--by is principal or client")
+        raise typer.BadParameter("--by must be principal or client")
     rollout = Rollout(mode=mode, percent=percent, by=by, name=secrets.token_hex(4))
     with audit_decision(config, "rollout.start", mode=mode, percent=percent, by=by):
-        begun = _with_store(config, store, lambda shared: rollouts.start(shared, rollout))
+        started = _with_store(config, store, lambda shared: rollouts.start(shared, rollout))
     if as_json:
-        print_json(begun.to_json())
+        print_json(started.to_json())
     else:
-        out.print(f"{begun.percent:g} % of {begun.by}s get {begun.mode}.")
+        out.print(f"{started.percent:g} % of {started.by}s get {started.mode}.")
 
 
 @app.command()
 def stop(
     config: ConfigArgument = None, store: StoreArgument = None, as_json: JsonOption = False
 ) -> None:
-    """Give everybody the configured mode again, at once."""
+    """Give all callers the configured mode again, at once."""
     with audit_decision(config, "rollout.stop"):
         _with_store(config, store, rollouts.stop)
     if as_json:
         print_json({"stopped": True})
     else:
-        out.print("Everybody gets the configured mode.")
+        out.print("All callers get the configured mode.")
 
 
 @app.command()
 def show(
     config: ConfigArgument = None, store: StoreArgument = None, as_json: JsonOption = False
 ) -> None:
-    """Compare both arms."""
+    """Compare both groups of callers."""
     rollout, comparison = _with_store(config, store, rollouts.show)
     if as_json:
         arms: JsonObject = {arm: comparison[arm].summary() for arm in ARMS}
         print_json({"rollout": rollout.to_json() if rollout else None, "arms": arms})
     elif rollout is None:
-        out.print("No rollout is under way.")
+        out.print("No rollout is active.")
     else:
         _show(rollout, comparison)
 
 
 def _with_store(config: Path | None, url: str | None, work: Callable[[Store], Awaitable[T]]) -> T:
     if (config is None) == (url is None):
-        raise typer.BadParameter("say which servers: --config FILE or --store URL")
+        raise typer.BadParameter("pass either --config FILE or --store URL")
     if config is not None:
         settings = ConfigSource.of(config).read().settings
     else:
@@ -100,9 +103,8 @@ def _with_store(config: Path | None, url: str | None, work: Callable[[Store], Aw
     async def run() -> T:
         store = open_store(settings, None)
         try:
-            return await work(
-                decision_store(store)
-            )  # a decision is kept for all replicas, or refused
+            # A decision reaches all replicas or fails: no fallback to this process's memory.
+            return await work(decision_store(store))
         finally:
             await close_store(store)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import anyio
@@ -12,14 +13,13 @@ from rich.padding import Padding
 from rich.table import Table
 
 from pegboard.board import Pegboard
-from pegboard.cli.boards import (
+from pegboard.cli.output import EXIT_FAILED, NARROW, JsonOption, err, line, out, print_json
+from pegboard.cli.targets import (
     CatalogOption,
     ConfigOption,
-    JsonOption,
-    open_cached_board,
+    open_read_only_board,
     warn_missing_servers,
 )
-from pegboard.cli.output import EXIT_FAILED, NARROW, err, line, out, print_json
 from pegboard.core.json import JsonObject
 from pegboard.core.tools import RISKS
 from pegboard.modes.search_tools import check_category
@@ -28,12 +28,14 @@ from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 if TYPE_CHECKING:
     from pegboard.core.search import Match
 
+_QUIT = ("quit", "exit", ":q")
+
 
 def search(
-    query: Annotated[str, typer.Argument(help="A task in your own words.")],
+    query: Annotated[str, typer.Argument(help="The task in your own words.")],
     config: ConfigOption = None,
     catalog: CatalogOption = None,
-    limit: Annotated[int, typer.Option(min=1, max=50, help="At most so many.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, max=50, help="The maximum number of tools.")] = 10,
     category: Annotated[
         str | None, typer.Option(help="Only tools of this category or server.")
     ] = None,
@@ -42,24 +44,24 @@ def search(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find tools by what you want to do."""
+    """Find tools for a task."""
     if risk is not None and risk not in RISKS:
-        raise typer.BadParameter(f"--risk is {', '.join(RISKS[:-1])} or {RISKS[-1]}")
-    board = open_cached_board(catalog, config)
+        raise typer.BadParameter(f"--risk must be {', '.join(RISKS[:-1])} or {RISKS[-1]}")
+    board = open_read_only_board(catalog, config)
     group = check_category(board.catalog, category)
     matches = board.index.search(query, limit, group=group, risk=risk)
     warn_missing_servers(board)
     if as_json:
-        print_json({"matches": [_as_json(match) for match in matches], "total": len(matches)})
+        print_json({"matches": [_match_json(match) for match in matches], "total": len(matches)})
     elif matches:
-        _show(matches)
+        _show_matches(matches)
     else:
-        out.print("No tool fits this.")
+        out.print("No tool matches.")
     if not matches:
         raise typer.Exit(EXIT_FAILED)
 
 
-def _show(matches: list[Match]) -> None:
+def _show_matches(matches: list[Match]) -> None:
     if out.width < NARROW:
         for m in matches:
             out.print(line((m.tool.id, "bold"), f"  {m.score:.2f}"))
@@ -71,7 +73,7 @@ def _show(matches: list[Match]) -> None:
     out.print(table)
 
 
-def _as_json(match: Match) -> JsonObject:
+def _match_json(match: Match) -> JsonObject:
     tool = match.tool
     return {
         "id": tool.id,
@@ -86,87 +88,86 @@ def _as_json(match: Match) -> JsonObject:
     }
 
 
-_ENDS = ("quit", "exit", ":q")
-
-
 def try_tasks(
     task: Annotated[
-        str | None, typer.Argument(help="One task; without it, they are read line by line.")
+        str | None, typer.Argument(help="One task. Without it, tasks are read line by line.")
     ] = None,
     config: ConfigOption = None,
     catalog: CatalogOption = None,
-    limit: Annotated[int, typer.Option(min=1, max=50, help="At most so many tools.")] = 5,
+    limit: Annotated[int, typer.Option(min=1, max=50, help="The maximum number of tools.")] = 5,
     as_json: JsonOption = False,
 ) -> None:
-    """Type tasks and see which tools they would find, why, and what it costs."""
-    board = open_cached_board(catalog, config)
+    """Type tasks and see which tools they find, why, and the token cost."""
+    board = open_read_only_board(catalog, config)
     tools = board.tools()
     tasks = iter([task]) if task is not None else _read_tasks(len(tools), quiet=as_json)
     warn_missing_servers(board)
-    tried = (_match_task(board, words, limit) for words in tasks)
+    results = (_match_task(board, words, limit) for words in tasks)
     if as_json:
-        print_json({"tokenizer": DEFAULT_TOKENIZER, "tasks": [_task_json(one) for one in tried]})
+        print_json({"tokenizer": DEFAULT_TOKENIZER, "tasks": [_task_json(one) for one in results]})
         return
-    for one in tried:
+    for one in results:
         _show_task(one)
 
 
 def _read_tasks(tools: int, *, quiet: bool) -> Iterator[str]:
-    """The tasks that somebody types, or that come down a pipe."""
-    is_asked = sys.stdin.isatty() and not quiet
-    if is_asked:
-        out.print(f"{tools:,} tools. Type a task in your own words; an empty line ends.")
+    """The tasks that a user types, or that come through a pipe."""
+    is_interactive = sys.stdin.isatty() and not quiet
+    if is_interactive:
+        out.print(f"{tools:,} tools. Type a task in your own words. An empty line ends.")
     while True:
-        if is_asked:
+        if is_interactive:
             err.print("task> ", style="bold cyan", end="")
-        line = sys.stdin.readline()
-        if not line or (is_asked and not line.strip()) or line.strip() in _ENDS:
+        typed = sys.stdin.readline()
+        task = typed.strip()
+        if not typed or (is_interactive and not task) or task in _QUIT:
             return
-        if line.strip():
-            yield line.strip()
+        if task:
+            yield task
 
 
+@dataclass(frozen=True, slots=True)
 class TaskMatches:
-    """One task: what was found, and what a model would have read."""
+    """The matches of one task, and the tokens that a model would read."""
 
-    def __init__(self, task: str, matches: list[Match], answer: str) -> None:
-        self.task = task
-        self.matches = matches
-        self.tokens = count_tokens(answer)
+    task: str
+    matches: list[Match]
+    tokens: int
 
 
 def _match_task(board: Pegboard, task: str, limit: int) -> TaskMatches:
-    return TaskMatches(task, board.search(task, limit), anyio.run(_answer, board, task, limit))
+    answer = anyio.run(_search_as_model, board, task, limit)
+    return TaskMatches(task, board.search(task, limit), count_tokens(answer))
 
 
-async def _answer(board: Pegboard, task: str, limit: int) -> str:
-    """The text that a model reads when it searches for the task."""
+async def _search_as_model(board: Pegboard, task: str, limit: int) -> str:
+    """The text that a model gets when it searches for the task."""
     from pegboard.core.calls import Caller
     from pegboard.modes.auto import MODES_BY_NAME
 
     view = await board.view(Caller(mode="proxy"))
     search = MODES_BY_NAME["proxy"].builders(view)["search_tools"](view)
-    found = await search.answer(view, {"query": task, "limit": limit})
-    return "\n".join(block.get("text", "") for block in found.content)
+    answer = await search.answer(view, {"query": task, "limit": limit})
+    return "\n".join(block.get("text", "") for block in answer.content)
 
 
-def _show_task(tried: TaskMatches) -> None:
-    out.print(tried.task, style="bold")
-    if not tried.matches:
-        out.print(Padding("No tool fits this.", (0, 0, 0, 2), expand=False), style="yellow")
-    for match in tried.matches:
+def _show_task(found: TaskMatches) -> None:
+    out.print(found.task, style="bold")
+    if not found.matches:
+        out.print(Padding("No tool matches.", (0, 0, 0, 2), expand=False), style="yellow")
+    for match in found.matches:
         tool = match.tool
-        found = line((tool.id, "green"), f"  {match.score:.2f}  {tool.summary}")
-        out.print(Padding(found, (0, 0, 0, 2), expand=False))
+        summary = line((tool.id, "green"), f"  {match.score:.2f}  {tool.summary}")
+        out.print(Padding(summary, (0, 0, 0, 2), expand=False))
         why = f"{tool.risk}; {'; '.join(match.why)}"
         out.print(Padding(why, (0, 0, 0, 4), expand=False), style="dim")
-    out.print(f"  {tried.tokens:,} tokens for the model to read", style="dim")
+    out.print(f"  {found.tokens:,} tokens for the model to read", style="dim")
 
 
-def _task_json(tried: TaskMatches) -> JsonObject:
+def _task_json(found: TaskMatches) -> JsonObject:
     return {
-        "task": tried.task,
-        "tokens": tried.tokens,
+        "task": found.task,
+        "tokens": found.tokens,
         "matches": [
             {
                 "id": match.tool.id,
@@ -176,6 +177,6 @@ def _task_json(tried: TaskMatches) -> JsonObject:
                 "signature": match.tool.signature,
                 "why": list(match.why),
             }
-            for match in tried.matches
+            for match in found.matches
         ],
     }

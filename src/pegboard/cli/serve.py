@@ -1,4 +1,4 @@
-"""`pegboard serve`: a board for clients, on stdio or HTTP."""
+"""`pegboard serve`: serve tools to MCP clients, on stdio or over HTTP."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pegboard.cli.boards import CatalogOption, ConfigOption, ModeOption, open_board
 from pegboard.cli.serve_fast_path import serve_config
+from pegboard.cli.targets import CatalogOption, ConfigOption, ModeOption, open_board
 
 
 def serve(
@@ -17,13 +17,17 @@ def serve(
     mode: ModeOption = None,
     http: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="Serve streamable HTTP instead of stdio."),
+        typer.Option(
+            metavar="HOST:PORT", help="Serve streamable HTTP on this address instead of stdio."
+        ),
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Shared state, such as redis://host:6379/0."),
+        typer.Option(
+            metavar="URL", help="The store for shared state, such as redis://host:6379/0."
+        ),
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that serve (HTTP only).")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="The number of processes (HTTP only).")] = 1,
 ) -> None:
     """Serve tools to MCP clients."""
     if workers > 1 and (http is None or config is None):

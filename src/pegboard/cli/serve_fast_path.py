@@ -1,8 +1,8 @@
-"""`pegboard serve --config FILE` as clients start it: without paying for the command line.
+"""`pegboard serve --config FILE`, as clients start it, without the full command line.
 
-Reading arguments and drawing tables takes a tenth of a second to import, and a client waits for its
-servers each time it starts. The few options that clients write are read here; anything else,
-mistakes and `--help` included, is for the whole command line.
+Importing Typer and Rich takes a tenth of a second, and a client waits for its servers each time it
+starts. The few options that clients write are parsed here; anything else, including mistakes and
+`--help`, goes to the full command line.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _OPTIONS = ("--config", "--mode", "--http")
 
 
 def run_fast_path(arguments: Sequence[str]) -> bool:
-    """Serve if that is plainly what is asked for; false when the whole command line is needed."""
-    options = _plain_options(arguments)
+    """Serve if the arguments are simple enough; false if the full command line is needed."""
+    options = _parse_options(arguments)
     if options is None:
         return False
     from pegboard.errors import ConfigError
@@ -50,7 +50,8 @@ def serve_config(
     first = None
     if http is None and store is None:
         first = FirstExchange.begin(config, os.environ, mode=mode, version=__version__)
-    gc.disable()  # what is imported stays: looking for garbage in it takes time and finds none
+    # Imported modules stay in memory: collecting garbage during the imports only costs time.
+    gc.disable()
     from pegboard.config.settings import StoreSettings
     from pegboard.gateway.config_source import ConfigSource
     from pegboard.gateway.runner import serve_gateway
@@ -61,11 +62,11 @@ def serve_config(
     settings: dict[str, Any] = {}
     if store is not None:
         settings["store"] = StoreSettings(url=store)
-    opening = ConfigSource.of(config, environ=with_mode(os.environ, mode), **settings)
-    serve_gateway(opening, http=http, workers=workers, first=first)
+    source = ConfigSource.of(config, environ=with_mode(os.environ, mode), **settings)
+    serve_gateway(source, http=http, workers=workers, first=first)
 
 
-def _plain_options(arguments: Sequence[str]) -> dict[str, str] | None:
+def _parse_options(arguments: Sequence[str]) -> dict[str, str] | None:
     if list(arguments[:1]) != ["serve"]:
         return None
     options: dict[str, str] = {}

@@ -1,4 +1,12 @@
-"""What a command is to look at: a file, all clients of this machine, or one server."""
+"""The tools that a command is about: options, and the board that they name.
+
+    --catalog FILE      a file of tool definitions; nothing is started
+    --config FILE       the servers of a configuration or of a client's file
+    FILE, URL, --clients, -- COMMAND      `measure` also takes these
+
+A command that only reads gets a board of the cached catalogs where they are complete. Otherwise the
+servers are listed, with progress on standard error.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +14,16 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from pegboard.board import Pegboard
-from pegboard.cli.boards import open_cached_board
-from pegboard.cli.output import err
+from pegboard.cli.output import print_warning, progress_bar
 from pegboard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,56 +31,150 @@ if TYPE_CHECKING:
     from pegboard.upstream.listing import ListingProgress, ListingResult
     from pegboard.upstream.spec import UpstreamSpec
 
-_WHICH = "say what to look at: a file, a URL, --clients, or -- and the command of a server"
+CatalogOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--catalog",
+        metavar="FILE",
+        help="A file of tools: a tools/list result, a JSON list or JSON lines.",
+    ),
+]
+ConfigOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", metavar="FILE", help="pegboard.toml, or an MCP client's file of servers."
+    ),
+]
+ModeOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--mode", metavar="MODE", help="eager, stub, index, hierarchy, proxy, dynamic or auto."
+    ),
+]
+
+_CONFIG_FILES = (".json", ".jsonc", ".jsonl", ".toml", ".yaml", ".yml")
+
+
+def open_board(
+    catalog: Path | None,
+    config: Path | None = None,
+    *,
+    mode: str | None = None,
+    progress: ListingProgress | None = None,
+) -> Pegboard:
+    """The board that the options name, ready for calls."""
+    if (catalog is None) == (config is None):
+        raise typer.BadParameter("pass either --config FILE or --catalog FILE")
+    if catalog is not None:
+        return Pegboard.from_catalog(catalog, **_settings(mode))
+    return open_config_board(config, mode=mode, progress=progress)
+
+
+def open_read_only_board(
+    catalog: Path | None,
+    config: Path | None = None,
+    *,
+    mode: str | None = None,
+    progress: ListingProgress | None = None,
+) -> Pegboard:
+    """The board that the options name, for a command that calls no tool: the cache is enough."""
+    if config is None or catalog is not None:
+        return open_board(catalog, config, mode=mode)
+    from pegboard.gateway.config_source import ConfigSource
+    from pegboard.gateway.startup import open_cached_board
+    from pegboard.observe.logs import print_problems
+
+    source = ConfigSource.of(config, **_settings(mode))
+    configuration = source.read()
+    board = open_cached_board(source, configuration)
+    if board is None:
+        return open_config_board(config, mode=mode, progress=progress)
+    print_problems(configuration)
+    return board
+
+
+def open_config_board(
+    config: Path | None, *, mode: str | None = None, progress: ListingProgress | None = None
+) -> Pegboard:
+    """The board of a configuration; problems and slow servers are reported on standard error."""
+    if config is None:
+        raise typer.BadParameter("pass the servers: --config FILE")
+    from pegboard.gateway.gateway_board import GatewayBoard
+    from pegboard.observe.logs import print_problems, print_progress
+
+    board = GatewayBoard.open(config, progress=progress or print_progress, **_settings(mode))
+    print_problems(board.configuration)
+    return board
+
+
+def _settings(mode: str | None) -> dict[str, Any]:
+    return {} if mode is None else {"mode": mode}
+
+
+def warn_missing_servers(board: Pegboard) -> None:
+    """Warn about servers that are missing from the board and were not tried just now."""
+    missing: Mapping[str, str] = getattr(board, "untried", {})
+    for name, reason in missing.items():
+        print_warning("missing", f"{name}: {reason}")
+
+
+# --- what `pegboard measure` takes ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What was named on the command line."""
+    """What the command line names; exactly one of the fields is set."""
 
     words: tuple[str, ...] = ()
     config: Path | None = None
     catalog: Path | None = None
     clients: bool = False
 
-    def settled(self) -> Target:
-        """The same with a plain file name put where it belongs; exactly one thing is named."""
+    def resolve(self) -> Target:
+        """The same target, with a file name recognized as a catalog or a configuration."""
         named = [bool(self.words), self.config is not None, self.catalog is not None, self.clients]
         if sum(named) != 1:
-            raise typer.BadParameter(_WHICH)
-        if len(self.words) == 1 and _names_missing_file(self.words[0]):
-            raise ConfigError(f"{self.words[0]}: there is no such file.", file=self.words[0])
-        if len(self.words) != 1 or not Path(self.words[0]).is_file() or _is_program(self.words[0]):
+            raise typer.BadParameter(
+                "pass one of: a file, a URL, --clients, or -- and the command of a server"
+            )
+        if len(self.words) != 1:
             return self
-        path = Path(self.words[0])
-        return Target(catalog=path) if _holds_tools(path) else Target(config=path)
+        word, path = self.words[0], Path(self.words[0])
+        if _is_missing_file(word):
+            raise ConfigError(f"{word}: there is no such file.", file=word)
+        is_program = os.access(word, os.X_OK) and not word.endswith(_CONFIG_FILES)
+        if not path.is_file() or is_program:
+            return self
+        return Target(catalog=path) if _has_tools(path) else Target(config=path)
 
 
 @contextmanager
 def open_target(target: Target) -> Generator[Pegboard]:
-    """The board of what was named; servers are asked while a bar shows how many have answered."""
-    target = target.settled()
+    """The board of a target; a progress bar shows how many servers have answered."""
+    target = target.resolve()
     if target.catalog is not None:
-        yield open_cached_board(target.catalog)
+        yield open_read_only_board(target.catalog)
         return
-    with _progress() as progress:
+    with (
+        tempfile.TemporaryDirectory(prefix="pegboard-") as folder,
+        progress_bar("Listing tools") as advance,
+    ):
+
+        def progress(done: int, total: int, result: ListingResult) -> None:
+            advance(done, total)
+
         if target.config is not None:
-            yield _listed(open_cached_board(None, target.config, progress=progress))
+            board = open_read_only_board(None, target.config, progress=progress)
         elif target.clients:
-            yield _listed(_of_clients(progress))
+            board = _board_of_clients(progress)
         else:
-            with tempfile.TemporaryDirectory(prefix="pegboard-") as folder:
-                yield _listed(_of_server(target.words, folder, progress))
+            board = _board_of_server(target.words, folder, progress)
+        board.tools()  # list every server now, while the bar is shown
+        yield board
 
 
-def _listed(board: Pegboard) -> Pegboard:
-    """The board with every server asked, while the bar is there to be seen."""
-    board.tools()
-    return board
-
-
-def _of_server(words: Sequence[str], folder: str, progress: ListingProgress) -> Pegboard:
-    """One server, asked afresh: what is kept of it elsewhere does not count."""
+def _board_of_server(words: Sequence[str], folder: str, progress: ListingProgress) -> Pegboard:
+    """One server with a temporary cache, so that nothing that is cached elsewhere counts."""
     from pegboard.config import Configuration, Settings
     from pegboard.upstream.spec import UpstreamSpec
 
@@ -86,42 +187,42 @@ def _of_server(words: Sequence[str], folder: str, progress: ListingProgress) -> 
         )
     settings = Settings()
     settings = replace(settings, upstreams=replace(settings.upstreams, folder=folder))
-    return _board(Configuration(settings=settings, upstreams=(spec,)), progress)
+    return _board_of(Configuration(settings=settings, upstreams=(spec,)), progress)
 
 
-def _of_clients(progress: ListingProgress) -> Pegboard:
-    """All servers of all clients of this machine, each once."""
+def _board_of_clients(progress: ListingProgress) -> Pegboard:
+    """All servers of all clients on this machine, each once."""
     from pegboard.config import Configuration, Settings, Surroundings, read_servers
     from pegboard.install.clients import load_clients, this_machine
     from pegboard.observe.logs import print_problems
 
     machine = this_machine()
-    around = Surroundings(os.environ, machine.home, Path.cwd())
+    surroundings = Surroundings(os.environ, machine.home, Path.cwd())
     specs: dict[str, UpstreamSpec] = {}
     problems: list[ConfigError] = []
     for client in load_clients().values():
-        path = machine.file_of(client)
+        path = machine.client_file(client)
         if not path.exists():
             continue
         try:
-            found = read_servers(path, around)
+            found = read_servers(path, surroundings)
         except ConfigError as exc:
             problems.append(exc)
             continue
         problems.extend(found.problems)
         for spec in found.specs:
-            _add(specs, spec, client.key)
+            _add_server(specs, spec, client.key)
     if not specs:
-        raise ConfigError("No client of this machine has servers: `pegboard clients` shows them.")
+        raise ConfigError("No client on this machine has servers. See `pegboard clients`.")
     configuration = Configuration(
         settings=Settings(), upstreams=tuple(specs.values()), problems=tuple(problems)
     )
     print_problems(configuration)
-    return _board(configuration, progress)
+    return _board_of(configuration, progress)
 
 
-def _add(specs: dict[str, UpstreamSpec], spec: UpstreamSpec, client: str) -> None:
-    """Another server of a known name gets the client's name behind its own."""
+def _add_server(specs: dict[str, UpstreamSpec], spec: UpstreamSpec, client: str) -> None:
+    """Add a server; a different one with a name that is taken gets the client's name as suffix."""
     known = specs.get(spec.name)
     if spec.disabled or (known and replace(known, origin=None) == replace(spec, origin=None)):
         return
@@ -129,35 +230,28 @@ def _add(specs: dict[str, UpstreamSpec], spec: UpstreamSpec, client: str) -> Non
     specs.setdefault(name, replace(spec, name=name))
 
 
-def _board(configuration: Configuration, progress: ListingProgress) -> Pegboard:
+def _board_of(configuration: Configuration, progress: ListingProgress) -> Pegboard:
     from pegboard.gateway.config_source import ConfigSource
     from pegboard.gateway.startup import open_cached_board
 
-    opening = ConfigSource.of(".")
-    if (kept := open_cached_board(opening, configuration)) is not None:
-        return kept
+    source = ConfigSource.of(".")
+    if (cached := open_cached_board(source, configuration)) is not None:
+        return cached
     from pegboard.gateway.gateway_board import GatewayBoard
 
-    return GatewayBoard(opening, configuration, progress)
+    return GatewayBoard(source, configuration, progress)
 
 
-def _names_missing_file(word: str) -> bool:
-    """Whether a word can only be a file that is not there: no command and no address reads so."""
+def _is_missing_file(word: str) -> bool:
+    """Whether a word can only be a file that does not exist, not a command or a URL."""
     if "://" in word or Path(word).exists():
         return False
     is_path = "/" in word or os.sep in word
-    return is_path or (word.endswith(_FILES) and shutil.which(word) is None)
+    return is_path or (word.endswith(_CONFIG_FILES) and shutil.which(word) is None)
 
 
-_FILES = (".json", ".jsonc", ".jsonl", ".toml", ".yaml", ".yml")
-
-
-def _is_program(word: str) -> bool:
-    return os.access(word, os.X_OK) and not word.endswith(_FILES)
-
-
-def _holds_tools(path: Path) -> bool:
-    """Whether a file is a catalogue of tools and not a file of servers."""
+def _has_tools(path: Path) -> bool:
+    """Whether a file is a catalog of tools rather than a file of servers."""
     if path.suffix in (".toml", ".yaml", ".yml", ".jsonc"):
         return False
     try:
@@ -165,18 +259,3 @@ def _holds_tools(path: Path) -> bool:
     except (OSError, ValueError):
         return path.suffix == ".jsonl"
     return isinstance(value, list) or "tools" in value
-
-
-@contextmanager
-def _progress() -> Generator[ListingProgress]:
-    """Told of each server as it answers; a bar on a terminal, silence elsewhere."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (TextColumn("Asking servers"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
-        task = bar.add_task("servers", total=None, visible=False)
-
-        def tell(done: int, total: int, found: ListingResult) -> None:
-            bar.update(task, completed=done, total=total, visible=True)
-
-        yield tell

@@ -1,8 +1,8 @@
-"""The one entry that Pegboard gets in a client, and which of the client's servers go behind it.
+"""Pegboard's entry in a client's file, and which of the client's servers move behind it.
 
-A server stays where it is when it could not run from outside its client, or is switched off. The
-variables that taken-over servers refer to are handed through the new entry, since clients start a
-server with few of their own variables.
+A server stays where it is if it could not run outside its client, or is switched off. Clients start
+a server with few of their own environment variables, so the new entry passes on the variables that
+the moved servers refer to.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pegboard.core.json import Json, JsonObject, compact
 from pegboard.install.clients import Client
 
 NAME = "pegboard"
-_ABOUT = "All MCP servers of this client, through one that costs what is used."
+_DESCRIPTION = "All MCP servers of this client behind one entry; tools are listed on demand."
 
 _DIALECTS: dict[str, Dialect] = {
     "gemini-cli": dialects.GEMINI,
@@ -46,19 +46,19 @@ class SkippedServer:
 def select_servers(
     client: Client, servers: Mapping[str, Json], *, off: Collection[str], keep: Collection[str]
 ) -> tuple[list[str], list[SkippedServer]]:
-    """The names of the servers to take over, and those that stay."""
-    taken: list[str] = []
-    left: list[SkippedServer] = []
+    """The names of the servers to move, and the servers that stay."""
+    moved: list[str] = []
+    skipped: list[SkippedServer] = []
     for name, entry in servers.items():
-        reason = "as you asked" if name in keep else _why_stays(client, entry, name in off)
+        reason = "kept as requested" if name in keep else _skip_reason(client, entry, name in off)
         if reason:
-            left.append(SkippedServer(name, reason))
+            skipped.append(SkippedServer(name, reason))
         else:
-            taken.append(name)
-    return taken, left
+            moved.append(name)
+    return moved, skipped
 
 
-def _why_stays(client: Client, entry: JsonObject, is_off: bool) -> str | None:
+def _skip_reason(client: Client, entry: JsonObject, is_off: bool) -> str | None:
     adapted = _DIALECTS.get(client.key, dialects.STANDARD).adapt(entry, {})
     text = compact(entry)
     if adapted.left_out:
@@ -68,29 +68,29 @@ def _why_stays(client: Client, entry: JsonObject, is_off: bool) -> str | None:
     if is_off or adapted.value.get("disabled") is True:
         return "it is switched off"
     if not (adapted.value.get("command") or adapted.value.get("url")):
-        return "it has neither a command nor an address"
+        return "it has neither a command nor a URL"
     if "${input:" in text:
-        return f"{client.title} asks for a value when it starts it"
+        return f"{client.title} asks for a value when it starts the server"
     if "${workspaceFolder" in text:
-        return "it depends on the folder that is open"
+        return "it depends on the open folder"
     return None
 
 
 def build_entry(
     client: Client, command: Sequence[str], servers: Iterable[JsonObject]
 ) -> JsonObject:
-    """The entry that starts Pegboard, in the client's words; `servers` are those taken over."""
-    taken = list(servers)
+    """The entry that starts Pegboard, in the client's format; `servers` are those that move."""
+    moved = list(servers)
     program, args = command[0], list(command[1:])
-    variables = _variables(client, taken)
+    variables = _variables(client, moved)
     if client.shape == "codex":
-        names = _codex_variables(taken)
+        names = _codex_variables(moved)
         return {"command": program, "args": args, **({"env_vars": names} if names else {})}
     if client.shape == "opencode":
         entry: JsonObject = {"type": "local", "command": list(command), "enabled": True}
         return {**entry, "environment": variables} if variables else entry
     if client.shape == "goose":
-        return _goose_entry(program, args, taken)
+        return _goose_entry(program, args, moved)
     entry = {"command": program, "args": args, **({"env": variables} if variables else {})}
     match client.shape:
         case "typed":
@@ -101,13 +101,13 @@ def build_entry(
             return entry
 
 
-def _goose_entry(program: str, args: list[str], taken: list[JsonObject]) -> JsonObject:
-    keys = [key for server in taken for key in server.get("env_keys") or []]
+def _goose_entry(program: str, args: list[str], moved: list[JsonObject]) -> JsonObject:
+    keys = [key for server in moved for key in server.get("env_keys") or []]
     return {
         "name": NAME,
         "type": "stdio",
         "enabled": True,
-        "description": _ABOUT,
+        "description": _DESCRIPTION,
         "cmd": program,
         "args": args,
         "envs": {},
@@ -116,8 +116,8 @@ def _goose_entry(program: str, args: list[str], taken: list[JsonObject]) -> Json
     }
 
 
-def _variables(client: Client, taken: list[JsonObject]) -> dict[str, str]:
-    """Each variable that a taken-over server refers to, as that server refers to it."""
+def _variables(client: Client, moved: list[JsonObject]) -> dict[str, str]:
+    """Each variable that a moved server refers to, in the spelling that it uses."""
     spelling = _DIALECTS.get(client.key, dialects.STANDARD).spelling
     patterns = {
         "dollar": [_REFERENCE],
@@ -125,9 +125,10 @@ def _variables(client: Client, taken: list[JsonObject]) -> dict[str, str]:
         "braces": [_BRACED_REFERENCE],
     }.get(spelling, [])
     found: dict[str, str] = {}
-    for text in _texts(taken):
+    for text in _texts(moved):
         for pattern in patterns:
             for match in pattern.finditer(text):
+                # The client itself fills in its folders; they are not environment variables.
                 if match[1] not in _FOLDERS:
                     found.setdefault(match[1], match[0])
     return found
@@ -144,9 +145,9 @@ def _texts(value: Json) -> Iterable[str]:
             yield from _texts(part)
 
 
-def _codex_variables(taken: list[JsonObject]) -> list[str]:
+def _codex_variables(moved: list[JsonObject]) -> list[str]:
     names: list[str] = []
-    for server in taken:
+    for server in moved:
         token = server.get("bearer_token_env_var")
         headers = server.get("env_http_headers")
         passed = server.get("env_vars")

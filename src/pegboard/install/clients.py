@@ -1,6 +1,6 @@
-"""The clients that can be installed into, and where each keeps its servers on which system.
+"""The clients that Pegboard can be installed into, and where each has its file on each system.
 
-System, home folder and environment are arguments, so that one machine can answer for all three.
+System, home folder and environment are arguments, so that tests on one system cover all three.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ class Client:
     found_by: tuple[str, ...]
     source: str
     windows: tuple[str, ...] = ()
-    kept_as: str = ""
+    saved_as: str = ""
 
     @property
     def mode(self) -> ModeName:
-        """The mode that suits it: one that defers tools by itself is best shown them all."""
+        """The recommended mode: a client that defers tools by itself gets all of them."""
         known = known_clients().get(self.known_as)
         return "eager" if known and known.defers_tools else "proxy"
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where things are on a machine."""
+    """The paths of one machine."""
 
     system: System
     home: Path
@@ -57,38 +57,38 @@ class Machine:
 
     @property
     def app(self) -> Path:
-        """The folder in which programs keep their data."""
+        """The folder for application data."""
         if self.system == "win32":
-            return self._named("APPDATA", self.home / "AppData" / "Roaming")
+            return self._from_env("APPDATA", self.home / "AppData" / "Roaming")
         if self.system == "darwin":
             return self.home / "Library" / "Application Support"
         return self.config
 
     @property
     def config(self) -> Path:
-        """The folder of configuration files, by the convention of XDG."""
-        return self._named("XDG_CONFIG_HOME", self.home / ".config")
+        """The folder for configuration files, as XDG defines it."""
+        return self._from_env("XDG_CONFIG_HOME", self.home / ".config")
 
     @property
-    def ours(self) -> Path:
-        """The folder in which we keep what was taken over from clients."""
-        return self._named("PEGBOARD_CONFIG_HOME", self.app / "pegboard") / "clients"
+    def install_root(self) -> Path:
+        """Our folder, with one folder for each installation in it."""
+        return self._from_env("PEGBOARD_CONFIG_HOME", self.app / "pegboard") / "clients"
 
-    def files_of(self, client: Client) -> list[Path]:
-        """Where the client's file may be, the likeliest first."""
+    def client_files(self, client: Client) -> list[Path]:
+        """The paths where the client's file may be, the most likely first."""
         named = client.windows if self.system == "win32" and client.windows else client.files
         return [self._path(template) for template in named]
 
-    def file_of(self, client: Client) -> Path:
-        """The client's file: the one that is there, else the one that it would make."""
-        candidates = self.files_of(client)
-        here = [path for path in candidates if path.is_symlink() or path.exists()]
-        rooms = [path for path in candidates if path.parent.exists()]
-        return (here or rooms or candidates)[0]
+    def client_file(self, client: Client) -> Path:
+        """The client's file: the one that exists, otherwise the one that it would create."""
+        candidates = self.client_files(client)
+        existing = [path for path in candidates if path.is_symlink() or path.exists()]
+        in_existing_folder = [path for path in candidates if path.parent.exists()]
+        return (existing or in_existing_folder or candidates)[0]
 
     def has(self, client: Client) -> bool:
         """Whether the client seems to be installed."""
-        evidence = [*self.files_of(client), *(self._path(name) for name in client.found_by)]
+        evidence = [*self.client_files(client), *(self._path(name) for name in client.found_by)]
         return any(path.is_symlink() or path.exists() for path in evidence)
 
     def _path(self, template: str) -> Path:
@@ -97,12 +97,12 @@ class Machine:
                 home=self.home,
                 app=self.app,
                 config=self.config,
-                codex=self._named("CODEX_HOME", self.home / ".codex"),
-                claude=self._named("CLAUDE_CONFIG_DIR", self.home),
+                codex=self._from_env("CODEX_HOME", self.home / ".codex"),
+                claude=self._from_env("CLAUDE_CONFIG_DIR", self.home),
             )
         )
 
-    def _named(self, variable: str, default: Path) -> Path:
+    def _from_env(self, variable: str, default: Path) -> Path:
         return Path(self.env[variable]) if self.env.get(variable) else default
 
 
@@ -116,17 +116,19 @@ def this_machine() -> Machine:
 
 @cache
 def load_clients() -> dict[str, Client]:
-    """All clients that can be installed into, by key."""
+    """All supported clients, by key."""
     text = files("pegboard.install").joinpath("clients.toml").read_text("utf-8")
     rows = tomllib.loads(text)["client"]
-    return {row["key"]: Client(**{k: _frozen(v) for k, v in row.items()}) for row in rows}
+    return {
+        row["key"]: Client(**{key: _freeze(value) for key, value in row.items()}) for row in rows
+    }
 
 
 def find_client(key: str) -> Client:
-    """The client of that key.
+    """The client with this key.
 
     Raises:
-        ConfigError: There is none; names the nearest and all of them.
+        ConfigError: There is none; the message suggests the nearest and lists all.
     """
     known = load_clients()
     if key in known:
@@ -136,5 +138,5 @@ def find_client(key: str) -> Client:
     raise ConfigError(f"Unknown client {key!r}.{hint} Clients: {', '.join(known)}.", nearest=meant)
 
 
-def _frozen(value: Json) -> Json:
+def _freeze(value: Json) -> Json:
     return tuple(value) if isinstance(value, list) else value

@@ -71,7 +71,7 @@ def drop(text: str, table: str, names: Iterable[str]) -> str:
     return text if found is None else _without(text, found, set(names))
 
 
-def copied(text: str, table: str, source: str, names: Sequence[str]) -> str:
+def copy(text: str, table: str, source: str, names: Sequence[str]) -> str:
     """The text with members of another text's table, as they are written there."""
     found = _table(source, table)
     wanted = [m for m in (found.members if found else ()) if m.key in names]

@@ -1,15 +1,18 @@
-"""What installing or uninstalling would do: worked out whole before anything is written.
+"""Installing into a client and uninstalling again: planned as a whole, then carried out.
 
-    before  --take servers out, put one entry in-->  after   the client's own file
-    servers that were taken out                  -->  kept    in our folder
+    before  -- take servers out, put one entry in -->  after      the client's own file
+    servers that were taken out                   -->  servers    in our folder
 
-Installing again starts from what uninstalling would leave, so that it is one rule and not two.
+A plan is a value, so that it can be shown before anything is written. Installing again starts from
+what uninstalling would leave: one rule covers both. Our own files are written first and the
+client's file last, so that a failure on the way leaves the client as it was.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +23,20 @@ from pegboard.config.server_entries import runs_pegboard
 from pegboard.core.json import JsonObject
 from pegboard.core.options import check_mode
 from pegboard.errors import ConfigError, PegboardError
-from pegboard.install import files
 from pegboard.install.client_entry import NAME, SkippedServer, build_entry, select_servers
+from pegboard.install.client_files import (
+    FileContent,
+    InstallFolder,
+    InstallRecord,
+    digest_bytes,
+    exclusive_lock,
+    install_folder,
+    read_client_file,
+    read_install_record,
+    replace_unchanged,
+    require_unchanged,
+    write_file,
+)
 from pegboard.install.clients import Client, Machine
 from pegboard.install.config_editor import (
     add_server,
@@ -30,25 +45,23 @@ from pegboard.install.config_editor import (
     parse_servers,
     remove_servers,
 )
-from pegboard.install.files import Content, digest
-from pegboard.install.records import Ours, Record, ours_of, read_record
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A change of one client's file, ready to be shown and carried out."""
+    """A change of one client's file, ready to be shown and applied."""
 
     client: Client
-    ours: Ours
-    content: Content = field(repr=False)
+    folder: InstallFolder
+    content: FileContent = field(repr=False)
     after: bytes | None = field(repr=False)
     before: bytes | None = field(repr=False)
-    """What uninstalling puts back."""
-    kept: bytes | None = field(default=None, repr=False)
+    """What uninstalling restores."""
+    servers: bytes | None = field(default=None, repr=False)
     settings: bytes | None = field(default=None, repr=False)
     mode: str = ""
-    taken: tuple[str, ...] = ()
-    left: tuple[SkippedServer, ...] = ()
+    moved: tuple[str, ...] = ()
+    skipped: tuple[SkippedServer, ...] = ()
     entry: JsonObject = field(default_factory=dict[str, Any], repr=False)
 
     @property
@@ -57,15 +70,18 @@ class Plan:
 
     @property
     def is_change(self) -> bool:
-        """Whether the client's file would be another one."""
+        """Whether the client's file would change."""
         return self.after != self.content.data
 
     def diff(self) -> str:
-        """The change, as people read changes."""
+        """The change as a unified diff."""
         old = self.content.text.splitlines()
-        new = Content(self.path, self.after).text.splitlines() if self.after is not None else []
+        new = FileContent(self.path, self.after).text.splitlines()
         name = str(self.path)
         return "\n".join(difflib.unified_diff(old, new, name, name, lineterm=""))
+
+
+# --- planning -------------------------------------------------------------------------------------
 
 
 def plan_install(
@@ -82,143 +98,139 @@ def plan_install(
     Args:
         client: The client.
         machine: Where its file is looked for.
-        command: What starts Pegboard, without the command `serve`.
-        file: Another file of that client's kind.
-        mode: Another mode than the one that suits the client.
+        command: The command that starts Pegboard, without `serve`.
+        file: A file to use instead of the client's usual one.
+        mode: A mode to use instead of the one recommended for the client.
         keep: Servers to leave where they are.
 
     Raises:
-        PegboardError: The client is not there.
-        ConfigError: Its file cannot be changed; says why.
+        PegboardError: The client is not installed.
+        ConfigError: Its file cannot be changed; the message says why.
     """
-    path = _file(client, machine, file)
-    ours = ours_of(client, machine, path)
-    content = files.read(path)
-    parse_servers(content.text, path, client.table)  # refuse what is of no known shape
-    record = read_record(ours)
-    before = content.data if record is None else restored(client, ours, record, content)
-    bare = Plan(client=client, ours=ours, content=content, before=before, after=None)
-    shown = check_mode(mode or client.mode)
-    serve = (*command, "serve", "--config", str(ours.settings), "--mode", shown)
-    return _unless_done(replace(_filled(bare, serve, keep), mode=shown), record)
+    if file is None and not machine.has(client):
+        searched = ", ".join(str(path) for path in machine.client_files(client))
+        raise PegboardError(
+            f"{client.title} was not found on this machine (looked for {searched}). "
+            "If its file is elsewhere, pass it with --file."
+        )
+    path = file or machine.client_file(client)
+    folder = install_folder(client, machine, path)
+    content = read_client_file(path)
+    parse_servers(content.text, path, client.table)  # reject an unknown layout before anything else
+    record = read_install_record(folder)
+    before = content.data if record is None else restore_content(client, folder, record, content)
+    mode = check_mode(mode or client.mode)
+    serve = (*command, "serve", "--config", str(folder.settings), "--mode", mode)
+    base = Plan(client=client, folder=folder, content=content, before=before, after=None, mode=mode)
+    plan = _with_changes(base, serve, keep)
+    if record is not None and _is_installed(plan, record):
+        return replace(plan, after=content.data, servers=None, settings=None)
+    return plan
 
 
-def _filled(plan: Plan, serve: Sequence[str], keep: Collection[str]) -> Plan:
-    """The plan with what is to be written, from what uninstalling would leave."""
-    client, path = plan.client, plan.path
-    text = Content(path, plan.before).text
-    servers = parse_servers(text, path, client.table)
+def _with_changes(plan: Plan, serve: Sequence[str], keep: Collection[str]) -> Plan:
+    """The plan with everything to write, computed from what uninstalling would leave."""
+    client, path, table = plan.client, plan.path, plan.client.table
+    text = FileContent(path, plan.before).text
+    servers = parse_servers(text, path, table)
     if NAME in servers:
         raise located_error(
             path,
-            f"there is a server {NAME!r} already that this command did not write: "
+            f"there is already a server {NAME!r} that this command did not write: "
             "rename or remove it first.",
         )
-    taken, left = select_servers(client, servers, off=_off(text, path), keep=keep)
-    entry = build_entry(client, serve, [servers[name] for name in taken])
-    rest = remove_servers(text, path, client.table, taken)
-    after = add_server(rest, path, client.table, NAME, entry)
-    kept = copy_servers(empty_document(path, client.table), path, client.table, text, taken)
+    moved, skipped = select_servers(client, servers, off=_disabled(text, path), keep=keep)
+    entry = build_entry(client, serve, [servers[name] for name in moved])
+    after = add_server(remove_servers(text, path, table, moved), path, table, NAME, entry)
+    saved = copy_servers(empty_document(path, table), path, table, text, moved)
+    name = plan.folder.servers.relative_to(plan.folder.path).as_posix()
+    settings = (
+        f"# The servers behind the `{NAME}` entry of {client.title}, "
+        f"written by `pegboard install {client.key}`.\n"
+        "# You can add settings here; they are kept when the command runs again.\n"
+        f'import = ["{name}"]\n'
+    )
     return replace(
         plan,
-        after=plan.content.encoded(after),
-        kept=kept.encode(),
-        settings=_settings(client, plan.ours).encode(),
-        taken=tuple(taken),
-        left=tuple(left),
+        after=plan.content.encode(after),
+        servers=saved.encode(),
+        settings=settings.encode(),
+        moved=tuple(moved),
+        skipped=tuple(skipped),
         entry=entry,
     )
 
 
-def plan_uninstall(client: Client, machine: Machine, *, file: Path | None = None) -> Plan:
-    """What putting a client's file back would do.
-
-    Raises:
-        PegboardError: Pegboard was not installed there.
-        ConfigError: The file cannot be changed; says why.
-    """
-    path = file or machine.file_of(client)
-    ours = ours_of(client, machine, path)
-    record = read_record(ours)
-    if record is None:
-        raise PegboardError(f"Pegboard is not installed in {client.title} ({path}).")
-    content = files.read(path)
-    before = restored(client, ours, record, content)
-    return Plan(client=client, ours=ours, content=content, after=before, before=before)
-
-
-def restored(client: Client, ours: Ours, record: Record, content: Content) -> bytes | None:
-    """The client's file as uninstalling leaves it.
-
-    Byte for byte what it was when nobody has changed it since; else the file as it is now, without
-    our entry and with the servers that were taken over, as far as it does not have them itself.
-    """
-    kept = _read(ours.kept)
-    if digest(content.data) == record.before:
-        return content.data
-    if digest(content.data) == record.after and digest(kept) == record.kept:
-        backup = _read(ours.backup)
-        if digest(backup) == record.before:
-            return backup
-    path, table = content.path, client.table
-    text = content.text if content.text.strip() else empty_document(path, table)
-    servers = parse_servers(text, path, table)
-    if NAME in servers and _is_ours(servers[NAME], record):
-        text = remove_servers(text, path, table, [NAME])
-    source = (kept or b"").decode("utf-8") or empty_document(path, table)
-    missing = [n for n in parse_servers(source, ours.kept, table) if n not in servers]
-    return content.encoded(copy_servers(text, path, table, source, missing))
-
-
-def _is_ours(entry: JsonObject, record: Record) -> bool:
-    words = entry.get("command") or entry.get("cmd")
-    command = words[0] if isinstance(words, list) and words else words
-    return entry == record.entry or runs_pegboard({**entry, "command": command})
-
-
-def _unless_done(plan: Plan, record: Record | None) -> Plan:
-    """The plan, or one that changes nothing when the file says the same in another order."""
-    if record is None or not plan.is_change or plan.content.data is None:
-        return plan
-    kept = _read(plan.ours.kept)
-    now = parse_servers(plan.content.text, plan.path, plan.client.table)
-    is_same = now.get(NAME) == plan.entry and not set(now) & set(plan.taken)
-    if is_same and kept is not None and digest(kept) == record.kept:
-        return replace(plan, after=plan.content.data, kept=None, settings=None)
-    return plan
-
-
-def _file(client: Client, machine: Machine, file: Path | None) -> Path:
-    if file is not None:
-        return file
-    if not machine.has(client):
-        looked = ", ".join(str(path) for path in machine.files_of(client))
-        raise PegboardError(
-            f"{client.title} was not found on this machine (looked for {looked}). "
-            "If its file is elsewhere, name it with --file."
-        )
-    return machine.file_of(client)
-
-
-def _off(text: str, path: Path) -> set[str]:
+def _disabled(text: str, path: Path) -> set[str]:
+    """The servers that the file switches off elsewhere than in their entry."""
     document = parse_document(text, path)
     mcp = document.value.get("mcp")
+    # Gemini CLI has an allow list: our entry would be written and silently ignored.
     allowed = mcp.get("allowed") if isinstance(mcp, dict) else None
     if isinstance(allowed, list) and NAME not in allowed and "mcpServers" in document.value:
         raise document.error(
-            f'only the servers listed here may run: add "{NAME}" to it first.', ("mcp", "allowed")
+            f'only the servers listed here may run: add "{NAME}" to the list first.',
+            ("mcp", "allowed"),
         )
     return find_disabled_servers(document, None)
 
 
-def _settings(client: Client, ours: Ours) -> str:
-    name = ours.kept.relative_to(ours.folder).as_posix()
-    return (
-        f"# What stands behind the `{NAME}` entry of {client.title}, "
-        f"written by `pegboard install {client.key}`.\n"
-        "# Settings of your own may be added here: they stay when the command is run again.\n"
-        f'import = ["{name}"]\n'
-    )
+def _is_installed(plan: Plan, record: InstallRecord) -> bool:
+    """Whether the file already says the same, perhaps in another order or layout."""
+    if not plan.is_change or plan.content.data is None:
+        return False
+    saved = _read(plan.folder.servers)
+    now = parse_servers(plan.content.text, plan.path, plan.client.table)
+    is_same = now.get(NAME) == plan.entry and not set(now) & set(plan.moved)
+    return is_same and saved is not None and digest_bytes(saved) == record.kept
+
+
+def plan_uninstall(client: Client, machine: Machine, *, file: Path | None = None) -> Plan:
+    """What restoring a client's file would do.
+
+    Raises:
+        PegboardError: Pegboard is not installed there.
+        ConfigError: The file cannot be changed; the message says why.
+    """
+    path = file or machine.client_file(client)
+    folder = install_folder(client, machine, path)
+    record = read_install_record(folder)
+    if record is None:
+        raise PegboardError(f"Pegboard is not installed in {client.title} ({path}).")
+    content = read_client_file(path)
+    before = restore_content(client, folder, record, content)
+    return Plan(client=client, folder=folder, content=content, after=before, before=before)
+
+
+def restore_content(
+    client: Client, folder: InstallFolder, record: InstallRecord, content: FileContent
+) -> bytes | None:
+    """The client's file as uninstalling leaves it.
+
+    Byte for byte the original if nobody has changed the file since. Otherwise the file as it is
+    now, without our entry and with the servers that were moved, except those it has again.
+    """
+    saved = _read(folder.servers)
+    if digest_bytes(content.data) == record.before:
+        return content.data
+    if digest_bytes(content.data) == record.after and digest_bytes(saved) == record.kept:
+        backup = _read(folder.backup)
+        if digest_bytes(backup) == record.before:
+            return backup
+    path, table = content.path, client.table
+    text = content.text if content.text.strip() else empty_document(path, table)
+    servers = parse_servers(text, path, table)
+    if NAME in servers and _is_our_entry(servers[NAME], record):
+        text = remove_servers(text, path, table, [NAME])
+    source = (saved or b"").decode("utf-8") or empty_document(path, table)
+    missing = [n for n in parse_servers(source, folder.servers, table) if n not in servers]
+    return content.encode(copy_servers(text, path, table, source, missing))
+
+
+def _is_our_entry(entry: JsonObject, record: InstallRecord) -> bool:
+    words = entry.get("command") or entry.get("cmd")
+    command = words[0] if isinstance(words, list) and words else words
+    return entry == record.entry or runs_pegboard({**entry, "command": command})
 
 
 def _read(path: Path) -> bytes | None:
@@ -228,3 +240,91 @@ def _read(path: Path) -> bytes | None:
         return None
     except OSError as exc:
         raise ConfigError(f"{path} cannot be read: {exc.strerror or exc}.") from exc
+
+
+# --- applying -------------------------------------------------------------------------------------
+
+
+def apply_install(plan: Plan) -> None:
+    """Write what the plan says.
+
+    Raises:
+        ConfigError: The client's file was changed in the meantime or cannot be written; it is left
+            as it is.
+    """
+    folder = plan.folder
+    with exclusive_lock(folder.path.parent):
+        earlier = read_install_record(folder)
+        if not plan.is_change and earlier is not None:
+            return
+        require_unchanged(plan.content)
+        with _restored_on_failure(folder):
+            if plan.servers is not None:
+                write_file(folder.servers, plan.servers)
+            if plan.settings is not None and not folder.settings.exists():
+                write_file(folder.settings, plan.settings)
+            if plan.before is not None:
+                write_file(folder.backup, plan.before)
+            else:
+                folder.backup.unlink(missing_ok=True)
+            # Only folders that we create are removed again, the innermost first.
+            missing = [str(parent) for parent in plan.path.parents if not parent.exists()]
+            created = (*(earlier.made if earlier else ()), *missing)
+            record = _record(plan, tuple(dict.fromkeys(created)))
+            write_file(folder.record, record.to_json().encode())
+            if plan.after is not None:
+                replace_unchanged(plan.content, plan.after)
+
+
+@contextmanager
+def _restored_on_failure(folder: InstallFolder) -> Generator[None]:
+    """Restore our own files if the client's file cannot be written."""
+    paths = (folder.servers, folder.settings, folder.backup, folder.record)
+    before = {path: path.read_bytes() if path.exists() else None for path in paths}
+    try:
+        yield
+    except BaseException:
+        for path, data in before.items():
+            if data is None:
+                path.unlink(missing_ok=True)
+            else:
+                write_file(path, data)
+        raise
+
+
+def _record(plan: Plan, created: tuple[str, ...]) -> InstallRecord:
+    return InstallRecord(
+        client=plan.client.key,
+        file=str(plan.path),
+        mode=plan.mode,
+        before=digest_bytes(plan.before),
+        after=digest_bytes(plan.after),
+        kept=digest_bytes(plan.servers),
+        settings=digest_bytes(plan.settings),
+        entry=plan.entry,
+        made=created,
+    )
+
+
+def apply_uninstall(plan: Plan) -> None:
+    """Restore the client's file and remove our own files; an edited `pegboard.toml` stays."""
+    folder = plan.folder
+    with exclusive_lock(folder.path.parent):
+        require_unchanged(plan.content)
+        record = read_install_record(folder)
+        if plan.after is None:
+            plan.path.unlink(missing_ok=True)
+            for created in record.made if record else ():
+                with suppress(OSError):  # not empty: something else is stored there by now
+                    Path(created).rmdir()
+        elif plan.is_change:
+            replace_unchanged(plan.content, plan.after)
+        obsolete = [folder.servers, folder.backup, folder.record]
+        settings = _read(folder.settings)
+        if record and settings is not None and digest_bytes(settings) == record.settings:
+            obsolete.append(folder.settings)
+        for path in obsolete:
+            path.unlink(missing_ok=True)
+        for empty in (folder.servers.parent, folder.path):
+            with suppress(OSError):
+                empty.rmdir()

@@ -59,7 +59,7 @@ def drop(text: str, table: str, names: Iterable[str]) -> str:
     return "".join(lines)
 
 
-def copied(text: str, table: str, source: str, names: Sequence[str]) -> str:
+def copy(text: str, table: str, source: str, names: Sequence[str]) -> str:
     """The text with members of another text's table, as they are written there."""
     found = _table(source, table)
     lines = source.splitlines(keepends=True)
