@@ -45,7 +45,8 @@ def index(
         out.print(f"Nothing to do: all {tools:,} tools are indexed.")
     else:
         out.print(
-            f"Indexed {made:,} of {tools:,} tools in {seconds:.1f} s; saved in {board.index_folder}",
+            f"Indexed {made:,} of {tools:,} tools in {seconds:.1f} s; "
+            f"saved in {board.index_folder}",
             soft_wrap=True,
         )
     if getattr(board, "failures", {}):
