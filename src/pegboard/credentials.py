@@ -1,4 +1,4 @@
-"""Secrets where they are kept: the environment, files, the keyring of the operating system.
+"""Credentials of callers, from where they are stored: the environment, files, the keyring.
 
 A header of an upstream may be a template, so that each caller is known there by a credential of
 their own. Braces are filled for every request:
@@ -8,8 +8,8 @@ their own. Braces are filled for every request:
     {{file:/run/secrets/{principal}/crm}}
     {{keyring:crm}}                 the keyring's secret of service `crm` for the principal
 
-A name that cannot stand in such a place unchanged is refused, never bent: two people must not end
-up with one credential. What is found is used and forgotten; no error names it.
+A principal whose name cannot be inserted unchanged is refused, never altered: two people must not
+end up with one credential. What is found is used and forgotten; no error names it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KeyringReader = Callable[[str, str], str | None]
 
 
 def read_keyring(service: str, name: str) -> str | None:
-    """The secret that the operating system keeps; `None` where it has none.
+    """The secret that the operating system stores; `None` where it has none.
 
     Raises:
         ConfigError: There is no keyring here.
@@ -49,13 +49,13 @@ def read_keyring(service: str, name: str) -> str | None:
 
 
 def is_template(value: str) -> bool:
-    """Whether a header's value is to be filled for each caller."""
+    """Whether a header's value is filled in for each caller."""
     return _TEMPLATE.search(value) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Fills the templates of headers for one caller at a time."""
+    """Fills in the templates of headers for one caller at a time."""
 
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     keyring: KeyringReader = read_keyring
@@ -72,33 +72,39 @@ class Credentials:
         for name, value in templates.items():
             if not is_template(value):
                 continue
-            text = _TEMPLATE.sub(lambda found: self._value(found, principal) or "\0", value)
+            text = _TEMPLATE.sub(lambda found: self._read(found, principal) or "\0", value)
+            # What does not fit a header could end it, and begin another one.
             if "\0" in text or not _IN_HEADER.fullmatch(text):
                 raise NotPermitted(
                     f"{server} needs a credential of your own, and there is none for you here. "
-                    "Ask whoever runs this gateway.",
+                    "Ask the operator of this gateway.",
                     server=server,
                 )
             filled[name] = text
         return filled
 
     def for_everybody(self, templates: Mapping[str, str], *, server: str) -> dict[str, str]:
-        """What is sent where nobody in particular asks, as when tools are listed."""
+        """The headers for requests of no caller in particular, as when tools are listed."""
         plain = {n: v for n, v in templates.items() if not is_template(v)}
         try:
             return {**plain, **self.headers(templates, LOCAL_CALLER.principal, server=server)}
         except NotPermitted:
             return plain
 
-    def _value(self, found: re.Match[str], principal: str) -> str | None:
-        where = (found[2] or "").strip()
-        match found[1]:
+    def _read(self, template: re.Match[str], principal: str) -> str | None:
+        where = (template[2] or "").strip()
+        match template[1]:
             case "principal":
                 return principal
             case "env":
                 return self.environ.get(_insert_principal(where, principal, _IN_VARIABLE) or "")
             case "file":
-                return _read_secret_file(_insert_principal(where, principal, _IN_PATH))
+                path = _insert_principal(where, principal, _IN_PATH)
+                try:
+                    text = Path(path).expanduser().read_text(encoding="utf-8") if path else ""
+                except (OSError, UnicodeDecodeError):
+                    return None
+                return text.strip() or None
             case "keyring":
                 return self.keyring(where, principal)
             case _:
@@ -106,15 +112,8 @@ class Credentials:
 
 
 def _insert_principal(where: str, principal: str, allowed: re.Pattern[str]) -> str | None:
+    """The place with the principal's name in it; `None` where the name must not stand there."""
+    # A name such as `../admin` would lead to the credential of somebody else.
     if "{principal}" in where and (not allowed.fullmatch(principal) or ".." in principal):
         return None
     return where.replace("{principal}", principal)
-
-
-def _read_secret_file(path: str | None) -> str | None:
-    if path is None:
-        return None
-    try:
-        return Path(path).expanduser().read_text(encoding="utf-8").strip() or None
-    except (OSError, UnicodeDecodeError):
-        return None

@@ -66,9 +66,13 @@ async def offload(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
     Raises:
         DeadlineExceeded: It took longer than `DEADLINE`, or more memory than a worker may have.
         Busy: No worker became free in time.
-        PegboardError: Whatever of ours the function raised.
+        PegboardError: What the function raised.
     """
-    limiter = _limiter()
+    try:
+        limiter = _places.get()
+    except LookupError:
+        limiter = anyio.CapacityLimiter(MAX_WORKERS)
+        _places.set(limiter)
     with anyio.move_on_after(WAIT_TIMEOUT) as waiting:
         await limiter.acquire()
     if waiting.cancelled_caught:
@@ -82,19 +86,11 @@ async def offload(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
     raise outcome
 
 
-def _limiter() -> anyio.CapacityLimiter:
-    try:
-        return _places.get()
-    except LookupError:
-        limiter = anyio.CapacityLimiter(MAX_WORKERS)
-        _places.set(limiter)
-        return limiter
-
-
 async def _run_in_worker(job: object) -> tuple[bool, Any]:
     worker = await to_thread.run_sync(_ready_worker)
     try:
         with anyio.fail_after(DEADLINE):
+            # The thread cannot be stopped: it is abandoned, and ends when the worker is killed.
             answer = await to_thread.run_sync(worker.exchange, job, abandon_on_cancel=True)
     except TimeoutError as exc:
         raise DeadlineExceeded(f"It took longer than {DEADLINE:g} s and was stopped.") from exc
@@ -107,6 +103,7 @@ async def _run_in_worker(job: object) -> tuple[bool, Any]:
             _idle.append(worker)
         return answer
     finally:
+        # Whatever happened, also a cancellation: a worker in an unknown state is not used again.
         if worker not in _idle:
             worker.kill()
 
@@ -121,17 +118,18 @@ def _ready_worker() -> _Worker:
         with suppress(OSError, EOFError):
             worker.exchange((_ready, (), {}))
             return worker
-        worker.kill()  # it had been idle for long and has exited
+        worker.kill()  # it was idle for long and has exited
 
 
 def _ready() -> None:
-    """Does nothing: that it is answered says that the worker is there."""
+    """Does nothing: an answer shows that the worker is alive."""
 
 
 class _Worker:
     """One worker process, used by one thread at a time."""
 
     def __init__(self) -> None:
+        # Not `multiprocessing`: that would run the main module of an embedding program again.
         start = f"import sys; sys.path[:] = {sys.path!r}; import {__name__} as o; o.work()"
         try:
             self._process = subprocess.Popen(
@@ -182,7 +180,7 @@ def _end_all() -> None:
 def _send(stream: IO[bytes], value: object) -> None:
     buffer = io.BytesIO()
     pickler = pickle.Pickler(buffer, protocol=pickle.HIGHEST_PROTOCOL)
-    pickler.fast = True  # JSON shares no parts, and remembering each takes ten times as long
+    pickler.fast = True  # JSON shares no parts, and the memo of all of them takes ten times as long
     pickler.dump(value)
     stream.write(buffer.tell().to_bytes(_LENGTH, "big"))
     stream.write(buffer.getbuffer())
@@ -205,7 +203,7 @@ def _read_exactly(stream: IO[bytes], size: int) -> bytes:
 
 
 def work() -> None:
-    """Answer jobs until the parent is gone or has none for a while."""
+    """Answer jobs until the parent is gone or has had none for a while."""
     _limit_resources()
     source, target = sys.stdin.buffer, sys.stdout.buffer
     while _has_input():
@@ -233,7 +231,7 @@ def _limit_resources() -> None:
         import signal
 
         os.nice(_NICENESS)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the parent, which ends us
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
 

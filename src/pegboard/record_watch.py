@@ -1,4 +1,8 @@
-"""Following a record that others change: read it again whenever they say that it changed."""
+"""Following a record that other processes change: it is read again whenever it was changed.
+
+What an operator decided is such a record: it is in the store or in a file, and every replica has to
+act by it within moments.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +21,18 @@ async def follow(
     changes: Callable[[], AbstractAsyncContextManager[AsyncIterator[object]]],
     read: Callable[[], Awaitable[None]],
 ) -> None:
-    """Read once it is subscribed, then after each change, until cancelled.
+    """Read a record once it is subscribed to, then after each change, until cancelled.
 
     Args:
         changes: Opens a subscription.
         read: Reads the record. A `PegboardError` of it leads to another try, so it must leave what
-            was known before as it is.
+            was known before unchanged.
     """
     while True:
         with suppress(PegboardError):
             async with changes() as messages:
-                await read()  # what was decided before anybody listened
+                # Only now: a change between reading and subscribing would be missed.
+                await read()
                 async for _ in messages:
                     await read()
         await anyio.sleep(RETRY_DELAY)

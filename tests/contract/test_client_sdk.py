@@ -21,14 +21,12 @@ from pegboard.upstream.client_sdk import (
     ClientSession,
     DownstreamChannel,
     MCPError,
-    RelayDispatcher,
     build_headers,
     follow_changes,
     is_connection_closed,
-    negotiate,
-    open_session,
     read_header_map,
 )
+from pegboard.upstream.handshake import RelayDispatcher, negotiate, open_session
 
 pytestmark = pytest.mark.anyio
 
@@ -79,8 +77,8 @@ async def test_a_session_negotiates_over_a_dispatcher_of_ours(
 ) -> None:
     async with connected(era) as (session, dispatcher, _, _it):
         assert await negotiate(session, hint) == version
-        assert dispatcher.greeting["capabilities"]["tools"] == {"listChanged": True}
-        assert dispatcher.greeting["instructions"] == "Ask me anything."
+        assert dispatcher.handshake_result["capabilities"]["tools"] == {"listChanged": True}
+        assert dispatcher.handshake_result["instructions"] == "Ask me anything."
 
 
 async def test_a_hint_of_an_era_that_is_gone_is_no_dead_end() -> None:
@@ -143,7 +141,7 @@ async def test_a_closed_connection_is_told_from_an_error_of_the_server() -> None
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_front_request_has_a_raw_channel_back_to_its_client(mode: str) -> None:
+async def test_a_request_has_a_raw_channel_back_to_its_client(mode: str) -> None:
     seen: list[Any] = []
     ended: list[str] = []
     heard: list[str] = []
@@ -153,13 +151,13 @@ async def test_a_front_request_has_a_raw_channel_back_to_its_client(mode: str) -
 
     async def call_tool(ctx: Any, params: Any) -> t.CallToolResult:
         channel = DownstreamChannel(ctx)
-        seen.append((channel.can_ask, channel.capabilities()))
+        seen.append((channel.can_send_request, channel.capabilities()))
         for _ in range(2):
-            channel.when_over("test", end)
-        await channel.tell("notifications/message", {"level": "info", "data": "beside"})
-        await channel.announce("notifications/message", {"level": "info", "data": "alone"})
+            channel.on_close("test", end)
+        await channel.notify("notifications/message", {"level": "info", "data": "beside"})
+        await channel.notify_session("notifications/message", {"level": "info", "data": "alone"})
         if mode == "legacy":
-            seen.append(await channel.ask("roots/list", None))
+            seen.append(await channel.send_request("roots/list", None))
         return t.CallToolResult(content=[])
 
     async def list_roots(context: Any) -> t.ListRootsResult:

@@ -121,7 +121,7 @@ async def test_without_a_sign_in_one_process_serves_the_local_user_alone(tmp_pat
             assert await rows(one, "t") == await rows(two, "t")
         async with client_of(url, "modern", forwarded="for=203.0.113.7") as stranger:
             refused = await call(stranger, "t_read")
-            assert "does not ask its users who they are" in refused
+            assert "does not know who its users are" in refused
             assert 'isolation = "shared"' in refused
             assert (await rows(stranger, "open"))[1] == ""
         async with (
@@ -139,7 +139,7 @@ async def test_an_open_gateway_names_the_servers_that_it_refuses(tmp_path: Path)
     env = {"PEGBOARD_UNAUTHENTICATED": "1"}
     async with running_gateway(tmp_path, path, host="0.0.0.0", env=env) as (url, _):
         async with client_of(url, "modern") as client:
-            assert "does not ask its users" in await call(client, "t_read")
+            assert "does not know who its users are" in await call(client, "t_read")
             assert (await rows(client, "open"))[1] == ""
         assert "are refused by: t. Set `auth`" in (tmp_path / "stderr.txt").read_text()
 

@@ -77,7 +77,7 @@ async def everything_behind(
     wires = memory({"e": (it, server)})
     settings = Settings(mode=mode)  # pyright: ignore[reportArgumentType]
     async with (
-        running([in_memory("e")], folder, settings=settings, open_wire=wires) as gateway,
+        running([in_memory("e")], folder, settings=settings, open_transport=wires) as gateway,
         client_of(gateway, front, **callbacks) as client,
     ):
         yield it, client, gateway

@@ -35,7 +35,9 @@ async def behind(
     it.schemas["echo"] = schema
     wires = memory({"e": (it, "modern")})
     async with (
-        running([in_memory("e")], folder, settings=Settings(mode=mode), open_wire=wires) as gateway,
+        running(
+            [in_memory("e")], folder, settings=Settings(mode=mode), open_transport=wires
+        ) as gateway,
         client_of(gateway, "modern") as client,
     ):
         yield client

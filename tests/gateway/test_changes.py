@@ -65,12 +65,12 @@ async def test_a_server_that_goes_on_announcing_is_looked_at_a_few_times() -> No
 
     wires = memory({"e": (it, "legacy")})
     async with (
-        relaying(in_memory("e"), open_wire=wires) as through,
+        relaying(in_memory("e"), open_transport=wires) as through,
         anyio.create_task_group() as tasks,
         through.client("auto") as client,
     ):
-        refresher = ListingRefresher(through.pool, note, quiet=0.01, rest=60.0)
-        through.pool.listen(refresher.notice)
+        refresher = ListingRefresher(through.pool, note, debounce=0.01, cooldown=60.0)
+        through.pool.add_listener(refresher.on_event)
         tasks.start_soon(refresher.run)
         while it.listed < MAX_BURST:
             await client.call_tool("e.change_tools", {})

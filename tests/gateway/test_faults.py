@@ -193,8 +193,8 @@ async def test_without_a_folder_to_write_everything_works_and_says_so(tmp_path: 
     async with served(tmp_path, {"good": polite()}, "--mode", "proxy") as client:
         await still_good(client)
     told = (tmp_path / "stderr.txt").read_text()
-    assert "Catalogues cannot be kept in" in told
-    assert told.count("Catalogues cannot be kept in") == 1
+    assert "Catalogs cannot be stored in" in told
+    assert told.count("Catalogs cannot be stored in") == 1
 
 
 # Configurations -----------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def studio(folder: Path, mode: str = "proxy", **results: Any) -> Any:
     limits = ResultSettings(**results)
     settings = Settings(mode=mode, risk="single", results=limits)  # pyright: ignore[reportArgumentType]
     wires = memory({"e": (Studio(), "legacy")})
-    return running([in_memory("e")], folder, settings=settings, open_wire=wires)
+    return running([in_memory("e")], folder, settings=settings, open_transport=wires)
 
 
 async def call(client: Client, tool: str, names: list[str], **more: Any) -> t.CallToolResult:

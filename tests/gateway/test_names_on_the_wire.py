@@ -23,7 +23,7 @@ async def answers(folder: Path, mode: Any, *asked: tuple[str, dict[str, Any]]) -
     wires = memory({"fetch": (Everything(), "modern"), "other": (Everything(), "legacy")})
     specs = [in_memory("fetch"), in_memory("other", include=("echo",), category="talk")]
     async with (
-        running(specs, folder, settings=Settings(mode=mode), open_wire=wires) as gateway,
+        running(specs, folder, settings=Settings(mode=mode), open_transport=wires) as gateway,
         client_of(gateway, "modern") as client,
     ):
         return [await _told(client, *one) for one in asked]

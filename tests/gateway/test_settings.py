@@ -165,7 +165,10 @@ async def test_one_server_gets_no_more_calls_at_once_than_configured(tmp_path: P
     settings = Settings(mode="eager", calls=CallSettings(upstream_concurrency=2, queue=1))
     async with (
         running(
-            [in_memory("s")], tmp_path, settings=settings, open_wire=memory({"s": (slow, "modern")})
+            [in_memory("s")],
+            tmp_path,
+            settings=settings,
+            open_transport=memory({"s": (slow, "modern")}),
         ) as gateway,
         client_of(gateway, "modern") as client,
         anyio.create_task_group() as tasks,
@@ -191,7 +194,7 @@ async def test_each_server_has_its_own_seconds_for_a_call(tmp_path: Path) -> Non
     specs = [in_memory("quick", timeout=0.05), in_memory("patient", timeout=0.1)]
     settings = Settings(mode="eager")
     async with (
-        running(specs, tmp_path, settings=settings, open_wire=wires) as gateway,
+        running(specs, tmp_path, settings=settings, open_transport=wires) as gateway,
         client_of(gateway, "modern") as client,
     ):
         assert "within 0.05 s" in said(await client.call_tool("quick_hold", {}))
@@ -255,7 +258,7 @@ async def test_a_search_enables_no_more_tools_than_configured(tmp_path: Path) ->
     settings = Settings(mode="dynamic", dynamic=DynamicSettings(per_search=3))
     wires = memory({"m": (Many(), "modern")})
     async with (
-        running([in_memory("m")], tmp_path, settings=settings, open_wire=wires) as gateway,
+        running([in_memory("m")], tmp_path, settings=settings, open_transport=wires) as gateway,
         client_of(gateway, "legacy") as client,
     ):
         await client.call_tool("search_tools", {"query": "paint"})
@@ -270,7 +273,7 @@ async def test_a_table_is_sent_where_it_saves_as_much_as_configured(
     settings = Settings(mode="proxy", results=ResultSettings(table_saving=saving))
     wires = memory({"m": (Many(), "modern")})
     async with (
-        running([in_memory("m")], tmp_path, settings=settings, open_wire=wires) as gateway,
+        running([in_memory("m")], tmp_path, settings=settings, open_transport=wires) as gateway,
         client_of(gateway, "modern") as client,
     ):
         got = said(
@@ -288,7 +291,10 @@ async def test_results_are_kept_by_a_glob_over_tool_names(tmp_path: Path) -> Non
     )
     async with (
         running(
-            [in_memory("m")], tmp_path, settings=settings, open_wire=memory({"m": (many, "modern")})
+            [in_memory("m")],
+            tmp_path,
+            settings=settings,
+            open_transport=memory({"m": (many, "modern")}),
         ) as gateway,
         client_of(gateway, "modern") as client,
     ):
@@ -419,11 +425,11 @@ async def test_a_server_that_is_used_is_looked_at_again_unless_told_otherwise(
         it, folder = Everything(), tmp_path / str(refresh)
         wires = memory({"e": (it, "modern")})
         settings = Settings(mode="eager", upstreams=UpstreamSettings(refresh=refresh))
-        async with running([in_memory("e")], folder, settings=settings, open_wire=wires):
+        async with running([in_memory("e")], folder, settings=settings, open_transport=wires):
             pass
         it.tools["new"] = it.echo
         async with (
-            running([in_memory("e")], folder, settings=settings, open_wire=wires) as gateway,
+            running([in_memory("e")], folder, settings=settings, open_transport=wires) as gateway,
             client_of(gateway, "modern") as client,
         ):
             await client.call_tool("e_echo", {})
@@ -451,7 +457,7 @@ async def test_no_more_servers_are_looked_at_at_once_than_configured(tmp_path: P
 
     settings = Settings(upstreams=UpstreamSettings(start_concurrency=2))
     specs = [in_memory(name) for name in names]
-    async with running(specs, tmp_path, settings=settings, open_wire=counted) as gateway:
+    async with running(specs, tmp_path, settings=settings, open_transport=counted) as gateway:
         assert len({tool.server for tool in gateway.board.tools()}) == 6
     assert most == 2
 

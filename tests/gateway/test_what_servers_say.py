@@ -380,7 +380,7 @@ async def test_prompts_and_resources_of_a_first_start_wait_for_their_servers(
     configuration = Configuration(Settings(), upstreams=(in_memory("e"),))
     with anyio.fail_after(20):
         async with (
-            Gateway(configuration, folder=tmp_path, open_wire=wires) as made,
+            Gateway(configuration, folder=tmp_path, open_transport=wires) as made,
             client_of(made, "modern") as client,
         ):
             assert (await client.list_tools()).tools

@@ -91,7 +91,7 @@ async def test_a_gateway_keeps_a_large_picture_as_a_resource(era: str, tmp_path:
     settings = Settings(mode="proxy", risk="single", results=ResultSettings(spill_bytes=1000))
     wires = memory({"p": (Painter(), "modern")})
     async with (
-        running([in_memory("p")], tmp_path, settings=settings, open_wire=wires) as gateway,
+        running([in_memory("p")], tmp_path, settings=settings, open_transport=wires) as gateway,
         client_of(gateway, "modern" if era == "auto" else era) as client,
     ):
         await check(client, await painted(client, "p_paint"))

@@ -29,7 +29,7 @@ from pegboard.upstream.pool import ConnectionPool
 from pegboard.upstream.relay import Relay, UpstreamSource
 from pegboard.upstream.server_log import BoundedLog
 from pegboard.upstream.spec import UpstreamSpec
-from pegboard.upstream.transports import UpstreamTransport, open_wire
+from pegboard.upstream.transports import UpstreamTransport, open_transport
 
 SERVERS = Path(__file__).parent / "servers"
 NOBODY = Downstream(Caller(), None, {})
@@ -55,7 +55,7 @@ def memory(
     @asynccontextmanager
     async def open_memory(spec: UpstreamSpec, log: BoundedLog) -> AsyncGenerator[UpstreamTransport]:
         if spec.command != "memory":
-            async with open_wire(spec, log) as wire:
+            async with open_transport(spec, log) as wire:
                 yield wire
             return
         everything, era = servers[spec.name]
@@ -77,7 +77,7 @@ class Gateway:
         self.pool = pool
         self.relay = Relay(pool, MemoryStore())
         self.passthrough = Passthrough(self.relay)
-        pool.listen(self.passthrough.on_event)
+        pool.add_listener(self.passthrough.on_event)
         self.server: Server[Any] = Server("gateway", version="1", on_list_tools=_no_tools)
         self.server.middleware.append(self)
 
@@ -144,7 +144,7 @@ async def everything_behind(
     """A client of one era, the gateway, and a server of another."""
     it = Everything()
     async with (
-        gateway(in_memory("e"), open_wire=memory({"e": (it, era)})) as through,
+        gateway(in_memory("e"), open_transport=memory({"e": (it, era)})) as through,
         through.client(SDK_MODES[front], **callbacks) as client,
     ):
         yield it, client, through

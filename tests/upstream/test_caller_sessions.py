@@ -57,7 +57,7 @@ async def test_a_session_at_a_legacy_server_belongs_to_one_caller_from_its_first
     async with serving(plain.app) as url:
         spec = http(f"{url}/mcp", headers=HEADERS)
         async with gateway(spec) as through:
-            through.pool.learn("e", "legacy")
+            through.pool.set_known_era("e", "legacy")
             sessions = [await call(through, who) for who in ("ann", "bob", "ann")]
     assert sessions[0] == sessions[2] != sessions[1]
     assert {key for _, key in plain.seen} == {"key of ann", "key of bob"}

@@ -65,7 +65,9 @@ async def test_a_legacy_clients_own_error_to_a_question_keeps_its_code(server: s
 
 async def test_a_question_within_the_process_has_nobody_to_answer_it() -> None:
     servers = {"old": (Everything(), "legacy"), "new": (Everything(), "modern")}
-    async with gateway(in_memory("old"), in_memory("new"), open_wire=memory(servers)) as through:
+    async with gateway(
+        in_memory("old"), in_memory("new"), open_transport=memory(servers)
+    ) as through:
         with pytest.raises(UpstreamError, match="no client here to answer elicitation/create"):
             await through.call({"name": "old.ask"}, Caller(), None)
         left = await through.call({"name": "new.ask"}, Caller(), None)
@@ -89,23 +91,23 @@ async def test_a_modern_client_that_could_be_asked_cancels_at_the_server_too() -
 
 
 class Ear:
-    """A front that remembers what it was told."""
+    """A client that records what it was sent."""
 
     def __init__(self, principal: str) -> None:
         self.told: list[str] = []
-        self.front = Downstream(Caller(principal=principal, era="legacy"), self, {})  # pyright: ignore[reportArgumentType]
-        self.can_ask = True
+        self.downstream = Downstream(Caller(principal=principal, era="legacy"), self, {})  # pyright: ignore[reportArgumentType]
+        self.can_send_request = True
 
     def capabilities(self) -> dict[str, Any]:
         return {}
 
-    async def tell(self, method: str, params: Any) -> None:
+    async def notify(self, method: str, params: Any) -> None:
         self.told.append(method)
 
-    async def announce(self, method: str, params: Any) -> None:
+    async def notify_session(self, method: str, params: Any) -> None:
         self.told.append(f"alone: {method}")
 
-    async def ask(self, method: str, params: Any) -> dict[str, Any]:
+    async def send_request(self, method: str, params: Any) -> dict[str, Any]:
         return {"asked": method}
 
 
@@ -120,36 +122,39 @@ async def test_what_could_be_meant_for_two_owners_is_shown_to_neither(
     method: str, params: dict[str, Any]
 ) -> None:
     one, two = Ear("one"), Ear("two")
-    board = InboundRouter("s", None, _no_listener)
-    with board.flight(one.front):
-        await board.on_notify(method, params)
-        with board.flight(two.front):
-            await board.on_notify(method, params)
+    router = InboundRouter("s", None, _no_listener)
+    with router.track(one.downstream):
+        await router.on_notify(method, params)
+        with router.track(two.downstream):
+            await router.on_notify(method, params)
     assert (one.told, two.told) == ([method], [])
 
 
 async def test_a_connection_of_one_owner_speaks_to_it_between_requests_too() -> None:
     ear = Ear("one")
-    board = InboundRouter("s", ear.front, _no_listener)
+    router = InboundRouter("s", ear.downstream, _no_listener)
     for method in ("notifications/message", "notifications/vendor/thing"):
-        await board.on_notify(method, {"level": "info"})
-    assert await board.on_request("vendor/ask", {}) == {"asked": "vendor/ask"}
-    assert await board.on_request("ping", None) == {}
+        await router.on_notify(method, {"level": "info"})
+    assert await router.on_request("vendor/ask", {}) == {"asked": "vendor/ask"}
+    assert await router.on_request("ping", None) == {}
     assert ear.told == ["alone: notifications/message", "alone: notifications/vendor/thing"]
 
 
 async def test_a_shared_connection_asks_nobody() -> None:
-    board = InboundRouter("s", None, _no_listener)
-    with board.flight(Ear("one").front), pytest.raises(MCPError, match="No client can be asked"):
-        await board.on_request("elicitation/create", {})
+    router = InboundRouter("s", None, _no_listener)
+    with (
+        router.track(Ear("one").downstream),
+        pytest.raises(MCPError, match="No client here can answer"),
+    ):
+        await router.on_request("elicitation/create", {})
 
 
 async def test_a_waiting_call_is_taken_up_by_its_own_principal_only() -> None:
     waiting = SuspendedCalls()
-    call = waiting.open("s", Ear("one").front, "subject")
+    call = waiting.open("s", Ear("one").downstream, "subject")
     with pytest.raises(UpstreamError, match="belongs to no call"):
-        waiting.resume(call.token, Ear("two").front, "subject")
-    assert waiting.resume(call.token, Ear("one").front, "subject") is call
+        waiting.resume(call.token, Ear("two").downstream, "subject")
+    assert waiting.resume(call.token, Ear("one").downstream, "subject") is call
 
 
 async def test_a_modern_servers_resource_is_watched_for_a_legacy_client_until_it_is_not() -> None:
@@ -168,13 +173,13 @@ async def test_a_modern_servers_resource_is_watched_for_a_legacy_client_until_it
     ):
         await learn(through)
         await raw(client.session, "resources/subscribe", uri="mem://a")
-        [connection] = through.pool.live("e")
-        assert connection.watched == {"mem://a"}
+        [connection] = through.pool.ready_connections("e")
+        assert connection.subscriptions == {"mem://a"}
         await anyio.wait_all_tasks_blocked()
         await it.bus.publish(ResourceUpdated(uri="mem://a"))
         await told.wait()
         await raw(client.session, "resources/unsubscribe", uri="mem://a")
-        assert connection.watched == frozenset()
+        assert connection.subscriptions == frozenset()
     assert heard == ["mem://a"]
 
 
@@ -190,8 +195,8 @@ async def test_a_failing_listener_costs_only_its_own_news() -> None:
         told.set()
 
     async with everything_behind("legacy", "legacy") as (_, client, through):
-        through.pool.listen(fail)
-        through.pool.listen(listen)
+        through.pool.add_listener(fail)
+        through.pool.add_listener(listen)
         await client.call_tool("e.change_tools", {})
         await told.wait()
         assert said(await client.call_tool("e.echo", {})) == "echo"

@@ -173,8 +173,8 @@ async def test_announcements_in_a_loop_cause_few_looks_and_calls_go_on() -> None
         looks.append(found)
 
     async with gateway(faulty("loop")) as through, anyio.create_task_group() as tasks:
-        refresher = ListingRefresher(through.pool, note, quiet=0.05, rest=0.2)
-        through.pool.listen(refresher.notice)
+        refresher = ListingRefresher(through.pool, note, debounce=0.05, cooldown=0.2)
+        through.pool.add_listener(refresher.on_event)
         tasks.start_soon(refresher.run)
         began = anyio.current_time()
         for _ in range(40):
@@ -196,8 +196,8 @@ async def test_tools_that_change_are_found_again() -> None:
         changed.set()
 
     async with gateway(faulty("changing")) as through, anyio.create_task_group() as tasks:
-        refresher = ListingRefresher(through.pool, note, quiet=0.1, rest=0.01)
-        through.pool.listen(refresher.notice)
+        refresher = ListingRefresher(through.pool, note, debounce=0.1, cooldown=0.01)
+        through.pool.add_listener(refresher.on_event)
         tasks.start_soon(refresher.run)
         for _ in range(2):
             changed = anyio.Event()

@@ -72,7 +72,7 @@ async def test_calls_questions_and_progress_pass_over_streamable_http(
         gateway(http(f"{url}/mcp")) as through,
     ):
         if server == "legacy":  # both eras are on one endpoint; a kept catalogue decides
-            through.pool.learn("e", "legacy")
+            through.pool.set_known_era("e", "legacy")
         async with through.client(SDK_MODES[front], elicitation_callback=answer_form) as client:
             assert said(await client.call_tool("e.ask", {})) == "accept {'name': 'your name?'}"
             await client.call_tool("e.progress", {}, progress_callback=hear)
@@ -199,7 +199,7 @@ async def test_the_configured_headers_go_with_every_request() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "hint"), [(401, "look at its `headers`"), (404, "look at its `url`"), (503, "503")]
+    ("status", "hint"), [(401, "check its `headers`"), (404, "check its `url`"), (503, "503")]
 )
 async def test_a_status_that_refuses_us_at_the_start_is_named(status: int, hint: str) -> None:
     plain = Plain()
@@ -245,5 +245,5 @@ async def test_a_large_result_in_one_event_arrives() -> None:
         serving(server.streamable_http_app()) as url,
         gateway(http(f"{url}/mcp")) as through,
     ):
-        through.pool.learn("e", "legacy")
+        through.pool.set_known_era("e", "legacy")
         assert len((await call(through))["content"][0]["text"]) == 5_000_000

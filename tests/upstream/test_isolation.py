@@ -72,7 +72,7 @@ async def test_the_first_start_of_all_is_not_shared_either() -> None:
 async def test_who_cannot_be_told_apart_is_refused_by_what_is_not_shared() -> None:
     stranger = Caller(anonymous=True)
     async with gateway(ledger(), ledger(server="open", stateless=True)) as through:
-        with pytest.raises(NotPermitted, match="does not ask its users who they are"):
+        with pytest.raises(NotPermitted, match="does not know who its users are"):
             await call(through, stranger)
         assert processes(through) == []
         await call(through, stranger, "put", server="open", value="for all")
@@ -215,10 +215,10 @@ async def test_failures_of_people_who_left_are_forgotten() -> None:
         for number in range(5):
             with pytest.raises(UpstreamUnavailable):
                 await call(through, Caller(f"p{number}"), server="bad")
-        assert len(server._health) == 5
+        assert len(server._backoffs) == 5
         now = 700.0
         await through.pool.sweep()
-        assert len(server._health) == 0
+        assert len(server._backoffs) == 0
 
 
 # Eras.

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 async def learn(through: Gateway) -> None:
     """Discover all servers and take what they offer, as a gateway does when it starts."""
     async with discover(through.pool) as found:
-        through.passthrough.hold([one.listing async for one in found if one.listing])
+        through.passthrough.set_listings([one.listing async for one in found if one.listing])
 
 
 async def raw(session: ClientSession, method: str, **params: Any) -> dict[str, Any]:
@@ -101,7 +101,7 @@ async def test_resources_and_prompts_of_a_server_are_reached_by_their_addresses(
 
 async def test_one_uri_of_two_servers_is_two_resources() -> None:
     servers = {"a": (Everything(), "legacy"), "b": (Everything(), "modern")}
-    async with gateway(in_memory("a"), in_memory("b"), open_wire=memory(servers)) as through:
+    async with gateway(in_memory("a"), in_memory("b"), open_transport=memory(servers)) as through:
         await learn(through)
         async with through.client("auto") as client:
             uris = [r.uri for r in (await client.list_resources()).resources]
@@ -113,7 +113,7 @@ async def test_one_uri_of_two_servers_is_two_resources() -> None:
 
 async def test_a_link_in_a_result_leads_to_the_server_that_gave_it() -> None:
     servers = {"a": (Everything(), "modern"), "b": (Everything(), "modern")}
-    async with gateway(in_memory("a"), in_memory("b"), open_wire=memory(servers)) as through:
+    async with gateway(in_memory("a"), in_memory("b"), open_transport=memory(servers)) as through:
         await learn(through)
         async with through.client("auto") as client:
             with pytest.raises(MCPError, match="No server has the resource 'mem://linked'"):
@@ -205,7 +205,7 @@ async def test_a_change_of_tools_is_told_to_listeners(server: str) -> None:
         told.set()
 
     async with everything_behind(server, "legacy") as (_, client, through):
-        through.pool.listen(listen)
+        through.pool.add_listener(listen)
         await client.call_tool("e.echo", {})
         if server == "modern":
             await anyio.wait_all_tasks_blocked()  # until its change stream is open

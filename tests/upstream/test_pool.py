@@ -119,8 +119,8 @@ async def test_a_cancelled_pool_leaves_no_process_behind() -> None:
 async def test_a_server_deaf_to_every_request_to_leave_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pegboard.upstream.child_process.LEAVE_TIME", 0.1)
-    monkeypatch.setattr("pegboard.upstream.child_process.TERMINATE_TIME", 0.1)
+    monkeypatch.setattr("pegboard.upstream.child_process.EXIT_TIMEOUT", 0.1)
+    monkeypatch.setattr("pegboard.upstream.child_process.TERMINATE_TIMEOUT", 0.1)
     async with gateway(script("misbehaving", "deaf", server="deaf")) as through:
         pids = [int(pid) for pid in (await call(through, "deaf")).split()]
         assert all(is_running(pid) for pid in pids)
@@ -210,7 +210,7 @@ async def test_two_clients_share_a_connection_as_the_era_and_the_spec_say(
     mode = "legacy" if front == "legacy" else "auto"
     async with (
         gateway(
-            in_memory("e", **settings), open_wire=memory({"e": (Everything(), era)})
+            in_memory("e", **settings), open_transport=memory({"e": (Everything(), era)})
         ) as through,
         through.client(mode) as one,
         through.client(mode) as two,

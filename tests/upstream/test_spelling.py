@@ -92,9 +92,8 @@ def test_log_levels_are_ordered(threshold: str | None, level: str, admitted: boo
 
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_a_task_address_leads_back_to_its_server_and_id(server: str, task_id: str) -> None:
-    assert addresses.parse_task_address(addresses.build_task_address(server, task_id)) == (
-        server,
-        task_id,
+    assert addresses.parse_task_address(addresses.build_task_address(server, task_id)) == Location(
+        server, task_id
     )
 
 
@@ -129,9 +128,9 @@ def listing(server: str, *uris: str, prompts: tuple[str, ...] = (), **more: Any)
 def test_a_prompt_is_addressed_by_server_and_found_by_its_name_where_one_has_it() -> None:
     found = Addresses([listing("a", prompts=("x", "y")), listing("b", prompts=("x",))])
     assert [prompt["name"] for prompt in found.prompts] == ["a.x", "a.y", "b.x"]
-    assert found.prompt("b.x") == Location("b", "x")
-    assert found.prompt("y") == Location("a", "y")
-    assert found.prompt("x") is None
+    assert found.find_prompt("b.x") == Location("b", "x")
+    assert found.find_prompt("y") == Location("a", "y")
+    assert found.find_prompt("x") is None
 
 
 def test_bare_prompts_are_bare_where_they_are_unique() -> None:
@@ -144,26 +143,26 @@ def test_a_resource_keeps_its_uri_unless_two_servers_list_it() -> None:
     uris = [resource["uri"] for resource in found.resources]
     assert uris == ["mem://1", "pegboard://a/mem://2", "pegboard://b/mem://2"]
     both = [Location("a", "mem://2"), Location("b", "mem://2")]
-    assert found.resource("pegboard://b/mem://2") == both[1:]
-    assert found.resource("mem://2") == both, "ambiguous"
-    assert found.resource("mem://2", linked={"b"}) == both[1:]
-    assert found.resource("mem://2", linked={"a", "b"}) == both
-    assert found.resource("mem://1", linked={"b"}) == [Location("a", "mem://1")]
+    assert found.find_resource("pegboard://b/mem://2") == both[1:]
+    assert found.find_resource("mem://2") == both, "ambiguous"
+    assert found.find_resource("mem://2", linked={"b"}) == both[1:]
+    assert found.find_resource("mem://2", linked={"a", "b"}) == both
+    assert found.find_resource("mem://1", linked={"b"}) == [Location("a", "mem://1")]
 
 
 def test_a_uri_that_is_not_listed_is_found_by_template_then_by_where_it_was_seen() -> None:
     templates = [{"uriTemplate": "db://{table}/{row}"}, {"uriTemplate": "{broken"}, {}]
     found = Addresses([listing("a", resource_templates=templates), listing("b")])
-    assert found.resource("db://users/5") == [Location("a", "db://users/5")]
-    assert found.resource("db://users/5", linked={"b"}) == [Location("a", "db://users/5")]
-    assert found.resource("x://y", linked={"b"}) == [Location("b", "x://y")]
-    assert found.resource("x://y", linked={"a", "b"}) == [
+    assert found.find_resource("db://users/5") == [Location("a", "db://users/5")]
+    assert found.find_resource("db://users/5", linked={"b"}) == [Location("a", "db://users/5")]
+    assert found.find_resource("x://y", linked={"b"}) == [Location("b", "x://y")]
+    assert found.find_resource("x://y", linked={"a", "b"}) == [
         Location("a", "x://y"),
         Location("b", "x://y"),
     ]
-    assert found.resource("x://y") == []
-    assert found.template("db://{table}/{row}") == [Location("a", "db://{table}/{row}")]
+    assert found.find_resource("x://y") == []
+    assert found.find_template("db://{table}/{row}") == [Location("a", "db://{table}/{row}")]
 
 
 def test_the_only_server_with_resources_is_asked_for_what_nobody_lists() -> None:
-    assert Addresses([listing("a")]).resource("x://y") == [Location("a", "x://y")]
+    assert Addresses([listing("a")]).find_resource("x://y") == [Location("a", "x://y")]

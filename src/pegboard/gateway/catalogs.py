@@ -157,7 +157,7 @@ class ServerCatalogs:
             name
             for name, kept in self._kept.items()
             if name not in self.apis
-            and self.specs[name].may_ask
+            and self.specs[name].may_send_requests
             and not is_kind_known(kept.about.variants, kind)
             and self.pause(name) == 0
         ]

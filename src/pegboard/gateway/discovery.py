@@ -154,7 +154,7 @@ class Discovery:
             return
         for spec in self._pool.servers:
             if spec.transport != "stdio" and spec.name not in self.pending:
-                self.refresher.want(spec.name)
+                self.refresher.request_refresh(spec.name)
         for name in self._offers.apis:
             if name not in self.pending:
                 await self._read_api(name)
@@ -174,7 +174,7 @@ class Discovery:
         """A server runs now, so looking whether its tools are still the same costs no start."""
         if server not in self._used and self._settings().refresh:
             self._used.add(server)
-            self.refresher.want(server)
+            self.refresher.request_refresh(server)
 
     async def _read_api(self, name: str) -> None:
         try:
@@ -337,4 +337,4 @@ class Discovery:
             if self._offers.take(name, kept):
                 self._arrived(name)
         elif catalogue is not None and name not in self._offers.apis:
-            self.refresher.want(name)
+            self.refresher.request_refresh(name)

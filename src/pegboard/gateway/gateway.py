@@ -66,7 +66,7 @@ from pegboard.upstream.listing import ListingProgress
 from pegboard.upstream.passthrough import Passthrough
 from pegboard.upstream.pool import ConnectionPool, PoolLimits
 from pegboard.upstream.relay import Relay
-from pegboard.upstream.transports import OpenTransport, open_wire
+from pegboard.upstream.transports import OpenTransport, open_transport
 
 if TYPE_CHECKING:
     from pegboard.upstream.listing import Listing
@@ -92,7 +92,7 @@ class Gateway:
         folder: Path,
         progress: ListingProgress = lambda done, total, found: None,
         board: Pegboard | None = None,
-        open_wire: OpenTransport = open_wire,
+        open_transport: OpenTransport = open_transport,
         first_look: float = FIRST_LOOK,
         observing: Observability | None = None,
         store: Store | None = None,
@@ -123,12 +123,12 @@ class Gateway:
         self.pool = ConnectionPool(
             configuration.upstreams,
             logs=self.logs,
-            open_wire=open_wire,
+            open_transport=open_transport,
             limits=_pool_limits(settings),
         )
         self.relay = Relay(self.pool, self.store)
         self.passthrough = Passthrough(self.relay)
-        self.passthrough.gate = lambda: self.gate
+        self.passthrough.access = lambda: self.gate
         catalogues = CatalogCache(folder / "catalogues")
         self.offers = ServerCatalogs(configuration, catalogues, self.decisions.judged)
         self._looking = Discovery(
@@ -209,8 +209,8 @@ class Gateway:
         await self._owned.__aenter__()
         self._owned.push_async_callback(close_store, self.store)
         await self._owned.enter_async_context(self.pool)
-        self.pool.listen(self._looking.refresher.notice)
-        self.pool.listen(self.passthrough.on_event)
+        self.pool.add_listener(self._looking.refresher.on_event)
+        self.pool.add_listener(self.passthrough.on_event)
         self._deadline = anyio.current_time() + self._first_look
         self._owned.push_async_callback(self._looking.sources.aclose)
         tasks = self._tasks = await self._owned.enter_async_context(anyio.create_task_group())
@@ -272,7 +272,7 @@ class Gateway:
         new = self._looking.renew(unknown)
         self.pool.limits = _pool_limits(configuration.settings)
         self._tried.clear()
-        leaving = self.pool.exchange(configuration.upstreams)
+        leaving = self.pool.swap_specs(configuration.upstreams)
         self._learn()
         self._mount()
         self._fixed = None  # another configuration, another list: it waits for new servers
@@ -337,7 +337,7 @@ class Gateway:
         """Tell the pool what eras the kept catalogues know of, to save the question."""
         for spec in self.pool.servers:
             if spec.name in self.offers:
-                self.pool.learn(spec.name, self.offers[spec.name].about.era)
+                self.pool.set_known_era(spec.name, self.offers[spec.name].about.era)
 
     @property
     def gate(self) -> AccessControl:
@@ -442,18 +442,18 @@ class Gateway:
         """Route resources and prompts of all servers whose lists can be used."""
         listings = self.offers.listings()
         try:
-            self.passthrough.hold(listings)
+            self.passthrough.set_listings(listings)
             return
         except Exception as exc:
             log_failure("The resources and prompts of some server cannot be used", exc)
         good: list[Listing] = []
         for listing in listings:
             try:
-                self.passthrough.hold([*good, listing])
+                self.passthrough.set_listings([*good, listing])
                 good.append(listing)
             except Exception as exc:
                 log_failure(f"The resources and prompts of {listing.server} are left out", exc)
-        self.passthrough.hold(good)
+        self.passthrough.set_listings(good)
 
     def _fix_list(self) -> None:
         """Where servers are not known yet, have lists made without them.

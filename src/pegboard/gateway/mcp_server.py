@@ -230,8 +230,8 @@ class _SubscriptionHandler:
         uris = [str(uri) for uri in params.notifications.resource_subscriptions or ()]
         stream = _StreamBus(self._changes.bus)
         with self._counted(caller.principal, uris):
-            front = build_downstream(caller, ctx, ctx.params or {})
-            async with self._subscribed(Subscriber(front, stream, stream.updated), uris):
+            downstream = build_downstream(caller, ctx, ctx.params or {})
+            async with self._subscribed(Subscriber(downstream, stream, stream.updated), uris):
                 return await ListenHandler(stream)(ctx, params)
 
     async def _count_call(self, caller: Caller) -> None:
@@ -281,7 +281,7 @@ class _SubscriptionHandler:
                 for uri in wanted:
                     with suppress(PegboardError):
                         await through.unsubscribe(uri, subscriber)
-            through.forget(subscriber.key)
+            through.forget_subscriber(subscriber.key)
 
 
 class _StreamBus:

@@ -118,5 +118,5 @@ async def call_once(call: ToolCall, offers: ServerCatalogs, logs: Path) -> CallR
             await source.aclose()
     spec = offers.specs[name]
     async with ConnectionPool([spec], logs=logs) as pool:
-        pool.learn(name, offers[name].about.era)
+        pool.set_known_era(name, offers[name].about.era)
         return await UpstreamSource(spec, Relay(pool, MemoryStore())).call(call)

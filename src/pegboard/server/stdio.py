@@ -92,9 +92,9 @@ def _redirect(number: int, instead: str | None) -> Generator[int]:
 class _StrayLineLog:
     """The client at the other end: what it sends that is not protocol is noted."""
 
-    def spoken(self) -> None: ...
+    def on_message(self) -> None: ...
 
-    def stray(self, line: bytes) -> None:
+    def on_stray_line(self, line: bytes) -> None:
         if line.strip():
             _log.warning("On stdin, not JSON-RPC: %r", line[:200])
 

@@ -147,7 +147,7 @@ class StdioFastPath:
         self._running.add(call)
         self._tasks.start_soon(self._run, call, number)
 
-    async def ended(self) -> None:
+    async def on_end(self) -> None:
         """Give up what is under way, before the SDK lets go of what it needs: the client left."""
         for call in self._running:
             call.end("server")

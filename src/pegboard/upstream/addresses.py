@@ -23,7 +23,7 @@ store share the records.
 from __future__ import annotations
 
 import logging
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,6 +32,7 @@ from urllib.parse import quote, unquote
 
 from mcp.shared.uri_template import UriTemplate
 
+from pegboard.core.caches import BoundedCache
 from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.sanitization import escape_name, escape_uri, sanitize_entry
 from pegboard.errors import StoreError
@@ -39,6 +40,14 @@ from pegboard.ports import Store
 from pegboard.upstream.listing import Listing
 
 SCHEME: Final = "pegboard://"
+MAX_LINKS: Final = 500
+"""Links that are recorded for one principal."""
+MAX_PRINCIPALS: Final = 500
+_MAX_URI_LENGTH: Final = 1_000
+TASK_RECORD_TTL: Final = 7 * 86_400.0
+"""Seconds for which a task can be followed."""
+RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +59,18 @@ class Location:
 
 
 class Addresses:
-    """All prompts, resources and templates of these listings; bare prompt names if told so."""
+    """All prompts, resources and templates of these listings, and where each of them is.
+
+    Args:
+        listings: What the servers list.
+        bare: Whether a prompt that no other server has is shown without its server's name.
+    """
 
     def __init__(self, listings: Iterable[Listing], *, bare: bool = False) -> None:
         self.listings: Mapping[str, Listing] = {listing.server: listing for listing in listings}
         self._bare = bare
+
+    # What clients see. All of it is computed on first use: many clients never ask for resources.
 
     @cached_property
     def prompts(self) -> tuple[JsonObject, ...]:
@@ -67,14 +83,33 @@ class Addresses:
     @cached_property
     def resources(self) -> tuple[JsonObject, ...]:
         """All resources; the URI is an address where several servers list it."""
-        return self._unique("resources", "uri")
+        return tuple(
+            self._show(listing.server, entry, "uri")
+            for listing in self.listings.values()
+            for entry in listing.resources
+        )
 
     @cached_property
     def templates(self) -> tuple[JsonObject, ...]:
         """All templates; an address where several servers list the same."""
-        return self._unique("resource_templates", "uriTemplate")
+        return tuple(
+            self._show(listing.server, entry, "uriTemplate")
+            for listing in self.listings.values()
+            for entry in listing.resource_templates
+        )
 
-    def prompt(self, address: str) -> Location | None:
+    def _show(self, server: str, entry: JsonObject, key: str) -> JsonObject:
+        uri = str(entry.get(key))
+        address = f"{SCHEME}{server}/{uri}" if self._uses[uri] > 1 else uri
+        return {**sanitize_entry(entry), key: escape_uri(address)}
+
+    def argument_names(self, prompt: Location) -> Mapping[str, str]:
+        """The arguments of a prompt that are shown in another spelling than the server's."""
+        return self._argument_names.get(prompt, {})
+
+    # The way back.
+
+    def find_prompt(self, address: str) -> Location | None:
         """The prompt of that address, or of that name if only one server has it."""
         if (found := self._prompts.get(address)) is not None:
             return Location(found[0], found[1]["name"])
@@ -85,53 +120,63 @@ class Addresses:
         ]
         return named[0] if len(named) == 1 else None
 
-    def argument_names(self, prompt: Location) -> Mapping[str, str]:
-        """The arguments of a prompt that are shown in another spelling than the server's."""
-        return self._argument_names.get(prompt, {})
-
-    def resource(self, uri: str, linked: Collection[str] = ()) -> list[Location]:
+    def find_resource(self, uri: str, linked: Collection[str] = ()) -> list[Location]:
         """The servers that may have a resource: none, one, or several where it is ambiguous.
 
-        Who lists it comes first, then who has a template that it fits. `linked` are servers that
-        gave a link to it. These decide among those, and count only where nobody declares it: no
-        server's link leads away from another server's resource.
+        Servers that list it come first, then those with a template that it fits. `linked` are
+        servers that gave a link to it. A link decides among several servers that declare the
+        resource, and counts alone only where none does: no server's link leads away from another
+        server's resource.
         """
-        if (place := self.explicit(uri)) is not None:
-            return [place]
-        uri = self._spelled_uris.get(uri, uri)
-        listed = [Location(server, uri) for server in self._holders.get(uri, ())]
-        if declared := listed or self._matching(uri):
-            return [place for place in declared if place.server in linked] or declared
-        given = [server for server in self.listings if server in linked]
-        return [Location(server, uri) for server in given or self._only_one()]
+        if (location := self._parse_address(uri)) is not None:
+            return [location]
+        uri = self._originals.get(uri, uri)
+        listed = [Location(server, uri) for server in self._servers_by_uri.get(uri, ())]
+        if declared := listed or self._match_templates(uri):
+            return [location for location in declared if location.server in linked] or declared
+        servers = [server for server in self.listings if server in linked]
+        if not servers:
+            # Servers hand out URIs that they do not list: the only one with resources is meant.
+            able = [s for s, known in self.listings.items() if "resources" in known.capabilities]
+            servers = able if len(able) == 1 else []
+        return [Location(server, uri) for server in servers]
 
-    def template(self, text: str) -> list[Location]:
+    def find_template(self, text: str) -> list[Location]:
         """The servers that have a template, by its text."""
-        if (place := self.explicit(text)) is not None:
-            return [place]
-        text = self._spelled_uris.get(text, text)
+        if (location := self._parse_address(text)) is not None:
+            return [location]
+        text = self._originals.get(text, text)
         found = [
             Location(server, text)
             for server, entries in self.listings.items()
             if any(entry.get("uriTemplate") == text for entry in entries.resource_templates)
         ]
-        return found or self.resource(text)
+        return found or self.find_resource(text)
 
-    def explicit(self, uri: str) -> Location | None:
-        """The place that a `pegboard://` address names."""
+    def _parse_address(self, uri: str) -> Location | None:
+        """The location that a `pegboard://` address names."""
         if not uri.startswith(SCHEME):
             return None
         server, slash, rest = uri.removeprefix(SCHEME).partition("/")
         if not slash or server not in self.listings:
             return None
-        return Location(server, self._spelled_uris.get(rest, rest))
+        return Location(server, self._originals.get(rest, rest))
 
-    def visible(self, server: str, uri: str) -> str:
-        """What clients call a server's resource."""
-        return escape_uri(f"{SCHEME}{server}/{uri}" if self._uses[uri] > 1 else uri)
+    def _match_templates(self, uri: str) -> list[Location]:
+        """The servers with a template that a URI fits, as it is or as it is shown; each once."""
+        fitting: dict[str, Location] = {}
+        for server, own, shown in self._parsed_templates:
+            if own.match(uri) is not None:
+                fitting.setdefault(server, Location(server, uri))
+            elif shown is not None and (values := shown.match(uri)) is not None:
+                fitting.setdefault(server, Location(server, own.expand(values)))
+        return list(fitting.values())
+
+    # Indexes over the listings.
 
     @cached_property
     def _prompts(self) -> dict[str, tuple[str, JsonObject]]:
+        """Each prompt with its server, by address."""
         named = [
             (listing.server, entry)
             for listing in self.listings.values()
@@ -164,48 +209,31 @@ class Addresses:
         return found
 
     @cached_property
-    def _spelled_uris(self) -> dict[str, str]:
-        """What is shown of a URI, with the URI; for those that are not shown as they are."""
-        spelled = {escape_uri(uri): uri for uri in self._uses}
-        return {shown: uri for shown, uri in spelled.items() if shown not in self._uses}
+    def _originals(self) -> dict[str, str]:
+        """URIs that are shown in another spelling, by that spelling."""
+        shown = {escape_uri(uri): uri for uri in self._uses}
+        # A spelling that is itself the URI of a resource means that resource.
+        return {spelling: uri for spelling, uri in shown.items() if spelling not in self._uses}
 
     @cached_property
-    def _holders(self) -> dict[str, list[str]]:
-        """Which servers list a URI."""
-        holders: dict[str, list[str]] = {}
+    def _servers_by_uri(self) -> dict[str, list[str]]:
+        servers: dict[str, list[str]] = {}
         for server, listing in self.listings.items():
-            for entry in listing.resources:
-                found = holders.setdefault(str(entry.get("uri")), [])
-                found += [] if server in found else [server]
-        return holders
+            for uri in dict.fromkeys(str(entry.get("uri")) for entry in listing.resources):
+                servers.setdefault(uri, []).append(server)
+        return servers
 
     @cached_property
     def _uses(self) -> Counter[str]:
+        """How many servers list a URI or template."""
         uses: Counter[str] = Counter()
         for listing in self.listings.values():
             uses.update({str(e.get("uri")) for e in listing.resources})
             uses.update({str(e.get("uriTemplate")) for e in listing.resource_templates})
         return uses
 
-    def _unique(self, kind: str, key: str) -> tuple[JsonObject, ...]:
-        return tuple(
-            {**sanitize_entry(entry), key: self.visible(listing.server, str(entry.get(key)))}
-            for listing in self.listings.values()
-            for entry in getattr(listing, kind)
-        )
-
-    def _matching(self, uri: str) -> list[Location]:
-        """The servers with a template that a URI fits, as it is or as it is shown; each once."""
-        fitting: dict[str, Location] = {}
-        for server, own, shown in self._parsed:
-            if own.match(uri) is not None:
-                fitting.setdefault(server, Location(server, uri))
-            elif shown is not None and (values := shown.match(uri)) is not None:
-                fitting.setdefault(server, Location(server, own.expand(values)))
-        return list(fitting.values())
-
     @cached_property
-    def _parsed(self) -> list[tuple[str, UriTemplate, UriTemplate | None]]:
+    def _parsed_templates(self) -> list[tuple[str, UriTemplate, UriTemplate | None]]:
         """Each template, and how clients see it where that differs."""
         parsed: list[tuple[str, UriTemplate, UriTemplate | None]] = []
         for listing in self.listings.values():
@@ -219,52 +247,36 @@ class Addresses:
                     continue  # a template that nobody can expand matches nothing
         return parsed
 
-    def _only_one(self) -> list[str]:
-        """The one server with resources: servers hand out URIs that they do not list."""
-        able = [s for s, listing in self.listings.items() if "resources" in listing.capabilities]
-        return able if len(able) == 1 else []
 
-
-MAX_LINKS: Final = 500
-"""Links that are remembered of one principal."""
-MAX_PRINCIPALS: Final = 500
-_MAX_URI_LENGTH: Final = 1_000
+# Links to resources.
 
 
 class ResourceLinks:
-    """The links that servers have given, the oldest making room for new ones."""
+    """The links that servers have given, by principal; the oldest make room for new ones."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, OrderedDict[str, frozenset[str]]] = OrderedDict()
+        # By principal, then by URI: which servers gave a link to it.
+        self._links: BoundedCache[str, BoundedCache[str, frozenset[str]]]
+        self._links = BoundedCache(MAX_PRINCIPALS)
 
-    def note(self, principal: str, server: str, content: Json) -> None:
-        """Remember the links among the content blocks of a result."""
+    def record(self, principal: str, server: str, content: Json) -> None:
+        """Record the links among the content blocks of a result."""
         for block in content if isinstance(content, list) else ():
-            if isinstance(block, dict) and block.get("type") == "resource_link":
-                self._remember(principal, server, str(block.get("uri")))
+            if not isinstance(block, dict) or block.get("type") != "resource_link":
+                continue
+            uri = str(block.get("uri"))
+            if len(uri) <= _MAX_URI_LENGTH:
+                links = self._links.get(principal) or BoundedCache(MAX_LINKS)
+                links.put(uri, (links.get(uri) or frozenset()) | {server})
+                self._links.put(principal, links)
 
-    def servers(self, principal: str, uri: str) -> frozenset[str]:
+    def find_servers(self, principal: str, uri: str) -> frozenset[str]:
         """The servers that gave this principal a link to a URI."""
-        return self._known.get(principal, {}).get(uri, frozenset())
-
-    def _remember(self, principal: str, server: str, uri: str) -> None:
-        if len(uri) > _MAX_URI_LENGTH:
-            return
-        links = self._known.setdefault(principal, OrderedDict())
-        self._known.move_to_end(principal)
-        links[uri] = links.get(uri, frozenset()) | {server}
-        links.move_to_end(uri)
-        if len(links) > MAX_LINKS:
-            links.popitem(last=False)
-        if len(self._known) > MAX_PRINCIPALS:
-            self._known.popitem(last=False)
+        links = self._links.get(principal)
+        return (links.get(uri) if links is not None else None) or frozenset()
 
 
-logger = logging.getLogger(__name__)
-
-TASK_RECORD_TTL: Final = 7 * 86_400.0
-"""Seconds for which a task can be followed."""
-RELATED_TASK = "io.modelcontextprotocol/related-task"
+# Tasks.
 
 
 def build_task_address(server: str, task_id: str) -> str:
@@ -272,12 +284,12 @@ def build_task_address(server: str, task_id: str) -> str:
     return f"{quote(server, safe='')}:{task_id}"
 
 
-def parse_task_address(task_address: Json) -> tuple[str, str] | None:
-    """Server and id of what a client sent; `None` when it is no address of ours."""
-    if not isinstance(task_address, str):
+def parse_task_address(address: Json) -> Location | None:
+    """Where the task of an address is; `None` when it is not one of our addresses."""
+    if not isinstance(address, str):
         return None
-    server, colon, task_id = task_address.partition(":")
-    return (unquote(server), task_id) if colon and server and task_id else None
+    server, colon, task_id = address.partition(":")
+    return Location(unquote(server), task_id) if colon and server and task_id else None
 
 
 def add_task_addresses(server: str, message: JsonObject) -> JsonObject:
@@ -285,7 +297,7 @@ def add_task_addresses(server: str, message: JsonObject) -> JsonObject:
     changed = message
     for key in ("taskId", "task", "tasks"):
         if key in message:
-            changed = {**changed, key: _address_tasks(server, key, message[key])}
+            changed = {**changed, key: _add_address(server, key, message[key])}
     meta = message.get("_meta")
     if isinstance(meta, dict) and isinstance(meta.get(RELATED_TASK), dict):
         related = add_task_addresses(server, meta[RELATED_TASK])
@@ -293,7 +305,7 @@ def add_task_addresses(server: str, message: JsonObject) -> JsonObject:
     return changed
 
 
-def _address_tasks(server: str, key: str, value: Json) -> Json:
+def _add_address(server: str, key: str, value: Json) -> Json:
     if key == "taskId":
         return build_task_address(server, value) if isinstance(value, str) else value
     if isinstance(value, dict):
@@ -307,28 +319,30 @@ def _address_tasks(server: str, key: str, value: Json) -> Json:
 
 
 class TaskOwners:
-    """Who began which task, by which tool."""
+    """Who started which task, by which tool."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def record(self, principal: str, server: str, tool_id: str, result: JsonObject) -> None:
-        """Bind the tasks that a call's result tells of to the caller and the tool."""
-        for task_id in _started_tasks(result):
+        """Bind the tasks that a call's result names to the caller and the tool."""
+        for task_id in _find_started_tasks(result):
             owner = {"tool": tool_id}
             key = _task_key(principal, server, task_id)
             try:
                 await self._store.update(key, lambda _, owner=owner: owner, ttl=TASK_RECORD_TTL)
             except StoreError as exc:
-                logger.warning("A task of %s cannot be followed: %s", server, exc)
+                # The call has been carried out: it must not fail for want of a record.
+                _log.warning("A task of %s cannot be followed: %s", server, exc)
 
-    async def tool_of(self, principal: str, server: str, task_id: str) -> str | None:
-        """The id of the tool by which this principal began a task; `None` if they did not."""
-        record = await self._store.get(_task_key(principal, server, task_id))
+    async def find_tool(self, principal: str, task: Location) -> str | None:
+        """The id of the tool by which this principal started a task; `None` if they did not."""
+        record = await self._store.get(_task_key(principal, task.server, task.name))
         return record.get("tool") if isinstance(record, dict) else None
 
 
-def _started_tasks(result: JsonObject) -> Iterator[str]:
+def _find_started_tasks(result: JsonObject) -> Iterator[str]:
+    # 2025-11-25 has `task: {taskId}`, the extension of 2026-07-28 `taskId` in the result itself.
     for part in (result, result.get("task")):
         if isinstance(part, dict) and isinstance(part.get("taskId"), str):
             yield part["taskId"]

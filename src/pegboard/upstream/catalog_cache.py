@@ -1,16 +1,18 @@
-"""The catalogues of upstreams on disk, so that a server need not be started to be listed.
+"""The catalogs of servers on disk, so that a server need not be started to be listed.
 
-One file for each upstream, named by a digest of what identifies it. A file is written whole beside
-the old one and then takes its place, so that readers in any number of gateways see the old or the
-new one and never a part. Its first line has a checksum: what was cut short, damaged or is of
-another version is ignored with a warning, and written anew when the upstream has been listed again.
+One file for each server, named by a digest of what identifies it. It is replaced as a whole, so
+that readers in any number of gateways see the old or the new one and never a part. Its first line
+has a checksum: a file that was cut short, is damaged or of another version is ignored with a
+warning, and written anew when the server has been listed again.
 
     first line   pegboard-catalogue 1 <sha-256 of the rest> <length of the index>
     index        what the server said of itself; each tool without its schemas, and where these are
     body         the schemas, JSON after JSON
 
-Reading a file parses the index alone. A tool's schemas are parsed when somebody asks for them, and
-not held: `core.cleaning` holds those in use.
+Reading a file parses the index alone. A tool's schemas are parsed when they are needed, and not
+held: `core.sanitization` caches those in use. That makes the start of a gateway with thousands of
+tools fast, and its memory small.
+
 Functions here block: call them in a thread where an event loop runs.
 """
 
@@ -22,6 +24,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -56,7 +59,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ServerProfile:
-    """What an upstream said of itself beside its tools."""
+    """What a server said of itself beside its tools."""
 
     server_info: JsonObject = field(default_factory=dict[str, Json])
     capabilities: JsonObject = field(default_factory=dict[str, Json])
@@ -72,7 +75,7 @@ class ServerProfile:
 
 @dataclass(frozen=True, slots=True)
 class ListingFailure:
-    """That an upstream could not be listed: why, how often in a row, and when to try again."""
+    """That a server could not be listed: why, how often in a row, and when to try again."""
 
     reason: str
     count: int = 1
@@ -81,25 +84,25 @@ class ListingFailure:
 
     @classmethod
     def after(cls, before: ListingFailure | None, reason: str, now: float) -> ListingFailure:
-        """The next failure; the pause doubles with each one in a row."""
+        """The next failure; the delay doubles with each one in a row."""
         count = before.count + 1 if before else 1
-        return cls(
-            reason, count, now + min(FIRST_RETRY_DELAY * 2.0 ** min(count - 1, 10), MAX_RETRY_DELAY)
-        )
+        delay = min(FIRST_RETRY_DELAY * 2.0 ** min(count - 1, 10), MAX_RETRY_DELAY)
+        return cls(reason, count, now + delay)
 
     def wait(self, now: float) -> float:
-        """Seconds until it is tried again; 0 when that is now, or when the clock was set back."""
+        """Seconds until it is tried again; 0 when it may be tried now."""
         wait = self.retry_at - now
+        # More than the longest delay means that the clock was set back: that is not waited for.
         return wait if 0 < wait <= MAX_RETRY_DELAY else 0.0
 
 
 def compute_identity(spec: UpstreamSpec) -> str:
-    """A digest of what makes this upstream this one, in hexadecimal.
+    """A digest of what identifies a server, in hexadecimal.
 
-    Credentials are no part of it: header values, and environment variables whose names say that
-    they are secret, count by name alone. A new token is no new server, and nothing secret can be
-    guessed from the digest of these. The configured name is part of it, since two accounts on one
-    server are two upstreams.
+    Credentials are left out: header values, and environment variables whose names say that they are
+    secret, count by name alone. A new token does not make a new server, and nothing secret can be
+    guessed from the digest. The configured name is included, since two accounts on one server are
+    two upstreams.
     """
     return digest(
         {
@@ -114,8 +117,35 @@ def compute_identity(spec: UpstreamSpec) -> str:
     )
 
 
+def build_tool_factory(spec: UpstreamSpec, names: Namespaces | None = None) -> ToolFactory:
+    """What makes the tools of a server as its spec says.
+
+    Its timeout is not passed on: the connection counts the seconds of a call, since only it knows
+    when the server waits for a person.
+    """
+    shows = spec.shows if spec.include or spec.exclude else None
+    return ToolFactory(spec.name, names or build_namespaces([spec]), spec.category, shows)
+
+
+def build_namespaces(
+    specs: Iterable[UpstreamSpec], naming: Naming = DEFAULT_NAMING, *, taken: Iterable[str] = ()
+) -> Namespaces:
+    """The namespaces of the servers of a configuration."""
+    listed = list(specs)
+    prefixes = {spec.name: spec.prefix for spec in listed if spec.prefix is not None}
+    return Namespaces([spec.name for spec in listed], naming, prefixes=prefixes, taken=taken)
+
+
+def log_skipped_tool(server: str, tool: str, exc: Exception) -> None:
+    """Log that an entry is not shown."""
+    _log.warning("%s: %s is left out: %s", server, ascii(tool), exc)
+
+
+# One catalog.
+
+
 class _LazySchemas:
-    """A tool's schemas as a piece of the file, parsed whenever they are asked for."""
+    """A tool's schemas as a piece of the file, parsed whenever they are needed."""
 
     __slots__ = ("_body", "_end", "_start")
 
@@ -129,13 +159,8 @@ class _LazySchemas:
         return json.loads(self._body[self._start : self._end])
 
 
-def log_skipped_tool(server: str, tool: str, exc: Exception) -> None:
-    """Log that an entry is not shown."""
-    _log.warning("%s: %s is left out: %s", server, ascii(tool), exc)
-
-
 class CachedCatalog:
-    """What one upstream listed when it was last asked."""
+    """What one server listed when it was last asked."""
 
     def __init__(
         self, name: str, index: JsonObject, data: bytes, offset: int, saved_at: float
@@ -145,7 +170,6 @@ class CachedCatalog:
         self.saved_at = saved_at
         """When it was last known to be true, in seconds since the epoch."""
         self.problems = tuple(ToolProblem(name, *problem) for problem in index["problems"])
-        self._name = name
         self._tools: list[list[Any]] = index["tools"]
         self._data = data
         self._offset = offset
@@ -155,14 +179,16 @@ class CachedCatalog:
 
     def entries(self) -> list[JsonObject]:
         """The raw `tools/list` entries, whole."""
-        return [self._entry(*tool) for tool in self._tools]
+        return [self._read_entry(*tool) for tool in self._tools]
 
     @cached_property
     def listed(self) -> dict[str, ListedDefinition]:
         """Every definition with the digest that a lock knows it by, by the server's own name."""
         return {
             tool[0]["name"]: ListedDefinition(
-                tool[0]["name"], definition_digest(self._entry(*tool)), partial(self._entry, *tool)
+                tool[0]["name"],
+                definition_digest(self._read_entry(*tool)),
+                partial(self._read_entry, *tool),
             )
             for tool in self._tools
         }
@@ -180,144 +206,21 @@ class CachedCatalog:
             names: The namespaces of all configured servers; without it, this one is alone.
             left_out: Called for an entry that no tool can be made of: its server, its name, why.
         """
-        treatment = build_tool_factory(spec, names)
-        made: list[Tool] = []
-        for light, start, end in self._tools:
-            if treatment.wants(light["name"]):
+        factory = build_tool_factory(spec, names)
+        tools: list[Tool] = []
+        for entry, start, end in self._tools:
+            if factory.wants(entry["name"]):
                 try:
-                    made.append(treatment.tool(light, self._slice(start, end)))
+                    tools.append(factory.build(entry, self._slice(start, end)))
                 except Exception as exc:  # a server may list anything: it costs that entry alone
-                    left_out(spec.name, light["name"], exc)
-        return made
+                    left_out(spec.name, entry["name"], exc)
+        return tools
 
-    def _entry(self, light: JsonObject, start: int, end: int) -> JsonObject:
-        return {**light, **self._slice(start, end).entry()}
+    def _read_entry(self, entry: JsonObject, start: int, end: int) -> JsonObject:
+        return {**entry, **self._slice(start, end).entry()}
 
     def _slice(self, start: int, end: int) -> _LazySchemas:
         return _LazySchemas(self._data, self._offset + start, self._offset + end)
-
-
-def build_tool_factory(spec: UpstreamSpec, names: Namespaces | None = None) -> ToolFactory:
-    """How a spec has the tools of its server treated.
-
-    Its timeout is no part of that: the connection counts the seconds of a call, since only it knows
-    when the server waits for a person.
-    """
-    shows = spec.shows if spec.include or spec.exclude else None
-    return ToolFactory(spec.name, names or build_namespaces([spec]), spec.category, shows)
-
-
-def build_namespaces(
-    specs: Iterable[UpstreamSpec], naming: Naming = DEFAULT_NAMING, *, taken: Iterable[str] = ()
-) -> Namespaces:
-    """The namespaces of the servers of a configuration."""
-    listed = list(specs)
-    prefixes = {spec.name: spec.prefix for spec in listed if spec.prefix is not None}
-    return Namespaces([spec.name for spec in listed], naming, prefixes=prefixes, taken=taken)
-
-
-class CatalogCache:
-    """The folder of kept catalogues; where it cannot be used, servers are asked again."""
-
-    def __init__(self, folder: Path, *, warn: Callable[[str], None] = _log.warning) -> None:
-        self.folder = folder
-        self._warn = warn
-        self._said = False
-
-    def load(self, spec: UpstreamSpec) -> CachedCatalog | None:
-        """What the upstream listed last; `None` when that is not known or cannot be read."""
-        path = self.path(spec)
-        try:
-            with path.open("rb") as file:
-                data = file.read()
-                saved_at = os.fstat(file.fileno()).st_mtime
-        except FileNotFoundError:
-            return None
-        except OSError as exc:
-            self._say_once(exc)
-            return None
-        try:
-            return _parse(spec.name, data, saved_at)
-        except (ValueError, KeyError, TypeError) as exc:
-            self._warn(f"{path} is not usable and is ignored ({exc}); {spec.name} is asked again.")
-            return None
-
-    def save(
-        self, spec: UpstreamSpec, about: ServerProfile, entries: Iterable[Json]
-    ) -> CachedCatalog:
-        """Keep what an upstream listed, and give it back as it would be read.
-
-        Where the folder cannot be written the result is the same; a warning says so once.
-        """
-        data = _serialize(spec.name, about, entries)
-        path = self.path(spec)
-        try:
-            make_private_folder(self.folder)
-            _write(path, data)
-            path.with_suffix(FAILURE_SUFFIX).unlink(missing_ok=True)
-        except OSError as exc:
-            self._say_once(exc)
-        return _parse(spec.name, data, _modified_at(path))
-
-    def forget(self, spec: UpstreamSpec) -> None:
-        """Remove what is kept of an upstream."""
-        try:
-            self.path(spec).unlink(missing_ok=True)
-        except OSError as exc:
-            self._say_once(exc)
-
-    def mark_failed(self, spec: UpstreamSpec, reason: str, *, now: float) -> ListingFailure:
-        """Remember that an upstream could not be listed; `save` forgets it."""
-        failure = ListingFailure.after(self.last_failure(spec), reason, now)
-        try:
-            make_private_folder(self.folder)
-            text = compact(asdict(failure)).encode("utf-8", "surrogatepass")
-            _write(self.path(spec).with_suffix(FAILURE_SUFFIX), text)
-        except OSError as exc:
-            self._say_once(exc)
-        return failure
-
-    def last_failure(self, spec: UpstreamSpec) -> ListingFailure | None:
-        """Why it could not be listed when it was last tried; `None` when it could."""
-        try:
-            text = self.path(spec).with_suffix(FAILURE_SUFFIX).read_bytes()
-        except OSError:
-            return None
-        try:
-            return ListingFailure(**json.loads(text.decode("utf-8", "surrogatepass")))
-        except (ValueError, TypeError):  # of an earlier version, which kept no reason
-            return ListingFailure(f"{spec.name} could not be listed the last time.")
-
-    def sweep(self, *, now: float, unused_for: float = 90 * 86_400.0) -> int:
-        """Remove what a killed writer left behind and what nobody has refreshed for long."""
-        removed = 0
-        limits = {
-            TEMPORARY_SUFFIX: _STALE_AFTER,
-            CATALOG_SUFFIX: unused_for,
-            FAILURE_SUFFIX: unused_for,
-        }
-        try:
-            for path in self.folder.iterdir():
-                limit = limits.get(path.suffix)
-                if limit is not None and now - path.stat().st_mtime > limit:
-                    path.unlink(missing_ok=True)
-                    removed += 1
-        except OSError:
-            pass  # another gateway sweeps too, or there is no folder: nothing is owed to anybody
-        return removed
-
-    def path(self, spec: UpstreamSpec) -> Path:
-        """The file that holds a server's catalog, once it was listed."""
-        readable = re.sub(r"[^A-Za-z0-9_-]", "_", spec.name)[:40]
-        return self.folder / f"{readable}-{compute_identity(spec)[:24]}{CATALOG_SUFFIX}"
-
-    def _say_once(self, exc: OSError) -> None:
-        if not self._said:
-            self._said = True
-            self._warn(
-                f"Catalogues cannot be kept in {self.folder} ({exc.strerror or exc}): servers are "
-                f"started to be listed every time. Make the folder writable or set another one."
-            )
 
 
 def _serialize(name: str, about: ServerProfile, entries: Iterable[Json]) -> bytes:
@@ -326,10 +229,11 @@ def _serialize(name: str, about: ServerProfile, entries: Iterable[Json]) -> byte
     pieces: list[bytes] = []
     position = 0
     for entry in good:
-        light = {k: v for k, v in entry.items() if k not in ("inputSchema", "outputSchema")}
-        heavy = {k: entry[k] for k in ("inputSchema", "outputSchema") if k in entry}
-        piece = compact(heavy).encode("utf-8", "surrogatepass")
-        tools.append([light, position, position + len(piece)])
+        schemas = {k: entry[k] for k in ("inputSchema", "outputSchema") if k in entry}
+        without_schemas = {k: v for k, v in entry.items() if k not in schemas}
+        # Servers list lone surrogates, which JSON may hold and UTF-8 may not.
+        piece = compact(schemas).encode("utf-8", "surrogatepass")
+        tools.append([without_schemas, position, position + len(piece)])
         pieces.append(piece)
         position += len(piece)
     body = b"".join(pieces)
@@ -357,24 +261,123 @@ def _parse(name: str, data: bytes, saved_at: float) -> CachedCatalog:
     return CachedCatalog(name, index, data, body, saved_at)
 
 
+# The folder.
+
+
+class CatalogCache:
+    """The folder of cached catalogs; where it cannot be used, servers are listed again."""
+
+    def __init__(self, folder: Path, *, warn: Callable[[str], None] = _log.warning) -> None:
+        self.folder = folder
+        self._warn = warn
+        self._has_warned = False
+
+    def load(self, spec: UpstreamSpec) -> CachedCatalog | None:
+        """What the server listed last; `None` when that is not known or cannot be read."""
+        path = self.path(spec)
+        try:
+            with path.open("rb") as file:
+                data = file.read()
+                saved_at = os.fstat(file.fileno()).st_mtime
+        except FileNotFoundError:
+            return None
+        except OSError as exc:
+            self._warn_once(exc)
+            return None
+        try:
+            return _parse(spec.name, data, saved_at)
+        except (ValueError, KeyError, TypeError) as exc:
+            self._warn(f"{path} is not usable and is ignored ({exc}); {spec.name} is listed again.")
+            return None
+
+    def save(
+        self, spec: UpstreamSpec, about: ServerProfile, entries: Iterable[Json]
+    ) -> CachedCatalog:
+        """Store what a server listed, and return it as it would be read.
+
+        Where the folder cannot be written the result is the same; a warning says so once.
+        """
+        data = _serialize(spec.name, about, entries)
+        path = self.path(spec)
+        try:
+            make_private_folder(self.folder)
+            _write(path, data)
+            path.with_suffix(FAILURE_SUFFIX).unlink(missing_ok=True)
+        except OSError as exc:
+            self._warn_once(exc)
+        try:
+            saved_at = path.stat().st_mtime
+        except OSError:
+            saved_at = 0.0
+        # From the bytes, also right after they were made: what a restart would see is what runs.
+        return _parse(spec.name, data, saved_at)
+
+    def forget(self, spec: UpstreamSpec) -> None:
+        """Remove what is stored of a server."""
+        try:
+            self.path(spec).unlink(missing_ok=True)
+        except OSError as exc:
+            self._warn_once(exc)
+
+    def mark_failed(self, spec: UpstreamSpec, reason: str, *, now: float) -> ListingFailure:
+        """Record that a server could not be listed; `save` removes the record."""
+        failure = ListingFailure.after(self.last_failure(spec), reason, now)
+        try:
+            make_private_folder(self.folder)
+            text = compact(asdict(failure)).encode("utf-8", "surrogatepass")
+            _write(self.path(spec).with_suffix(FAILURE_SUFFIX), text)
+        except OSError as exc:
+            self._warn_once(exc)
+        return failure
+
+    def last_failure(self, spec: UpstreamSpec) -> ListingFailure | None:
+        """Why it could not be listed when it was last tried; `None` when it could."""
+        try:
+            text = self.path(spec).with_suffix(FAILURE_SUFFIX).read_bytes()
+        except OSError:
+            return None
+        try:
+            return ListingFailure(**json.loads(text.decode("utf-8", "surrogatepass")))
+        except (ValueError, TypeError):  # of an earlier version, which stored no reason
+            return ListingFailure(f"{spec.name} could not be listed the last time.")
+
+    def sweep(self, *, now: float, unused_for: float = 90 * 86_400.0) -> int:
+        """Remove what a killed writer left behind and what nobody has refreshed for long."""
+        removed = 0
+        limits = {
+            TEMPORARY_SUFFIX: _STALE_AFTER,
+            CATALOG_SUFFIX: unused_for,
+            FAILURE_SUFFIX: unused_for,
+        }
+        try:
+            for path in self.folder.iterdir():
+                limit = limits.get(path.suffix)
+                if limit is not None and now - path.stat().st_mtime > limit:
+                    path.unlink(missing_ok=True)
+                    removed += 1
+        except OSError:
+            pass  # another gateway sweeps too, or there is no folder: the next sweep does the rest
+        return removed
+
+    def path(self, spec: UpstreamSpec) -> Path:
+        """The file that holds a server's catalog, once it was listed."""
+        readable = re.sub(r"[^A-Za-z0-9_-]", "_", spec.name)[:40]
+        return self.folder / f"{readable}-{compute_identity(spec)[:24]}{CATALOG_SUFFIX}"
+
+    def _warn_once(self, exc: OSError) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            self._warn(
+                f"Catalogs cannot be stored in {self.folder} ({exc.strerror or exc}): servers are "
+                f"started to be listed every time. Make the folder writable or set another one."
+            )
+
+
 def _write(path: Path, data: bytes) -> None:
-    """Put the data in place of the file at once, or leave the file as it is."""
-    if _is_unchanged(path, data):
-        os.utime(path)
-        return
+    """Replace a file; one that holds the same already only becomes newer."""
+    with suppress(OSError):
+        if path.stat().st_size == len(data) and path.read_bytes() == data:
+            os.utime(path)
+            return
     with replace_file(path) as file:
         file.write(data)
-
-
-def _is_unchanged(path: Path, data: bytes) -> bool:
-    try:
-        return path.stat().st_size == len(data) and path.read_bytes() == data
-    except OSError:
-        return False
-
-
-def _modified_at(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0

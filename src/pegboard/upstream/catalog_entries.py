@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from pegboard.core.json import Json, JsonObject, is_within_bounds
 from pegboard.core.risk import assess_risk
@@ -29,21 +29,167 @@ from pegboard.core.tools import (
     Definition,
     Schemas,
     Tool,
-    constant_definition,
     derive_summary,
     parse_execution,
     require_object_schema,
 )
 from pegboard.errors import ConfigError
-from pegboard.upstream.namespaces import DEFAULT_NAMING, Namespaces, Naming
+from pegboard.upstream.namespaces import Namespaces
+
+MAX_DEPTH: Final = 200
+MAX_NODES: Final = 200_000
+_SPEC_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_FIELD_TYPES: Final[dict[str, type]] = {
+    "title": str,
+    "description": str,
+    "annotations": dict,
+    "icons": list,
+    "execution": dict,
+    "_meta": dict,
+    "outputSchema": dict,
+}
 
 ClientKind: TypeAlias = str
 ToolVariants: TypeAlias = Mapping[ClientKind, Sequence[str] | None]
 """The names of the tools that clients of each kind are listed."""
 
 PLAIN_CLIENT: Final[ClientKind] = ""
-"""A client that cannot be asked anything."""
+"""A client that declares no input that it can give."""
 _ELICITATION_MODES: Final = ("form", "url")
+
+
+# Checking entries.
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProblem:
+    """What is wrong with one entry; `left_out` when it could not be made a tool."""
+
+    server: str
+    tool: str
+    message: str
+    left_out: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.server}: {self.tool}: {self.message}"
+
+
+def check_entries(
+    entries: Iterable[Json], server: str
+) -> tuple[list[JsonObject], list[ToolProblem]]:
+    """The entries that are tools, each once and without malformed parts, and what was wrong."""
+    good: dict[str, JsonObject] = {}
+    problems: list[ToolProblem] = []
+    for number, entry in enumerate(entries):
+        name = entry.get("name") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not name.strip():
+            name = None
+        label = name or f"entry {number}"
+        if reason := _find_defect(entry, name) or ("it is listed twice" if name in good else None):
+            problems.append(ToolProblem(server, label, f"{reason}; it is left out."))
+            continue
+        if not _SPEC_NAME.fullmatch(label):
+            message = "its name is not legal in MCP; it gets another one here."
+            problems.append(ToolProblem(server, label, message, left_out=False))
+        malformed = [key for key in _FIELD_TYPES if _is_malformed(entry, key)]
+        for key in malformed:
+            message = f"its `{key}` is malformed and is not used."
+            problems.append(ToolProblem(server, label, message, left_out=False))
+        good[label] = {k: v for k, v in entry.items() if k not in malformed}
+    return list(good.values()), problems
+
+
+def _find_defect(entry: Json, name: str | None) -> str | None:
+    """Why no tool can be made of an entry; `None` when one can."""
+    if not isinstance(entry, dict):
+        return f"it is not an object but {type(entry).__name__}"
+    if name is None:
+        return "it has no name"
+    if not isinstance(entry.get("inputSchema"), dict):
+        return "it has no `inputSchema` object"
+    # Everything that walks a schema later may recurse, and relies on this bound.
+    if not is_within_bounds(entry, depth=MAX_DEPTH, nodes=MAX_NODES):
+        return f"it has more than {MAX_DEPTH} levels or {MAX_NODES:,} parts"
+    try:
+        require_object_schema(entry["inputSchema"])
+    except ConfigError:
+        return f"its `inputSchema` is of type {entry['inputSchema'].get('type')!r}, not 'object'"
+    return None
+
+
+def _is_malformed(entry: JsonObject, key: str) -> bool:
+    value: Json = entry.get(key)
+    if value is None:
+        return False
+    if key == "icons" and isinstance(value, Sequence):
+        return not all(isinstance(icon, dict) for icon in value)
+    return not isinstance(value, _FIELD_TYPES[key])
+
+
+def get_schemas(entry: Mapping[str, Json]) -> Schemas:
+    """Both schemas of a checked entry; the input's always says that it is an object."""
+    schema: JsonObject = entry["inputSchema"]
+    if "type" not in schema and "$ref" not in schema:
+        schema = {"type": "object", **schema}
+    return Schemas(schema, entry.get("outputSchema"))
+
+
+# Making tools of them.
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFactory:
+    """Makes the tools of one server, by what the configuration says about them."""
+
+    server: str
+    names: Namespaces
+    category: str | None = None
+    shows: Callable[[str], bool] | None = None
+
+    def build(self, entry: JsonObject, definition: Definition) -> Tool:
+        """One checked entry as a tool.
+
+        Its id, names and category come from the configuration and the server's name for it. What
+        the server says beyond that is there to be shown, and decides nothing.
+        """
+        own = entry["name"]
+        annotations = entry.get("annotations") or {}
+        meta = entry.get("_meta") or {}
+        description = entry.get("description") or ""
+        details = parse_details(meta, self.server)
+        name, bare, is_shown_bare = self.names.of(self.server, own)
+        risk, risk_source = assess_risk(own, annotations, self.server)
+        return Tool(
+            name=name,
+            definition=definition,
+            id=f"{self.server}.{own}",
+            server=self.server,
+            category=self.category or self.server,
+            section=details.section,
+            bare=bare,
+            is_shown_bare=is_shown_bare,
+            summary=details.summary or derive_summary(description),
+            description=description,
+            title=entry.get("title"),
+            examples=details.examples,
+            related=details.related,
+            aliases=details.aliases,
+            tags=details.tags,
+            deprecated=details.deprecated,
+            annotations=annotations,
+            icons=tuple(entry.get("icons") or ()),
+            execution=parse_execution(entry),
+            meta=without_own_keys(meta),
+            risk=risk,
+            risk_source=risk_source,
+        )
+
+    def wants(self, name: str) -> bool:
+        """Whether the configuration shows this tool."""
+        return self.shows is None or self.shows(name)
+
+
+# Which clients are listed which tools.
 
 
 def capabilities_to_kind(capabilities: Mapping[str, Json]) -> ClientKind:
@@ -51,9 +197,8 @@ def capabilities_to_kind(capabilities: Mapping[str, Json]) -> ClientKind:
     parts = [name for name in ("roots", "sampling") if capabilities.get(name) is not None]
     elicitation = capabilities.get("elicitation")
     if isinstance(elicitation, dict):
-        modes = [mode for mode in _ELICITATION_MODES if mode in elicitation] or [
-            "form"
-        ]  # before there were two
+        # Before 2025-11-25 there was one mode, and an empty object meant it.
+        modes = [mode for mode in _ELICITATION_MODES if mode in elicitation] or ["form"]
         parts += [f"elicitation.{mode}" for mode in modes]
     return "+".join(sorted(parts))
 
@@ -70,11 +215,10 @@ def kind_to_capabilities(kind: ClientKind) -> JsonObject:
 
 
 def is_kind_known(variants: ToolVariants, kind: ClientKind) -> bool:
-    """Whether it is known what clients of a kind are listed.
-
-    A server that lists nothing more to a client that can be asked more does not to this one.
-    """
+    """Whether it is known what clients of a kind are listed."""
     parts = set(kind.split("+"))
+    # A server that lists nothing extra to a client that declares more lists nothing extra to one
+    # that declares less, so not every combination has to be tried.
     return not kind or any(
         kind == other or (listed is None and parts <= set(other.split("+")))
         for other, listed in variants.items()
@@ -110,178 +254,3 @@ def merge_variant(
         return list(entries), {**variants, kind: None}
     added = [entry for name, entry in more.items() if name not in known]
     return [*entries, *added], {**variants, PLAIN_CLIENT: plain, kind: list(more)}
-
-
-MAX_DEPTH = 200
-MAX_NODES = 200_000
-_SPEC_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
-_FIELD_TYPES: dict[str, type] = {
-    "title": str,
-    "description": str,
-    "annotations": dict,
-    "icons": list,
-    "execution": dict,
-    "_meta": dict,
-    "outputSchema": dict,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ToolProblem:
-    """What is wrong with one entry; `left_out` when it could not be made a tool."""
-
-    server: str
-    tool: str
-    message: str
-    left_out: bool = True
-
-    def __str__(self) -> str:
-        return f"{self.server}: {self.tool}: {self.message}"
-
-
-@dataclass(frozen=True, slots=True)
-class ToolFactory:
-    """What the configuration says about the tools of one server."""
-
-    server: str
-    names: Namespaces
-    category: str | None = None
-    shows: Callable[[str], bool] | None = None
-    timeout: float | None = None
-
-    def tool(self, entry: JsonObject, definition: Definition) -> Tool:
-        """One checked entry as a tool.
-
-        Its id, names and category come from the configuration and the server's name for it. What
-        the server says beyond that is there to be shown.
-        """
-        own = entry["name"]
-        annotations = entry.get("annotations") or {}
-        meta = entry.get("_meta") or {}
-        description = entry.get("description") or ""
-        details = parse_details(meta, self.server)
-        name, bare, is_shown_bare = self.names.of(self.server, own)
-        risk, risk_source = assess_risk(own, annotations, self.server)
-        return Tool(
-            name=name,
-            definition=definition,
-            id=f"{self.server}.{own}",
-            server=self.server,
-            category=self.category or self.server,
-            section=details.section,
-            bare=bare,
-            is_shown_bare=is_shown_bare,
-            summary=details.summary or derive_summary(description),
-            description=description,
-            title=entry.get("title"),
-            examples=details.examples,
-            related=details.related,
-            aliases=details.aliases,
-            tags=details.tags,
-            deprecated=details.deprecated,
-            annotations=annotations,
-            icons=tuple(entry.get("icons") or ()),
-            execution=parse_execution(entry),
-            meta=without_own_keys(meta),
-            risk=risk,
-            risk_source=risk_source,
-            timeout=self.timeout,
-        )
-
-    def wants(self, name: str) -> bool:
-        """Whether the configuration shows this tool."""
-        return self.shows is None or self.shows(name)
-
-
-def tools_from_wire(
-    entries: Iterable[Json],
-    *,
-    server: str,
-    category: str | None = None,
-    prefix: str | None = None,
-    naming: Naming | None = None,
-    shows: Callable[[str], bool] | None = None,
-    timeout: float | None = None,
-) -> tuple[list[Tool], list[ToolProblem]]:
-    """The tools among the entries, and what is wrong with the others.
-
-    Args:
-        entries: The `tools` of a `tools/list` result, as they came.
-        server: The server's name in the configuration.
-        category: One category for all of them; else the server's name.
-        prefix: What their names start with, where it is not the server's name.
-        naming: How names are made.
-        shows: Which tools to show, by the server's own names.
-        timeout: Seconds for a call.
-    """
-    good, problems = check_entries(entries, server)
-    prefixes = {} if prefix is None else {server: prefix}
-    names = Namespaces([server], naming or DEFAULT_NAMING, prefixes=prefixes)
-    treatment = ToolFactory(server, names, category, shows, timeout)
-    tools = [
-        treatment.tool(entry, constant_definition(*get_schemas(entry)[:2]))
-        for entry in good
-        if treatment.wants(entry["name"])
-    ]
-    return tools, problems
-
-
-def check_entries(
-    entries: Iterable[Json], server: str
-) -> tuple[list[JsonObject], list[ToolProblem]]:
-    """The entries that are tools, each once and without malformed parts, and what was wrong."""
-    good: dict[str, JsonObject] = {}
-    problems: list[ToolProblem] = []
-    for number, entry in enumerate(entries):
-        name = _get_name(entry)
-        label = name or f"entry {number}"
-        if reason := _find_defect(entry, name) or ("it is listed twice" if name in good else None):
-            problems.append(ToolProblem(server, label, f"{reason}; it is left out."))
-            continue
-        if not _SPEC_NAME.fullmatch(label):
-            message = "its name is not legal in MCP; it gets another one here."
-            problems.append(ToolProblem(server, label, message, left_out=False))
-        malformed = [key for key, shape in _FIELD_TYPES.items() if _is_malformed(entry, key, shape)]
-        for key in malformed:
-            message = f"its `{key}` is malformed and is not used."
-            problems.append(ToolProblem(server, label, message, left_out=False))
-        good[label] = {k: v for k, v in entry.items() if k not in malformed}
-    return list(good.values()), problems
-
-
-def get_schemas(entry: Mapping[str, Json]) -> Schemas:
-    """Both schemas of a checked entry; the input's always says that it is an object."""
-    schema: JsonObject = entry["inputSchema"]
-    if "type" not in schema and "$ref" not in schema:
-        schema = {"type": "object", **schema}
-    return Schemas(schema, entry.get("outputSchema"))
-
-
-def _get_name(entry: Json) -> str | None:
-    name = entry.get("name") if isinstance(entry, dict) else None
-    return name if isinstance(name, str) and name.strip() else None
-
-
-def _find_defect(entry: Json, name: str | None) -> str | None:
-    if not isinstance(entry, dict):
-        return f"it is no object but {type(entry).__name__}"
-    if name is None:
-        return "it has no name"
-    if not isinstance(entry.get("inputSchema"), dict):
-        return "it has no `inputSchema` object"
-    if not is_within_bounds(entry, depth=MAX_DEPTH, nodes=MAX_NODES):
-        return f"it has more than {MAX_DEPTH} levels or {MAX_NODES:,} parts"
-    try:
-        require_object_schema(entry["inputSchema"])
-    except ConfigError:
-        return f"its `inputSchema` is of type {entry['inputSchema'].get('type')!r}, not 'object'"
-    return None
-
-
-def _is_malformed(entry: JsonObject, key: str, shape: type) -> bool:
-    value: Any = entry.get(key)
-    if value is None:
-        return False
-    if key == "icons" and isinstance(value, Sequence):
-        return not all(isinstance(icon, dict) for icon in value)
-    return not isinstance(value, shape)

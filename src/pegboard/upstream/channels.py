@@ -1,38 +1,59 @@
-"""Requests that are relayed, and the answers to them, as they are: nothing inside is modelled.
+"""How relayed requests reach a server and their answers come back, without modelling their content.
 
 The SDK's dispatcher has all that a session needs: it validates, queues, and starts a task or two
 for each message. A relayed request needs less: its JSON goes out and the answer's comes back. So
-requests go past it where the wire allows that; what a server sends by itself does not.
+requests go past the dispatcher where the transport allows that; what a server sends on its own
+does not.
 
-Every exchange raises `MCPError`: the server's own error, or `CONNECTION_CLOSED` when no answer can
+    StdioChannel   one line out, one line back
+    HttpChannel    a modern server over HTTP: one POST each, made by the task that asks. The answer
+                   is the body of the response, or comes last in its event stream, after
+                   notifications about this request. Closing the stream cancels the request.
+    SdkChannel     everything else, through the SDK's dispatcher
+
+Every channel raises `MCPError`: the server's own error, or `CONNECTION_CLOSED` when no answer can
 come any more.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from http.cookiejar import DefaultCookiePolicy
 from typing import Final, Protocol
 
 import anyio
 import anyio.lowlevel
+import httpx2
 
 from pegboard.core.json import Json, JsonObject, whole_number
 from pegboard.upstream.client_sdk import (
     CONNECTION_CLOSED,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
     CallOptions,
     MCPError,
-    RelayDispatcher,
+    build_http_error,
     trace_request,
 )
-from pegboard.wire.lines import extract_error, serialize_message
+from pegboard.upstream.handshake import InboundHandler, RelayDispatcher
+from pegboard.wire.lines import extract_error, parse_json, serialize_message
 from pegboard.wire.message_streams import PIPE_CLOSED_ERRORS, MessageWriter
+from pegboard.wire.response_filters import MessageTooLarge
 
 FIRST_REQUEST_ID: Final = 1_000_000
 """Our requests are numbered from here; the SDK numbers its own, a few per connection, from 1."""
 _CANCEL_TIMEOUT: Final = 5.0
 """Seconds for telling a server that nobody waits for its answer any more."""
+_HEADERS: Final = {
+    "accept": "application/json, text/event-stream",
+    "content-type": "application/json",
+}
+_log = logging.getLogger(__name__)
 
 
 class RequestChannel(Protocol):
@@ -45,12 +66,12 @@ class RequestChannel(Protocol):
         ...
 
     def end(self) -> None:
-        """Tell whoever waits that no answer will come."""
+        """Fail the requests that wait: no answer will come."""
         ...
 
 
 class SdkChannel:
-    """By the SDK's dispatcher, which ends what is under way itself."""
+    """Through the SDK's dispatcher, which fails what waits by itself."""
 
     def __init__(self, dispatcher: RelayDispatcher) -> None:
         self._dispatcher = dispatcher
@@ -65,30 +86,39 @@ class SdkChannel:
 
 
 class StdioChannel:
-    """Over a pair of pipes: one line out, one line back. The reader hands it its answers."""
+    """Over a pair of pipes.
+
+    It is also the `MessageInterceptor` of the reader, which hands it the answers to its requests.
+    """
 
     def __init__(self, writer: MessageWriter) -> None:
         self._writer = writer
         self._waiting: dict[int, asyncio.Future[JsonObject | None]] = {}
-        self._number = FIRST_REQUEST_ID
-        self._is_over = False
+        self._last_number = FIRST_REQUEST_ID
+        self._has_ended = False
 
     async def send(
         self, method: str, params: JsonObject, headers: Mapping[str, str] | None
     ) -> JsonObject:
-        if self._is_over:
+        if self._has_ended:
             raise connection_closed()
         # A request that was never sent must not be cancelled at the server.
         await anyio.lowlevel.checkpoint_if_cancelled()
-        self._number += 1
-        number = self._number
+        self._last_number += 1
+        number = self._last_number
+        # A future, not an anyio event and a variable: this is the hottest path of a stdio gateway.
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         try:
-            with trace_request(method, params) as sent:
-                await self._write(build_request(number, method, sent))
+            with trace_request(method, params) as traced:
+                await self._write(build_request(number, method, traced))
                 return extract_result(await answer)
         except asyncio.CancelledError:
-            await self._abandon(number)
+            # The caller gave up or ran out of time. The server is told, even in a scope that is
+            # cancelled, so that it does not work for nobody.
+            reason = {"requestId": number, "reason": "caller cancelled"}
+            message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": reason}
+            with anyio.move_on_after(_CANCEL_TIMEOUT, shield=True), suppress(MCPError):
+                await self._write(message)
             raise
         finally:
             del self._waiting[number]
@@ -98,20 +128,20 @@ class StdioChannel:
         return "method" not in message and _response_id(message) in self._waiting
 
     def take(self, message: JsonObject) -> None:
-        """Give an answer to who waits for it."""
-        waiting = self._waiting.get(_response_id(message))
-        if waiting is not None and not waiting.done():
-            waiting.set_result(message)
+        """Give an answer to the request that waits for it."""
+        answer = self._waiting.get(_response_id(message))
+        if answer is not None and not answer.done():
+            answer.set_result(message)
 
-    async def ended(self) -> None:
-        """Tell whoever waits that no answer will come: the server has closed its pipe."""
+    async def on_end(self) -> None:
+        """The server has closed its pipe."""
         self.end()
 
     def end(self) -> None:
-        self._is_over = True
-        for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_result(None)
+        self._has_ended = True
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_result(None)
 
     async def _write(self, message: JsonObject) -> None:
         try:
@@ -119,11 +149,121 @@ class StdioChannel:
         except PIPE_CLOSED_ERRORS as exc:
             raise connection_closed() from exc
 
-    async def _abandon(self, number: int) -> None:
-        params = {"requestId": number, "reason": "caller cancelled"}
-        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-        with anyio.move_on_after(_CANCEL_TIMEOUT, shield=True), suppress(MCPError):
-            await self._write(cancelled)
+
+@dataclass(frozen=True, slots=True)
+class HttpEndpoint:
+    """Where a server's messages are posted to."""
+
+    url: str
+    client: httpx2.AsyncClient
+    max_event_size: int | None = None
+
+    def disable_cookies(self) -> None:
+        """Store no cookies from now on: one person's would be sent with the next one's request."""
+        self.client.cookies.clear()
+        self.client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
+
+
+class HttpChannel:
+    """By one POST for each request, to a modern server.
+
+    Args:
+        endpoint: Where to.
+        inbound: Receives the notifications that come before an answer.
+        redirected: Sends a request that the server redirects: the SDK has rules for where to.
+    """
+
+    def __init__(
+        self, endpoint: HttpEndpoint, inbound: InboundHandler, redirected: RequestChannel
+    ) -> None:
+        self._url = httpx2.URL(endpoint.url)
+        self._client = endpoint.client
+        self._max_event_size = endpoint.max_event_size
+        self._inbound = inbound
+        self._redirected = redirected
+        self._last_number = FIRST_REQUEST_ID
+        self._waiting: set[anyio.CancelScope] = set()
+
+    async def send(
+        self, method: str, params: JsonObject, headers: Mapping[str, str] | None
+    ) -> JsonObject:
+        """The server's result.
+
+        Raises:
+            MCPError: The server's own error, or there is no answer.
+            httpx2.HTTPError: The server cannot be reached.
+        """
+        with anyio.CancelScope() as scope:
+            self._waiting.add(scope)
+            try:
+                with trace_request(method, params) as traced:
+                    answer = await self._post(method, traced, headers)
+            finally:
+                self._waiting.discard(scope)
+            if answer is None:
+                return await self._redirected.send(method, params, headers)
+            return extract_result(answer)
+        # Only `end` leads here.
+        raise connection_closed()
+
+    def end(self) -> None:
+        for scope in self._waiting:
+            scope.cancel()
+
+    async def _post(
+        self, method: str, params: JsonObject, headers: Mapping[str, str] | None
+    ) -> JsonObject | None:
+        """The answer, an object with a result or an error; `None` when the server redirects."""
+        self._last_number += 1
+        request = self._client.build_request(
+            "POST",
+            self._url,
+            content=serialize_message(build_request(self._last_number, method, params)),
+            headers={**_HEADERS, **(headers or {})},
+        )
+        response = await self._client.send(request, stream=True, follow_redirects=False)
+        try:
+            if response.has_redirect_location:
+                return None  # a server that redirects has not looked at the request
+            return await self._read_answer(response)
+        except MessageTooLarge as exc:
+            raise MCPError(PARSE_ERROR, str(exc)) from exc
+        finally:
+            await response.aclose()
+
+    async def _read_answer(self, response: httpx2.Response) -> JsonObject:
+        status = response.status_code
+        kind = response.headers.get("content-type", "").lower()
+        if status >= 400:
+            return _parse_error_response(status, await response.aread())
+        if status == 202:
+            raise MCPError(INVALID_REQUEST, "server answered a request with 202 Accepted")
+        if kind.startswith("application/json"):
+            return _parse_object(await response.aread())
+        if kind.startswith("text/event-stream"):
+            return await self._read_events(response)
+        raise MCPError(INVALID_REQUEST, f"Unexpected content type: {kind}")
+
+    async def _read_events(self, response: httpx2.Response) -> JsonObject:
+        """The answer at the end of an event stream; notifications before it are passed on."""
+        try:
+            async for event in httpx2.EventSource(response, max_event_size=self._max_event_size):
+                if event.event != "message" or not event.data:
+                    continue
+                message = _parse_object(event.data)
+                if "method" not in message:
+                    return message
+                if "id" in message:
+                    continue  # a request, which a modern server does not send
+                try:
+                    await self._inbound.on_notify(str(message["method"]), message.get("params"))
+                except Exception:  # what becomes of a notification must not fail the request
+                    _log.exception("the notification %r could not be passed on", message["method"])
+        except httpx2.SSEError as exc:
+            raise connection_closed(f"SSE stream failed: {exc}") from exc
+        except httpx2.HTTPError as exc:
+            _log.debug("an event stream broke", exc_info=exc)
+        raise connection_closed("SSE stream ended without a response")
 
 
 def build_request(number: int, method: str, params: JsonObject) -> JsonObject:
@@ -132,7 +272,7 @@ def build_request(number: int, method: str, params: JsonObject) -> JsonObject:
 
 
 def extract_result(answer: JsonObject | None) -> JsonObject:
-    """The result that an answer brings. Raises `MCPError` when it brings none."""
+    """The result of an answer. Raises `MCPError` when it has none."""
     if answer is None:
         raise connection_closed()
     result: Json = answer.get("result")
@@ -142,14 +282,41 @@ def extract_result(answer: JsonObject | None) -> JsonObject:
     raise MCPError(error.code, error.message, error.data)
 
 
-def connection_closed(why: str = "Connection closed") -> MCPError:
-    """What the SDK says when no answer can come any more."""
-    return MCPError(CONNECTION_CLOSED, why)
+def connection_closed(message: str = "Connection closed") -> MCPError:
+    """The SDK's error for a request that will not be answered any more."""
+    return MCPError(CONNECTION_CLOSED, message)
 
 
 def _response_id(answer: JsonObject) -> int:
-    """The number that an answer names; some servers send it back as a text."""
+    """The number of the request that an answer is for; 0 for none of ours."""
     number: Json = answer.get("id")
-    if isinstance(number, str):
+    if isinstance(number, str):  # some servers send it back as a text
         return whole_number(number) or 0
     return number if isinstance(number, int) else 0
+
+
+def _parse_object(text: bytes | str) -> JsonObject:
+    try:
+        value = parse_json(text)
+    except ValueError as exc:
+        raise MCPError(PARSE_ERROR, f"Failed to parse JSON response: {exc}") from exc
+    if isinstance(value, dict):
+        return value
+    raise MCPError(PARSE_ERROR, "Failed to parse JSON response: it is not an object")
+
+
+def _parse_error_response(status: int, body: bytes) -> JsonObject:
+    """The JSON-RPC error in a response with a status of 400 or more.
+
+    Raises:
+        MCPError: There is none; says what the status means.
+    """
+    try:
+        value: Json = parse_json(body)
+    except ValueError:
+        value = None
+    if isinstance(value, dict) and isinstance(value.get("error"), dict):
+        return {"error": value["error"]}
+    if status == 404:
+        raise MCPError(METHOD_NOT_FOUND, "Not Found")
+    raise build_http_error()

@@ -1,10 +1,13 @@
-r"""One live connection to one server: opened, used by many requests at once, over.
+r"""One live connection to one server: opened, used by many requests at once, ended.
 
 A connection lives in one task (`run`), since the SDK's scopes must be left by the task that entered
-them; everybody else only sends requests through it and waits for its events.
+them. All other tasks only send requests through it and wait for its events.
 
     cold -> starting -> ready -> stopping -> cold
-                  \-> failed <-/   (over, with a cause)
+                  \-> failed <-/   (ended, with a cause)
+
+Two events mark its life: `settled` once it is ready or will never be, `ended` once its process and
+streams are gone. A connection that has ended is not used again; the pool opens a new one.
 """
 
 from __future__ import annotations
@@ -23,24 +26,27 @@ from pegboard.core.json import JsonObject
 from pegboard.core.redaction import Redactor, secret_values
 from pegboard.credentials import Credentials
 from pegboard.errors import UpstreamError, UpstreamUnavailable
-from pegboard.upstream import era_translation
 from pegboard.upstream.channels import RequestChannel
 from pegboard.upstream.client_sdk import (
     CLIENT_INFO,
-    PROBE_TIMEOUT,
     ClientSession,
     HeaderMap,
     MCPError,
-    RelayDispatcher,
     build_headers,
     follow_changes,
     is_connection_closed,
     is_http_error,
     is_session_expired,
-    negotiate,
-    open_session,
 )
 from pegboard.upstream.downstream import Downstream, Owner
+from pegboard.upstream.era_translation import (
+    build_envelope,
+    era_for_version,
+    to_legacy_capabilities,
+    to_legacy_params,
+    to_modern_capabilities,
+    to_modern_params,
+)
 from pegboard.upstream.failures import (
     MAX_CAUSE_LENGTH,
     StartTimeout,
@@ -49,6 +55,7 @@ from pegboard.upstream.failures import (
     describe_failure,
     sanitize_message,
 )
+from pegboard.upstream.handshake import PROBE_TIMEOUT, RelayDispatcher, negotiate, open_session
 from pegboard.upstream.inbound_router import (
     InboundRouter,
     ResumableCall,
@@ -64,9 +71,9 @@ ConnectionState: TypeAlias = Literal["cold", "starting", "ready", "failed", "sto
 
 CREDENTIALS = Credentials()
 CAUSE_TIMEOUT = 2.0
-"""Seconds to wait for the reason why a connection broke, before saying only that it did."""
+"""Seconds to wait for the reason why a connection broke, before reporting only that it did."""
 CLOSE_TIMEOUT = 10.0
-"""Seconds for taking leave, of which a server over HTTP is told by a request."""
+"""Seconds for closing; a legacy server over HTTP is told by a request."""
 MAX_RELISTEN_DELAY = 60.0
 """The longest pause before a lost change stream is opened again."""
 
@@ -80,83 +87,82 @@ class Connection:
 
     Args:
         spec: The server.
-        front: The request that it is opened for; `None` for the gateway itself.
-        lane: Whom it may serve; empty for everybody.
-        open_wire: Opens the way to the server.
+        downstream: The client that it is opened for; `None` for the gateway itself.
+        owner: Whom it may serve; empty for everybody.
+        open_transport: Opens the way to the server.
         log: Where to write what the server prints.
         listener: Notified of what the server announces.
-        declared: What a legacy server is told that its client can do; that of `front`, unless
-            given.
-        hint: The server's era, where it is known.
+        declared_capabilities: What a legacy server is told that its client can do; by default, what
+            the client of `downstream` can.
+        era_hint: The server's era, where it is known.
         on_ready: Called once the server has answered.
 
     Raises:
-        NotPermitted: the server needs a credential of this caller, and there is none.
+        NotPermitted: The server needs a credential of this caller, and there is none.
     """
 
     def __init__(
         self,
         spec: UpstreamSpec,
-        front: Downstream | None,
-        lane: Owner,
+        downstream: Downstream | None,
+        owner: Owner,
         *,
-        open_wire: OpenTransport,
+        open_transport: OpenTransport,
         log: BoundedLog,
         listener: UpstreamListener,
-        declared: JsonObject | None = None,
-        hint: Era | None = None,
+        declared_capabilities: JsonObject | None = None,
+        era_hint: Era | None = None,
         on_ready: Callable[[Connection], None] = lambda _: None,
     ) -> None:
         self.spec = spec
-        self.lane = lane
-        self.caller = front.caller if front is not None and lane else None
+        self.owner = owner
+        self.caller = downstream.caller if downstream is not None and owner else None
         """Whose connection it is; `None` when it is shared, or the gateway's own."""
-        self._reached = _with_credentials(spec, self.caller)
         self.state: ConnectionState = "cold"
-        self.era: Era = hint or "legacy"
+        self.era: Era = era_hint or "legacy"
         self.version = ""
-        self.greeting: JsonObject = {}
+        self.handshake_result: JsonObject = {}
         self.cause: str | None = None
+        """Why it broke; `None` as long as it did not."""
         self.latency: float | None = None
         self.users = 0
         self.used_at = 0.0
         self.settled = anyio.Event()
-        self.over = anyio.Event()
-        self._open_wire = open_wire
+        self.ended = anyio.Event()
+        # Only a connection of this client alone may send it requests. One that is shared, or that
+        # the sessions of a principal share, could not tell whom the server means.
+        opener = downstream if downstream is not None and owner == downstream.owner else None
+        if declared_capabilities is None and opener is not None:
+            declared_capabilities = to_legacy_capabilities(opener.capabilities, opener.era)
+        self.declared_capabilities = declared_capabilities or {}
+        self._spec_with_credentials = _add_credentials(spec, self.caller)
+        self._open_transport = open_transport
         self._log = log
         self._listener = listener
-        self._patron = front if front is not None and lane == front.owner else None
-        if declared is None and self._patron is not None:
-            declared = era_translation.to_legacy_capabilities(
-                self._patron.capabilities, self._patron.era
-            )
-        self.declared = declared or {}
-        self._hint: Era | None = hint
+        self._era_hint: Era | None = era_hint
         self._on_ready = on_ready
-        owner = lane if self.caller is not None else None
-        self._switchboard = InboundRouter(spec.name, self._patron, listener, owner)
+        router_owner = owner if self.caller is not None else None
+        self._router = InboundRouter(spec.name, opener, listener, router_owner)
         self._life = anyio.CancelScope()
-        self._deadline = math.inf
+        self._start_deadline = math.inf
         self._closing = anyio.Event()
-        self._explained = anyio.Event()
-        self._wire: UpstreamTransport | None = None
+        self._cause_known = anyio.Event()
+        self._transport: UpstreamTransport | None = None
         self._dispatcher: RelayDispatcher | None = None
-        self._exchange: RequestChannel | None = None
+        self._channel: RequestChannel | None = None
         self._tasks: TaskGroup | None = None
-        self._level: str | None = None
-        self._watched: frozenset[str] = frozenset()
+        self._log_level: str | None = None
+        self._subscriptions: frozenset[str] = frozenset()
         self._listening = anyio.CancelScope()
-
-    # What is known of it.
 
     @property
     def pid(self) -> int | None:
-        return self._wire.child.pid if self._wire and self._wire.child else None
+        return self._transport.process.pid if self._transport and self._transport.process else None
 
     @property
     def capabilities(self) -> JsonObject:
-        """What the server offers, as it said."""
-        return self.greeting.get("capabilities") or {}
+        """What the server declared in the handshake."""
+        return self.handshake_result.get("capabilities") or {}
 
     @property
     def is_personal(self) -> bool:
@@ -166,153 +172,168 @@ class Connection:
     @property
     def is_idle(self) -> bool:
         """Whether it can be stopped without anybody noticing at once."""
-        return self.state == "ready" and self.users == 0 and not self._watched
+        return self.state == "ready" and self.users == 0 and not self._subscriptions
 
     @property
     def is_usable(self) -> bool:
-        child = self._wire.child if self._wire else None
-        return self.state == "ready" and (child is None or child.exit_code is None)
+        # A process can be gone before its streams have told us.
+        process = self._transport.process if self._transport else None
+        return self.state == "ready" and (process is None or process.exit_code is None)
 
     @property
     def in_flight(self) -> int:
-        return len(self._switchboard.flights)
+        return len(self._router.in_flight)
 
     # Its life.
 
     async def run(self) -> None:
-        """Open it and keep it until it is closed or breaks; `cause` is what broke it."""
+        """Open it and serve until it is closed or breaks; then `cause` says what broke it."""
         self.state = "starting"
-        # A net below the bound of the handshake: opening the wire takes time too.
-        self._deadline = anyio.current_time() + self.spec.start_timeout
-        self._life.deadline = self._deadline + CAUSE_TIMEOUT
+        self._start_deadline = anyio.current_time() + self.spec.start_timeout
+        # The handshake has its own deadline and explains itself. This one is for everything else
+        # that takes time at the start, such as opening the transport.
+        self._life.deadline = self._start_deadline + CAUSE_TIMEOUT
         try:
             with self._life:
-                await self._live()
+                failure = await self._connect_and_serve(self._era_hint)
+                if failure and self._era_hint != "legacy" and self.pid is not None:
+                    # Some old servers exit when they get a request before `initialize`. Started
+                    # again with the legacy handshake, they work.
+                    failure = await self._connect_and_serve("legacy")
+                if failure:
+                    self._record_cause(failure)
             if self._life.cancelled_caught and not self._closing.is_set():
-                self._explain(describe_failure(self._too_slow(), self._wire))
+                self._record_cause(describe_failure(self._start_timeout(), self._transport))
         except Exception as exc:  # the outermost frame of this connection's task
-            self._explain(describe_failure(exc, self._wire))
+            self._record_cause(describe_failure(exc, self._transport))
         finally:
             self.state = "failed" if self.cause else "cold"
-            self._explained.set()
+            # Whatever happened, nobody may wait for this connection any longer.
+            self._cause_known.set()
             self.settled.set()
-            self.over.set()
+            self.ended.set()
 
     def close(self) -> None:
-        """Have it end; `over` tells when."""
+        """Have it end; `ended` is set when it has."""
         if self.state == "starting":
+            # Nothing is in flight yet that would have to be cut off in order.
             self._life.cancel()
         elif self.state == "ready":
             self.state = "stopping"
         self._closing.set()
 
-    def move(self, lane: Owner) -> None:
-        """Serve another lane, the right one now that the server's era is known."""
-        self.lane = lane
-        if not lane:
+    def change_owner(self, owner: Owner) -> None:
+        """Serve another owner, the right one now that the server's era is known."""
+        self.owner = owner
+        if not owner:
             self.caller = None
-        self._switchboard.owner = lane or None
+        self._router.owner = owner or None
 
-    async def _live(self) -> None:
-        """Connect; a server that dies of being asked for its era gets the old handshake at once."""
-        died = await self._attempt(self._hint)
-        if died and self._hint != "legacy" and self.pid is not None:
-            died = await self._attempt("legacy")
-        if died:
-            self._explain(died)
-
-    async def _attempt(self, hint: Era | None) -> str | None:
-        """Serve over one wire; what it died of if it never came up, else `None`."""
+    async def _connect_and_serve(self, hint: Era | None) -> str | None:
+        """Serve over one transport; the cause if it closed before the handshake, else `None`."""
         began = anyio.current_time()
-        async with self._open_wire(self._reached, self._log) as wire:
-            self._wire = wire
+        async with self._open_transport(self._spec_with_credentials, self._log) as transport:
+            self._transport = transport
+            # Over HTTP each request has its own response, so a silent server keeps nobody waiting.
+            probe_timeout = None if transport.endpoint is not None else PROBE_TIMEOUT
             dispatcher = RelayDispatcher(
-                wire.dispatcher(),
-                self._switchboard,
-                self.declared,
-                silence=None if wire.endpoint is not None else PROBE_TIMEOUT,
+                transport.build_dispatcher(),
+                self._router,
+                self.declared_capabilities,
+                probe_timeout=probe_timeout,
             )
             async with open_session(dispatcher) as session:
-                broke = await self._greet(session, hint)
-                if broke is None:
-                    self._opened(wire, dispatcher, anyio.current_time() - began)
+                error = await self._negotiate(session, hint)
+                if error is None:
+                    self._become_ready(transport, dispatcher, anyio.current_time() - began)
                     await self._serve(session, dispatcher)
             if self._closing.is_set():
                 return None
-            # The cause is told before the process is ended, which may take a while and would make
-            # its exit code our doing.
-            lost = isinstance(broke, MCPError) and is_connection_closed(broke)
-            if wire.child is not None and (broke is None or lost):
-                await wire.child.last_words()
-            cause = describe_failure(broke, wire)
-            if lost:
+            # The cause is recorded before the process is ended: that may take a while, and would
+            # make its exit code our doing.
+            is_closed = isinstance(error, MCPError) and is_connection_closed(error)
+            if transport.process is not None and (error is None or is_closed):
+                await transport.process.wait_for_last_output()
+            cause = describe_failure(error, transport)
+            if is_closed:
                 return cause
-            self._explain(cause)
+            self._record_cause(cause)
         return None
 
-    async def _greet(self, session: ClientSession, hint: Era | None) -> Exception | None:
-        """Agree with the server on a version; what went wrong, if it did."""
-        with anyio.CancelScope(deadline=self._deadline):
+    async def _negotiate(self, session: ClientSession, hint: Era | None) -> Exception | None:
+        """Agree with the server on a version; what went wrong, if something did."""
+        with anyio.CancelScope(deadline=self._start_deadline):
             try:
                 self.version = await negotiate(session, hint)
                 return None
             except (MCPError, ValueError, RuntimeError) as exc:
                 return exc
-        return self._too_slow()
+        return self._start_timeout()
 
-    def _too_slow(self) -> StartTimeout:
+    def _start_timeout(self) -> StartTimeout:
         return StartTimeout(f"did not answer within {self.spec.start_timeout:g} s of its start")
 
-    def _opened(self, wire: UpstreamTransport, dispatcher: RelayDispatcher, latency: float) -> None:
+    def _become_ready(
+        self, transport: UpstreamTransport, dispatcher: RelayDispatcher, latency: float
+    ) -> None:
         self._life.deadline = math.inf
         self._dispatcher = dispatcher
-        if wire.faults is not None:
-            wire.faults.status = None  # a legacy server may refuse the modern question so
-        self.greeting = dispatcher.greeting
-        self.era = era_translation.era_for_version(self.version)
-        self._exchange = wire.exchange(self.era, dispatcher, self._switchboard)
+        if transport.http_error is not None:
+            # A legacy server may have refused `server/discover` with a status: no fault of its own.
+            transport.http_error.status = None
+        self.handshake_result = dispatcher.handshake_result
+        self.era = era_for_version(self.version)
+        self._channel = transport.build_channel(self.era, dispatcher, self._router)
         self.latency = latency
         self.state = "ready"
         if self.era == "modern":
-            self._switchboard.release()
+            self._router.stop_input_requests()
+        # The pool may give the connection another owner here, now that the era is known.
         self._on_ready(self)
-        if self.era == "modern" and self.caller is None and wire.endpoint is not None:
-            wire.endpoint.refuse_cookies()
+        if self.era == "modern" and self.caller is None and transport.endpoint is not None:
+            transport.endpoint.disable_cookies()
         self.settled.set()
 
     async def _serve(self, session: ClientSession, dispatcher: RelayDispatcher) -> None:
-        """Hold the connection until somebody closes it or the server does."""
+        """Hold the connection until we close it or the server does."""
+
+        async def stop_after(event: anyio.Event) -> None:
+            await event.wait()
+            tasks.cancel_scope.cancel()
+
         try:
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
                 if self.era == "modern":
-                    tasks.start_soon(self._follow, session)
-                tasks.start_soon(_cancel_after, dispatcher.ended, tasks)
-                tasks.start_soon(_cancel_after, self._closing, tasks)
+                    tasks.start_soon(self._follow_changes, session)
+                tasks.start_soon(stop_after, dispatcher.ended)
+                tasks.start_soon(stop_after, self._closing)
         finally:
             self._tasks = None
-            if self._exchange is not None:
-                self._exchange.end()
+            if self._channel is not None:
+                # Requests past the SDK's dispatcher are not failed by it when the streams end.
+                self._channel.end()
         self.state = "stopping"
         self._life.deadline = anyio.current_time() + CLOSE_TIMEOUT
 
-    def _explain(self, cause: str) -> None:
+    def _record_cause(self, cause: str) -> None:
+        # The first cause is the real one; what follows it (a closed pipe, a cancelled task) is not.
         if self.cause is None:
             self.cause = sanitize_message(cause, self._log.redactor, MAX_CAUSE_LENGTH)
             self._log.note(self.cause)
         if self.state == "starting":
             self.state = "stopping"
-        self._explained.set()
+        self._cause_known.set()
         self.settled.set()
 
     def start_soon(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
         """Run something for as long as this connection lives.
 
         Raises:
-            UpstreamUnavailable: it does not live any more.
+            UpstreamUnavailable: It does not live any more.
         """
         if self._tasks is None:
-            raise self._unavailable()
+            raise self._build_unavailable()
         self._tasks.start_soon(work)
 
     # Its requests.
@@ -321,181 +342,180 @@ class Connection:
         self,
         method: str,
         params: JsonObject,
-        front: Downstream,
+        downstream: Downstream,
         *,
         timeout: float | None = None,
         log_level: str | None = None,
         mirrored: HeaderMap | None = None,
-        carrier: ResumableCall | None = None,
+        resumable: ResumableCall | None = None,
     ) -> JsonObject:
         """The server's result, raw.
 
         Raises:
-            UpstreamTimeout: it did not answer in time; it has been told that nobody waits any
-            more. ConnectionGone: it has forgotten this connection, and the request may be sent on
-            another. UpstreamUnavailable: the connection broke. UpstreamError: the server's own
-            error, with its `code` and `data` in the details.
+            UpstreamTimeout: It did not answer in time, and was told that nobody waits any more.
+            StaleConnection: It has forgotten this connection; the request may be sent on another.
+            UpstreamUnavailable: The connection broke.
+            UpstreamError: The server's own error, with its `code` and `data` in the details.
         """
-        if self._exchange is None:
-            raise self._unavailable()
+        if self._channel is None:
+            raise self._build_unavailable()
         limit = self.spec.timeout if timeout is None else timeout
-        with self._switchboard.flight(front, limit, carrier) as flight:
-            sent, headers = self._prepare(method, params, front, flight.token, log_level, mirrored)
+        with self._router.track(downstream, limit, resumable) as tracked:
+            if self.era == "modern":
+                envelope = build_envelope(
+                    self.version,
+                    CLIENT_INFO,
+                    to_modern_capabilities(
+                        downstream.capabilities, can_give_input=downstream.can_give_input
+                    ),
+                    log_level,
+                )
+                sent = to_modern_params(params, tracked.token, envelope)
+            else:
+                sent = to_legacy_params(params, tracked.token)
+            headers = self._build_headers(method, sent, downstream, mirrored)
             try:
-                with flight.scope:
-                    return await self._exchange.send(method, sent, headers)
+                with tracked.scope:
+                    return await self._channel.send(method, sent, headers)
             except MCPError as exc:
-                raise await self._translated(exc, method, front) from exc
+                raise await self._translate_error(exc, method, downstream) from exc
             except HTTPError as exc:
-                self._explain(describe_failure(exc, self._wire))
+                self._record_cause(describe_failure(exc, self._transport))
                 self.close()
-                raise self._unavailable() from exc
-            raise build_timeout_error(self.spec.name, method, limit, asked=flight.asked)
+                raise self._build_unavailable() from exc
+            # Only the deadline of the scope leads here.
+            raise build_timeout_error(
+                self.spec.name, method, limit, waits_for_input=tracked.waits_for_input
+            )
 
-    def _prepare(
+    def _build_headers(
         self,
         method: str,
         params: JsonObject,
-        front: Downstream,
-        token: str | None,
-        log_level: str | None,
+        downstream: Downstream,
         mirrored: HeaderMap | None,
-    ) -> tuple[JsonObject, dict[str, str] | None]:
-        if self.era == "modern":
-            declared = era_translation.to_modern_capabilities(
-                front.capabilities, can_be_asked=front.can_be_asked
-            )
-            envelope = era_translation.build_envelope(
-                self.version, CLIENT_INFO, declared, log_level
-            )
-            sent = era_translation.to_modern_params(params, token, envelope)
-        else:
-            sent = era_translation.to_legacy_params(params, token)
+    ) -> dict[str, str] | None:
+        """The HTTP headers of a request; `None` where there are none, on stdio."""
         if self.spec.transport == "stdio":
-            return sent, None
-        headers = build_headers(self.version, self.era, method, sent, mirrored)
-        credentials = self._credentials(front)
-        if (
-            self.spec.transport == "sse"
-            and not credentials.items() <= self._reached.headers.items()
-        ):
-            # SSE sends the headers that the connection was opened with.
+            return None
+        headers = build_headers(self.version, self.era, method, params, mirrored)
+        credentials = self._get_credentials(downstream)
+        opened_with = self._spec_with_credentials.headers
+        if self.spec.transport == "sse" and not credentials.items() <= opened_with.items():
+            # SSE sends the headers that the connection was opened with, so a credential that was
+            # renewed since takes a new connection.
             self.close()
             raise StaleConnection(
                 f"The credential for {self.spec.name} has changed.", server=self.spec.name
             )
-        return sent, {**headers, **credentials}
+        return {**headers, **credentials}
 
-    def _credentials(self, front: Downstream) -> dict[str, str]:
-        """The headers by which this caller is known to the server, where it asks for any."""
-        principal = front.caller.principal
+    def _get_credentials(self, downstream: Downstream) -> dict[str, str]:
+        """The headers by which this caller is known to the server, where it wants any."""
+        principal = downstream.caller.principal
         if principal == LOCAL_CALLER.principal:
-            return {}  # the connection has those of nobody in particular
+            return {}  # the connection itself has the headers for nobody in particular
         return CREDENTIALS.headers(self.spec.headers, principal, server=self.spec.name)
 
-    def _redactor(self, front: Downstream) -> Redactor:
-        """What removes the secrets of the server, and the credential of this caller."""
-        if self.spec.transport == "stdio":
-            return self._log.redactor
-        own = self._credentials(front)
-        sent = own or CREDENTIALS.for_everybody(self.spec.headers, server=self.spec.name)
-        return Redactor({*self.spec.secrets, *secret_values(headers=sent)})
-
-    async def _translated(self, exc: MCPError, method: str, front: Downstream) -> UpstreamError:
-        """The SDK's error as ours: the server's own word, or the end of the connection."""
+    async def _translate_error(
+        self, exc: MCPError, method: str, downstream: Downstream
+    ) -> UpstreamError:
+        """The SDK's error as ours: the server's own, or the end of the connection."""
+        name = self.spec.name
         if is_session_expired(exc):
             self.close()
-            return StaleConnection(f"{self.spec.name} ended our session.", server=self.spec.name)
+            return StaleConnection(f"{name} ended our session.", server=name)
         if is_http_error(exc):
-            status = self._wire.faults.status if self._wire and self._wire.faults else None
+            http_error = self._transport.http_error if self._transport else None
+            status = http_error.status if http_error else None
             return UpstreamUnavailable(
-                f"{self.spec.name} answered {method} with HTTP status {status}.",
-                server=self.spec.name,
+                f"{name} answered {method} with HTTP status {status}.", server=name
             )
         if (reason := find_oversize_message(exc.message)) is not None:
-            return UpstreamError(f"{self.spec.name} {reason}", server=self.spec.name)
-        if not is_connection_closed(exc):
-            return build_server_error(exc, self.spec.name, self._redactor(front))
-        with anyio.move_on_after(CAUSE_TIMEOUT):
-            await self._explained.wait()
-        return self._unavailable(
-            sanitize_message(exc.message, self._log.redactor, MAX_CAUSE_LENGTH)
-        )
+            return UpstreamError(f"{name} {reason}", server=name)
+        if is_connection_closed(exc):
+            # `run` finds out why while this request already knows that. A moment's patience makes
+            # the difference between "closed the connection" and "exited with code 3; last on ...".
+            with anyio.move_on_after(CAUSE_TIMEOUT):
+                await self._cause_known.wait()
+            message = sanitize_message(exc.message, self._log.redactor, MAX_CAUSE_LENGTH)
+            return self._build_unavailable(message)
+        redactor = self._log.redactor
+        if self.spec.transport != "stdio":
+            # A server may quote the credential that came with this request.
+            own = self._get_credentials(downstream)
+            sent = own or CREDENTIALS.for_everybody(self.spec.headers, server=name)
+            redactor = Redactor({*self.spec.secrets, *secret_values(headers=sent)})
+        return build_server_error(exc, name, redactor)
 
-    def _unavailable(self, fallback: str = "is not connected") -> UpstreamUnavailable:
+    def _build_unavailable(self, fallback: str = "is not connected") -> UpstreamUnavailable:
         error = UpstreamUnavailable(
             f"{self.spec.name} {self.cause or fallback}. Whether the call took effect is not "
             f"known; the next call connects to it again.",
             server=self.spec.name,
         )
+        # One user's process that crashes must not open the breaker for everybody else's.
         error.only_caller = self.is_personal and self.spec.transport == "stdio"
         return error
 
-    async def want_level(self, level: str | None, front: Downstream) -> None:
-        """Have a legacy server log from this level on, if it logs and was told otherwise before."""
-        if self.era == "modern" or level is None or level == self._level:
+    async def set_log_level(self, level: str | None, downstream: Downstream) -> None:
+        """Have a legacy server log from this level on, unless it does already or does not log."""
+        if self.era == "modern" or level is None or level == self._log_level:
             return
         if "logging" in self.capabilities:
-            await self.request("logging/setLevel", {"level": level}, front)
-        self._level = level
+            await self.request("logging/setLevel", {"level": level}, downstream)
+        self._log_level = level
 
     async def notify(self, method: str, params: JsonObject) -> None:
-        """Tell the server something that needs no answer."""
+        """Send the server a notification."""
         if self._dispatcher is not None:
             await self._dispatcher.inner.notify(method, params)
 
     # Changes that a modern server announces.
 
     @property
-    def watched(self) -> frozenset[str]:
+    def subscriptions(self) -> frozenset[str]:
         """The resources whose changes a client wants to hear of."""
-        return self._watched
+        return self._subscriptions
 
-    def watch(self, uris: frozenset[str]) -> None:
+    def set_subscriptions(self, uris: frozenset[str]) -> None:
         """Have a modern server announce changes of these resources, and no longer of others."""
-        if uris != self._watched:
-            self._watched = uris
+        if uris != self._subscriptions:
+            self._subscriptions = uris
+            # The set is fixed when the stream is opened: `_follow_changes` opens another one.
             self._listening.cancel()
 
-    async def _follow(self, session: ClientSession) -> None:
-        """Keep the change stream open for what the server announces and what is watched."""
-        pause = 1.0
+    async def _follow_changes(self, session: ClientSession) -> None:
+        """Keep the change stream open for what the server announces and what is subscribed to."""
+        delay = 1.0
         while True:
+            lists = {
+                kind: bool((self.capabilities.get(kind) or {}).get("listChanged"))
+                for kind in ("tools", "prompts", "resources")
+            }
             with anyio.CancelScope() as self._listening:
-                if not await self._listen(session):
-                    await anyio.sleep_forever()  # until something is watched
-                await anyio.sleep(pause)
-                pause = min(pause * 2, MAX_RELISTEN_DELAY)
-                await self._listener(UpstreamEvent(self.spec.name, "tools"))  # one may be missed
-
-    async def _listen(self, session: ClientSession) -> bool:
-        """Follow the stream to its end; false when the server has none to offer."""
-        lists = {
-            kind: bool((self.capabilities.get(kind) or {}).get("listChanged"))
-            for kind in ("tools", "prompts", "resources")
-        }
-        if not any(lists.values()) and not self._watched:
-            return False
-        try:
-            await follow_changes(session, lists, tuple(sorted(self._watched)))
-        except MCPError as exc:
-            self._log.note(f"announces no changes: {exc.message}")
-            return is_connection_closed(exc)
-        return True
+                is_offered = any(lists.values()) or bool(self._subscriptions)
+                try:
+                    if is_offered:
+                        await follow_changes(session, lists, tuple(sorted(self._subscriptions)))
+                except MCPError as exc:
+                    self._log.note(f"announces no changes: {exc.message}")
+                    is_offered = is_connection_closed(exc)
+                if not is_offered:
+                    await anyio.sleep_forever()  # until the subscriptions change
+                await anyio.sleep(delay)
+                delay = min(delay * 2, MAX_RELISTEN_DELAY)
+                # A change may have happened while nobody listened.
+                await self._listener(UpstreamEvent(self.spec.name, "tools"))
 
 
-def _with_credentials(spec: UpstreamSpec, caller: Caller | None) -> UpstreamSpec:
+def _add_credentials(spec: UpstreamSpec, caller: Caller | None) -> UpstreamSpec:
     """The server as this caller reaches it: a session there belongs to them from its first request.
 
     Raises:
-        NotPermitted: there is no credential for them.
+        NotPermitted: There is no credential for them.
     """
     if caller is None or caller.principal == LOCAL_CALLER.principal or not spec.has_caller_headers:
         return spec
     filled = CREDENTIALS.headers(spec.headers, caller.principal, server=spec.name)
     return replace(spec, headers={**spec.headers, **filled})
-
-
-async def _cancel_after(event: anyio.Event, tasks: TaskGroup) -> None:
-    await event.wait()
-    tasks.cancel_scope.cancel()

@@ -1,8 +1,15 @@
 """What the two eras of the protocol spell differently, as pure functions over raw messages.
 
-A request that is relayed keeps everything its sender put in, except the envelope: the keys of
-`_meta` that speak about the connection it came by. Those are written anew for the connection it
-leaves by.
+| | legacy (up to 2025-11-25) | modern (2026-07-28) |
+|---|---|---|
+| who the client is and what it can do | said once, in the handshake | in `_meta` of every request |
+| input that a server wants from a client | a request of its own | `inputRequests` of a result |
+| the answers to that | the response to the request | `inputResponses`, in the call made again |
+| log level | `logging/setLevel` | in `_meta` of a request |
+| kind of a result | known by its request | `resultType` |
+
+A relayed request keeps everything that its sender put in, except the envelope: the keys of `_meta`
+about the connection it came by. They are written anew for the connection it leaves by.
 """
 
 from __future__ import annotations
@@ -23,9 +30,8 @@ from pegboard.core.calls import Era
 from pegboard.core.json import Json, JsonObject
 
 INPUT_REQUIRED: Final = "input_required"
-CLIENT_REQUESTS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
-"""What a server may ask a client, as a request (legacy) or inside a result (modern)."""
-
+INPUT_METHODS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
+"""The input that a server may want from a client."""
 LOG_LEVELS: Final = (
     "debug",
     "info",
@@ -36,11 +42,10 @@ LOG_LEVELS: Final = (
     "alert",
     "emergency",
 )
-
 _ENVELOPE = frozenset(
     {PROTOCOL_VERSION_META_KEY, CLIENT_INFO_META_KEY, CLIENT_CAPABILITIES_META_KEY, "progressToken"}
 )
-_ASKABLE = ("elicitation", "sampling", "roots")
+_INPUT_CAPABILITIES = ("elicitation", "sampling", "roots")
 
 
 def era_for_version(version: str) -> Era:
@@ -54,14 +59,17 @@ def get_meta(params: Mapping[str, Json] | None) -> JsonObject:
     return meta if isinstance(meta, dict) else {}
 
 
+# Requests.
+
+
 def to_legacy_params(params: JsonObject, token: str | None) -> JsonObject:
-    """A request's params for a legacy server: no envelope, no answers to questions in results."""
+    """A request's params for a legacy server: no envelope, and no answers to input requests."""
     meta = {k: v for k, v in get_meta(params).items() if k not in _ENVELOPE}
     meta.pop(LOG_LEVEL_META_KEY, None)
     if token is not None:
         meta["progressToken"] = token
-    kept = {k: v for k, v in params.items() if k not in ("_meta", "inputResponses", "requestState")}
-    return {**kept, "_meta": meta} if meta else kept
+    rest = {k: v for k, v in params.items() if k not in ("_meta", "inputResponses", "requestState")}
+    return {**rest, "_meta": meta} if meta else rest
 
 
 def to_modern_params(
@@ -89,23 +97,26 @@ def build_envelope(
     return keys
 
 
-def translate_result(era: Era, result: JsonObject) -> JsonObject:
-    """A server's result as a front of this era expects it.
+# Results.
 
-    A modern client reads in it which server answered; a legacy one has no such key, and nobody gets
-    one that is malformed.
+
+def translate_result(era: Era, result: JsonObject) -> JsonObject:
+    """A server's result as a client of this era expects it.
+
+    A modern client reads in it which server answered. A legacy one has no such key, and no client
+    gets a malformed one.
     """
     meta = result.get("_meta")
     info = meta.get(SERVER_INFO_META_KEY) if isinstance(meta, dict) else None
-    if (
-        isinstance(meta, dict)
-        and info is not None
-        and (era == "legacy" or not _is_server_info(info))
-    ):
-        rest = {k: v for k, v in meta.items() if k != SERVER_INFO_META_KEY}
-        result = {k: v for k, v in result.items() if k != "_meta"}
-        if rest:
-            result["_meta"] = rest
+    if isinstance(meta, dict) and info is not None:
+        is_valid = isinstance(info, dict) and all(
+            isinstance(info.get(key), str) for key in ("name", "version")
+        )
+        if era == "legacy" or not is_valid:
+            rest = {k: v for k, v in meta.items() if k != SERVER_INFO_META_KEY}
+            result = {k: v for k, v in result.items() if k != "_meta"}
+            if rest:
+                result["_meta"] = rest
     if era == "modern":
         return result if "resultType" in result else {**result, "resultType": "complete"}
     if result.get("resultType") == "complete":
@@ -113,55 +124,61 @@ def translate_result(era: Era, result: JsonObject) -> JsonObject:
     return result
 
 
-def _is_server_info(info: Json) -> bool:
-    return isinstance(info, dict) and all(isinstance(info.get(k), str) for k in ("name", "version"))
+# Capabilities.
 
 
-def to_modern_capabilities(declared: Mapping[str, Json], *, can_be_asked: bool) -> JsonObject:
-    """What a front can do, said to a modern server; only what it can be reached for."""
-    return {k: v for k, v in declared.items() if can_be_asked or k not in _ASKABLE}
+def to_modern_capabilities(declared: Mapping[str, Json], *, can_give_input: bool) -> JsonObject:
+    """What a client can do, for a modern server; input only where the client can be reached."""
+    return {k: v for k, v in declared.items() if can_give_input or k not in _INPUT_CAPABILITIES}
 
 
-def to_legacy_capabilities(declared: Mapping[str, Json], front: Era) -> JsonObject:
-    """What a front can do, said to a legacy server."""
-    if front == "legacy":
+def to_legacy_capabilities(declared: Mapping[str, Json], client_era: Era) -> JsonObject:
+    """What a client can do, for a legacy server."""
+    if client_era == "legacy":
         return dict(declared)
-    kept: JsonObject = {k: declared[k] for k in (*_ASKABLE, "experimental") if k in declared}
-    roots = kept.get("roots")
+    known = (*_INPUT_CAPABILITIES, "experimental")
+    capabilities: JsonObject = {k: declared[k] for k in known if k in declared}
+    roots = capabilities.get("roots")
     if isinstance(roots, dict):
         # A modern client cannot announce that its roots changed.
-        kept["roots"] = {k: v for k, v in roots.items() if k != "listChanged"}
-    return kept
+        capabilities["roots"] = {k: v for k, v in roots.items() if k != "listChanged"}
+    return capabilities
 
 
-def list_client_requests(capabilities: Mapping[str, Json]) -> tuple[str, ...]:
-    """The kinds of questions that these capabilities invite, as a comparable value."""
-    kinds = [k for k in _ASKABLE if capabilities.get(k) is not None]
+def list_input_kinds(capabilities: Mapping[str, Json]) -> tuple[str, ...]:
+    """The kinds of input that a client with these capabilities can give, as a comparable value."""
+    kinds = [k for k in _INPUT_CAPABILITIES if capabilities.get(k) is not None]
     elicitation = capabilities.get("elicitation")
     modes = sorted(elicitation) if isinstance(elicitation, dict) else []
     return (*kinds, *modes)
 
 
-def to_legacy_request(question: JsonObject, number: str) -> JsonObject:
-    """The params of a question from inside a modern result, for a legacy client."""
-    params: JsonObject = dict(question.get("params") or {})
+# Input that a server wants from a client.
+
+
+def to_legacy_request(input_request: JsonObject, key: str) -> JsonObject:
+    """The params of the request that a legacy client is sent for one of a modern result."""
+    params: JsonObject = dict(input_request.get("params") or {})
     if params.get("mode") == "url":
-        params.setdefault("elicitationId", number)
+        # Required in 2025-11-25, where a notification refers to it later; gone in 2026-07-28.
+        params.setdefault("elicitationId", key)
     return params
 
 
 def to_input_request(method: str, params: Mapping[str, Json] | None) -> JsonObject:
-    """A legacy server's request as a question inside a modern result."""
-    kept = {k: v for k, v in (params or {}).items() if k not in ("elicitationId", "task")}
-    meta = {k: v for k, v in get_meta(kept).items() if k != "progressToken"}
-    kept.pop("_meta", None)
+    """A legacy server's request as an entry of `inputRequests` in a modern result."""
+    rest = {k: v for k, v in (params or {}).items() if k not in ("elicitationId", "task")}
+    # A result has no progress of its own to report.
+    meta = {k: v for k, v in get_meta(rest).items() if k != "progressToken"}
+    rest.pop("_meta", None)
     if meta:
-        kept["_meta"] = meta
-    return {"method": method, "params": kept} if kept else {"method": method}
+        rest["_meta"] = meta
+    return {"method": method, "params": rest} if rest else {"method": method}
 
 
 def is_level_enabled(threshold: str | None, level: Json) -> bool:
-    """Whether a log message of this level was asked for."""
+    """Whether a client that asked for a log level wants messages of this one."""
     if threshold not in LOG_LEVELS:
         return False
+    # A level that we do not know may be an important one: it is passed on.
     return level not in LOG_LEVELS or LOG_LEVELS.index(level) >= LOG_LEVELS.index(threshold)

@@ -1,4 +1,8 @@
-"""Why a connection ended, in words that an operator or a model can act on."""
+"""Why a connection ended or a request failed, in words that an operator or a model can act on.
+
+What a server itself says reaches a model, so it is bounded in length, and without secrets and
+hidden text.
+"""
 
 from __future__ import annotations
 
@@ -23,80 +27,32 @@ MAX_DATA_LENGTH = 16_000
 
 
 class StartTimeout(Exception):
-    """It did not come up in the time it has for that."""
+    """A server was not ready within its `start_timeout`."""
 
 
-def describe_failure(exc: BaseException | None, wire: UpstreamTransport | None) -> str:
-    """Why it ended by itself: how its process left, or what went wrong on the way to it."""
-    child = wire.child if wire else None
-    if child is not None and child.exit_code is not None:
-        return _add_output(_describe_exit(child.exit_code), wire)
-    status = wire.faults.status if wire and wire.faults else None
-    if status is not None:
-        return _add_output(f"answered with HTTP status {status}{_status_hint(status)}", wire)
-    return _add_output(_describe_exception(exc), wire)
+def describe_failure(exc: BaseException | None, transport: UpstreamTransport | None) -> str:
+    """Why a connection ended by itself; follows the name of the server.
 
-
-def sanitize_message(text: str, redactor: Redactor, limit: int = MAX_MESSAGE_LENGTH) -> str:
-    """A server's own words for a model: without secrets and hidden text, and of bounded length."""
-    shown = sanitize_text(redactor.message(text[: 2 * limit]))
-    more = len(text) - limit
-    return shown if more <= 0 else f"{shown[:limit]} … ({more:,} more characters)"
-
-
-def build_server_error(exc: MCPError, server: str, redactor: Redactor) -> UpstreamError:
-    """A server's own JSON-RPC error, as a client may see it."""
-    return UpstreamError(
-        sanitize_message(exc.message, redactor),
-        server=server,
-        code=exc.code,
-        data=_safe_data(exc.data, redactor),
-    )
-
-
-def _safe_data(data: Json, redactor: Redactor) -> Json:
-    if data is None:
-        return None
-    text = compact(data)
-    if len(text) > MAX_DATA_LENGTH:
-        return {"note": f"The server's data had {len(text):,} characters and is left out."}
-    redacted = redactor.message(text)
-    try:
-        return sanitize_value(data if redacted == text else json.loads(redacted))
-    except ValueError:  # a secret that ran over the end of its string
-        return {"note": "The server's data held a secret and is left out."}
-
-
-def build_timeout_error(server: str, method: str, limit: float, *, asked: bool) -> UpstreamTimeout:
-    """That a request was not answered in time; `asked` when it is a person who did not answer."""
-    why = (
-        "its question to the user was not answered in time"
-        if asked
-        else f"it did not answer {method} within {limit:g} s"
-    )
-    return UpstreamTimeout(
-        f"{server}: {why}. The call was cancelled; it may have taken effect, so look before you "
-        f"call again.",
-        server=server,
-    )
-
-
-def prefix_server_name(server: str, message: str) -> str:
-    """A message about a server that names it, also where the words are the server's own."""
-    known = message.startswith(server) and not message[len(server) : len(server) + 1].isalnum()
-    return message if known else f"{server}: {message}"
-
-
-def _add_output(what: str, wire: UpstreamTransport | None) -> str:
-    """The cause, with what the server itself said last."""
-    child = wire.child if wire else None
-    if child is None:
-        return what
-    if child.first_stray is not None:
-        what += f"; it printed on stdout what is not MCP: {child.first_stray!r}"
-    if child.log.last_line is not None:
-        what += f"; last on stderr: {child.log.last_line[:_MAX_QUOTE_LENGTH]!r}"
-    return what
+    How its process exited says more than the error that this led to, and so does an HTTP status.
+    The last line on stderr often says most, so it is quoted in any case.
+    """
+    process = transport.process if transport else None
+    status = transport.http_error.status if transport and transport.http_error else None
+    if process is not None and process.exit_code is not None:
+        cause = _describe_exit(process.exit_code)
+    elif status is not None:
+        cause = f"answered with HTTP status {status}"
+        if status in (401, 403):
+            cause += ": check its `headers`, it requires a credential"
+        elif status == 404:
+            cause += ": check its `url`"
+    else:
+        cause = _describe_exception(exc)
+    if process is not None and process.first_stray_line is not None:
+        cause += f"; it printed on stdout what is not MCP: {process.first_stray_line!r}"
+    if process is not None and process.log.last_line is not None:
+        cause += f"; last on stderr: {process.log.last_line[:_MAX_QUOTE_LENGTH]!r}"
+    return cause
 
 
 def _describe_exit(code: int) -> str:
@@ -106,12 +62,6 @@ def _describe_exit(code: int) -> str:
         return f"was ended by {signal.Signals(-code).name}"
     except ValueError:
         return f"was ended by signal {-code}"
-
-
-def _status_hint(status: int) -> str:
-    if status in (401, 403):
-        return ": look at its `headers`, it wants a credential"
-    return ": look at its `url`" if status == 404 else ""
 
 
 def _describe_exception(exc: BaseException | None) -> str:
@@ -126,3 +76,55 @@ def _describe_exception(exc: BaseException | None) -> str:
     if isinstance(exc, MCPError):
         return f"refused the handshake: {exc.message} ({exc.code})"
     return f"cannot be reached: {str(exc)[:_MAX_QUOTE_LENGTH].rstrip('.') or type(exc).__name__}"
+
+
+def sanitize_message(text: str, redactor: Redactor, limit: int = MAX_MESSAGE_LENGTH) -> str:
+    """A server's own words for a model: without secrets and hidden text, and of bounded length."""
+    # Twice the limit: a secret that the cut would split is still recognized before it.
+    shown = sanitize_text(redactor.message(text[: 2 * limit]))
+    more = len(text) - limit
+    return shown if more <= 0 else f"{shown[:limit]} … ({more:,} more characters)"
+
+
+def build_server_error(exc: MCPError, server: str, redactor: Redactor) -> UpstreamError:
+    """A server's own JSON-RPC error, as a client may see it."""
+    return UpstreamError(
+        sanitize_message(exc.message, redactor),
+        server=server,
+        code=exc.code,
+        data=None if exc.data is None else _sanitize_data(exc.data, redactor),
+    )
+
+
+def _sanitize_data(data: Json, redactor: Redactor) -> Json:
+    text = compact(data)
+    if len(text) > MAX_DATA_LENGTH:
+        return {"note": f"The server's data had {len(text):,} characters and is left out."}
+    redacted = redactor.message(text)
+    try:
+        return sanitize_value(data if redacted == text else json.loads(redacted))
+    except ValueError:  # a secret that ran over the end of its string
+        return {"note": "The server's data held a secret and is left out."}
+
+
+def build_timeout_error(
+    server: str, method: str, limit: float, *, waits_for_input: bool
+) -> UpstreamTimeout:
+    """That a request was not answered in time: by the server, or by a person that it asked."""
+    why = (
+        "its question to the user was not answered in time"
+        if waits_for_input
+        else f"it did not answer {method} within {limit:g} s"
+    )
+    return UpstreamTimeout(
+        f"{server}: {why}. The call was cancelled; it may have taken effect, so look before you "
+        f"call again.",
+        server=server,
+    )
+
+
+def prefix_server_name(server: str, message: str) -> str:
+    """A message about a server that names it, also where the words are the server's own."""
+    # Our own messages start with the name already; that of `git` is no prefix of `github ...`.
+    names_it = message.startswith(server) and not message[len(server) : len(server) + 1].isalnum()
+    return message if names_it else f"{server}: {message}"

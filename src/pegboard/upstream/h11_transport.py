@@ -1,8 +1,8 @@
-"""HTTP/1.1 without TLS to a server nearby: one write for a request, connections kept open.
+"""HTTP/1.1 without TLS to a server nearby: one write for a request, connections that stay open.
 
 A transport for `httpx2`, whose own serves every kind of server there is: a pool with limits, TLS,
 proxies, HTTP/2. A relayed call to a server on the same machine costs less than going through all
-of that, so for such a server this stands in. `h11` has the rules of the protocol.
+of that, so this replaces it for such a server. `h11` has the rules of the protocol.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import h11
 import httpx2
 
 MAX_IDLE_SECONDS: Final = 4.0
-"""Seconds that a connection is kept without use; many servers end it after 5."""
+"""Seconds that a connection stays open without use; many servers close it after 5."""
 MAX_IDLE_CONNECTIONS: Final = 32
 _READ_SIZE: Final = 1 << 16
 
 
 def supports_url(url: str) -> bool:
-    """Whether a server can be reached so: it has no TLS, and no proxy is to be asked."""
+    """Whether a server can be reached this way: it has no TLS, and there is no proxy for it."""
     parts = httpx2.URL(url)
     if parts.scheme != "http":
         return False
@@ -40,56 +40,61 @@ class H11Transport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         await request.aread()
-        line = self._kept(request.url) or await self._connected(request)
+        connection = self._take_idle(request.url) or await self._connect(request)
         try:
             with _translate_errors(httpx2.ReadError):
-                head = await line.ask(request)
+                head = await connection.send(request)
         except BaseException:
-            self._drop(line)
+            # Also when the request is cancelled: half an answer may be on its way.
+            self._drop(connection)
             raise
         return httpx2.Response(
-            head.status_code, headers=head.headers.raw_items(), stream=_ResponseBody(line, self)
+            head.status_code,
+            headers=head.headers.raw_items(),
+            stream=_ResponseBody(connection, self),
         )
 
     async def aclose(self) -> None:
-        lines = list(self._open)
-        for line in lines:
-            self._drop(line)
-        for line in lines:
-            await line.ended()
+        connections = list(self._open)
+        for connection in connections:
+            self._drop(connection)
+        for connection in connections:
+            await connection.wait_closed()
 
-    def done(self, line: _H11Connection) -> None:
-        """Keep a connection for the next request if its last one is over, else end it."""
-        if line in self._open and line.is_answered() and len(self._idle) < MAX_IDLE_CONNECTIONS:
-            line.renew()
-            self._idle.append(line)
+    def release(self, connection: _H11Connection) -> None:
+        """Hold a connection for the next request if its last one is over, else close it."""
+        has_room = len(self._idle) < MAX_IDLE_CONNECTIONS
+        # A body that was not read to its end cancels the request; the connection is lost with it.
+        if has_room and connection in self._open and connection.is_finished():
+            connection.start_next()
+            self._idle.append(connection)
         else:
-            self._drop(line)
+            self._drop(connection)
 
-    def _kept(self, url: httpx2.URL) -> _H11Connection | None:
-        """The connection that was used last, if it is still good."""
+    def _take_idle(self, url: httpx2.URL) -> _H11Connection | None:
+        """The connection that was used last, if it is still usable."""
         while self._idle:
-            line = self._idle.pop()
-            if line.is_good and line.address == (url.host, url.port or 80):
-                return line
-            self._drop(line)
+            connection = self._idle.pop()
+            if connection.is_usable and connection.address == (url.host, url.port or 80):
+                return connection
+            self._drop(connection)
         return None
 
-    async def _connected(self, request: httpx2.Request) -> _H11Connection:
+    async def _connect(self, request: httpx2.Request) -> _H11Connection:
         address = request.url.host, request.url.port or 80
         seconds = request.extensions.get("timeout", {}).get("connect")
         try:
             with _translate_errors(httpx2.ConnectError):
                 async with asyncio.timeout(seconds):
-                    line = _H11Connection(address, *await asyncio.open_connection(*address))
+                    connection = _H11Connection(address, *await asyncio.open_connection(*address))
         except TimeoutError as exc:
             raise httpx2.ConnectTimeout(f"no connection within {seconds:g} s") from exc
-        self._open.add(line)
-        return line
+        self._open.add(connection)
+        return connection
 
-    def _drop(self, line: _H11Connection) -> None:
-        self._open.discard(line)
-        line.close()
+    def _drop(self, connection: _H11Connection) -> None:
+        self._open.discard(connection)
+        connection.close()
 
 
 class _H11Connection:
@@ -101,37 +106,39 @@ class _H11Connection:
         self.address = address
         self._reader = reader
         self._writer = writer
-        self._rules = h11.Connection(h11.CLIENT)
+        self._protocol = h11.Connection(h11.CLIENT)
         self._used_at = 0.0
 
     @property
-    def is_good(self) -> bool:
-        """Whether another request can be made on it: the server has not ended it, nor will soon."""
+    def is_usable(self) -> bool:
+        """Whether another request can be made: the server has not closed it, nor will soon."""
         over = self._reader.at_eof() or self._writer.is_closing()
         return not over and time.monotonic() - self._used_at < MAX_IDLE_SECONDS
 
-    def is_answered(self) -> bool:
-        """Whether the last request is answered to its end, and another may follow."""
-        if self._rules.their_state is h11.SEND_BODY:  # an empty body ends unread
+    def is_finished(self) -> bool:
+        """Whether the last answer has been read to its end, and another request may follow."""
+        if self._protocol.their_state is h11.SEND_BODY:  # an empty body ends unread
             with suppress(h11.RemoteProtocolError):
-                self._rules.next_event()
-        return self._rules.our_state is h11.DONE and self._rules.their_state is h11.DONE
+                self._protocol.next_event()
+        return self._protocol.our_state is h11.DONE and self._protocol.their_state is h11.DONE
 
-    async def ask(self, request: httpx2.Request) -> h11.Response:
+    async def send(self, request: httpx2.Request) -> h11.Response:
         """The head of the answer to a request."""
-        rules = self._rules
+        protocol = self._protocol
         head = h11.Request(
             method=request.method, target=request.url.raw_path, headers=request.headers.raw
         )
-        parts = [rules.send(head)]
+        # One write, so that head and body leave in one packet: with two, the second would wait for
+        # the acknowledgement of the first.
+        parts = [protocol.send(head)]
         if request.content:
-            parts.append(rules.send(h11.Data(data=request.content)))
-        parts.append(rules.send(h11.EndOfMessage()))
+            parts.append(protocol.send(h11.Data(data=request.content)))
+        parts.append(protocol.send(h11.EndOfMessage()))
         self._writer.write(b"".join(part or b"" for part in parts))
         await self._writer.drain()
         while True:
             event = await self._next()
-            if isinstance(event, h11.Response):
+            if isinstance(event, h11.Response):  # and not an informational one
                 return event
 
     async def body(self) -> AsyncGenerator[bytes]:
@@ -140,44 +147,44 @@ class _H11Connection:
             yield bytes(event.data)
 
     async def _next(self) -> Any:
-        while (event := self._rules.next_event()) is h11.NEED_DATA:
-            self._rules.receive_data(await self._reader.read(_READ_SIZE))
+        while (event := self._protocol.next_event()) is h11.NEED_DATA:
+            self._protocol.receive_data(await self._reader.read(_READ_SIZE))
         return event
 
-    def renew(self) -> None:
-        self._rules.start_next_cycle()
+    def start_next(self) -> None:
+        self._protocol.start_next_cycle()
         self._used_at = time.monotonic()
 
     def close(self) -> None:
         self._writer.close()
 
-    async def ended(self) -> None:
+    async def wait_closed(self) -> None:
         with suppress(OSError):
             await self._writer.wait_closed()
 
 
 class _ResponseBody(httpx2.AsyncByteStream):
-    """The body of an answer; its connection is free again when it is closed."""
+    """The body of an answer; closing it frees its connection."""
 
-    def __init__(self, line: _H11Connection, transport: H11Transport) -> None:
-        self._line = line
+    def __init__(self, connection: _H11Connection, transport: H11Transport) -> None:
+        self._connection = connection
         self._transport = transport
 
     async def __aiter__(self) -> AsyncGenerator[bytes]:
         with _translate_errors(httpx2.ReadError):
-            async for part in self._line.body():
+            async for part in self._connection.body():
                 yield part
 
     async def aclose(self) -> None:
-        self._transport.done(self._line)
+        self._transport.release(self._connection)
 
 
 @contextmanager
 def _translate_errors(kind: type[httpx2.NetworkError]) -> Generator[None]:
-    """What goes wrong on a connection, as `httpx2` calls it."""
+    """What goes wrong on a connection, as the exceptions of `httpx2`."""
     try:
         yield
-    except TimeoutError:
+    except TimeoutError:  # an `OSError`, which the caller handles
         raise
     except OSError as exc:
         raise kind(str(exc) or type(exc).__name__) from exc

@@ -1,10 +1,13 @@
-"""What a server sends by itself, and the front that it is for.
+"""What a server sends on its own, and the client that it is for.
 
-Progress names its request by a token of ours. Nothing else does: a question, a log message or a
-custom notification on a stream belongs to whichever request is in flight. A connection that
-serves one owner has only that owner's requests to choose from, so the newest is right. On a
-connection that several share, a message is delivered when all who could be meant are the same,
-and dropped otherwise: better lost than shown to a stranger.
+Progress names its request by a token of ours. Nothing else does: an input request, a log message or
+a custom notification on a stream belongs to one of the requests in flight, and does not say which.
+
+    connection of one owner   every request in flight is that owner's, so the newest is right
+    shared connection         delivered if all requests in flight are one client's, else dropped:
+                              better lost than shown to a stranger
+
+While a server waits for a person's answer, the clocks of the requests in flight stand still.
 """
 
 from __future__ import annotations
@@ -22,12 +25,12 @@ from pegboard.core.sanitization import sanitize_prose, sanitize_value
 from pegboard.ports import progress_callback
 from pegboard.upstream.client_sdk import INVALID_REQUEST, METHOD_NOT_FOUND, MCPError
 from pegboard.upstream.downstream import Downstream, Owner
-from pegboard.upstream.era_translation import CLIENT_REQUESTS
+from pegboard.upstream.era_translation import INPUT_METHODS
 
 ANSWER_TIMEOUT = 600.0
-"""Seconds that a person has to answer a server's question; the call's own clock stands still."""
+"""Seconds that a person has to answer a server's input request."""
 CARRIER_TIMEOUT = 5.0
-"""Seconds that a question waits for a modern request that can carry it."""
+"""Seconds that an input request waits for a modern client's call that can carry it."""
 
 UpstreamChange: TypeAlias = Literal["tools", "prompts", "resources", "resource"]
 
@@ -38,7 +41,7 @@ _CHANGES: dict[str, UpstreamChange] = {
     "notifications/resources/updated": "resource",
 }
 _LEGACY_ONLY = frozenset({"notifications/elicitation/complete", "notifications/tasks/status"})
-"""Of the older protocol; about a question or task whose request may have ended long ago."""
+"""Of the older protocol; about an elicitation or a task whose request may have ended long ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,190 +61,204 @@ UpstreamListener: TypeAlias = Callable[[UpstreamEvent], Awaitable[None]]
 
 
 class ResumableCall(Protocol):
-    """A call that a modern client can take up again with answers; `front` is its latest request."""
+    """A modern client's call that can end with input requests and be resumed with the answers."""
 
-    front: Downstream
+    downstream: Downstream
+    """The client's latest request."""
 
-    async def ask(self, method: str, params: Mapping[str, Json] | None) -> JsonObject: ...
+    async def request_input(self, method: str, params: Mapping[str, Json] | None) -> JsonObject: ...
 
 
 class InFlightRequest:
-    """One request on its way: whose it is, and the clock that bounds it."""
+    """One request that waits for its answer: whose it is, and the clock that bounds it."""
 
     __slots__ = (
-        "_budget", "_extend", "_front", "_pauses", "_timeout",
-        "asked", "carrier", "number", "scope", "token",
+        "_downstream", "_on_progress", "_pauses", "_time_left", "_timeout",
+        "number", "resumable", "scope", "token", "waits_for_input",
     )  # fmt: skip
 
     def __init__(
-        self, number: int, front: Downstream, timeout: float, carrier: ResumableCall | None
+        self,
+        number: int,
+        downstream: Downstream,
+        timeout: float,
+        resumable: ResumableCall | None,
     ) -> None:
         self.number = number
-        self.carrier = carrier
-        self.token = None if front.progress_token is None else f"pegboard-{number}"
-        self._front = front
-        self._extend = progress_callback()
-        self.asked = False
+        self.resumable = resumable
+        # The client's own token means nothing here: two clients may use the same one.
+        self.token = None if downstream.progress_token is None else f"pegboard-{number}"
+        self.waits_for_input = False
         self.scope = anyio.CancelScope(deadline=anyio.current_time() + timeout)
-        self._budget = self._timeout = timeout
+        self._downstream = downstream
+        self._on_progress = progress_callback()
+        self._time_left = self._timeout = timeout
         self._pauses = 0
 
     @property
-    def front(self) -> Downstream:
-        return self.carrier.front if self.carrier is not None else self._front
+    def downstream(self) -> Downstream:
+        # A resumed call is served by the request that resumed it; the first one has ended.
+        return self.resumable.downstream if self.resumable is not None else self._downstream
 
     def progress(self) -> None:
         """Start the time of this request afresh, and that of the call that it is made for."""
-        self._extend()
+        self._on_progress()
         if not self._pauses:
             self.scope.deadline = anyio.current_time() + self._timeout
 
     def pause(self) -> None:
+        """Stop the clock, up to the time that a person has to answer."""
+        # Several input requests may be open at once: the first pause and the last resume count.
         if not self._pauses:
             now = anyio.current_time()
-            self._budget = self.scope.deadline - now
+            self._time_left = self.scope.deadline - now
             self.scope.deadline = now + ANSWER_TIMEOUT
-            self.asked = True
+            self.waits_for_input = True
         self._pauses += 1
 
     def resume(self) -> None:
+        """Let the clock run on."""
         self._pauses -= 1
         if not self._pauses:
-            self.scope.deadline = anyio.current_time() + self._budget
-            self.asked = False
+            self.scope.deadline = anyio.current_time() + self._time_left
+            self.waits_for_input = False
 
 
 class InboundRouter:
-    """The inbox of one connection.
+    """The inbound handler of one connection.
 
-    `patron` is the front for whose sake the connection was opened: it is asked when a server has a
-    question while nothing is in flight. A shared connection has none and asks nobody. `owner` is
-    whom the connection serves, `None` for everybody.
+    Args:
+        server: The name of the server.
+        opener: The client that the connection was opened for. It is sent the requests that a
+            server makes while nothing is in flight. A shared connection has none, and no request
+            of its server is answered.
+        listener: Notified of announced changes.
+        owner: Whom the connection serves; `None` for everybody.
     """
 
     def __init__(
         self,
         server: str,
-        patron: Downstream | None,
+        opener: Downstream | None,
         listener: UpstreamListener,
         owner: Owner | None = None,
     ) -> None:
-        self.flights: dict[int, InFlightRequest] = {}
+        self.in_flight: dict[int, InFlightRequest] = {}
         self.owner = owner
         self._server = server
-        self._patron = patron
+        self._opener = opener
         self._listener = listener
-        self._number = 0
-        self._arrival = anyio.Event()
+        self._last_number = 0
+        self._resumable_arrived = anyio.Event()
 
-    def release(self) -> None:
-        """Ask nobody from now on: a modern server asks in its results."""
-        self._patron = None
+    def stop_input_requests(self) -> None:
+        """Answer no requests from now on: a modern server asks for input in its results."""
+        self._opener = None
 
     @contextmanager
-    def flight(
-        self, front: Downstream, timeout: float = math.inf, carrier: ResumableCall | None = None
+    def track(
+        self,
+        downstream: Downstream,
+        timeout: float = math.inf,
+        resumable: ResumableCall | None = None,
     ) -> Generator[InFlightRequest]:
         """A request in flight, for as long as the block runs."""
-        self._number += 1
-        flight = InFlightRequest(self._number, front, timeout, carrier)
-        self.flights[flight.number] = flight
-        if carrier is not None:
-            self._arrival.set()
+        self._last_number += 1
+        request = InFlightRequest(self._last_number, downstream, timeout, resumable)
+        self.in_flight[request.number] = request
+        if resumable is not None:
+            self._resumable_arrived.set()
         try:
-            yield flight
+            yield request
         finally:
-            del self.flights[flight.number]
+            del self.in_flight[request.number]
+
+    # Requests of the server.
 
     async def on_request(self, method: str, params: Mapping[str, Json] | None) -> JsonObject:
-        """Answer a server's request: by asking the client it concerns."""
+        """Answer a server's request, by forwarding it to the client that it concerns."""
         if method == "ping":
             return {}
-        patron = self._patron
-        if patron is None or (patron.era == "modern" and not patron.can_be_asked):
-            raise MCPError(METHOD_NOT_FOUND, f"No client can be asked here for {method}.")
+        opener = self._opener
+        if opener is None or (opener.era == "modern" and not opener.can_give_input):
+            raise MCPError(METHOD_NOT_FOUND, f"No client here can answer {method}.")
         if method == "elicitation/create":
-            params = sanitize_prose(params)  # a person reads it and decides
-        with self._clocks_stopped():
-            if patron.era == "modern":
-                return await self._ask_modern(method, params)
-            newest = self._only_owner(self.flights.values())
-            return await (newest.front if newest else patron).ask(method, params)
+            # A person reads it and decides by it, so it must not hide anything from them.
+            params = sanitize_prose(params)
+        # The server does not say which request it asks for, so every clock stands still.
+        paused = list(self.in_flight.values())
+        for request in paused:
+            request.pause()
+        try:
+            if opener.era == "modern":
+                return await self._request_modern_input(method, params)
+            newest = next(reversed(self.in_flight.values()), None)
+            return await (newest.downstream if newest else opener).send_request(method, params)
+        finally:
+            for request in paused:
+                request.resume()
 
-    async def _ask_modern(self, method: str, params: Mapping[str, Json] | None) -> JsonObject:
-        if method not in CLIENT_REQUESTS:
-            raise MCPError(METHOD_NOT_FOUND, f"A modern client cannot be asked for {method}.")
-        carrier = await self._carrier()
+    async def _request_modern_input(
+        self, method: str, params: Mapping[str, Json] | None
+    ) -> JsonObject:
+        """A modern client's answer, which it can only give by calling again."""
+        if method not in INPUT_METHODS:
+            raise MCPError(METHOD_NOT_FOUND, f"A modern client cannot answer {method}.")
+        carrier: ResumableCall | None = None
+        with anyio.move_on_after(CARRIER_TIMEOUT):
+            # Between two calls nothing can carry it, but the next call may be about to start.
+            while (carrier := self._newest_resumable()) is None:
+                self._resumable_arrived = anyio.Event()
+                await self._resumable_arrived.wait()
         if carrier is None:
             raise MCPError(INVALID_REQUEST, f"No request of the client is open to carry {method}.")
-        return await carrier.ask(method, params)
+        return await carrier.request_input(method, params)
 
-    async def _carrier(self) -> ResumableCall | None:
-        """The newest call that can be taken up again; one may be about to start."""
-        with anyio.move_on_after(CARRIER_TIMEOUT):
-            while True:
-                for flight in reversed(self.flights.values()):
-                    if flight.carrier is not None:
-                        return flight.carrier
-                self._arrival = anyio.Event()
-                await self._arrival.wait()
-        return None
+    def _newest_resumable(self) -> ResumableCall | None:
+        newest_first = reversed(self.in_flight.values())
+        return next((r.resumable for r in newest_first if r.resumable is not None), None)
 
-    @contextmanager
-    def _clocks_stopped(self) -> Generator[None]:
-        """Whoever waits for the server waits for a person now, and any flight may be the one."""
-        paused = list(self.flights.values())
-        for flight in paused:
-            flight.pause()
-        try:
-            yield
-        finally:
-            for flight in paused:
-                flight.resume()
+    # Notifications of the server.
 
     async def on_notify(self, method: str, params: Mapping[str, Json] | None) -> None:
-        """Pass a server's notification on to whom it concerns."""
+        """Pass a server's notification on to the client that it concerns."""
         if method == "notifications/progress":
-            await self._progress(params or {})
+            await self._on_progress(params or {})
         elif method == "notifications/message":
-            await self._log(params or {})
+            message = sanitize_value(params or {})
+            level = message.get("level")
+            wanting = [r for r in self.in_flight.values() if r.downstream.wants_log(level)]
+            await self._deliver(method, message, wanting)
         elif (change := _CHANGES.get(method)) is not None:
             uri = (params or {}).get("uri")
             await self._listener(UpstreamEvent(self._server, change, uri, self.owner))
         elif method != "notifications/cancelled":  # the dispatcher applied it
-            await self._forward(method, params)
+            await self._deliver(method, params, self.in_flight.values())
 
-    async def _progress(self, params: Mapping[str, Json]) -> None:
+    async def _on_progress(self, params: Mapping[str, Json]) -> None:
         token = params.get("progressToken")
-        for flight in self.flights.values():
-            if token is not None and token == flight.token:
-                told = {**sanitize_prose(params), "progressToken": flight.front.progress_token}
-                flight.progress()
-                await flight.front.tell("notifications/progress", told)
+        for request in self.in_flight.values():
+            if token is not None and token == request.token:
+                client_token = request.downstream.progress_token
+                sent = {**sanitize_prose(params), "progressToken": client_token}
+                request.progress()
+                await request.downstream.notify("notifications/progress", sent)
                 return
 
-    async def _log(self, params: Mapping[str, Json]) -> None:
-        level = params.get("level")
-        params = sanitize_value(params)
-        wanting = [f for f in self.flights.values() if f.front.admits_log(level)]
-        if (flight := self._only_owner(wanting)) is not None:
-            await flight.front.tell("notifications/message", params)
-        elif self._patron is not None and not self.flights:
-            await self._patron.announce("notifications/message", params)
-
-    async def _forward(self, method: str, params: Mapping[str, Json] | None) -> None:
-        if not self.owner and method in _LEGACY_ONLY:
-            return  # of a connection that several share: whoever is in flight may be a stranger
-        flight = self._only_owner(self.flights.values())
-        if flight is None:
-            if self._patron is not None and not self.flights:
-                await self._patron.announce(method, params)
-        elif flight.front.era == "legacy" or method not in _LEGACY_ONLY:
-            await flight.front.tell(method, params)
-
-    @staticmethod
-    def _only_owner(flights: Iterable[InFlightRequest]) -> InFlightRequest | None:
-        """The newest of these flights, if they are all one owner's."""
-        candidates = list(flights)
-        owners = {flight.front.owner for flight in candidates}
-        return candidates[-1] if len(owners) == 1 else None
+    async def _deliver(
+        self,
+        method: str,
+        params: Mapping[str, Json] | None,
+        candidates: Iterable[InFlightRequest],
+    ) -> None:
+        """Notify the only client that can be meant; nobody, where there are several."""
+        is_legacy_only = method in _LEGACY_ONLY
+        if is_legacy_only and not self.owner:
+            return  # on a shared connection, whoever is in flight may be a stranger to it
+        requests = list(candidates)
+        if len({request.downstream.owner for request in requests}) == 1:
+            client = requests[-1].downstream
+            if client.era == "legacy" or not is_legacy_only:
+                await client.notify(method, params)
+        elif self._opener is not None and not self.in_flight:
+            await self._opener.notify_session(method, params)

@@ -39,21 +39,39 @@ from pegboard.upstream.pool import ConnectionPool
 
 MAX_PAGES = 1_000
 MAX_ENTRIES = 100_000
+DEBOUNCE = 0.2
+"""Seconds from an announcement to the listing: they come in swarms, some while a server starts."""
+MAX_BURST = 3
+"""Listings of one server that may follow each other without a pause."""
+COOLDOWN = 5.0
+"""Seconds in which one server is listed so often; doubles while there is nothing new."""
+MAX_COOLDOWN = 300.0
+_OPTIONAL_LISTS = {
+    "resources": ("resources/list", "resources", "resources"),
+    "resource_templates": ("resources/templates/list", "resourceTemplates", "resources"),
+    "prompts": ("prompts/list", "prompts", "prompts"),
+}
+"""The lists beside that of the tools: method, key of the result, capability."""
+_log = logging.getLogger(__name__)
 
 
 class ListingDownstream(Downstream):
-    """Lists for the gateway itself, in the name of a client of a kind."""
+    """Lists for the gateway itself, as a client of a kind would."""
 
     def __init__(self, kind: ClientKind = PLAIN_CLIENT) -> None:
         super().__init__(Caller(), None, {})
         self._capabilities = kind_to_capabilities(kind)
 
     @property
-    def can_be_asked(self) -> bool:
+    def can_give_input(self) -> bool:
+        # Nobody would answer, but a server lists by what it is told, and asks nothing for a list.
         return bool(self._capabilities)
 
 
 _PLAIN_DOWNSTREAM = ListingDownstream()
+
+
+# One server.
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,47 +95,49 @@ class Listing:
 
 
 async def read_listing(connection: Connection) -> Listing:
-    """Ask a server for all it offers; a list beside that of the tools may fail.
+    """Read all that a server offers; a list beside that of the tools may fail.
 
     Raises:
-        UpstreamError: its tools cannot be listed: it fails, or its pages never end.
+        UpstreamError: Its tools cannot be listed: it fails, or its pages never end.
     """
-    greeting = connection.greeting
     tools = await read_tools(connection)
     failures: dict[str, str] = {}
-    others = {
-        name: await _read_optional(connection, name, *how, failures)
-        for name, how in _OPTIONAL_LISTS.items()
-    }
+    optional: dict[str, tuple[JsonObject, ...]] = {}
+    for name, (method, key, capability) in _OPTIONAL_LISTS.items():
+        optional[name] = ()
+        if connection.capabilities.get(capability) is None:
+            continue
+        try:
+            optional[name] = await read_pages(connection, method, key)
+        except UpstreamError as exc:
+            # Many servers declare a capability and have no such method: an empty list.
+            if exc.details.get("code") != METHOD_NOT_FOUND:
+                failures[name] = f"{connection.spec.name}: {method} failed: {exc.message}"
+    handshake = connection.handshake_result
+    # A legacy server gives its name and version in the handshake, a modern one in `_meta`.
+    meta = cast(JsonObject, handshake.get("_meta") or {})
+    info = handshake.get("serverInfo") or meta.get("io.modelcontextprotocol/serverInfo") or {}
     return Listing(
         server=connection.spec.name,
-        server_info=_get_server_info(greeting),
+        server_info=info,
         capabilities=connection.capabilities,
-        instructions=greeting.get("instructions"),
+        instructions=handshake.get("instructions"),
         era=connection.era,
         protocol_version=connection.version,
         tools=tools,
-        resources=others["resources"],
-        resource_templates=others["resource_templates"],
-        prompts=others["prompts"],
+        resources=optional["resources"],
+        resource_templates=optional["resource_templates"],
+        prompts=optional["prompts"],
         failures=failures,
     )
 
 
-_OPTIONAL_LISTS = {
-    "resources": ("resources/list", "resources", "resources"),
-    "resource_templates": ("resources/templates/list", "resourceTemplates", "resources"),
-    "prompts": ("prompts/list", "prompts", "prompts"),
-}
-"""The lists beside that of the tools: method, key of the result, capability."""
-
-
 async def read_tools(
-    connection: Connection, front: Downstream = _PLAIN_DOWNSTREAM
+    connection: Connection, downstream: Downstream = _PLAIN_DOWNSTREAM
 ) -> tuple[JsonObject, ...]:
-    """The tools of a server, as `front` is listed them."""
+    """The tools that a server lists to a client."""
     params = build_tools_params(connection.capabilities)
-    return await read_pages(connection, "tools/list", "tools", front, params)
+    return await read_pages(connection, "tools/list", "tools", downstream, params)
 
 
 def build_tools_params(capabilities: JsonObject) -> JsonObject:
@@ -135,80 +155,54 @@ async def read_pages(
     connection: Connection,
     method: str,
     key: str,
-    front: Downstream = _PLAIN_DOWNSTREAM,
+    downstream: Downstream = _PLAIN_DOWNSTREAM,
     params: JsonObject | None = None,
 ) -> tuple[JsonObject, ...]:
     """All entries of a list, over as many pages as it has.
 
     Raises:
-        UpstreamError: the server fails, or its pages never end.
+        UpstreamError: The server fails, or its pages never end.
     """
+
+    def build_endless_error(what: str) -> UpstreamError:
+        name = connection.spec.name
+        return UpstreamError(f"{name}: the pages of {method} never end: {what}.", server=name)
+
     entries: list[JsonObject] = []
     cursors: set[str] = set()
-    asked = dict(params or {})
+    sent = dict(params or {})
     size = 0
     while True:
-        page = await connection.request(method, asked, front)
+        page = await connection.request(method, sent, downstream)
         found: Json = page.get(key)
         if isinstance(found, list):
             entries.extend(entry for entry in found if isinstance(entry, dict))
-        if cursors or page.get("nextCursor"):  # one page alone is within the limit of a message
+        cursor: Json = page.get("nextCursor")
+        if cursors or cursor:  # one page alone is within the limit of a message
             size += len(compact(found))
             if size > connection.spec.max_message_bytes:
-                raise _build_endless_error(connection, method, f"they have {size:,} bytes by now")
-        cursor: Json = page.get("nextCursor")
+                raise build_endless_error(f"they have {size:,} bytes by now")
         if not isinstance(cursor, str) or not cursor:
             return tuple(entries)
         if cursor in cursors:
-            raise _build_endless_error(
-                connection, method, f"it gave the cursor {cursor[:80]!r} twice"
-            )
+            raise build_endless_error(f"it gave the cursor {cursor[:80]!r} twice")
         cursors.add(cursor)
         if len(cursors) >= MAX_PAGES or len(entries) > MAX_ENTRIES:
-            raise _build_endless_error(
-                connection, method, f"there were {len(entries)} entries by then"
-            )
-        asked["cursor"] = cursor
+            raise build_endless_error(f"there were {len(entries)} entries by then")
+        sent["cursor"] = cursor
 
 
-async def _read_optional(
-    connection: Connection,
-    name: str,
-    method: str,
-    key: str,
-    capability: str,
-    failures: dict[str, str],
-) -> tuple[JsonObject, ...]:
-    """A list that a server may lack although it says otherwise, or fail to give."""
-    if connection.capabilities.get(capability) is None:
-        return ()
-    try:
-        return await read_pages(connection, method, key)
-    except UpstreamError as exc:
-        if exc.details.get("code") != METHOD_NOT_FOUND:
-            failures[name] = f"{connection.spec.name}: {method} failed: {exc.message}"
-        return ()
+async def read_variant(pool: ConnectionPool, name: str, kind: ClientKind) -> tuple[JsonObject, ...]:
+    """The tools that a server lists to clients of a kind.
+
+    Raises:
+        PegboardError: It cannot be reached, or cannot list them.
+    """
+    async with pool.visit(name, (kind,)) as connection:
+        return await read_tools(connection, ListingDownstream(kind))
 
 
-def _build_endless_error(connection: Connection, method: str, what: str) -> UpstreamError:
-    name = connection.spec.name
-    return UpstreamError(f"{name}: the pages of {method} never end: {what}.", server=name)
-
-
-def _get_server_info(greeting: JsonObject) -> JsonObject:
-    """A server's name and version: in the handshake (legacy) or in `_meta` (modern)."""
-    meta = cast(JsonObject, greeting.get("_meta") or {})
-    return greeting.get("serverInfo") or meta.get("io.modelcontextprotocol/serverInfo") or {}
-
-
-DEBOUNCE = 0.2
-"""Seconds from an announcement to the look: they come in swarms, and some while a server starts."""
-MAX_BURST = 3
-"""Looks at one server that may follow each other without a rest."""
-COOLDOWN = 5.0
-"""Seconds in which one server is looked at so often; doubles while there is nothing new."""
-MAX_COOLDOWN = 300.0
-_log = logging.getLogger(__name__)
+# Many servers.
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +216,7 @@ class ListingResult:
 
 
 ListingProgress: TypeAlias = Callable[[int, int, ListingResult], None]
-"""Told of each server as it is in: how many are, of how many, and which."""
+"""Called for each server that was listed or failed: how many so far, of how many, and which."""
 
 
 @asynccontextmanager
@@ -233,20 +227,21 @@ async def discover(
     bound: int = 8,
     progress: ListingProgress = lambda done, total, found: None,
 ) -> AsyncGenerator[MemoryObjectReceiveStream[ListingResult]]:
-    """List servers (all, unless named), `bound` at a time; each is received as soon as it is in.
+    """List servers (all, unless named), `bound` at a time; each is received as soon as it is done.
 
         async with discover(pool) as found:
             async for one in found: ...
 
-    A server that cannot be listed is received with its error; it holds up no other, except by the
+    A server that cannot be listed is received with its error. It holds up no other, except by the
     one place of `bound` that it takes until its `start_timeout`.
     """
     names = [spec.name for spec in pool.servers] if servers is None else list(servers)
+    # Room for all: a server's process is not kept waiting for a slow receiver.
     send, receive = anyio.create_memory_object_stream[ListingResult](len(names))
     places = anyio.CapacityLimiter(bound)
     done = 0
 
-    async def look(name: str, out: MemoryObjectSendStream[ListingResult]) -> None:
+    async def list_one(name: str, out: MemoryObjectSendStream[ListingResult]) -> None:
         async def report(found: ListingResult) -> None:
             nonlocal done
             done += 1
@@ -259,19 +254,10 @@ async def discover(
     async with receive, anyio.create_task_group() as tasks:
         with send:
             for name in names:
-                tasks.start_soon(look, name, send.clone())
+                # Each task has its own clone, so the stream ends when the last one is done.
+                tasks.start_soon(list_one, name, send.clone())
         yield receive
         tasks.cancel_scope.cancel()
-
-
-async def read_variant(pool: ConnectionPool, name: str, kind: ClientKind) -> tuple[JsonObject, ...]:
-    """The tools that a server lists to clients of a kind.
-
-    Raises:
-        PegboardError: it cannot be reached, or cannot list them.
-    """
-    async with pool.visit(name, (kind,)) as connection:
-        return await read_tools(connection, ListingDownstream(kind))
 
 
 async def _list_server(
@@ -285,97 +271,99 @@ async def _list_server(
     try:
         async with pool.visit(name, kinds) as connection:
             listing = await read_listing(connection)
+            # Inside the block: ending a process may take seconds, and nobody has to wait for it.
             await report(ListingResult(name, listing, None, anyio.current_time() - began))
     except PegboardError as exc:
         exc.message = prefix_server_name(name, exc.message)
         await report(ListingResult(name, None, exc, anyio.current_time() - began))
-    except Exception as exc:  # whatever a server may do, it must not end the look at others
-        _log.exception("Looking at %s failed", name)
+    except Exception as exc:  # whatever one server does, the others are still listed
+        _log.exception("Listing %s failed", name)
         error = UpstreamError(f"{name} could not be listed: {exc!r}", server=name)
         await report(ListingResult(name, None, error, anyio.current_time() - began))
 
 
 class ListingRefresher:
-    """Looks at a server again after it has announced a change, and reports what is new.
+    """Lists a server again after it has announced a change, and reports what is new.
 
-    However often a server announces, it is looked at once for a swarm of announcements. The first
-    few looks follow at once; a server that goes on announcing is looked at `BURST` times in `rest`
-    seconds, and one that announces and changes nothing ever less often.
+    A swarm of announcements leads to one listing. The first few follow at once; a server that goes
+    on announcing is listed `MAX_BURST` times in `cooldown` seconds, and one that announces and
+    changes nothing ever less often.
     """
 
     def __init__(
         self,
         pool: ConnectionPool,
-        on_found: Callable[[ListingResult], Awaitable[None]],
+        on_result: Callable[[ListingResult], Awaitable[None]],
         *,
-        quiet: float = DEBOUNCE,
-        rest: float = COOLDOWN,
+        debounce: float = DEBOUNCE,
+        cooldown: float = COOLDOWN,
         kinds: Callable[[str], Sequence[ClientKind]] = lambda server: (PLAIN_CLIENT,),
     ) -> None:
         self._pool = pool
         self._kinds = kinds
-        self._on_found = on_found
-        self._quiet = quiet
-        self._rest = rest
-        self._known: dict[str, bytes] = {}
+        self._on_result = on_result
+        self._debounce = debounce
+        self._cooldown = cooldown
+        self._fingerprints: dict[str, bytes] = {}
         self._due: dict[str, float] = {}
-        self._rests: dict[str, float] = {}
-        self._looks: dict[str, deque[float]] = {}
+        self._cooldowns: dict[str, float] = {}
+        self._recent: dict[str, deque[float]] = {}
         self._busy: set[str] = set()
         self._wake = anyio.Event()
 
-    async def notice(self, event: UpstreamEvent) -> None:
-        """Take an announcement; a listener for `Pool.listen`."""
+    async def on_event(self, event: UpstreamEvent) -> None:
+        """Take an announcement; for `add_listener` of a pool."""
         if event.change != "resource":
-            self.want(event.server)
+            self.request_refresh(event.server)
 
-    def want(self, server: str) -> None:
-        """Have a server looked at, soon."""
+    def request_refresh(self, server: str) -> None:
+        """Have a server listed, soon."""
+        # One that is due already covers this announcement too.
         if server not in self._due:
-            soon = anyio.current_time() + self._quiet
-            self._due[server] = max(soon, self._rested_at(server))
+            soon = anyio.current_time() + self._debounce
+            recent = self._recent.get(server, ())
+            if len(recent) == MAX_BURST:
+                # Listed often of late: wait until the first of these has cooled down.
+                soon = max(soon, recent[0] + self._cooldowns.get(server, self._cooldown))
+            self._due[server] = soon
             self._wake.set()
 
-    def _rested_at(self, server: str) -> float:
-        """When a server may be looked at again: at once, unless that has happened often of late."""
-        looks = self._looks.get(server, ())
-        return looks[0] + self._rests.get(server, self._rest) if len(looks) == MAX_BURST else 0.0
-
     async def run(self) -> None:
-        """Look when it is time, for ever."""
+        """Refresh when it is time, for ever."""
         async with anyio.create_task_group() as tasks:
             while True:
                 self._wake = anyio.Event()
                 now = anyio.current_time()
+                # A server that is being listed now may have changed since it was read: it is
+                # listed again, but not twice at once.
                 waiting = {s: due for s, due in self._due.items() if s not in self._busy}
                 for server in [s for s, due in waiting.items() if due <= now]:
                     del self._due[server], waiting[server]
                     self._busy.add(server)
-                    self._looks.setdefault(server, deque(maxlen=MAX_BURST)).append(now)
+                    self._recent.setdefault(server, deque(maxlen=MAX_BURST)).append(now)
                     tasks.start_soon(self._refresh, server)
                 with anyio.CancelScope(deadline=min(waiting.values(), default=math.inf)):
                     await self._wake.wait()
 
     async def _refresh(self, server: str) -> None:
         try:
-            await _list_server(self._pool, server, self._compare, self._kinds(server))
+            await _list_server(self._pool, server, self._report_if_new, self._kinds(server))
         finally:
             self._busy.discard(server)
             self._wake.set()
 
-    async def _compare(self, found: ListingResult) -> None:
-        rest = self._rests.get(found.server, self._rest / 2)
-        self._rests[found.server] = min(rest * 2, MAX_COOLDOWN)
-        if found.listing is not None:
-            said = _fingerprint(found.listing)
-            if said == self._known.get(found.server):
+    async def _report_if_new(self, result: ListingResult) -> None:
+        server = result.server
+        # Nothing new, or a failure: the next one comes later. Half, so that the first doubling
+        # gives the whole cooldown.
+        cooldown = self._cooldowns.get(server, self._cooldown / 2)
+        self._cooldowns[server] = min(cooldown * 2, MAX_COOLDOWN)
+        if result.listing is not None:
+            # A digest: whole listings would be a second copy of every catalog in memory.
+            text = json.dumps(asdict(result.listing), sort_keys=True, default=str)
+            fingerprint = hashlib.sha256(text.encode()).digest()
+            if fingerprint == self._fingerprints.get(server):
                 return
-            self._rests[found.server] = self._rest
-            self._known[found.server] = said
-        await self._on_found(found)
-
-
-def _fingerprint(listing: Listing) -> bytes:
-    """Tells listings apart in 32 bytes: whole ones would be a second copy of every catalogue."""
-    said = json.dumps(asdict(listing), sort_keys=True, default=str)
-    return hashlib.sha256(said.encode()).digest()
+            self._cooldowns[server] = self._cooldown
+            self._fingerprints[server] = fingerprint
+        await self._on_result(result)

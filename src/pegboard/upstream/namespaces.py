@@ -49,14 +49,14 @@ class Naming:
     separator: str = "_"
     max_length: int = defaults.NAME_MAX_LENGTH
 
-    def legal(self, name: str) -> str:
+    def make_legal(self, name: str) -> str:
         """The name with every character replaced that is not legal."""
         pattern = _ILLEGAL_BUT_DOTS if self.separator == "." else _ILLEGAL
         return pattern.sub("_", name)
 
-    def distinct(self, name: str, tool_id: str) -> str:
+    def make_distinct(self, name: str, tool_id: str) -> str:
         """The nearest legal name, with a digest of the id, within `max_length`."""
-        legal = self.legal(name)
+        legal = self.make_legal(name)
         readable = legal if _MEANINGFUL.search(legal) else "tool"
         return f"{readable[: self.max_length - _DIGEST_LENGTH - 1]}_{_digest(tool_id)}"
 
@@ -110,15 +110,18 @@ class Namespaces:
         naming, tool_id, namespace = self._naming, f"{server}.{own}", self._of[server]
         name = namespace + own
         if self._owner(name) != namespace:
-            marked = f"{namespace}{_digest(tool_id)}_{naming.legal(own)}"[: naming.max_length]
+            # It would be in the namespace of another server, which may list a tool of that very
+            # name tomorrow. The digest comes first, so that what follows cannot lead there again.
+            marked = f"{namespace}{_digest(tool_id)}_{naming.make_legal(own)}"[: naming.max_length]
             if marked.startswith(f"{namespace}{_digest(tool_id)}"):
                 return marked
         elif self._is_plain(own) and self._fits(name):
             return name
-        return naming.distinct(name, tool_id)
+        return naming.make_distinct(name, tool_id)
 
     def _bare_name(self, own: str) -> str:
-        """The server's own name, unless it reads like a name in some namespace."""
+        """The server's own name; empty where it reads like a name in some namespace."""
+        # Otherwise a server could list a tool `github.create_pr` and answer for `github`.
         return "" if "." in own or "/" in own or self._owner(own) else own
 
     def _owner(self, name: str) -> str:
@@ -133,9 +136,10 @@ class Namespaces:
 
     def _is_plain(self, own: str) -> bool:
         """Whether a name can stay as it is."""
+        # A name that looks changed is changed too: else it could be the same as one that was.
         return bool(
             _MEANINGFUL.search(own)
-            and own == self._naming.legal(own)
+            and own == self._naming.make_legal(own)
             and not _HAS_DIGEST.match(own)
         )
 
@@ -150,8 +154,8 @@ def find_server_of_id(tool_id: str, servers: Iterable[str]) -> str | None:
 
 def _namespaces(servers: list[str], naming: Naming, prefixes: Mapping[str, str]) -> dict[str, str]:
     """What the names of each server's tools start with, no two the same."""
-    legal = {server: naming.legal(server) for server in servers}
-    wanted = {s: naming.legal(prefixes.get(s) or s) for s in servers}
+    legal = {server: naming.make_legal(server) for server in servers}
+    wanted = {s: naming.make_legal(prefixes.get(s) or s) for s in servers}
     counts = Counter([*wanted.values(), *(legal[s] for s in servers if legal[s] != wanted[s])])
     found: dict[str, str] = {}
     own = Counter(legal.values())

@@ -1,11 +1,15 @@
 """Everything but tools, to the server it belongs to: resources, prompts, tasks, logging.
 
-Lists are answered from what is known of the servers; nothing is started for them.
+    lists                 answered from what is known of the servers; none is started for them
+    reads, prompts, ...   `addresses` finds the one server that is meant; the relay carries it there
+    subscriptions         recorded here for each subscriber, and combined for each connection
+
+A caller sees and reaches only what the access control allows. Everything else looks as if it did
+not exist.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,15 +17,16 @@ from typing import NoReturn, TypeAlias
 
 import anyio
 
+from pegboard.core.caches import BoundedCache
 from pegboard.core.calls import Caller
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.policy import AccessControl
 from pegboard.core.sanitization import sanitize_value
 from pegboard.errors import Busy, PegboardError, UpstreamError
-from pegboard.upstream import addresses, era_translation
-from pegboard.upstream.addresses import SCHEME, Addresses, Location
+from pegboard.upstream.addresses import SCHEME, Addresses, Location, parse_task_address
 from pegboard.upstream.client_sdk import INVALID_PARAMS
 from pegboard.upstream.downstream import Downstream, build_downstream
+from pegboard.upstream.era_translation import translate_result
 from pegboard.upstream.inbound_router import UpstreamEvent
 from pegboard.upstream.listing import Listing
 from pegboard.upstream.relay import Relay, UpstreamRequest
@@ -34,7 +39,7 @@ MAX_SUBSCRIPTIONS = 200
 _TASKS: JsonObject = {"cancel": {}, "requests": {"tools": {"call": {}}}}
 """Tasks of 2025-11-25 as they work here: no `list`, which would have to ask every server."""
 _ALL_CAPABILITIES: JsonObject = {"resources": {}, "prompts": {}, "completions": {}, "logging": {}}
-"""What a server that nothing is known of may turn out to have."""
+"""What a server may turn out to have before anything is known of it."""
 _EXTENSIONS = ("io.modelcontextprotocol/tasks", "io.modelcontextprotocol/ui")
 """Extensions whose methods and `_meta` are relayed."""
 
@@ -43,12 +48,12 @@ _EXTENSIONS = ("io.modelcontextprotocol/tasks", "io.modelcontextprotocol/ui")
 class Subscriber:
     """Who wants to hear of a resource: a legacy session, or one stream of a modern client.
 
-    `tell` is given the URI that they named; `key` tells subscribers apart.
+    `notify` is given the URI that they named; `key` tells subscribers apart.
     """
 
-    front: Downstream
+    downstream: Downstream
     key: object
-    tell: Callable[[str], Awaitable[None]]
+    notify: Callable[[str], Awaitable[None]]
 
 
 class Passthrough:
@@ -56,46 +61,36 @@ class Passthrough:
 
     def __init__(self, relay: Relay, *, bare_prompts: bool = False) -> None:
         self._relay = relay
-        self._bare = bare_prompts
+        self._bare_prompts = bare_prompts
         self.addresses = Addresses(())
-        self.gate: Callable[[], AccessControl] = AccessControl
-        """Who may use what a server offers; everything else is as if it were not there."""
+        self.access: Callable[[], AccessControl] = AccessControl
+        """Who may use what a server offers; asked anew each time, since a reload replaces it."""
         self.clean_results = False
         """Whether prompts and resources are relayed without invisible characters."""
-        self._seen: OrderedDict[frozenset[str], Addresses] = OrderedDict()
+        self._allowed_addresses: BoundedCache[frozenset[str], Addresses]
+        self._allowed_addresses = BoundedCache(_MAX_CACHED_VIEWS)
         self._subscriptions: dict[tuple[Location, object], tuple[Subscriber, str]] = {}
-        relay.when_session_ends(self.forget)
+        relay.on_session_end(self.forget_subscriber)
         self._handlers: dict[str, _Handler] = {
             "resources/list": self._list_resources,
             "resources/templates/list": self._list_templates,
-            "resources/read": self._read,
+            "resources/read": self._read_resource,
             "resources/subscribe": self._subscribe,
             "resources/unsubscribe": self._unsubscribe,
             "prompts/list": self._list_prompts,
             "prompts/get": self._get_prompt,
             "completion/complete": self._complete,
-            "logging/setLevel": self._set_level,
-            **{f"tasks/{verb}": self._task(verb) for verb in ("get", "result", "update", "cancel")},
+            "logging/setLevel": self._set_log_level,
+            **{
+                f"tasks/{verb}": self._build_task_handler(verb)
+                for verb in ("get", "result", "update", "cancel")
+            },
         }
 
-    def hold(self, listings: Iterable[Listing]) -> None:
-        """Take what the servers offer."""
-        self.addresses = Addresses(listings, bare=self._bare)
-        self._seen.clear()
-
-    def _addresses(self, front: Downstream) -> Addresses:
-        """What this client may know of."""
-        listings, gate = self.addresses.listings, self.gate()
-        allowed = frozenset(name for name in listings if gate.can_use_resources(front.caller, name))
-        if len(allowed) == len(listings):
-            return self.addresses
-        seen = self._seen.get(allowed)
-        if seen is None:
-            mine = [listing for name, listing in listings.items() if name in allowed]
-            seen = self._seen[allowed] = Addresses(mine, bare=self._bare)
-            if len(self._seen) > _MAX_CACHED_VIEWS:
-                self._seen.popitem(last=False)
-        return seen
+    def set_listings(self, listings: Iterable[Listing]) -> None:
+        """Take what the servers list, in place of what they listed before."""
+        self.addresses = Addresses(listings, bare=self._bare_prompts)
+        self._allowed_addresses.clear()
 
     def handles(self, method: str) -> bool:
         return method in self._handlers
@@ -119,22 +114,22 @@ class Passthrough:
                 offered[name] = {}
         if any(isinstance(c.get("tasks"), dict) for c in declared):
             offered["tasks"] = _TASKS
-        if extensions := _relayed_extensions(declared):
+        if extensions := _find_relayed_extensions(declared):
             offered["extensions"] = extensions
         return offered
 
     async def request(
         self, method: str, params: Mapping[str, Json], *, caller: Caller, request: object | None
     ) -> JsonObject:
-        """The result of one of the methods that `handles` names.
+        """The result of one of the methods that `handles` knows.
 
         Raises:
-            UpstreamError: the server's own error, or that no server has what was asked for; with
-                `code` and `data` in the details.
+            UpstreamError: The server's own error, or no server has what was asked for; with `code`
+                and `data` in the details.
         """
-        front = build_downstream(caller, request, params)
-        result = await self._handlers[method](dict(params), front)
-        return era_translation.translate_result(front.era, result)
+        downstream = build_downstream(caller, request, params)
+        result = await self._handlers[method](dict(params), downstream)
+        return translate_result(downstream.era, result)
 
     async def notify(
         self, method: str, params: Mapping[str, Json], *, caller: Caller, request: object | None
@@ -144,165 +139,209 @@ class Passthrough:
 
     # Subscriptions.
 
-    def forget(self, subscriber: object) -> None:
+    def forget_subscriber(self, subscriber: object) -> None:
         """Drop what is left of a subscriber that has gone, by its key."""
         for key in [key for key in self._subscriptions if key[1] == subscriber]:
             del self._subscriptions[key]
 
     async def on_event(self, event: UpstreamEvent) -> None:
-        """Tell those who subscribed to a resource that it has changed; for `Pool.listen`."""
+        """Notify the subscribers of a resource that has changed; for `add_listener` of a pool."""
         if event.change != "resource" or event.uri is None:
             return
-        place, gate = Location(event.server, event.uri), self.gate()
+        location, access = Location(event.server, event.uri), self.access()
+        # A copy: a subscriber may unsubscribe while another is being notified.
         for (subscribed, _), (subscriber, uri) in list(self._subscriptions.items()):
-            front = subscriber.front
+            downstream = subscriber.downstream
             if (
-                subscribed == place
-                and gate.can_use_resources(front.caller, place.server)
-                and front.belongs_to(event.owner)
+                subscribed == location
+                # Both may have changed since they subscribed: what a caller may use, and whose
+                # connection it was that brought this.
+                and access.can_use_resources(downstream.caller, location.server)
+                and downstream.is_served_by(event.owner)
             ):
                 with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-                    await subscriber.tell(uri)
+                    await subscriber.notify(uri)
 
     async def subscribe(self, uri: str, subscriber: Subscriber) -> JsonObject:
-        """Have a subscriber told of changes of a resource, by their own connection to its server.
+        """Notify a subscriber of changes of a resource, through their own connection to its server.
 
         Raises:
-            UpstreamError: there is no such resource for this caller, or its server refused.
+            UpstreamError: There is no such resource for this caller, or its server refused.
         """
-        place = self._resource(uri, subscriber.front)
+        location = self._find_resource(uri, subscriber.downstream)
         if sum(key == subscriber.key for _, key in self._subscriptions) >= MAX_SUBSCRIPTIONS:
             raise Busy(f"You have subscribed to {MAX_SUBSCRIPTIONS} resources already.")
-        self._subscriptions[place, subscriber.key] = subscriber, uri
+        # Recorded before the server is asked: the first change may come before its answer.
+        self._subscriptions[location, subscriber.key] = subscriber, uri
         try:
-            return await self._watch(place, "resources/subscribe", subscriber.front)
+            return await self._update_server(location, "resources/subscribe", subscriber.downstream)
         except PegboardError:
-            self._subscriptions.pop((place, subscriber.key), None)
+            self._subscriptions.pop((location, subscriber.key), None)
             raise
 
     async def unsubscribe(self, uri: str, subscriber: Subscriber) -> JsonObject:
-        """Have a subscriber told no longer; the server is told if nobody else on it listens.
+        """Notify a subscriber no longer; the server is told if it was the last one there.
 
         Raises:
-            UpstreamError: there is no such resource for this caller, or its server failed.
+            UpstreamError: There is no such resource for this caller, or its server failed.
         """
+        # The URI may lead elsewhere by now: what counts is where it led when they subscribed.
         held = [
-            place
-            for (place, key), (_, named) in self._subscriptions.items()
+            location
+            for (location, key), (_, named) in self._subscriptions.items()
             if (key, named) == (subscriber.key, uri)
         ]
-        place = held[0] if held else self._resource(uri, subscriber.front)
-        self._subscriptions.pop((place, subscriber.key), None)
-        return await self._watch(place, "resources/unsubscribe", subscriber.front)
+        location = held[0] if held else self._find_resource(uri, subscriber.downstream)
+        self._subscriptions.pop((location, subscriber.key), None)
+        return await self._update_server(location, "resources/unsubscribe", subscriber.downstream)
 
-    async def _watch(self, place: Location, method: str, front: Downstream) -> JsonObject:
+    async def _update_server(
+        self, location: Location, method: str, downstream: Downstream
+    ) -> JsonObject:
         """Have the server announce what is subscribed to on this connection now."""
-        async with self._relay.pool.use(place.server, front) as connection:
-            watched = frozenset(
+        async with self._relay.pool.use(location.server, downstream) as connection:
+            # Several subscribers may share the connection, so it gets the union of their wishes.
+            wanted = frozenset(
                 subscribed.name
                 for (subscribed, _), (subscriber, _) in self._subscriptions.items()
-                if subscribed.server == place.server
-                and subscriber.front.belongs_to(connection.lane)
+                if subscribed.server == location.server
+                and subscriber.downstream.is_served_by(connection.owner)
             )
-            connection.watch(watched)
-            is_wanted = method == "resources/subscribe"
-            if connection.era == "legacy" and is_wanted == (place.name in watched):
-                return await connection.request(method, {"uri": place.name}, front)
+            # A modern server is sent the whole set (`subscriptions/listen`), a legacy one a request
+            # for each resource; a resource that somebody else still wants is not unsubscribed.
+            connection.set_subscriptions(wanted)
+            is_subscribing = method == "resources/subscribe"
+            if connection.era == "legacy" and is_subscribing == (location.name in wanted):
+                return await connection.request(method, {"uri": location.name}, downstream)
         return {}
 
     # Lists.
 
-    async def _list_resources(self, params: JsonObject, front: Downstream) -> JsonObject:
-        return _build_list_result("resources", self._addresses(front).resources, front)
+    async def _list_resources(self, params: JsonObject, downstream: Downstream) -> JsonObject:
+        entries = self._get_addresses(downstream).resources
+        return _build_list_result("resources", entries, downstream)
 
-    async def _list_templates(self, params: JsonObject, front: Downstream) -> JsonObject:
-        return _build_list_result("resourceTemplates", self._addresses(front).templates, front)
+    async def _list_templates(self, params: JsonObject, downstream: Downstream) -> JsonObject:
+        entries = self._get_addresses(downstream).templates
+        return _build_list_result("resourceTemplates", entries, downstream)
 
-    async def _list_prompts(self, params: JsonObject, front: Downstream) -> JsonObject:
-        return _build_list_result("prompts", self._addresses(front).prompts, front)
+    async def _list_prompts(self, params: JsonObject, downstream: Downstream) -> JsonObject:
+        entries = self._get_addresses(downstream).prompts
+        return _build_list_result("prompts", entries, downstream)
 
-    # What one server answers.
+    def _get_addresses(self, downstream: Downstream) -> Addresses:
+        """The addresses of the servers that this client may know of."""
+        listings, access = self.addresses.listings, self.access()
+        allowed = frozenset(
+            name for name in listings if access.can_use_resources(downstream.caller, name)
+        )
+        if len(allowed) == len(listings):
+            return self.addresses
+        # Not a filter over all addresses: whether a URI is ambiguous, and so how it is shown,
+        # depends on the other servers, and would tell a caller of those they may not see.
+        found = self._allowed_addresses.get(allowed)
+        if found is None:
+            visible = [listing for name, listing in listings.items() if name in allowed]
+            found = Addresses(visible, bare=self._bare_prompts)
+            self._allowed_addresses.put(allowed, found)
+        return found
 
-    async def _read(self, params: JsonObject, front: Downstream) -> JsonObject:
-        place = self._resource(str(params.get("uri")), front)
-        sent = {**params, "uri": place.name}
-        result = await self._send(place, "resources/read", sent, front)
-        return _restore_uri(result, place.name, str(params["uri"]))
+    # Requests that one server answers.
 
-    async def _subscribe(self, params: JsonObject, front: Downstream) -> JsonObject:
-        return await self.subscribe(str(params.get("uri")), _session_subscriber(front))
+    async def _read_resource(self, params: JsonObject, downstream: Downstream) -> JsonObject:
+        uri = str(params.get("uri"))
+        location = self._find_resource(uri, downstream)
+        sent = {**params, "uri": location.name}
+        result = await self._send(location, "resources/read", sent, downstream)
+        contents = result.get("contents")
+        if location.name == uri or not isinstance(contents, list):
+            return result
+        # The client knows the resource by the address that it asked for.
+        renamed = [{**c, "uri": uri} if c.get("uri") == location.name else c for c in contents]
+        return {**result, "contents": renamed}
 
-    async def _unsubscribe(self, params: JsonObject, front: Downstream) -> JsonObject:
-        return await self.unsubscribe(str(params.get("uri")), _session_subscriber(front))
+    async def _subscribe(self, params: JsonObject, downstream: Downstream) -> JsonObject:
+        return await self.subscribe(str(params.get("uri")), _build_session_subscriber(downstream))
 
-    async def _get_prompt(self, params: JsonObject, front: Downstream) -> JsonObject:
-        place = self._prompt(params.get("name"), front)
-        sent = {**params, "name": place.name}
-        if "arguments" in sent and (spelled := self._addresses(front).argument_names(place)):
-            sent["arguments"] = _rename_arguments(sent["arguments"], spelled)
-        return await self._send(place, "prompts/get", sent, front)
+    async def _unsubscribe(self, params: JsonObject, downstream: Downstream) -> JsonObject:
+        return await self.unsubscribe(str(params.get("uri")), _build_session_subscriber(downstream))
 
-    async def _complete(self, params: JsonObject, front: Downstream) -> JsonObject:
+    async def _get_prompt(self, params: JsonObject, downstream: Downstream) -> JsonObject:
+        location = self._find_prompt(params.get("name"), downstream)
+        sent = {**params, "name": location.name}
+        names = self._get_addresses(downstream).argument_names(location)
+        if "arguments" in sent and names:
+            sent["arguments"] = _rename_arguments(sent["arguments"], names)
+        return await self._send(location, "prompts/get", sent, downstream)
+
+    async def _complete(self, params: JsonObject, downstream: Downstream) -> JsonObject:
+        addresses = self._get_addresses(downstream)
         ref: JsonObject = params.get("ref") or {}
         if ref.get("type") == "ref/prompt":
-            place, key = self._prompt(ref.get("name"), front), "name"
-            if spelled := self._addresses(front).argument_names(place):
-                params = _rename_completion(params, spelled)
+            key, location = "name", self._find_prompt(ref.get("name"), downstream)
+            if names := addresses.argument_names(location):
+                params = _rename_completion(params, names)
         else:
             uri = str(ref.get("uri"))
-            place, key = (
-                _require_one("resource template", uri, self._addresses(front).template(uri)),
-                "uri",
-            )
-        sent = {**params, "ref": {**ref, key: place.name}}
-        return await self._send(place, "completion/complete", sent, front)
+            found = addresses.find_template(uri)
+            key, location = "uri", _require_one("resource template", uri, found)
+        sent = {**params, "ref": {**ref, key: location.name}}
+        return await self._send(location, "completion/complete", sent, downstream)
 
-    async def _set_level(self, params: JsonObject, front: Downstream) -> JsonObject:
-        await self._relay.set_level(str(params.get("level")), front)
+    async def _set_log_level(self, params: JsonObject, downstream: Downstream) -> JsonObject:
+        await self._relay.set_log_level(str(params.get("level")), downstream)
         return {}
 
-    def _task(self, verb: str) -> _Handler:
-        async def handle(params: JsonObject, front: Downstream) -> JsonObject:
-            place = await self._task_place(params.get("taskId"), front)
-            return await self._send(place, f"tasks/{verb}", {**params, "taskId": place.name}, front)
+    def _build_task_handler(self, verb: str) -> _Handler:
+        async def handle(params: JsonObject, downstream: Downstream) -> JsonObject:
+            address, caller = params.get("taskId"), downstream.caller
+            location = parse_task_address(address)
+            servers = {spec.name for spec in self._relay.pool.servers}
+            if location is None or location.server not in servers:
+                _raise_unknown("task", address)
+            # Only whoever started a task may follow it, and only while they still have the tool
+            # that they started it with.
+            tool_id = await self._relay.task_owners.find_tool(caller.principal, location)
+            if tool_id is None or not self.access().can_see_tool(caller, tool_id):
+                _raise_unknown("task", address)
+            sent = {**params, "taskId": location.name}
+            return await self._send(location, f"tasks/{verb}", sent, downstream)
 
         return handle
 
-    async def _task_place(self, address: Json, front: Downstream) -> Location:
-        """Where a task is, for whoever began it and still has the tool that they began it with."""
-        caller, parsed = front.caller, addresses.parse_task_address(address)
-        if parsed is not None and parsed[0] in {s.name for s in self._relay.pool.servers}:
-            tool_id = await self._relay.task_owners.tool_of(caller.principal, *parsed)
-            if tool_id is not None and self.gate().can_see_tool(caller, tool_id):
-                return Location(*parsed)
-        _raise_unknown("task", address)
-
     async def _send(
-        self, place: Location, method: str, params: JsonObject, front: Downstream
+        self, location: Location, method: str, params: JsonObject, downstream: Downstream
     ) -> JsonObject:
-        result = await self._relay.request(UpstreamRequest(place.server, method, params), front)
+        request = UpstreamRequest(location.server, method, params)
+        result = await self._relay.request(request, downstream)
         return sanitize_value(result) if self.clean_results else result
 
-    def _resource(self, uri: str, front: Downstream) -> Location:
-        linked = self._relay.links.servers(front.caller.principal, uri)
-        return _require_one("resource", uri, self._addresses(front).resource(uri, linked))
+    def _find_resource(self, uri: str, downstream: Downstream) -> Location:
+        linked = self._relay.links.find_servers(downstream.caller.principal, uri)
+        found = self._get_addresses(downstream).find_resource(uri, linked)
+        return _require_one("resource", uri, found)
 
-    def _prompt(self, name: Json, front: Downstream) -> Location:
-        return self._addresses(front).prompt(str(name)) or _raise_unknown("prompt", name)
+    def _find_prompt(self, name: Json, downstream: Downstream) -> Location:
+        found = self._get_addresses(downstream).find_prompt(str(name))
+        return found or _raise_unknown("prompt", name)
 
 
-def _session_subscriber(front: Downstream) -> Subscriber:
+def _build_session_subscriber(downstream: Downstream) -> Subscriber:
     """A legacy client: one session, however often it subscribes."""
-    return Subscriber(front, front.owner, lambda uri: front.announce(_UPDATED, {"uri": uri}))
+
+    async def notify(uri: str) -> None:
+        await downstream.notify_session(_UPDATED, {"uri": uri})
+
+    return Subscriber(downstream, downstream.owner, notify)
 
 
-def _require_one(what: str, uri: str, places: Sequence[Location]) -> Location:
-    """The only place there is: a request is never sent to a server that was perhaps not meant."""
-    if len(places) == 1:
-        return places[0]
-    if not places:
+def _require_one(what: str, uri: str, locations: Sequence[Location]) -> Location:
+    """The only location there is: a request is not sent to a server that was perhaps not meant."""
+    if len(locations) == 1:
+        return locations[0]
+    if not locations:
         _raise_unknown(what, uri)
-    addresses = [f"{SCHEME}{place.server}/{place.name}" for place in places]
+    addresses = [f"{SCHEME}{location.server}/{location.name}" for location in locations]
     raise UpstreamError(
         f"Several servers have the {what} {uri!r}. Say which one: {', '.join(addresses)}.",
         code=INVALID_PARAMS,
@@ -310,7 +349,14 @@ def _require_one(what: str, uri: str, places: Sequence[Location]) -> Location:
     )
 
 
-def _relayed_extensions(declared: Iterable[Mapping[str, Json]]) -> JsonObject:
+def _raise_unknown(what: str, name: Json) -> NoReturn:
+    # 2026-07-28 says -32602 for all of these; so did older revisions, except for resources.
+    raise UpstreamError(
+        f"No server has the {what} {name!r}.", code=INVALID_PARAMS, data={what: name}
+    )
+
+
+def _find_relayed_extensions(declared: Iterable[Mapping[str, Json]]) -> JsonObject:
     """The extensions of these servers that work through a gateway, as the first server has them."""
     found: JsonObject = {}
     for capabilities in declared:
@@ -322,44 +368,31 @@ def _relayed_extensions(declared: Iterable[Mapping[str, Json]]) -> JsonObject:
     return found
 
 
-def _raise_unknown(what: str, name: Json) -> NoReturn:
-    # 2026-07-28 says -32602 for all of these; so did older revisions, except for resources.
-    raise UpstreamError(
-        f"No server has the {what} {name!r}.", code=INVALID_PARAMS, data={what: name}
-    )
-
-
-def _build_list_result(key: str, entries: tuple[JsonObject, ...], front: Downstream) -> JsonObject:
+def _build_list_result(
+    key: str, entries: tuple[JsonObject, ...], downstream: Downstream
+) -> JsonObject:
     result: JsonObject = {key: list(entries)}
-    if front.era == "modern":
+    if downstream.era == "modern":
+        # What a caller sees depends on who they are and changes with the servers.
         result |= {"ttlMs": 0, "cacheScope": "private"}
     return result
 
 
-def _rename_arguments(arguments: Json, spelled: Mapping[str, str]) -> Json:
+def _rename_arguments(arguments: Json, names: Mapping[str, str]) -> Json:
     """The arguments under the server's own names."""
     if not isinstance(arguments, dict):
         return arguments
-    return {spelled.get(name, name): value for name, value in arguments.items()}
+    return {names.get(name, name): value for name, value in arguments.items()}
 
 
-def _rename_completion(params: JsonObject, spelled: Mapping[str, str]) -> JsonObject:
+def _rename_completion(params: JsonObject, names: Mapping[str, str]) -> JsonObject:
     """A request for completions under the server's own names of arguments."""
     argument, context = params.get("argument"), params.get("context")
     changed: JsonObject = {}
     if isinstance(argument, dict):
         name = argument.get("name")
-        changed["argument"] = {**argument, "name": spelled.get(str(name), name)}
+        changed["argument"] = {**argument, "name": names.get(str(name), name)}
     if isinstance(context, dict):
-        arguments = _rename_arguments(context.get("arguments"), spelled)
+        arguments = _rename_arguments(context.get("arguments"), names)
         changed["context"] = {**context, "arguments": arguments}
     return {**params, **changed}
-
-
-def _restore_uri(result: JsonObject, name: str, uri: str) -> JsonObject:
-    """The result with the URI that the client asked for, where it is another than the server's."""
-    contents = result.get("contents")
-    if name == uri or not isinstance(contents, list):
-        return result
-    renamed = [{**c, "uri": uri} if c.get("uri") == name else c for c in contents]
-    return {**result, "contents": renamed}

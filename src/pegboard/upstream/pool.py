@@ -1,6 +1,11 @@
-"""The connections to all servers: opened on first use, shared, stopped when idle, opened again.
+r"""The connections to all servers: opened on first use, shared, stopped when idle, opened again.
 
-Who shares a connection with whom, and what is known of each server: `servers`.
+    use(server, client) --> ServerState.find_owner --> a ready connection of that owner
+                                                   \-> none: backoff? room? then open one and wait
+
+Nothing starts before it is used. A request that finds a connection starting waits for it, so that
+any number of them start one process. Who shares a connection with whom, and how long to wait after
+a failure, is decided by `server_state`; what happens on a connection, by `connection`.
 """
 
 from __future__ import annotations
@@ -37,7 +42,7 @@ from pegboard.upstream.inbound_router import UpstreamEvent, UpstreamListener
 from pegboard.upstream.server_log import BoundedLog
 from pegboard.upstream.server_state import ServerState, UpstreamStatus
 from pegboard.upstream.spec import UpstreamSpec
-from pegboard.upstream.transports import OpenTransport, open_wire
+from pegboard.upstream.transports import OpenTransport, open_transport
 
 SWEEP_INTERVAL = 5.0
 RETIRE_TIMEOUT = 30.0
@@ -58,7 +63,7 @@ class PoolLimits:
     per_principal: int = defaults.MAX_PROCESSES_PER_PRINCIPAL
     """Server processes of one principal; the local user may have them all."""
     connections: int = 64
-    """Connections to one server that is no process."""
+    """Connections to one server that is not a process."""
     wait: float = ROOM_TIMEOUT
 
 
@@ -73,7 +78,7 @@ class ConnectionPool:
         specs: Iterable[UpstreamSpec],
         *,
         logs: Path | None = None,
-        open_wire: OpenTransport = open_wire,
+        open_transport: OpenTransport = open_transport,
         clock: Callable[[], float] = time.monotonic,
         roll: Callable[[], float] = random.random,
         limits: PoolLimits | None = None,
@@ -82,20 +87,20 @@ class ConnectionPool:
         self._logs = logs
         self._listeners: list[UpstreamListener] = []
         self._visits = 0
-        self._open_wire = open_wire
+        self._open_transport = open_transport
         self._clock = clock
         self._roll = roll
         self._servers = {spec.name: self._new_server(spec) for spec in specs}
         self._tasks: TaskGroup | None = None
         self._context = contextvars.Context()
-        self._calm = anyio.Event()
+        self._idle_or_ended = anyio.Event()
 
     async def __aenter__(self) -> Self:
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
         # Connections outlive the request that opens them, and must not inherit its trace.
         self._context = contextvars.copy_context()
-        self._tasks.start_soon(self._sweep_for_ever)
+        self._tasks.start_soon(self._sweep_periodically)
         return self
 
     async def __aexit__(
@@ -104,11 +109,12 @@ class ConnectionPool:
         exc_val: BaseException | None,
         exc_tb: TracebackType | None,
     ) -> bool | None:
+        # Without a task group no new connection is opened while the others are closed.
         tasks, self._tasks = self._tasks, None
         if tasks is None:
             return None
         if exc_val is None:
-            await self._close_all()
+            await _close_connections(list(self._connections()))
         tasks.cancel_scope.cancel()
         try:
             return await tasks.__aexit__(exc_type, exc_val, exc_tb)
@@ -123,18 +129,18 @@ class ConnectionPool:
         return tuple(server.spec for server in self._servers.values())
 
     @asynccontextmanager
-    async def use(self, name: str, front: Downstream) -> AsyncGenerator[Connection]:
-        """A ready connection to a server for this front, opened if there is none.
+    async def use(self, name: str, downstream: Downstream) -> AsyncGenerator[Connection]:
+        """A ready connection to a server for this client, opened if there is none.
 
         Raises:
-            UpstreamUnavailable: it cannot be reached, or failed too recently to be tried again.
+            UpstreamUnavailable: It cannot be reached, or failed too recently to be tried again.
         """
-        connection = await self._acquire(self._server(name), front)
-        with self.hold(connection):
+        connection = await self._acquire(self._get_server(name), downstream)
+        with self.reserve(connection):
             yield connection
 
     @contextmanager
-    def hold(self, connection: Connection) -> Generator[None]:
+    def reserve(self, connection: Connection) -> Generator[None]:
         """Keep a connection from being stopped as idle while the block runs."""
         connection.users += 1
         try:
@@ -143,59 +149,61 @@ class ConnectionPool:
             connection.users -= 1
             connection.used_at = self._clock()
             if connection.users == 0:
-                self._calm.set()
+                self._idle_or_ended.set()
 
-    def live(self, name: str, owner: Owner | None = None) -> list[Connection]:
+    def ready_connections(self, name: str, owner: Owner | None = None) -> list[Connection]:
         """The connections to a server that are ready now; of one owner, or all."""
         return [
             connection
-            for connection in self._server(name).connections.values()
+            for connection in self._get_server(name).connections.values()
             if connection.is_usable
             and not _is_visit(connection)
-            and owner in (None, connection.lane)
+            and owner in (None, connection.owner)
         ]
 
-    def listen(self, listener: UpstreamListener) -> None:
-        """Have a listener told what servers announce."""
+    def add_listener(self, listener: UpstreamListener) -> None:
+        """Have a listener notified of what servers announce."""
         self._listeners.append(listener)
 
     @asynccontextmanager
     async def visit(
         self, name: str, kinds: Sequence[ClientKind] = (PLAIN_CLIENT,)
     ) -> AsyncGenerator[Connection]:
-        """A connection for a look at a server: a live one, else one that ends with the block.
+        """A connection for listing a server: a ready one, else one that ends with the block.
 
         A connection of one of several people is not used: its process lists what that person made
-        of it, and a catalog is for everybody.
-        A legacy server may list by what its client declares: only a connection of one of these
-        kinds will do, and a new one is of the first.
+        of it, and a catalog is for everybody. A legacy server may list by what its client declares:
+        only a connection of one of these kinds will do, and a new one is of the first.
 
         Raises:
-            UpstreamUnavailable: it cannot be reached.
+            UpstreamUnavailable: It cannot be reached.
         """
-        server = self._server(name)
-        for live in self.live(name):
-            fits = live.era == "modern" or capabilities_to_kind(live.declared) in kinds
-            if fits and not live.is_personal:
-                with self.hold(live):
-                    yield live
+        server = self._get_server(name)
+        for ready in self.ready_connections(name):
+            kind = capabilities_to_kind(ready.declared_capabilities)
+            if (ready.era == "modern" or kind in kinds) and not ready.is_personal:
+                with self.reserve(ready):
+                    yield ready
                 return
+        # Each visit has an owner of its own, so that it neither waits for another nor is found by
+        # a client's call.
         self._visits += 1
-        lane = (_VISIT, str(self._visits))
-        hint = server.era if kinds[0] else None  # a look for everybody asks for the era again
-        connection = self._launch(server, lane, None, hint, kind_to_capabilities(kinds[0]))
+        owner = (_VISIT, str(self._visits))
+        # A listing for everybody negotiates the era anew, so that an upgraded server is noticed.
+        hint = server.era if kinds[0] else None
+        connection = self._open(server, owner, None, hint, kind_to_capabilities(kinds[0]))
         try:
             await connection.settled.wait()
             if connection.cause is not None:
-                raise server.unavailable(lane, self._clock(), connection.cause)
+                raise server.build_unavailable(owner, self._clock(), connection.cause)
             yield connection
         finally:
             connection.close()
-            await connection.over.wait()
+            await connection.ended.wait()
 
-    def learn(self, name: str, era: Era) -> None:
-        """Record a server's era as a kept catalogue knows it, to save the question."""
-        server = self._server(name)
+    def set_known_era(self, name: str, era: Era) -> None:
+        """Take a server's era from a cached catalog, to save asking for it."""
+        server = self._get_server(name)
         server.era = server.era or era
 
     def status(self) -> list[UpstreamStatus]:
@@ -203,7 +211,7 @@ class ConnectionPool:
         now = self._clock()
         return [server.status(now) for server in self._servers.values()]
 
-    # Ending things.
+    # Stopping connections.
 
     async def sweep(self) -> None:
         """Stop what has been idle for too long by now."""
@@ -215,12 +223,17 @@ class ConnectionPool:
                 if limit > 0 and connection.is_idle and now - connection.used_at >= limit:
                     connection.close()
 
+    async def _sweep_periodically(self) -> None:
+        while True:
+            await anyio.sleep(SWEEP_INTERVAL)
+            await self.sweep()
+
     async def stop(self, name: str) -> None:
         """End all connections to a server, and its processes; the next call starts it again."""
-        await _close_connections(list(self._server(name).connections.values()))
+        await _close_connections(list(self._get_server(name).connections.values()))
 
     async def end_session(self, session: str) -> None:
-        """End the connections that served one front session."""
+        """End the connections that served one session of a legacy client."""
         owner: Owner = ("session", session)
         mine = [s.connections[owner] for s in self._servers.values() if owner in s.connections]
         await _close_connections(mine)
@@ -229,29 +242,29 @@ class ConnectionPool:
 
     async def drain(self, patience: float) -> None:
         """Wait until no call is in flight, for at most `patience` seconds."""
-        await self._calm_down(list(self._connections()), patience)
+        await self._wait_until_unused(list(self._connections()), patience)
+
+    # A new configuration. In two steps, so that new calls use it before old ones have ended.
 
     async def replace(self, specs: Iterable[UpstreamSpec]) -> None:
         """Take a new configuration: what is gone or changed is ended, the rest goes on."""
-        await self.retire(self.exchange(specs))
+        await self.retire(self.swap_specs(specs))
 
-    def exchange(self, specs: Iterable[UpstreamSpec]) -> list[ServerState]:
-        """Have new calls go by a new configuration; what is left over is for `retire`."""
+    def swap_specs(self, specs: Iterable[UpstreamSpec]) -> list[ServerState]:
+        """Have new calls go by a new configuration; returns what is left over, for `retire`."""
         wanted = {spec.name: spec for spec in specs}
         leaving = [s for s in self._servers.values() if wanted.get(s.spec.name) != s.spec]
-        kept = {s.spec.name: s for s in self._servers.values() if s not in leaving}
-        self._servers = {n: kept.get(n) or self._new_server(spec) for n, spec in wanted.items()}
+        staying = {s.spec.name: s for s in self._servers.values() if s not in leaving}
+        self._servers = {n: staying.get(n) or self._new_server(spec) for n, spec in wanted.items()}
         return leaving
 
     async def retire(self, leaving: list[ServerState]) -> None:
-        """End servers that left the configuration; calls under way have `RETIRE_TIME` to end."""
+        """End servers that left the configuration; their calls have `RETIRE_TIMEOUT` to end."""
         retired = [c for server in leaving for c in server.connections.values()]
-        await self._calm_down(retired, RETIRE_TIMEOUT)
+        await self._wait_until_unused(retired, RETIRE_TIMEOUT)
         await _close_connections(retired)
         for server in leaving:
             server.log.close()
-
-    # Its works.
 
     def _new_server(self, spec: UpstreamSpec) -> ServerState:
         file = re.sub(r"[^A-Za-z0-9._-]", "_", spec.name) + ".log"
@@ -259,7 +272,7 @@ class ConnectionPool:
         log = BoundedLog(path, limit=spec.log_bytes, redactor=Redactor(spec.secrets))
         return ServerState(spec, log)
 
-    def _server(self, name: str) -> ServerState:
+    def _get_server(self, name: str) -> ServerState:
         server = self._servers.get(name)
         if server is None:
             raise ConfigError(f"There is no server {name!r} in the configuration.", server=name)
@@ -269,181 +282,192 @@ class ConnectionPool:
         for server in self._servers.values():
             yield from server.connections.values()
 
-    async def _acquire(self, server: ServerState, front: Downstream) -> Connection:
+    # Opening connections.
+
+    async def _acquire(self, server: ServerState, downstream: Downstream) -> Connection:
         deadline = anyio.current_time() + self.limits.wait
+        # Whatever is waited for below, the state may have changed meanwhile: the era became known
+        # and with it the owner, another request opened the connection, or it ended again. So each
+        # wait leads back to the start.
         while True:
-            lane = server.lane(front)
-            connection = server.connections.get(lane)
+            owner = server.find_owner(downstream)
+            connection = server.connections.get(owner)
             if connection is None:
-                if server.wait(lane, self._clock()) > 0:
-                    raise server.unavailable(lane, self._clock(), caller=front.caller)
-                if (crowd := self._crowd(server, lane, front.caller)) is not None:
-                    await self._make_room(crowd, deadline)
+                if server.wait(owner, self._clock()) > 0:
+                    raise server.build_unavailable(owner, self._clock(), caller=downstream.caller)
+                full = self._find_full_group(server, owner, downstream.caller)
+                if full is not None:
+                    await self._make_room(server.spec.name, full, deadline)
                     continue
-                connection = self._launch(server, lane, front, server.era)
+                connection = self._open(server, owner, downstream, server.era)
             if connection.is_usable:
                 return connection
-            if connection.settled.is_set():  # stopping, or just died: its end comes first
+            if connection.settled.is_set():
+                # Stopping, or it just died. It may hold what a new one needs, such as a lock on a
+                # file, so its end comes first.
                 connection.close()
-                await connection.over.wait()
+                await connection.ended.wait()
                 continue
             await connection.settled.wait()
             if connection.cause is not None:
-                raise server.unavailable(
-                    connection.lane, self._clock(), connection.cause, front.caller
+                raise server.build_unavailable(
+                    connection.owner, self._clock(), connection.cause, downstream.caller
                 )
 
-    def _launch(
+    def _open(
         self,
         server: ServerState,
-        lane: Owner,
-        front: Downstream | None,
+        owner: Owner,
+        downstream: Downstream | None,
         hint: Era | None,
-        declared: JsonObject | None = None,
+        declared_capabilities: JsonObject | None = None,
     ) -> Connection:
         if self._tasks is None:
             raise UpstreamUnavailable("The gateway is shutting down.", server=server.spec.name)
         connection = Connection(
             server.spec,
-            front,
-            lane,
-            open_wire=self._open_wire,
+            downstream,
+            owner,
+            open_transport=self._open_transport,
             log=server.log,
-            listener=self._tell,
-            declared=declared,
-            hint=hint,
-            on_ready=lambda ready: self._note_ready(server, ready, front),
+            listener=self._notify_listeners,
+            declared_capabilities=declared_capabilities,
+            era_hint=hint,
+            on_ready=lambda ready: self._on_ready(server, ready, downstream),
         )
         connection.used_at = self._clock()
-        server.connections[lane] = connection
+        # Registered before it is ready: requests that come meanwhile wait for it, and do not open
+        # another one.
+        server.connections[owner] = connection
         self._context.copy().run(self._tasks.start_soon, self._supervise, server, connection)
         return connection
 
+    def _on_ready(
+        self, server: ServerState, connection: Connection, downstream: Downstream | None
+    ) -> None:
+        """Learn a server's era, and hold the connection for the owner that goes with it."""
+        server.era = connection.era
+        server.version = connection.version
+        server.latency = connection.latency
+        server.record_success(connection.owner)
+        owner = connection.owner if downstream is None else server.find_owner(downstream)
+        if owner == connection.owner:
+            return
+        server.remove(connection)
+        if owner in server.connections or (connection.is_personal and not owner):
+            # Another request was faster; or this one carries one caller's credential, and all
+            # callers would share it. It is closed, and `_acquire` opens or finds the right one.
+            server.connections[connection.owner] = connection
+            connection.close()
+        else:
+            server.connections[owner] = connection
+            connection.change_owner(owner)
+
+    async def _supervise(self, server: ServerState, connection: Connection) -> None:
+        """Run a connection to its end, and record how it ended."""
+        began = self._clock()
+        await connection.run()
+        server.remove(connection)
+        self._idle_or_ended.set()
+        if connection.cause is not None and _is_visit(connection):
+            # Nobody's call failed, so nobody's next call has to wait.
+            server.last_error = connection.cause
+        elif connection.cause is not None:
+            now = self._clock()
+            server.record_failure(
+                connection.owner, connection.cause, now=now, lived=now - began, roll=self._roll()
+            )
+
+    async def _notify_listeners(self, event: UpstreamEvent) -> None:
+        for listener in self._listeners:
+            try:
+                await listener(event)
+            except Exception:  # a listener that fails must not end the connection
+                _log.exception("A listener failed at %s", event)
+
     # Room for another connection.
 
-    def _crowd(self, server: ServerState, lane: Owner, caller: Caller) -> _Crowd | None:
-        """Those of whom one must end before another connection can be opened, if there are such."""
+    def _find_full_group(
+        self, server: ServerState, owner: Owner, caller: Caller
+    ) -> _FullGroup | None:
+        """The connections of which one must end before another can be opened, if there are such."""
         name = server.spec.name
         if server.spec.transport != "stdio":
             held = [c for c in server.connections.values() if not _is_visit(c)]
-            full = f"{name} has {len(held)} connections in use already."
-            return _Crowd(name, held, full) if len(held) >= self.limits.connections else None
+            if len(held) < self.limits.connections:
+                return None
+            return _FullGroup(held, f"{name} has {len(held)} connections in use already.")
         held = [c for c in self._connections() if c.spec.transport == "stdio" and not _is_visit(c)]
-        if lane and not caller.is_local_user:
-            who = _quota_owner(caller)
-            mine = [c for c in held if c.caller is not None and _quota_owner(c.caller) == who]
+        if owner and not caller.is_local_user:
+            # Checked first: a principal at its own limit gives up its own processes, never
+            # another's.
+            quota_owner = _quota_owner(caller)
+            mine = [c for c in held if c.caller and _quota_owner(c.caller) == quota_owner]
             if len(mine) >= self.limits.per_principal:
-                full = (
+                return _FullGroup(
+                    mine,
                     f"{name} cannot be started: {len(mine)} server processes of yours are in use, "
-                    f"the most that one user may have here (`max_processes_per_principal`)."
+                    f"the most that one user may have here (`max_processes_per_principal`).",
                 )
-                return _Crowd(name, mine, full)
         if len(held) >= self.limits.processes:
-            full = (
+            return _FullGroup(
+                held,
                 f"{name} cannot be started: {len(held)} server processes are in use, the most that "
-                f"this gateway may have (`max_processes`)."
+                f"this gateway may have (`max_processes`).",
             )
-            return _Crowd(name, held, full)
         return None
 
-    async def _make_room(self, crowd: _Crowd, deadline: float) -> None:
+    async def _make_room(self, server: str, full: _FullGroup, deadline: float) -> None:
         """Stop the connection that was idle longest, or wait until one is idle.
 
         Raises:
-            Busy: there is no room by the deadline.
+            Busy: There is no room by the deadline.
         """
-        idle = [c for c in crowd.members if c.is_idle]
+        idle = [c for c in full.members if c.is_idle]
         with anyio.CancelScope(deadline=deadline):
             if idle:
                 longest = min(idle, key=lambda c: c.used_at)
                 longest.close()
-                await longest.over.wait()
+                await longest.ended.wait()
             else:
-                await self._next_change()
+                await self._wait_for_idle_or_end()
             return
-        raise Busy(f"{crowd.full} Try again shortly.", server=crowd.server)
+        raise Busy(f"{full.reason} Try again shortly.", server=server)
 
-    async def _next_change(self) -> None:
-        """Wait until a connection becomes idle, or ends."""
-        if self._calm.is_set():
-            self._calm = anyio.Event()
-        await self._calm.wait()
-
-    async def _tell(self, event: UpstreamEvent) -> None:
-        for listener in self._listeners:
-            try:
-                await listener(event)
-            except Exception:  # what a listener makes of the news is no matter of the connection
-                _log.exception("A listener failed at %s", event)
-
-    def _note_ready(
-        self, server: ServerState, connection: Connection, front: Downstream | None
-    ) -> None:
-        """Learn a server's era, and move the connection to where its fronts look for it."""
-        server.era = connection.era
-        server.version = connection.version
-        server.latency = connection.latency
-        server.note_success(connection.lane)
-        lane = connection.lane if front is None else server.lane(front)
-        if lane == connection.lane:
-            return
-        server.remove(connection)
-        if lane in server.connections or (connection.is_personal and not lane):
-            # Another was faster, or it has one caller's credential and everybody's is needed.
-            server.connections[connection.lane] = connection
-            connection.close()
-        else:
-            server.connections[lane] = connection
-            connection.move(lane)
-
-    async def _supervise(self, server: ServerState, connection: Connection) -> None:
-        began = self._clock()
-        await connection.run()
-        server.remove(connection)
-        self._calm.set()
-        if connection.cause is not None and _is_visit(connection):
-            server.last_error = connection.cause
-        elif connection.cause is not None:
-            now = self._clock()
-            server.note_failure(
-                connection.lane, connection.cause, now=now, lived=now - began, roll=self._roll()
-            )
-
-    async def _sweep_for_ever(self) -> None:
-        while True:
-            await anyio.sleep(SWEEP_INTERVAL)
-            await self.sweep()
-
-    async def _calm_down(self, connections: list[Connection], patience: float) -> None:
+    async def _wait_until_unused(self, connections: list[Connection], patience: float) -> None:
         with anyio.move_on_after(patience):
             while any(connection.users for connection in connections):
-                await self._next_change()
+                await self._wait_for_idle_or_end()
 
-    async def _close_all(self) -> None:
-        await _close_connections(list(self._connections()))
+    async def _wait_for_idle_or_end(self) -> None:
+        """Wait until any connection becomes idle, or ends."""
+        # One event for all who wait: each looks again for itself at what has changed. It is not
+        # replaced while it is unset, or those who wait for the old one would wait forever.
+        if self._idle_or_ended.is_set():
+            self._idle_or_ended = anyio.Event()
+        await self._idle_or_ended.wait()
 
 
 @dataclass(frozen=True, slots=True)
-class _Crowd:
-    """Connections that leave no room for another; `full` says so to whoever wanted one."""
+class _FullGroup:
+    """Connections that leave no room for another, and how that is reported."""
 
-    server: str
     members: list[Connection]
-    full: str
+    reason: str
 
 
 def _quota_owner(caller: Caller) -> str:
-    """Whom a process counts for: the principal, or the session where nobody signs in."""
+    """Whose limit a process counts towards: the principal's, or the session's without sign-in."""
     return f"session {caller.session}" if caller.anonymous else caller.principal
 
 
 def _is_visit(connection: Connection) -> bool:
-    return connection.lane[:1] == (_VISIT,)
+    return connection.owner[:1] == (_VISIT,)
 
 
 async def _close_connections(connections: list[Connection]) -> None:
-    """Have connections end, all at once, and wait for it."""
+    """Close connections, all at once, and wait for their end."""
     for connection in connections:
         connection.close()
     for connection in connections:
-        await connection.over.wait()
+        await connection.ended.wait()

@@ -1,11 +1,13 @@
 """One request to one server and back, in all four pairs of eras; a server's tools as a `Source`.
 
-| client | server | a request of the server to the client arrives there as |
+| client | server | how input that the server wants reaches the client |
 |---|---|---|
 | legacy | legacy | the server's own request, on the session that the connection serves |
 | modern | modern | the server's own `input_required` result, passed through |
 | legacy | modern | requests to the client; then the call is made again with the answers |
 | modern | legacy | an `input_required` result; the call goes on meanwhile (`suspended_calls`) |
+
+The first two need nothing here: `inbound_router` forwards the request, and the result is relayed.
 """
 
 from __future__ import annotations
@@ -23,8 +25,7 @@ from pegboard.core.sanitization import sanitize_prose
 from pegboard.core.tools import Tool
 from pegboard.errors import UpstreamError, UpstreamTimeout
 from pegboard.ports import Store
-from pegboard.upstream import addresses, era_translation
-from pegboard.upstream.addresses import ResourceLinks
+from pegboard.upstream.addresses import ResourceLinks, TaskOwners, add_task_addresses
 from pegboard.upstream.client_sdk import (
     URL_ELICITATION_REQUIRED,
     HeaderMap,
@@ -33,6 +34,12 @@ from pegboard.upstream.client_sdk import (
 )
 from pegboard.upstream.connection import Connection, StaleConnection
 from pegboard.upstream.downstream import Downstream, Owner, build_downstream
+from pegboard.upstream.era_translation import (
+    INPUT_REQUIRED,
+    to_input_request,
+    to_legacy_request,
+    translate_result,
+)
 from pegboard.upstream.inbound_router import ANSWER_TIMEOUT
 from pegboard.upstream.pool import ConnectionPool
 from pegboard.upstream.spec import UpstreamSpec
@@ -57,238 +64,253 @@ class UpstreamRequest:
 
     @property
     def subject(self) -> str:
-        """What it is about: a call taken up again must be about the same."""
+        """What it is about: a request that resumes a call must be about the same."""
         name = self.params.get("name") or self.params.get("uri")
         return f"{self.server} {self.method} {name}"
 
 
 class Relay:
-    """Carries requests of fronts to servers."""
+    """Carries requests of clients to servers."""
 
     def __init__(self, pool: ConnectionPool, store: Store) -> None:
         self.pool = pool
-        self.task_owners = addresses.TaskOwners(store)
+        self.task_owners = TaskOwners(store)
         self.links = ResourceLinks()
-        self._suspensions = SuspendedCalls()
-        self._levels: dict[Owner, str] = {}
-        self._forgetful: list[Callable[[Owner], None]] = []
+        self._suspended_calls = SuspendedCalls()
+        self._log_levels: dict[Owner, str] = {}
+        self._session_listeners: list[Callable[[Owner], None]] = []
 
-    async def request(self, outgoing: UpstreamRequest, front: Downstream) -> JsonObject:
-        """The server's result, as the front's era spells it.
+    async def request(self, request: UpstreamRequest, downstream: Downstream) -> JsonObject:
+        """The server's result, as the client's era spells it.
 
         Raises:
-            UpstreamUnavailable: the server cannot be reached, or died.
-            UpstreamTimeout: it did not answer in time.
-            UpstreamError: its own error, with `code` and `data` in the details.
+            UpstreamUnavailable: The server cannot be reached, or died.
+            UpstreamTimeout: It did not answer in time.
+            UpstreamError: Its own error, with `code` and `data` in the details.
         """
-        self._end_with(front)
+        session = downstream.caller.session
+        if downstream.channel is not None and session is not None and downstream.era == "legacy":
+            end_session = partial(self.end_session, session)
+            downstream.channel.on_close(_END_SESSION_KEY, end_session)
         try:
-            result = await self._once(outgoing, front)
-        except StaleConnection:  # a server that forgot our session has not seen the request
-            result = await self._once(outgoing, front)
-        principal = front.caller.principal
-        self.links.note(principal, outgoing.server, result.get("content"))
-        if outgoing.tool is not None:
-            await self.task_owners.record(principal, outgoing.server, outgoing.tool, result)
-        if (questions := result.get("inputRequests")) is not None:
-            result = {**result, "inputRequests": sanitize_prose(questions)}
-        return era_translation.translate_result(
-            front.era, addresses.add_task_addresses(outgoing.server, result)
-        )
+            result = await self._send(request, downstream)
+        except StaleConnection:
+            # The server has not looked at the request, so sending it again is safe for any tool.
+            result = await self._send(request, downstream)
+        principal = downstream.caller.principal
+        self.links.record(principal, request.server, result.get("content"))
+        if request.tool is not None:
+            await self.task_owners.record(principal, request.server, request.tool, result)
+        if (input_requests := result.get("inputRequests")) is not None:
+            # A person reads these and decides by them, so they must not hide anything.
+            result = {**result, "inputRequests": sanitize_prose(input_requests)}
+        return translate_result(downstream.era, add_task_addresses(request.server, result))
 
-    async def notify(self, method: str, params: JsonObject, front: Downstream) -> None:
-        """Tell the legacy servers of this session what its client announced."""
+    async def notify(self, method: str, params: JsonObject, downstream: Downstream) -> None:
+        """Pass a client's notification on to the legacy servers of its session."""
         for spec in self.pool.servers:
-            for connection in self.pool.live(spec.name, front.owner):
+            for connection in self.pool.ready_connections(spec.name, downstream.owner):
                 if connection.era == "legacy":
                     await connection.notify(method, params)
 
-    async def set_level(self, level: str, front: Downstream) -> None:
+    async def set_log_level(self, level: str, downstream: Downstream) -> None:
         """Have every server of this session log from this level on, also those not started yet."""
-        self._levels[front.owner] = level
+        self._log_levels[downstream.owner] = level
         for spec in self.pool.servers:
-            for connection in self.pool.live(spec.name, front.owner):
-                await connection.want_level(level, front)
+            for connection in self.pool.ready_connections(spec.name, downstream.owner):
+                await connection.set_log_level(level, downstream)
 
     async def end_session(self, session: str) -> None:
-        """Forget a front session and end the connections that served it."""
+        """Forget a client's session and end the connections that served it."""
         owner = ("session", session)
-        self._levels.pop(owner, None)
-        for forget in self._forgetful:
-            forget(owner)
+        self._log_levels.pop(owner, None)
+        for listener in self._session_listeners:
+            listener(owner)
         await self.pool.end_session(session)
 
-    def when_session_ends(self, forget: Callable[[Owner], None]) -> None:
-        """Have somebody told whenever a front session has ended."""
-        self._forgetful.append(forget)
+    def on_session_end(self, listener: Callable[[Owner], None]) -> None:
+        """Call a listener whenever a client's session has ended."""
+        self._session_listeners.append(listener)
 
-    def _end_with(self, front: Downstream) -> None:
-        session = front.caller.session
-        if front.channel is not None and session is not None and front.era == "legacy":
-            front.channel.when_over(_END_SESSION_KEY, partial(self.end_session, session))
-
-    async def _once(self, outgoing: UpstreamRequest, front: Downstream) -> JsonObject:
-        async with self.pool.use(outgoing.server, front) as connection:
-            level = front.log_level or (self._levels.get(front.owner) if self._levels else None)
-            await connection.want_level(level, front)
+    async def _send(self, request: UpstreamRequest, downstream: Downstream) -> JsonObject:
+        async with self.pool.use(request.server, downstream) as connection:
+            # The owner costs more to find out than whether any session has set a level.
+            of_session = self._log_levels.get(downstream.owner) if self._log_levels else None
+            level = downstream.log_level or of_session
+            await connection.set_log_level(level, downstream)
             if connection.era == "modern":
-                return await self._to_modern(connection, outgoing, front, level)
-            return await self._to_legacy(connection, outgoing, front)
+                return await self._send_to_modern(connection, request, downstream, level)
+            return await self._send_to_legacy(connection, request, downstream)
 
-    async def _to_modern(
+    async def _send_to_modern(
         self,
         connection: Connection,
-        outgoing: UpstreamRequest,
-        front: Downstream,
+        request: UpstreamRequest,
+        downstream: Downstream,
         level: str | None,
     ) -> JsonObject:
-        params = outgoing.params
-        pause = 0.05
+        params = request.params
+        delay = 0.05
         for _ in range(MAX_INPUT_ROUNDS + 1):
             result = await connection.request(
-                outgoing.method,
+                request.method,
                 params,
-                front,
-                timeout=outgoing.timeout,
+                downstream,
+                timeout=request.timeout,
                 log_level=level,
-                mirrored=outgoing.mirrored,
+                mirrored=request.mirrored,
             )
-            asked = result.get("resultType") == era_translation.INPUT_REQUIRED
-            if not asked or front.era == "modern" or front.channel is None:
+            needs_input = result.get("resultType") == INPUT_REQUIRED
+            if not needs_input or downstream.era == "modern" or downstream.channel is None:
                 return result
-            params = {k: v for k, v in outgoing.params.items() if k != "inputResponses"}
-            if questions := result.get("inputRequests"):
-                params["inputResponses"] = await _collect_answers(front, questions, outgoing.server)
+            # Our client is legacy: ask it now, and make the call again on its behalf. Answers of an
+            # earlier round are not repeated; `requestState` carries what the server made of them.
+            params = {k: v for k, v in request.params.items() if k != "inputResponses"}
+            if input_requests := result.get("inputRequests"):
+                params["inputResponses"] = await _collect_answers(
+                    downstream, input_requests, request.server
+                )
             else:
-                await anyio.sleep(pause)  # it only wants to be asked again
-                pause = min(pause * 2, 1.0)
+                await anyio.sleep(delay)  # it only wants the call to be made again, a bit later
+                delay = min(delay * 2, 1.0)
             if "requestState" in result:
                 params["requestState"] = result["requestState"]
         raise UpstreamError(
-            f"{outgoing.server} asked the user more than {MAX_INPUT_ROUNDS} times in one call.",
-            server=outgoing.server,
+            f"{request.server} asked the user more than {MAX_INPUT_ROUNDS} times in one call.",
+            server=request.server,
         )
 
-    async def _to_legacy(
-        self, connection: Connection, outgoing: UpstreamRequest, front: Downstream
+    async def _send_to_legacy(
+        self, connection: Connection, request: UpstreamRequest, downstream: Downstream
     ) -> JsonObject:
         try:
-            if front.era == "modern" and front.can_be_asked:
-                return await self._suspendable(connection, outgoing, front)
+            if downstream.era == "modern" and downstream.can_give_input:
+                return await self._send_resumable(connection, request, downstream)
             return await connection.request(
-                outgoing.method,
-                outgoing.params,
-                front,
-                timeout=outgoing.timeout,
-                mirrored=outgoing.mirrored,
+                request.method,
+                request.params,
+                downstream,
+                timeout=request.timeout,
+                mirrored=request.mirrored,
             )
         except UpstreamError as exc:
-            if front.era == "modern" and (asked := _to_url_request(exc, front, outgoing.params)):
-                return asked
+            if downstream.era == "modern":
+                input_required = _to_url_request(exc, downstream, request.params)
+                if input_required is not None:
+                    return input_required
             raise
 
-    async def _suspendable(
-        self, connection: Connection, outgoing: UpstreamRequest, front: Downstream
+    async def _send_resumable(
+        self, connection: Connection, request: UpstreamRequest, downstream: Downstream
     ) -> JsonObject:
-        token = outgoing.params.get("requestState")
+        """Start or resume a call of a modern client to a legacy server, up to its next result."""
+        token = request.params.get("requestState")
         if isinstance(token, str):
-            call = self._suspensions.resume(token, front, outgoing.subject)
-            call.answer(outgoing.params.get("inputResponses") or {})
+            call = self._suspended_calls.resume(token, downstream, request.subject)
+            call.answer(request.params.get("inputResponses") or {})
         else:
-            call = self._suspensions.open(outgoing.server, front, outgoing.subject)
+            call = self._suspended_calls.open(request.server, downstream, request.subject)
 
-            async def leg() -> JsonObject:
-                with self.pool.hold(connection):
+            async def send() -> JsonObject:
+                # This outlives the client's request, whose own reservation ends with it.
+                with self.pool.reserve(connection):
                     return await connection.request(
-                        outgoing.method,
-                        outgoing.params,
-                        front,
-                        timeout=outgoing.timeout,
-                        carrier=call,
+                        request.method,
+                        request.params,
+                        downstream,
+                        timeout=request.timeout,
+                        resumable=call,
                     )
 
-            connection.start_soon(partial(call.run, leg))
-        done = True
+            connection.start_soon(partial(call.run, send))
+        is_finished = True
         try:
             result = await call.next()
-            done = result.get("resultType") != era_translation.INPUT_REQUIRED
+            is_finished = result.get("resultType") != INPUT_REQUIRED
             return result
         finally:
-            if done:
-                self._suspensions.close(call)
+            # Also after an error or a cancellation: nobody comes back for such a call.
+            if is_finished:
+                self._suspended_calls.close(call)
 
 
 async def _collect_answers(
-    front: Downstream, questions: Mapping[str, Json], server: str
+    downstream: Downstream, input_requests: Mapping[str, Json], server: str
 ) -> JsonObject:
-    """A legacy client's answers to the questions inside a modern result.
+    """A legacy client's answers to the input requests of a modern result.
 
     Raises:
-        UpstreamError: the client refused one.
-        UpstreamTimeout: nobody answered.
+        UpstreamError: The client refused one.
+        UpstreamTimeout: Nobody answered.
     """
     answers: JsonObject = {}
     refusals: list[MCPError] = []
 
-    async def ask(key: str, question: JsonObject) -> None:
+    async def ask(key: str, input_request: JsonObject) -> None:
         try:
-            params = era_translation.to_legacy_request(question, key)
-            answers[key] = await front.ask(str(question.get("method")), params)
+            params = to_legacy_request(input_request, key)
+            answers[key] = await downstream.send_request(str(input_request.get("method")), params)
         except MCPError as exc:
+            # Without this answer the call cannot go on, so the others are not waited for.
             refusals.append(exc)
-            everybody.cancel_scope.cancel()
+            tasks.cancel_scope.cancel()
 
-    with anyio.move_on_after(ANSWER_TIMEOUT) as patience:
-        async with anyio.create_task_group() as everybody:
-            for key, question in questions.items():
-                everybody.start_soon(ask, key, question if isinstance(question, dict) else {})
+    with anyio.move_on_after(ANSWER_TIMEOUT) as timeout:
+        async with anyio.create_task_group() as tasks:
+            for key, entry in input_requests.items():
+                tasks.start_soon(ask, key, entry if isinstance(entry, dict) else {})
     if refusals:
         refusal = refusals[0]
         raise UpstreamError(
             refusal.message, server=server, code=refusal.code, data=refusal.data
         ) from refusal
-    if patience.cancelled_caught:
+    if timeout.cancelled_caught:
         raise UpstreamTimeout(f"{server}: its question to the user was not answered in time.")
     return answers
 
 
-def _to_url_request(exc: UpstreamError, front: Downstream, params: JsonObject) -> JsonObject | None:
-    """A legacy server's demand that the user visits a page first, as a modern result.
+def _to_url_request(
+    exc: UpstreamError, downstream: Downstream, params: JsonObject
+) -> JsonObject | None:
+    """A legacy server's error that the user must visit a page first, as a modern result.
 
-    The client visits it and calls again. One who has just declined gets the error itself.
+    The client has it visited and calls again. `None` for other errors, and for a client that has
+    just declined, which gets the error itself.
     """
     if exc.details.get("code") != URL_ELICITATION_REQUIRED:
         return None
-    given = params.get("inputResponses") or {}
-    declined = any(answer.get("action") != "accept" for answer in given.values())
-    if declined or "url" not in (front.capabilities.get("elicitation") or {}):
+    answers = params.get("inputResponses") or {}
+    has_declined = any(answer.get("action") != "accept" for answer in answers.values())
+    if has_declined or "url" not in (downstream.capabilities.get("elicitation") or {}):
         return None
     pages = (exc.details.get("data") or {}).get("elicitations") or []
-    questions = {
-        f"elicitation-create-{number}": era_translation.to_input_request("elicitation/create", page)
-        for number, page in enumerate(pages, start=1)
-    }
-    if not questions:
+    if not pages:
         return None
-    return {"resultType": era_translation.INPUT_REQUIRED, "inputRequests": questions}
+    return {
+        "resultType": INPUT_REQUIRED,
+        "inputRequests": {
+            f"elicitation-create-{number}": to_input_request("elicitation/create", page)
+            for number, page in enumerate(pages, start=1)
+        },
+    }
 
 
 class UpstreamSource:
-    """Tools that a server carries out; which ones is set by `hold`, from its catalogue.
+    """Tools that a server carries out; `set_tools` says which, from its catalog.
 
     The server's own name of a tool is its id without the server: `github.create_issue` is called
-    `create_issue` there, whatever name clients see.
+    `create_issue` there, whichever name clients see.
     """
 
     def __init__(self, spec: UpstreamSpec, relay: Relay, tools: Iterable[Tool] = ()) -> None:
         self._spec = spec
         self._relay = relay
-        self.hold(tools)
+        self.set_tools(tools)
 
-    def hold(self, tools: Iterable[Tool]) -> None:
-        """Take these tools in place of those held before."""
+    def set_tools(self, tools: Iterable[Tool]) -> None:
+        """Take these tools in place of those before."""
         self._tools = tuple(tools)
-        self._mirrored: dict[str, tuple[Tool, HeaderMap]] = {}
+        self._header_maps: dict[str, tuple[Tool, HeaderMap]] = {}
 
     async def tools(self) -> tuple[Tool, ...]:
         return self._tools
@@ -297,11 +319,11 @@ class UpstreamSource:
         """Run one call at the server.
 
         Raises:
-            UpstreamError: it could not be run; a JSON-RPC error of the server has its `code` and
+            UpstreamError: It could not be run; a JSON-RPC error of the server has its `code` and
                 `data` in the details.
         """
         tool = call.tool
-        outgoing = UpstreamRequest(
+        request = UpstreamRequest(
             server=self._spec.name,
             method="tools/call",
             params={
@@ -310,24 +332,25 @@ class UpstreamSource:
                 "arguments": call.arguments,
             },
             timeout=tool.timeout,
-            mirrored=self._headers(tool) if self._spec.transport == "http" else None,
+            mirrored=self._get_header_map(tool) if self._spec.transport == "http" else None,
             tool=tool.id,
         )
-        front = build_downstream(call.caller, call.request, call.params)
+        downstream = build_downstream(call.caller, call.request, call.params)
         try:
-            return CallResult(await self._relay.request(outgoing, front))
+            return CallResult(await self._relay.request(request, downstream))
         except UpstreamError as exc:
             exc.details.setdefault("tool", tool.name)
             raise
 
-    def _headers(self, tool: Tool) -> HeaderMap:
+    def _get_header_map(self, tool: Tool) -> HeaderMap:
         """The arguments that this tool wants repeated as HTTP headers."""
-        kept = self._mirrored.get(tool.id)
-        if kept is None or kept[0] is not tool:  # a new listing makes new tools
+        cached = self._header_maps.get(tool.id)
+        if cached is None or cached[0] is not tool:  # a new listing makes new tools
             schemas = tool.definition()
+            # Parameters may be shown under other names; the call that is sent has the originals.
             mirrored = {
                 tuple(schemas.originals.get(part, part) for part in path): header
                 for path, header in read_header_map(schemas.input).items()
             }
-            kept = self._mirrored[tool.id] = (tool, mirrored)
-        return kept[1]
+            cached = self._header_maps[tool.id] = (tool, mirrored)
+        return cached[1]

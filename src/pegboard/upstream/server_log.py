@@ -1,9 +1,9 @@
 """What a server prints beside the protocol: a bounded file, and its last lines in memory.
 
-The file is for a person who looks for the reason of a fault; the tail is for the message that a
-model gets about that fault. Both are without the secrets that the server was configured with. A log
-that cannot be written (full disk, no permission) costs the file, never the server: the tail goes
-on, and `fault` says what happened.
+The file is for a person who looks for the reason of a failure; the last lines are for the message
+that a model gets about it. Both are without the secrets that the server was configured with. A log
+that cannot be written (full disk, no permission) costs the file, never the server: the last lines
+are still collected, and `fault` says what happened.
 """
 
 from __future__ import annotations
@@ -55,49 +55,29 @@ class BoundedLog:
         self._file: IO[bytes] | None = None
         self._size = 0
         self._tail: deque[str] = deque(maxlen=TAIL_LINES)
-        self._unfinished = b""
+        self._partial_line = b""
 
     def write(self, data: bytes) -> None:
         """Add what the server printed; never raises."""
-        whole, newline, self._unfinished = (self._unfinished + data).rpartition(b"\n")
-        if len(self._unfinished) > MAX_PARTIAL_LINE:
-            whole, newline, self._unfinished = whole + newline + self._unfinished, b"", b""
+        # Only whole lines are redacted: a secret that arrives in two parts would be missed.
+        whole, newline, self._partial_line = (self._partial_line + data).rpartition(b"\n")
+        if len(self._partial_line) > MAX_PARTIAL_LINE:
+            whole, newline, self._partial_line = whole + newline + self._partial_line, b"", b""
         if whole or newline:
-            lines = self._redacted(whole)
-            self._remember(lines)
-            self._keep(lines + newline)
+            lines = self._redact(whole)
+            self._add_to_tail(lines)
+            self._add_to_file(lines + newline)
 
     def note(self, text: str) -> None:
-        """Add a line of our own to the file; it is no word of the server's."""
+        """Add a line of our own to the file; it is not among the server's last lines."""
         self._flush()
-        self._keep(f"[pegboard] {self.redactor.text(text)}\n".encode(errors="replace"))
-
-    def _flush(self) -> None:
-        """Write the line whose end has not come."""
-        if self._unfinished:
-            line = self._redacted(self._unfinished)
-            self._remember(line)
-            self._keep(line)
-            self._unfinished = b""
-
-    def _redacted(self, data: bytes) -> bytes:
-        text = data.decode(errors="surrogateescape")
-        return self.redactor.text(text).encode(errors="surrogateescape")
-
-    def _keep(self, data: bytes) -> None:
-        if self.path is None or self.fault is not None:
-            return
-        try:
-            self._append(self.path, data[-self._limit :])
-        except OSError as exc:
-            self.fault = f"{self.path} cannot be written: {exc.strerror or exc}"
-            self._close()
+        self._add_to_file(f"[pegboard] {self.redactor.text(text)}\n".encode(errors="replace"))
 
     @property
     def last_line(self) -> str | None:
         """The last line that says something, cut to a readable length."""
-        unfinished = _decode_line(self._redacted(self._unfinished))
-        return find_error_line([*self._tail, unfinished] if unfinished else self._tail)
+        partial = _decode_line(self._redact(self._partial_line))
+        return find_error_line([*self._tail, partial] if partial else self._tail)
 
     @property
     def tail(self) -> tuple[str, ...]:
@@ -105,12 +85,35 @@ class BoundedLog:
 
     def close(self) -> None:
         self._flush()
-        self._close()
+        self._close_file()
 
-    def _close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+    def _flush(self) -> None:
+        """Write the line whose end has not come."""
+        if self._partial_line:
+            line = self._redact(self._partial_line)
+            self._add_to_tail(line)
+            self._add_to_file(line)
+            self._partial_line = b""
+
+    def _redact(self, data: bytes) -> bytes:
+        # What is not UTF-8 has to come out as it went in.
+        text = data.decode(errors="surrogateescape")
+        return self.redactor.text(text).encode(errors="surrogateescape")
+
+    def _add_to_tail(self, lines: bytes) -> None:
+        for line in lines.split(b"\n")[-TAIL_LINES:]:
+            if text := _decode_line(line):
+                self._tail.append(text)
+
+    def _add_to_file(self, data: bytes) -> None:
+        if self.path is None or self.fault is not None:
+            return
+        try:
+            self._append(self.path, data[-self._limit :])
+        except OSError as exc:
+            # One failure ends the file for good: a disk that is full would be tried at every line.
+            self.fault = f"{self.path} cannot be written: {exc.strerror or exc}"
+            self._close_file()
 
     def _append(self, path: Path, data: bytes) -> None:
         if self._file is None:
@@ -125,24 +128,24 @@ class BoundedLog:
         self._file.write(data)
         self._size += len(data)
 
-    def _remember(self, lines: bytes) -> None:
-        for line in lines.split(b"\n")[-TAIL_LINES:]:
-            if text := _decode_line(line):
-                self._tail.append(text)
+    def _close_file(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
 
 class ProcessLog(BoundedLog):
     """What one process of a server prints: into the server's file, with last lines of its own.
 
-    A client whose process failed is told its last line, and never that of another client's.
+    A client whose process failed gets its last line, and never that of another client's.
     """
 
     def __init__(self, server: BoundedLog) -> None:
         super().__init__(server.path, redactor=server.redactor)
         self._server = server
 
-    def _keep(self, data: bytes) -> None:
-        self._server._keep(data)
+    def _add_to_file(self, data: bytes) -> None:
+        self._server._add_to_file(data)
 
 
 def _decode_line(line: bytes) -> str:
@@ -157,5 +160,5 @@ def find_error_line(lines: Sequence[str] | deque[str]) -> str | None:
         raised = [line for line in found[starts[-1] :] if _EXCEPTION.match(line)]
         if raised:
             return raised[-1]
-    told = [line for line in found if line and not _DETAIL.match(line)]
-    return told[-1] if told else next(reversed(lines), None)
+    in_words = [line for line in found if line and not _DETAIL.match(line)]
+    return in_words[-1] if in_words else next(reversed(lines), None)

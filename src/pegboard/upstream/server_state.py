@@ -1,14 +1,14 @@
 """What the pool knows of one server: its connections, its failures, and who shares a process of it.
 
 A process may store anything between two calls, whichever era its protocol is of. So principals
-never share one, unless the operator says so. `ServerState.lane` decides, by the server's
+never share one, unless the operator says so. `ServerState.find_owner` decides, by the server's
 `isolation`:
 
 | `isolation` | one process or connection for each |
 |---|---|
 | `session` | session of a legacy client, principal of modern clients |
-| `principal` | principal, whose sessions share it; it can send no client requests |
-| `shared`, or `stateless` | gateway: all callers share it, and it can send no client requests |
+| `principal` | principal, whose sessions share it; it cannot send requests to clients |
+| `shared`, or `stateless` | gateway: all callers share it; it cannot send requests to clients |
 | not given | as `session`; but modern servers over streamable HTTP are `shared` |
 
 A modern server over HTTP is told with each request whose it is, and the protocol stores nothing
@@ -21,7 +21,6 @@ apart. Modern requests have none, and are refused by servers that are not shared
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NoReturn
 
 from pegboard.core.calls import LOCAL_CALLER, Caller, Era
 from pegboard.errors import NotPermitted, UpstreamUnavailable
@@ -33,12 +32,16 @@ from pegboard.upstream.spec import UpstreamSpec
 FIRST_DELAY = 1.0
 MAX_DELAY = 60.0
 STABLE_AFTER = 30.0
-"""A server that lived this many seconds is sound, whatever ended it."""
+"""A server that ran for this many seconds is healthy, whatever ended it."""
+FAILURE_TTL = 600.0
+"""Seconds after which a failure says nothing about the next start."""
+_SHARED: Owner = ()
+_BEST_FIRST: tuple[ConnectionState, ...] = ("ready", "starting", "stopping", "failed")
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How often a connection failed in a row, of what, and when it may be tried again."""
+    """How often connections failed in a row, why, and when the next may be tried."""
 
     failures: int = 0
     retry_at: float = 0.0
@@ -49,12 +52,12 @@ class Backoff:
         """The next state; `roll` in [0, 1) spreads the retries of many gateways.
 
         The first retry is free: a crash in the middle of a call says little about the next start.
-        After that the pause doubles, up to a minute, more or less a quarter.
+        After that the delay doubles, up to a minute, more or less a quarter.
         """
         failures = 1 if lived >= STABLE_AFTER else self.failures + 1
         doublings = min(failures - 2, 10)  # a server may fail for years
-        pause = min(FIRST_DELAY * 2.0**doublings, MAX_DELAY) if failures > 1 else 0.0
-        return Backoff(failures, now + pause * (0.75 + roll / 2), cause, now)
+        delay = min(FIRST_DELAY * 2.0**doublings, MAX_DELAY) if failures > 1 else 0.0
+        return Backoff(failures, now + delay * (0.75 + roll / 2), cause, now)
 
     def after_success(self) -> Backoff:
         """The next state once a server has answered: it may be tried again at once."""
@@ -65,15 +68,9 @@ class Backoff:
         return max(0.0, self.retry_at - now)
 
 
-FAILURE_TTL = 600.0
-"""Seconds after which a failure says nothing about the next start."""
-_SHARED: Owner = ()
-_BEST_FIRST: tuple[ConnectionState, ...] = ("ready", "starting", "stopping", "failed")
-
-
 @dataclass(frozen=True, slots=True)
 class UpstreamStatus:
-    """One server at a glance, for `doctor` and the page."""
+    """One server at a glance, for `doctor` and the dashboard."""
 
     server: str
     state: ConnectionState
@@ -89,7 +86,7 @@ class UpstreamStatus:
 
 
 class ServerState:
-    """What the pool keeps of one server."""
+    """What the pool knows of one server."""
 
     def __init__(self, spec: UpstreamSpec, log: BoundedLog) -> None:
         self.spec = spec
@@ -99,68 +96,97 @@ class ServerState:
         self.latency: float | None = None
         self.version: str | None = None
         self.last_error: str | None = None
-        self._health: dict[Owner, Backoff] = {}
+        # By owner: what crashes for one client, with its data, may run well for another.
+        self._backoffs: dict[Owner, Backoff] = {}
 
-    def lane(self, front: Downstream) -> Owner:
-        """Whom a connection for this front may serve.
+    def find_owner(self, downstream: Downstream) -> Owner:
+        """The owner of the connection that serves this client; the rules are above.
 
         Raises:
-            NotPermitted: the caller cannot be told from others, and the server is not shared.
+            NotPermitted: The caller cannot be told from others, and the server is not shared.
         """
-        caller, sharing = front.caller, self.spec.sharing
+        caller, sharing = downstream.caller, self.spec.sharing
+        # Until the era is known, a server over HTTP counts as stateful; the pool gives the first
+        # connection its right owner once it has answered.
         is_stateless = self.era == "modern" and self.spec.transport == "http"
         if sharing == "shared" or (sharing is None and is_stateless):
             return _SHARED
-        owner = front.owner
+        owner = downstream.owner
         if caller.anonymous:
-            return owner if owner[0] == "session" else self._refuse()
-        # A legacy server hears once what a client can be asked; a modern one, with every request.
+            if owner[0] == "session":
+                return owner
+            raise NotPermitted(
+                f"{self.spec.name} stores data for each user, and this gateway does not know who "
+                f"its users are, so a client without a session cannot use it. The operator of the "
+                f"gateway can set `auth`, or declare that everybody may share the server: "
+                f'`stateless = true` or `isolation = "shared"`.',
+                server=self.spec.name,
+            )
+        # A legacy server learns in the handshake what input its client can give, so clients that
+        # differ in that have different connections. A modern one learns it with every request.
         if sharing == "principal" or (self.era == "modern" and owner[0] == "principal"):
             return principal_owner(caller)
         return owner
 
-    def _refuse(self) -> NoReturn:
-        raise NotPermitted(
-            f"{self.spec.name} keeps data for each user, and this gateway does not ask its users "
-            f"who they are, so a client without a session cannot use it. Whoever runs the gateway "
-            f"can set `auth`, or declare that everybody may share the server: `stateless = true` "
-            f'or `isolation = "shared"`.',
-            server=self.spec.name,
-        )
+    # Failures.
 
-    # Failures: of one lane, since what crashes for one client may run well for another.
+    def wait(self, owner: Owner, now: float) -> float:
+        """Seconds until a connection for this owner may be tried again."""
+        return self._backoffs[owner].wait(now) if owner in self._backoffs else 0.0
 
-    def wait(self, lane: Owner, now: float) -> float:
-        """Seconds until a connection for this lane may be tried again."""
-        return self._health[lane].wait(now) if lane in self._health else 0.0
-
-    def note_failure(
-        self, lane: Owner, cause: str, *, now: float, lived: float, roll: float
+    def record_failure(
+        self, owner: Owner, cause: str, *, now: float, lived: float, roll: float
     ) -> None:
-        """Have the next attempt for this lane wait, the longer the more often it failed."""
-        health = self._health.get(lane, Backoff())
-        self._health[lane] = health.after_failure(cause, now=now, lived=lived, roll=roll)
+        """Have the next attempt for this owner wait, the longer the more often it failed."""
+        backoff = self._backoffs.get(owner, Backoff())
+        self._backoffs[owner] = backoff.after_failure(cause, now=now, lived=lived, roll=roll)
         self.last_error = cause
 
-    def note_success(self, lane: Owner) -> None:
-        """Let this lane be tried again at once; what failed before still counts."""
-        if lane in self._health:
-            self._health[lane] = self._health[lane].after_success()
+    def record_success(self, owner: Owner) -> None:
+        """Let this owner's connection be tried again at once; past failures still count."""
+        # A server that answers the handshake and then crashes at each call must not restart in a
+        # tight loop: only a life of `STABLE_AFTER` seconds clears the count.
+        if owner in self._backoffs:
+            self._backoffs[owner] = self._backoffs[owner].after_success()
         self.last_error = None
 
-    def forget(self, lane: Owner) -> None:
-        """Drop what is known of a lane that has ended."""
-        self._health.pop(lane, None)
+    def forget(self, owner: Owner) -> None:
+        """Drop the failures of an owner that will not come back."""
+        self._backoffs.pop(owner, None)
 
     def forget_old_failures(self, now: float) -> None:
-        """Drop failures of lanes that nobody has come back for."""
-        for lane, health in list(self._health.items()):
-            if lane not in self.connections and now - health.failed_at > FAILURE_TTL:
-                del self._health[lane]
+        """Drop the failures of owners that have not come back for long."""
+        for owner, backoff in list(self._backoffs.items()):
+            if owner not in self.connections and now - backoff.failed_at > FAILURE_TTL:
+                del self._backoffs[owner]
+
+    def build_unavailable(
+        self,
+        owner: Owner,
+        now: float,
+        cause: str | None = None,
+        caller: Caller = LOCAL_CALLER,
+    ) -> UpstreamUnavailable:
+        """Why it cannot be used, and when it is tried again; `cause` when it just failed."""
+        wait = self.wait(owner, now)
+        if cause is None and owner in self._backoffs:
+            cause = self._backoffs[owner].last_error
+        when = f"It is tried again in {wait:.0f} s" if wait >= 1 else "The next call tries again"
+        error = UpstreamUnavailable(
+            f"{self.spec.name} {cause}. {when}; other servers are not affected.",
+            server=self.spec.name,
+            retry_after=round(wait, 1) or None,
+        )
+        # A process of one of several people says nothing about those of the others.
+        is_process = self.spec.transport == "stdio"
+        error.only_caller = is_process and bool(owner) and not caller.is_local_user
+        return error
+
+    # Connections.
 
     @property
     def state(self) -> ConnectionState:
-        """The best that any of its connections is in."""
+        """The best state of its connections."""
         states = {connection.state for connection in self.connections.values()}
         for state in _BEST_FIRST:
             if state in states:
@@ -168,30 +194,13 @@ class ServerState:
         return "failed" if self.last_error else "cold"
 
     def remove(self, connection: Connection) -> None:
-        """Forget a connection, wherever it is held."""
+        """Forget a connection, whichever owner it is held for."""
         held = self.connections.items()
-        for lane in [lane for lane, other in held if other is connection]:
-            del self.connections[lane]
-
-    def unavailable(
-        self, lane: Owner, now: float, cause: str | None = None, caller: Caller = LOCAL_CALLER
-    ) -> UpstreamUnavailable:
-        """Why it cannot be used, and when it is tried again; `cause` when it just failed."""
-        wait = self.wait(lane, now)
-        if cause is None and lane in self._health:
-            cause = self._health[lane].last_error
-        when = f"It is tried again in {wait:.0f} s" if wait >= 1 else "The next call tries again"
-        error = UpstreamUnavailable(
-            f"{self.spec.name} {cause}. {when}; other servers are not affected.",
-            server=self.spec.name,
-            retry_after=round(wait, 1) or None,
-        )
-        is_process = self.spec.transport == "stdio"
-        error.only_caller = is_process and bool(lane) and not caller.is_local_user
-        return error
+        for owner in [owner for owner, other in held if other is connection]:
+            del self.connections[owner]
 
     def status(self, now: float) -> UpstreamStatus:
-        """It, at a glance."""
+        """The server at a glance."""
         held = list(self.connections.values())
         return UpstreamStatus(
             server=self.spec.name,
@@ -203,6 +212,6 @@ class ServerState:
             in_flight=sum(c.in_flight for c in held),
             latency=self.latency,
             last_error=self.last_error,
-            retry_after=max((health.wait(now) for health in self._health.values()), default=0.0),
+            retry_after=max((b.wait(now) for b in self._backoffs.values()), default=0.0),
             log=str(self.log.path) if self.log.path else None,
         )

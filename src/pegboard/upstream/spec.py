@@ -22,7 +22,7 @@ TrustMode: TypeAlias = Literal["first-use", "approve"]
 class UpstreamSpec:
     """One server: how to reach it, how long to wait for it, who shares it, which tools it shows.
 
-    `isolation` says who shares a process or connection; `servers.Server.lane` has the rules. An
+    `isolation` says who shares a process or connection; `server_state` has the rules. An
     operator's promise that the server is `stateless` counts as `shared`, unless `isolation` says
     otherwise. Durations are seconds. Variables are expanded and defaults filled in, so `args`,
     `env`, `url` and `headers` may hold secrets and stay out of `repr`; `label` is the text for
@@ -41,10 +41,10 @@ class UpstreamSpec:
     isolation: Isolation | None = None
     stateless: bool = False
     idle_stop: float = defaults.IDLE_STOP
-    """Seconds without a call until it is stopped; 0 keeps it."""
+    """Seconds without a call until it is stopped; 0 for never."""
     start_timeout: float = defaults.START_TIMEOUT
     log_bytes: int = defaults.SERVER_LOG_BYTES
-    """Size of the file that keeps what it prints beside the protocol."""
+    """Size of the file for what it prints beside the protocol."""
     max_message_bytes: int = defaults.MAX_MESSAGE_BYTES
     """The largest message that is accepted from it."""
     include: tuple[str, ...] = ()
@@ -92,13 +92,13 @@ class UpstreamSpec:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The values in it that no log, no error and no page may show."""
+        """The values in it that no log, no error and no dashboard may show."""
         plain = {n: v for n, v in self.headers.items() if not is_template(v)}
         return secret_values(env=self.env, headers=plain, args=self.args, urls=(self.url,))
 
     @property
-    def may_ask(self) -> bool:
-        """Whether it may ask clients something: one that several of them share asks nobody."""
+    def may_send_requests(self) -> bool:
+        """Whether it may send requests to clients: one that several of them share may not."""
         return self.sharing in (None, "session")
 
     def shows(self, tool: str) -> bool:

@@ -1,19 +1,19 @@
-"""A legacy server's questions to a modern client: calls that outlive the request that began them.
+"""A legacy server's input requests to a modern client: calls that outlive their request.
 
-A legacy server asks in the middle of a call and waits for the answer. A modern client is never
-asked; a call ends with `input_required`, and the client calls again with the answers. So the call
-to the server goes on in the connection's own task while the client is away:
+A legacy server asks in the middle of a call and waits for the answer. A modern client cannot be
+sent a request; its call ends with `input_required`, and it calls again with the answers. So the
+call to the server goes on in the connection's own task while the client is gone:
 
     client                     here                          server
     tools/call  ------------>  SuspendedCall.run  -------->  tools/call
-                               ask            <------------  elicitation/create
-    input_required  <--------  (questions, requestState)
+                               request_input  <------------  elicitation/create
+    input_required  <--------  (inputRequests, requestState)
     tools/call + answers --->  answer         ------------>  the answer
     result  <----------------  next           <------------  result
 
-What waits is bounded: the person's time by `switchboard.ANSWER_TIME`, the calls by `LIMIT`. The
-state that the client echoes is a random token, good for its owner, this request and this process
-only.
+What waits is bounded: a person's time by `inbound_router.ANSWER_TIMEOUT`, the number of calls by
+`MAX_SUSPENDED_CALLS`. `requestState`, which the client echoes, is a random token. It is valid for
+the same principal, the same request and this process only.
 """
 
 from __future__ import annotations
@@ -32,16 +32,17 @@ from pegboard.upstream.era_translation import INPUT_REQUIRED, to_input_request
 from pegboard.upstream.inbound_router import ANSWER_TIMEOUT
 
 MAX_SUSPENDED_CALLS: Final = 1000
-_PREFIX: Final = "pegboard."
+_TOKEN_PREFIX: Final = "pegboard."
 
 
 class InputRequest:
-    """One thing a server wants to know, and the answer when it has come."""
+    """Something that a server wants to know, and the answer when it has come."""
 
-    __slots__ = ("_answer", "_answered", "wire")
+    __slots__ = ("_answer", "_answered", "entry")
 
-    def __init__(self, wire: JsonObject) -> None:
-        self.wire = wire
+    def __init__(self, entry: JsonObject) -> None:
+        self.entry = entry
+        """How it appears among the `inputRequests` of a result."""
         self._answered = anyio.Event()
         self._answer: JsonObject | None = None
 
@@ -50,7 +51,7 @@ class InputRequest:
         return not self._answered.is_set()
 
     def settle(self, answer: JsonObject | None) -> None:
-        """Record the answer; `None` when there will be none."""
+        """Record the answer, `None` when there will be none; the first one counts."""
         if self.is_open:
             self._answer = answer
             self._answered.set()
@@ -65,16 +66,19 @@ class InputRequest:
 class SuspendedCall:
     """One call to a legacy server on behalf of a modern client."""
 
-    def __init__(self, server: str, front: Downstream, subject: str) -> None:
-        self.token = _PREFIX + secrets.token_urlsafe(24)
-        self.front = front
+    def __init__(self, server: str, downstream: Downstream, subject: str) -> None:
+        self.token = _TOKEN_PREFIX + secrets.token_urlsafe(24)
+        self.downstream = downstream
         self.subject = subject
-        self.over_since: float | None = None
+        """What it is about: a request that resumes it must be about the same."""
+        self.ended_at: float | None = None
         self._server = server
         self._scope = anyio.CancelScope()
-        self._questions: dict[str, InputRequest] = {}
-        self._wake = anyio.Event()
+        self._input_requests: dict[str, InputRequest] = {}
+        self._changed = anyio.Event()
         self._outcome: JsonObject | PegboardError | None = None
+
+    # The side of the server.
 
     async def run(self, request: Callable[[], Awaitable[JsonObject]]) -> None:
         """Carry the call out; runs in the connection's own task group."""
@@ -82,47 +86,54 @@ class SuspendedCall:
             with self._scope:
                 self._outcome = await request()
         except PegboardError as exc:
+            # It is raised to the client, which may not have come back yet.
             self._outcome = exc
         finally:
-            self.over_since = anyio.current_time()
-            for question in self._questions.values():
-                question.settle(None)
-            self._wake.set()
+            self.ended_at = anyio.current_time()
+            for input_request in self._input_requests.values():
+                input_request.settle(None)
+            self._changed.set()
 
-    async def ask(self, method: str, params: Mapping[str, Json] | None) -> JsonObject:
-        """The client's answer to a question, whenever it comes back with one."""
-        key = f"{method.replace('/', '-')}-{len(self._questions) + 1}"
-        question = self._questions[key] = InputRequest(to_input_request(method, params))
-        self._wake.set()
+    async def request_input(self, method: str, params: Mapping[str, Json] | None) -> JsonObject:
+        """The client's answer, whenever it comes back with one."""
+        key = f"{method.replace('/', '-')}-{len(self._input_requests) + 1}"
+        input_request = InputRequest(to_input_request(method, params))
+        self._input_requests[key] = input_request
+        self._changed.set()
         try:
-            return await question.answer()
+            return await input_request.answer()
         finally:
-            question.settle(None)  # a server that no longer waits needs no answer
+            # If the server stopped waiting, the client is not asked for it any more.
+            input_request.settle(None)
 
-    def belongs_to(self, front: Downstream, subject: str) -> bool:
-        """Whether a request that echoes our token may take this call up."""
-        return self.front.caller.principal == front.caller.principal and self.subject == subject
+    # The side of the client.
 
     def answer(self, responses: Mapping[str, Json]) -> None:
         """Take the answers that the client has come back with."""
         for key, response in responses.items():
-            question = self._questions.get(key)
-            if question is not None and isinstance(response, dict):
-                question.settle(response)
+            input_request = self._input_requests.get(key)
+            if input_request is not None and isinstance(response, dict):
+                input_request.settle(response)
 
     async def next(self) -> JsonObject:
-        """The result, or what the client must answer first.
+        """The result, or the input that the client must give first.
 
         Raises:
-            PegboardError: what became of the call.
+            PegboardError: The call failed.
         """
         try:
-            while self.over_since is None:
-                if wanted := self._open_questions():
-                    return self._input_required(wanted)
-                self._wake = anyio.Event()
-                await self._wake.wait()
+            while self.ended_at is None:
+                wanted = {k: r.entry for k, r in self._input_requests.items() if r.is_open}
+                if wanted:
+                    return {
+                        "resultType": INPUT_REQUIRED,
+                        "inputRequests": wanted,
+                        "requestState": self.token,
+                    }
+                self._changed = anyio.Event()
+                await self._changed.wait()
         except anyio.get_cancelled_exc_class():
+            # The client cancelled its request: nobody will come back for the result.
             self._scope.cancel()
             raise
         if isinstance(self._outcome, PegboardError):
@@ -133,19 +144,9 @@ class SuspendedCall:
             )
         return self._outcome
 
-    def _open_questions(self) -> dict[str, JsonObject]:
-        return {key: q.wire for key, q in self._questions.items() if q.is_open}
-
-    def _input_required(self, questions: dict[str, JsonObject]) -> JsonObject:
-        return {
-            "resultType": INPUT_REQUIRED,
-            "inputRequests": questions,
-            "requestState": self.token,
-        }
-
 
 class SuspendedCalls:
-    """The calls that wait for their clients to come back."""
+    """The calls that wait for their clients to come back, by token."""
 
     def __init__(self) -> None:
         self._calls: dict[str, SuspendedCall] = {}
@@ -153,40 +154,40 @@ class SuspendedCalls:
     def __len__(self) -> int:
         return len(self._calls)
 
-    def open(self, server: str, front: Downstream, subject: str) -> SuspendedCall:
+    def open(self, server: str, downstream: Downstream, subject: str) -> SuspendedCall:
         """A new call. Raises `Busy` when too many wait already."""
-        self._forget_abandoned()
+        # Results that nobody came back for are dropped here: no timer has to run for them.
+        horizon = anyio.current_time() - ANSWER_TIMEOUT
+        for token, call in list(self._calls.items()):
+            if call.ended_at is not None and call.ended_at < horizon:
+                del self._calls[token]
         if len(self._calls) >= MAX_SUSPENDED_CALLS:
             raise Busy(
                 f"{MAX_SUSPENDED_CALLS} calls wait for answers of their clients already.",
                 server=server,
             )
-        call = SuspendedCall(server, front, subject)
+        call = SuspendedCall(server, downstream, subject)
         self._calls[call.token] = call
         return call
 
-    def resume(self, token: str, front: Downstream, subject: str) -> SuspendedCall:
+    def resume(self, token: str, downstream: Downstream, subject: str) -> SuspendedCall:
         """The call that a client takes up again.
 
         Raises:
-            UpstreamError: there is none, or it is not this client's.
+            UpstreamError: There is none, or it is not this client's.
         """
         call = self._calls.get(token)
-        if call is None or not call.belongs_to(front, subject):
+        principal = downstream.caller.principal
+        # A stolen token must not give one principal the result of another, nor a result of one
+        # tool to a call that was permitted for a different one.
+        if call is None or call.downstream.caller.principal != principal or call.subject != subject:
             raise UpstreamError(
                 "This `requestState` belongs to no call that waits here: the time to answer is "
                 "over, or the gateway was restarted. Make the call again without it.",
                 code=INVALID_PARAMS,
             )
-        call.front = front
+        call.downstream = downstream
         return call
-
-    def _forget_abandoned(self) -> None:
-        """Drop results that nobody has come back for."""
-        horizon = anyio.current_time() - ANSWER_TIMEOUT
-        for token, call in list(self._calls.items()):
-            if call.over_since is not None and call.over_since < horizon:
-                del self._calls[token]
 
     def close(self, call: SuspendedCall) -> None:
         """Forget a call whose client has got its result."""

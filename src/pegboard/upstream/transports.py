@@ -24,34 +24,139 @@ from mcp.shared.transport_context import TransportContext
 
 from pegboard.core.calls import Era
 from pegboard.credentials import Credentials
-from pegboard.upstream.channels import RequestChannel, SdkChannel, StdioChannel
+from pegboard.upstream.channels import (
+    HttpChannel,
+    HttpEndpoint,
+    RequestChannel,
+    SdkChannel,
+    StdioChannel,
+)
 from pegboard.upstream.child_process import ChildProcess, run_process
 from pegboard.upstream.client_sdk import (
-    InboundHandler,
     ReadStream,
-    RelayDispatcher,
     WriteStream,
     request_within_origin,
     sse_within_origin,
 )
-from pegboard.upstream.http_channel import HttpChannel, HttpEndpoint
+from pegboard.upstream.handshake import InboundHandler, RelayDispatcher
 from pegboard.upstream.server_log import BoundedLog
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.wire.lines import parse_json, to_message
-from pegboard.wire.message_streams import BorrowedStream
+from pegboard.wire.message_streams import BorrowedStream, MessageSource
 from pegboard.wire.response_filters import filter_surrogates, limit_response_size
 
+CONNECT_TIMEOUT = 30.0
 _log = logging.getLogger(__name__)
 
 
-class SseReader(BorrowedStream):
+class HttpErrorStatus:
+    """The last HTTP status of a message that was an error; the SDK says only that there was one."""
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+
+    async def record(self, response: httpx2.Response) -> None:
+        # A GET asks for the stream that a server need not have: a status there is no error.
+        if response.status_code >= 400 and response.request.method == "POST":
+            self.status = response.status_code
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamTransport:
+    """An open way to a server.
+
+    A process has `process` and `stdio_channel`, streamable HTTP has `endpoint` and `http_error`.
+    """
+
+    read: ReadStream[SessionMessage | Exception]
+    write: WriteStream[SessionMessage]
+    process: ChildProcess | None = None
+    stdio_channel: StdioChannel | None = None
+    endpoint: HttpEndpoint | None = None
+    http_error: HttpErrorStatus | None = None
+
+    def build_dispatcher(self) -> JSONRPCDispatcher[TransportContext]:
+        """The SDK's dispatcher over the streams."""
+        return JSONRPCDispatcher(self.read, self.write)
+
+    def build_channel(
+        self, era: Era, dispatcher: RelayDispatcher, inbound: InboundHandler
+    ) -> RequestChannel:
+        """The shortest way for relayed requests: past the SDK's dispatcher where possible."""
+        if self.stdio_channel is not None:
+            return self.stdio_channel
+        through_sdk = SdkChannel(dispatcher)
+        # A legacy server over HTTP has a session, with streams that only the SDK follows.
+        if self.endpoint is not None and era == "modern":
+            return HttpChannel(self.endpoint, inbound, through_sdk)
+        return through_sdk
+
+
+OpenTransport: TypeAlias = Callable[
+    [UpstreamSpec, BoundedLog], AbstractAsyncContextManager[UpstreamTransport]
+]
+"""Opens the way to a server. Tests and embedders give their own."""
+
+
+@asynccontextmanager
+async def open_transport(spec: UpstreamSpec, log: BoundedLog) -> AsyncGenerator[UpstreamTransport]:
+    """Reach a server as its transport says, until the block is left; then its process is ended.
+
+    Raises:
+        ProcessStartError: Its process cannot be started.
+    """
+    if spec.transport == "stdio":
+        async with run_process(spec, log) as (read, write, channel, process):
+            yield UpstreamTransport(read, write, process=process, stdio_channel=channel)
+        return
+    url, limit = spec.url or "", spec.max_message_bytes
+    # What every request carries; headers for each caller come with their requests.
+    headers = Credentials().for_everybody(spec.headers, server=spec.name)
+    # Answers may take as long as the tool does: the connection bounds each request, not the client.
+    timeout = httpx2.Timeout(CONNECT_TIMEOUT, read=None)
+    filters = [filter_surrogates, limit_response_size(limit)]
+    # An event may take several lines: the filter bounds each of them, this bounds the event.
+    max_event_size = 2 * limit
+    if spec.transport == "sse":
+        hooks = {"response": filters}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks) as client,
+            open_sse(client, url, max_event_size=max_event_size) as (sse_read, sse_write),
+        ):
+            yield UpstreamTransport(sse_read, sse_write)
+        return
+    # Imported here, because many gateways have no server over HTTP.
+    from pegboard.upstream.h11_transport import H11Transport, supports_url
+
+    http_error = HttpErrorStatus()
+    client = httpx2.AsyncClient(
+        transport=H11Transport() if supports_url(url) else None,
+        headers=headers,
+        timeout=timeout,
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=32),
+        event_hooks={"response": [http_error.record, *filters]},
+    )
+    async with (
+        client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=max_event_size) as (
+            http_read,
+            http_write,
+        ),
+    ):
+        endpoint = HttpEndpoint(url, client, max_event_size)
+        yield UpstreamTransport(http_read, http_write, endpoint=endpoint, http_error=http_error)
+
+
+# The older HTTP transport: one event stream from the server, one POST for each message.
+
+
+class SseReader(MessageSource):
     """The messages of an event stream."""
 
     def __init__(self, events: AsyncIterator[httpx2.ServerSentEvent]) -> None:
         self._events = events
 
     async def receive(self) -> SessionMessage:
-        """The next message. Raises `anyio.EndOfStream` at the end."""
         try:
             async for event in self._events:
                 if event.event == "message" and event.data:
@@ -62,15 +167,6 @@ class SseReader(BorrowedStream):
         except httpx2.HTTPError as exc:
             _log.debug("an event stream broke", exc_info=exc)
         raise anyio.EndOfStream
-
-    def __aiter__(self) -> SseReader:
-        return self
-
-    async def __anext__(self) -> SessionMessage:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
 
 
 class SseWriter(BorrowedStream):
@@ -100,7 +196,7 @@ async def open_sse(
     """Open the event stream of a server, and learn from it where messages are posted to.
 
     Raises:
-        httpx2.HTTPError: the server cannot be reached, or names no address of its own.
+        httpx2.HTTPError: The server cannot be reached, or names no address of its own.
     """
     async with sse_within_origin(client, url, max_event_size=max_event_size) as source:
         source.response.raise_for_status()
@@ -111,120 +207,11 @@ async def open_sse(
 
 async def _read_endpoint(events: AsyncIterator[httpx2.ServerSentEvent], url: str) -> str:
     async for event in events:
-        if event.event != "endpoint":
-            continue
-        endpoint = urljoin(url, event.data)
-        if urlsplit(endpoint)[:2] != urlsplit(url)[:2]:
-            raise httpx2.RemoteProtocolError(f"its endpoint {endpoint} is on another origin")
-        return endpoint
+        if event.event == "endpoint":
+            endpoint = urljoin(url, event.data)
+            # Messages carry the headers of this server, credentials included: they are not sent
+            # to wherever it says.
+            if urlsplit(endpoint)[:2] != urlsplit(url)[:2]:
+                raise httpx2.RemoteProtocolError(f"its endpoint {endpoint} is on another origin")
+            return endpoint
     raise httpx2.RemoteProtocolError("its event stream ended before it named an endpoint")
-
-
-CONNECT_TIMEOUT = 30.0
-
-
-class HttpErrorStatus:
-    """The last HTTP status of a message that was an error; the SDK says only that there was one."""
-
-    def __init__(self) -> None:
-        self.status: int | None = None
-
-    async def note(self, response: httpx2.Response) -> None:
-        if response.status_code >= 400 and response.request.method == "POST":
-            self.status = response.status_code
-
-
-@dataclass(frozen=True, slots=True)
-class UpstreamTransport:
-    """An open way to a server.
-
-    `child` and `lines` are there when it is a process, `endpoint` and `faults` when it is HTTP.
-    """
-
-    read: ReadStream[SessionMessage | Exception]
-    write: WriteStream[SessionMessage]
-    child: ChildProcess | None = None
-    lines: StdioChannel | None = None
-    endpoint: HttpEndpoint | None = None
-    faults: HttpErrorStatus | None = None
-
-    def dispatcher(self) -> JSONRPCDispatcher[TransportContext]:
-        return JSONRPCDispatcher(self.read, self.write)
-
-    def exchange(
-        self, era: Era, dispatcher: RelayDispatcher, inbox: InboundHandler
-    ) -> RequestChannel:
-        """The shortest way for relayed requests: past the SDK's dispatcher where that can be."""
-        if self.lines is not None:
-            return self.lines
-        dispatched = SdkChannel(dispatcher)
-        if self.endpoint is not None and era == "modern":
-            return HttpChannel(self.endpoint, inbox, dispatched)
-        return dispatched
-
-
-OpenTransport: TypeAlias = Callable[
-    [UpstreamSpec, BoundedLog], AbstractAsyncContextManager[UpstreamTransport]
-]
-"""Opens the way to a server. Tests and embedders give their own."""
-
-
-@asynccontextmanager
-async def open_wire(spec: UpstreamSpec, log: BoundedLog) -> AsyncGenerator[UpstreamTransport]:
-    """Reach a server as its transport says; closed, and its process ended, when the block is left.
-
-    Raises:
-        CannotStart: its process cannot be made.
-    """
-    if spec.transport == "stdio":
-        async with run_process(spec, log) as (read, write, lines, child):
-            yield UpstreamTransport(read, write, child=child, lines=lines)
-    elif spec.transport == "http":
-        async with _open_http(spec) as wire:
-            yield wire
-    else:
-        async with _open_sse_transport(spec) as wire:
-            yield wire
-
-
-def _shared_headers(spec: UpstreamSpec) -> dict[str, str]:
-    """What every request carries; headers for each caller come with their requests."""
-    return Credentials().for_everybody(spec.headers, server=spec.name)
-
-
-@asynccontextmanager
-async def _open_http(spec: UpstreamSpec) -> AsyncGenerator[UpstreamTransport]:
-    from pegboard.upstream.h11_transport import H11Transport, supports_url
-
-    faults = HttpErrorStatus()
-    url, limit = spec.url or "", spec.max_message_bytes
-    client = httpx2.AsyncClient(
-        transport=H11Transport() if supports_url(url) else None,
-        headers=_shared_headers(spec),
-        timeout=httpx2.Timeout(CONNECT_TIMEOUT, read=None),
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=32),
-        event_hooks={"response": [faults.note, filter_surrogates, limit_response_size(limit)]},
-    )
-    # An event may take several lines: `limited` bounds each of them, the SDK bounds the event.
-    async with (
-        client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=2 * limit) as (
-            read,
-            write,
-        ),
-    ):
-        yield UpstreamTransport(
-            read, write, endpoint=HttpEndpoint(url, client, 2 * limit), faults=faults
-        )
-
-
-@asynccontextmanager
-async def _open_sse_transport(spec: UpstreamSpec) -> AsyncGenerator[UpstreamTransport]:
-    limit = spec.max_message_bytes
-    client = httpx2.AsyncClient(
-        headers=_shared_headers(spec),
-        timeout=httpx2.Timeout(CONNECT_TIMEOUT, read=None),
-        event_hooks={"response": [filter_surrogates, limit_response_size(limit)]},
-    )
-    async with client, open_sse(client, spec.url or "", max_event_size=2 * limit) as (read, write):
-        yield UpstreamTransport(read, write)

@@ -1,1 +1,1 @@
-"""Line framing and message streams that the server and upstream sides share."""
+"""JSON-RPC on the wire: lines, message streams and filters that `server` and `upstream` share."""

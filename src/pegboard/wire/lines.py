@@ -1,7 +1,12 @@
 """JSON-RPC messages as lines, decoded without modelling what is inside them.
 
-The SDK's own reader validates every message against four models and copies the unfinished line with
-every chunk, so its work grows with the square of a long result; here each byte is looked at once.
+The SDK's own reader validates every message against four models, and copies the unfinished line
+with every chunk, so that its work grows with the square of a long result. Here each byte is looked
+at once, and only the outside of a message is checked: whoever uses its params or result knows what
+they have to be.
+
+    chunks --LineSplitter--> lines --parse_line--> JSON values --to_message--> the SDK's messages
+    the SDK's messages --encode_message--> lines <--serialize_message-- JSON values
 """
 
 from __future__ import annotations
@@ -73,15 +78,13 @@ class LineSplitter:
 
     def _add(self, part: bytes) -> None:
         self._size += len(part)
-        if self._size > self._limit:
-            self._skip(part)
-        elif part:
-            self._parts.append(part)
-
-    def _skip(self, part: bytes) -> None:
-        """Keep the two ends of a line over the limit, and nothing else of it."""
+        if self._size <= self._limit:
+            if part:
+                self._parts.append(part)
+            return
         if self._replacement is None:
             raise LineTooLong(f"a message of more than {self._limit} bytes")
+        # Of a line over the limit only its two ends are held: that is enough to find its id.
         self._parts.append(part)
         if self._skipped_head is None:
             self._skipped_head = _first_bytes(self._parts)
@@ -89,6 +92,7 @@ class LineSplitter:
 
 
 def _first_bytes(parts: list[bytes]) -> bytes:
+    # Joining all parts would copy a line as large as the limit for its first few bytes.
     found = b""
     for part in parts:
         found = (found + part[:_EDGE_BYTES])[:_EDGE_BYTES]
@@ -106,21 +110,27 @@ def _last_bytes(parts: list[bytes]) -> bytes:
     return found
 
 
+# Writing. Both fall back to `json`, which escapes lone surrogates: JSON can carry them that way,
+# and UTF-8 cannot.
+
+
 def encode_message(message: JSONRPCMessage) -> bytes:
-    """One line of UTF-8, with its end."""
+    """One line of UTF-8, its end included."""
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
     except (PydanticSerializationError, UnicodeEncodeError):
-        # A lone surrogate, which JSON can escape and UTF-8 cannot carry.
         return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode() + b"\n"
 
 
 def serialize_message(value: JsonObject) -> bytes:
-    """A message that is no model, as UTF-8 without an end of line."""
+    """A message that is not a model, as UTF-8 without an end of line."""
     try:
         return to_json(value)
     except (PydanticSerializationError, UnicodeEncodeError):
         return json.dumps(value).encode()
+
+
+# Reading.
 
 
 def parse_json(text: bytes | str) -> Json:
@@ -128,8 +138,9 @@ def parse_json(text: bytes | str) -> Json:
     try:
         return from_json(text)
     except ValueError:
+        # Slower, and accepts escaped lone surrogates.
         try:
-            return json.loads(text)  # accepts escaped lone surrogates
+            return json.loads(text)
         except RecursionError as exc:
             raise ValueError("nested too deep") from exc
 
@@ -138,56 +149,52 @@ def parse_line(line: bytes) -> list[Json]:
     """What one line holds, usually one value; revision 2025-03-26 allowed batches.
 
     Raises:
-        ValueError: the line is not JSON.
+        ValueError: The line is not JSON.
     """
     value = parse_json(line)
     return value if isinstance(value, list) else [value]
 
 
-def decode_line(line: bytes) -> list[JSONRPCMessage]:
-    """The messages of one line.
-
-    Raises:
-        ValueError: the line is not JSON-RPC.
-    """
-    return [to_message(entry) for entry in parse_line(line)]
-
-
 def to_message(value: Json) -> JSONRPCMessage:
-    """A value as the message that it is. Raises `ValueError` when it is none."""
+    """The message that a JSON value is. Raises `ValueError` when it is not one."""
     if not isinstance(value, dict):
         raise ValueError("not a JSON-RPC message")
     entry: JsonObject = value
     request_id: Json = entry.get("id")
     method = entry.get("method")
+    # `model_construct` skips validation: the checks here are all that the dispatcher relies on.
     if isinstance(method, str):
         params: Json = entry.get("params")
         fields: JsonObject = {"params": params} if isinstance(params, dict) else {}
-        if _is_id(request_id):
+        if is_request_id(request_id):
             return JSONRPCRequest.model_construct(
                 jsonrpc="2.0", id=request_id, method=method, **fields
             )
         return JSONRPCNotification.model_construct(jsonrpc="2.0", method=method, **fields)
-    if not _is_id(request_id) and "error" not in entry:
+    if not is_request_id(request_id) and "error" not in entry:
         raise ValueError("neither a method nor an id")
     result: Json = entry.get("result")
     if isinstance(result, dict):
         return JSONRPCResponse.model_construct(jsonrpc="2.0", id=request_id, result=result)
     return JSONRPCError.model_construct(
-        jsonrpc="2.0", id=request_id if _is_id(request_id) else None, error=extract_error(entry)
+        jsonrpc="2.0",
+        id=request_id if is_request_id(request_id) else None,
+        error=extract_error(entry),
     )
 
 
-def _is_id(value: Json) -> bool:
+def is_request_id(value: Json) -> bool:
+    """Whether a value can be the id of a request."""
+    # `True` is an `int` in Python, and no id in JSON-RPC.
     return isinstance(value, (int, str)) and not isinstance(value, bool)
 
 
 def extract_error(entry: JsonObject) -> ErrorData:
-    """What an answer without a result says went wrong."""
+    """The error of an answer without a result."""
     try:
         return ErrorData.model_validate(entry.get("error"))
     except ValidationError:
-        # The asker must not wait for an answer that has come, however odd it is.
+        # The caller must not wait for an answer that has come, however odd it is.
         return ErrorData(
             code=INTERNAL_ERROR, message="The server answered with neither a result nor an error."
         )

@@ -1,11 +1,15 @@
-"""Messages over a pair of pipes, as the streams that the SDK's dispatcher drives.
+r"""Messages over a pair of pipes, as the streams that the SDK's dispatcher drives.
 
 There is no task and no queue between the dispatcher and the pipe: a message costs one write, or a
 part of one read. Both ends of a gateway on stdio use these: towards its servers and its client.
+
+    pipe -> MessageReader -> dispatcher
+                         \-> MessageInterceptor   takes some messages, past the dispatcher
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from types import TracebackType
@@ -37,35 +41,35 @@ PIPE_CLOSED_ERRORS = (
 
 
 class LineObserver(Protocol):
-    """Who is told what was on a line."""
+    """Is told what was on a line."""
 
-    def spoken(self) -> None:
+    def on_message(self) -> None:
         """It was protocol."""
         ...
 
-    def stray(self, line: bytes) -> None:
+    def on_stray_line(self, line: bytes) -> None:
         """It was not."""
         ...
 
 
 class MessageInterceptor(Protocol):
-    """Who takes some of the messages, past the dispatcher."""
+    """Takes some of the messages, past the dispatcher."""
 
     def wants(self, message: JsonObject) -> bool:
-        """Whether this message is for them; asked once, when it is its turn."""
+        """Whether to take this message; called once, when it is the message's turn."""
         ...
 
     def take(self, message: JsonObject) -> None:
         """Take it."""
         ...
 
-    async def ended(self) -> None:
-        """No more messages will come; the dispatcher hears of it afterwards."""
+    async def on_end(self) -> None:
+        """No more messages will come; the dispatcher is told afterwards."""
         ...
 
 
 class BorrowedStream:
-    """A stream whose pipe belongs to somebody else."""
+    """A stream whose pipe belongs to somebody else, who closes it."""
 
     async def aclose(self) -> None:
         """Nothing to close here."""
@@ -82,69 +86,12 @@ class BorrowedStream:
         await self.aclose()
 
 
-class MessageReader(BorrowedStream):
-    """The messages that come out of a pipe; a lane gets its own, in their turn.
+class MessageSource(BorrowedStream, ABC):
+    """A stream of messages, to receive or to iterate over."""
 
-    A message over `limit` bytes ends the stream, unless there is a `replacement` for it.
-    """
-
-    def __init__(
-        self,
-        pipe: ByteReceiveStream,
-        talker: LineObserver,
-        lane: MessageInterceptor | None = None,
-        *,
-        limit: int = MAX_LINE_BYTES,
-        replacement: Replacement | None = None,
-    ) -> None:
-        self._pipe = pipe
-        self._talker = talker
-        self._lane = lane
-        self._splitter = LineSplitter(limit, replacement)
-        self._ready: deque[Json] = deque()
-
+    @abstractmethod
     async def receive(self) -> SessionMessage:
         """The next message. Raises `anyio.EndOfStream` at the end."""
-        while True:
-            while self._ready:
-                if (message := self._given(self._ready.popleft())) is not None:
-                    return message
-            try:
-                await self._read()
-            except anyio.EndOfStream:
-                if self._lane is not None:
-                    await self._lane.ended()
-                raise
-
-    def _given(self, value: Json) -> SessionMessage | None:
-        """A message for the dispatcher; a lane's own is taken in its turn, and not before."""
-        if self._lane is not None and isinstance(value, dict) and self._lane.wants(value):
-            self._lane.take(value)
-            self._talker.spoken()
-            return None
-        try:
-            message = SessionMessage(to_message(value))
-        except ValueError:
-            self._talker.stray(serialize_message(value))
-            return None
-        self._talker.spoken()
-        return message
-
-    async def _read(self) -> None:
-        try:
-            for line in self._splitter.feed(await self._pipe.receive()):
-                self._take(line)
-        except LineTooLong as exc:
-            self._talker.stray(str(exc).encode())
-            raise anyio.EndOfStream from exc
-        except PIPE_CLOSED_ERRORS as exc:
-            raise anyio.EndOfStream from exc
-
-    def _take(self, line: bytes) -> None:
-        try:
-            self._ready.extend(parse_line(line))
-        except ValueError:
-            self._talker.stray(line)
 
     def __aiter__(self) -> Self:
         return self
@@ -156,22 +103,92 @@ class MessageReader(BorrowedStream):
             raise StopAsyncIteration from None
 
 
-class MessageWriter(BorrowedStream):
-    """Where messages go into a pipe; `told` hears of those that the dispatcher sends."""
+class MessageReader(MessageSource):
+    """The messages that come out of a pipe; an interceptor gets its own, in their turn.
+
+    A message over `limit` bytes ends the stream, unless there is a `replacement` for it.
+    """
 
     def __init__(
-        self, pipe: ByteSendStream, told: Callable[[SessionMessage], None] | None = None
+        self,
+        pipe: ByteReceiveStream,
+        observer: LineObserver,
+        interceptor: MessageInterceptor | None = None,
+        *,
+        limit: int = MAX_LINE_BYTES,
+        replacement: Replacement | None = None,
     ) -> None:
         self._pipe = pipe
-        self._told = told
+        self._observer = observer
+        self._interceptor = interceptor
+        self._splitter = LineSplitter(limit, replacement)
+        self._pending: deque[Json] = deque()
+
+    async def receive(self) -> SessionMessage:
+        while True:
+            while self._pending:
+                if (message := self._next_for_dispatcher()) is not None:
+                    return message
+            try:
+                await self._read()
+            except anyio.EndOfStream:
+                if self._interceptor is not None:
+                    # It may have calls under way that need what the dispatcher is about to close.
+                    await self._interceptor.on_end()
+                raise
+
+    def _next_for_dispatcher(self) -> SessionMessage | None:
+        """The next pending message; `None` when it was not for the dispatcher."""
+        # An interceptor is asked here and not when the line arrives: what it decides may depend on
+        # messages before this one, which the dispatcher has to be given first.
+        value = self._pending.popleft()
+        interceptor = self._interceptor
+        if interceptor is not None and isinstance(value, dict) and interceptor.wants(value):
+            interceptor.take(value)
+            self._observer.on_message()
+            return None
+        try:
+            message = SessionMessage(to_message(value))
+        except ValueError:
+            self._observer.on_stray_line(serialize_message(value))
+            return None
+        self._observer.on_message()
+        return message
+
+    async def _read(self) -> None:
+        """Read once from the pipe, and take what the chunk completes."""
+        try:
+            for line in self._splitter.feed(await self._pipe.receive()):
+                try:
+                    self._pending.extend(parse_line(line))
+                except ValueError:
+                    self._observer.on_stray_line(line)
+        except LineTooLong as exc:
+            self._observer.on_stray_line(str(exc).encode())
+            raise anyio.EndOfStream from exc
+        except PIPE_CLOSED_ERRORS as exc:
+            raise anyio.EndOfStream from exc
+
+
+class MessageWriter(BorrowedStream):
+    """Where messages go into a pipe.
+
+    `on_send` is called for those that the dispatcher sends, not for lines that are written past it.
+    """
+
+    def __init__(
+        self, pipe: ByteSendStream, on_send: Callable[[SessionMessage], None] | None = None
+    ) -> None:
+        self._pipe = pipe
+        self._on_send = on_send
 
     async def send(self, item: SessionMessage) -> None:
-        if self._told is not None:
-            self._told(item)
+        if self._on_send is not None:
+            self._on_send(item)
         await self.write(encode_message(item.message))
 
     async def write(self, line: bytes) -> None:
-        """Write one line, which has its end."""
+        """Write one line, its end included."""
         try:
             await self._pipe.send(line)
         except OSError as exc:

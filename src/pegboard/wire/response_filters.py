@@ -27,14 +27,16 @@ from typing import Final, TypeAlias
 import httpx2
 from mcp_types import INTERNAL_ERROR
 
-from pegboard.core.json import Json
 from pegboard.wire.lines import LineSplitter
+
+ResponseHook: TypeAlias = Callable[[httpx2.Response], Awaitable[None]]
 
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     rb"|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
 )
+"""Any escape: a whole pair, half of one, or another. All are matched, so none is cut in two."""
 _UNFINISHED = re.compile(
     rb"(?<!\\)(?:\\\\)*(?:\\u[dD][89abAB][0-9a-fA-F]{2})?(?:\\(?:u[0-9a-fA-F]{0,3})?)?\Z"
 )
@@ -42,33 +44,50 @@ _UNFINISHED = re.compile(
 _MAX_UNFINISHED = 64
 _FILTERED_TYPES = ("application/json", "text/event-stream")
 
+LIMIT_SETTING: Final = "upstreams.max_message_bytes"
+_DATA: Final = b"data:"
+_ID: Final = rb'"id"\s*:\s*(\d{1,18}|"[^"\\]{1,100}")'
+_VERSION: Final = rb'"jsonrpc"\s*:\s*"2\.0"'
+_ID_FIRST: Final = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb"\s*,\s*)?" + _ID)
+_ID_LAST: Final = re.compile(_ID + rb"\s*(?:,\s*" + _VERSION + rb"\s*)?\}\s*\Z")
+
+
+# Lone surrogates.
+
 
 class SurrogateFilter:
-    """Chunks in, chunks out."""
+    """Replaces lone surrogates: chunks in, chunks out."""
 
     def __init__(self) -> None:
-        self._kept = b""
+        self._unfinished = b""
 
     def feed(self, chunk: bytes) -> bytes:
-        """The bytes that can go on."""
-        data = self._kept + chunk
+        """The bytes that can be passed on."""
+        data = self._unfinished + chunk
         end = len(data)
+        # The search is costly for a regular expression, and most chunks do not end in an escape.
         if b"\\" in data[-_MAX_UNFINISHED:]:
-            begin = max(0, len(data) - _MAX_UNFINISHED)
-            found = _UNFINISHED.search(data, begin)
+            found = _UNFINISHED.search(data, max(0, len(data) - _MAX_UNFINISHED))
             end = found.start() if found else end
-        self._kept = data[end:]
+        self._unfinished = data[end:]
         return _replace_lone_surrogates(data[:end])
 
     def end(self) -> bytes:
         """The rest."""
-        rest, self._kept = self._kept, b""
+        rest, self._unfinished = self._unfinished, b""
         return _replace_lone_surrogates(rest)
 
 
+def _replace_lone_surrogates(data: bytes) -> bytes:
+    if b"\\ud" not in data and b"\\uD" not in data:
+        return data
+    return _ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], data)
+
+
 async def filter_surrogates(response: httpx2.Response) -> None:
-    """Have a response read through a `Mender`; for the hooks of a client."""
+    """A hook for the responses of an HTTP client: they are read through a `SurrogateFilter`."""
     kind = response.headers.get("content-type", "")
+    # Compressed bytes hold no escapes to replace.
     if kind.startswith(_FILTERED_TYPES) and "content-encoding" not in response.headers:
         response.stream = _FilteredStream(response.stream)  # pyright: ignore[reportArgumentType] async here
 
@@ -78,31 +97,18 @@ class _FilteredStream(httpx2.AsyncByteStream):
         self._stream = stream
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        mender = SurrogateFilter()
+        surrogates = SurrogateFilter()
         async for chunk in self._stream:
-            if ready := mender.feed(chunk):
+            if ready := surrogates.feed(chunk):
                 yield ready
-        if rest := mender.end():
+        if rest := surrogates.end():
             yield rest
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
 
-def _replace_lone_surrogates(data: bytes) -> bytes:
-    if b"\\ud" not in data and b"\\uD" not in data:
-        return data
-    return _ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], data)
-
-
-LIMIT_SETTING: Final = "upstreams.max_message_bytes"
-_DATA: Final = b"data:"
-_ID: Final = rb'"id"\s*:\s*(\d{1,18}|"[^"\\]{1,100}")'
-_VERSION: Final = rb'"jsonrpc"\s*:\s*"2\.0"'
-_ID_FIRST: Final = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb"\s*,\s*)?" + _ID)
-_ID_LAST: Final = re.compile(_ID + rb"\s*(?:,\s*" + _VERSION + rb"\s*)?\}\s*\Z")
-
-ResponseHook: TypeAlias = Callable[[httpx2.Response], Awaitable[None]]
+# The size limit.
 
 
 class MessageTooLarge(httpx2.StreamError):
@@ -122,6 +128,7 @@ def describe_oversize(limit: int) -> str:
 
 def find_oversize_message(message: str) -> str | None:
     """The part of an error message that is about this limit, if it is."""
+    # The SDK wraps our text in its own; a server could send the same words, but hardly the setting.
     found = re.search(r"sent a message over the limit of .*", message)
     return found[0] if found and LIMIT_SETTING in found[0] else None
 
@@ -129,23 +136,19 @@ def find_oversize_message(message: str) -> str | None:
 def build_oversize_replacement(limit: int) -> Callable[[bytes, bytes], bytes]:
     """Makes the line that takes the place of one over the limit, of which both ends are given."""
 
-    def line(head: bytes, tail: bytes) -> bytes:
+    def build_error_line(head: bytes, tail: bytes) -> bytes:
         is_event = head.startswith(_DATA)
-        error = {"code": INTERNAL_ERROR, "message": describe_oversize(limit)}
+        # The line itself is gone, so it is not parsed: SDKs write the id first (Python) or last
+        # (TypeScript). Without an id nobody can be told, and the request runs into its timeout.
+        found = _ID_FIRST.match(head.removeprefix(_DATA)) or _ID_LAST.search(tail)
         answer = {
             "jsonrpc": "2.0",
-            "id": _find_message_id(head.removeprefix(_DATA), tail),
-            "error": error,
+            "id": json.loads(found[1]) if found else None,
+            "error": {"code": INTERNAL_ERROR, "message": describe_oversize(limit)},
         }
         return (_DATA if is_event else b"") + json.dumps(answer).encode()
 
-    return line
-
-
-def _find_message_id(head: bytes, tail: bytes) -> Json:
-    """The id of a message that was not kept: SDKs write it first (Python) or last (TypeScript)."""
-    found = _ID_FIRST.match(head) or _ID_LAST.search(tail)
-    return json.loads(found[1]) if found else None
+    return build_error_line
 
 
 def limit_response_size(limit: int) -> ResponseHook:
@@ -154,10 +157,10 @@ def limit_response_size(limit: int) -> ResponseHook:
     async def limit_response(response: httpx2.Response) -> None:
         read = response.aiter_bytes
         is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
-        bound = _limit_lines if is_stream else _limit_body
+        apply_limit = _limit_lines if is_stream else _limit_body
 
         def aiter_bytes(chunk_size: int | None = None) -> AsyncGenerator[bytes, None]:
-            return bound(read(chunk_size), limit)
+            return apply_limit(read(chunk_size), limit)
 
         # Everything that reads the decompressed body goes through this method.
         response.aiter_bytes = aiter_bytes
@@ -182,7 +185,9 @@ async def _limit_lines(
     splitter = LineSplitter(limit, build_oversize_replacement(limit))
     held = b""
     async for chunk in chunks:
-        if held or b"\r" in chunk:  # server-sent events may end lines with CR, LF or both
+        # Server-sent events may end lines with CR, LF or both. A CR at the end of a chunk waits:
+        # the LF that belongs to it may be the first byte of the next.
+        if held or b"\r" in chunk:
             chunk = held + chunk
             held = b"\r" if chunk.endswith(b"\r") else b""
             chunk = chunk.removesuffix(b"\r").replace(b"\r\n", b"\n").replace(b"\r", b"\n")

@@ -43,9 +43,9 @@ class Pipe(ByteReceiveStream, ByteSendStream):
 
 
 class Nobody:
-    def spoken(self) -> None: ...
+    def on_message(self) -> None: ...
 
-    def stray(self, line: bytes) -> None:
+    def on_stray_line(self, line: bytes) -> None:
         raise AssertionError(line)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.upstream.test_catalog_entries import build_tools
 
 from pegboard.core.json import JsonObject
 from pegboard.upstream.catalog_cache import (
@@ -21,7 +22,6 @@ from pegboard.upstream.catalog_cache import (
     build_namespaces,
     compute_identity,
 )
-from pegboard.upstream.catalog_entries import tools_from_wire
 from pegboard.upstream.namespaces import Naming
 from pegboard.upstream.spec import UpstreamSpec
 
@@ -69,7 +69,7 @@ def test_what_was_kept_reads_back_the_same(tmp_path: Path) -> None:
     assert found is not None
     assert found.about == ABOUT
     assert found.entries() == entries()
-    assert found.tools(SPEC) == tools_from_wire(entries(), server="files")[0]
+    assert found.tools(SPEC) == build_tools(entries(), server="files")[0]
     assert found.saved_at > 0
 
 
@@ -219,7 +219,7 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_costs_nothing(tmp_path
     assert kept.save(SPEC, ABOUT, entries()).entries() == entries()
     assert kept.save(SPEC, ABOUT, entries()).about == ABOUT
     assert len(said) == 1
-    assert "cannot be kept" in said[0]
+    assert "cannot be stored" in said[0]
 
 
 PROGRAM = """
@@ -263,7 +263,7 @@ def test_a_full_disk_leaves_the_old_catalogue_and_is_said_once(tmp_path: Path) -
     with start(FULL_DISK, str(tmp_path / "kept")) as process:
         output, _ = process.communicate(timeout=60)
     warning, lengths, after = output.splitlines()
-    assert warning.startswith("WARNING Catalogues cannot be kept")
+    assert warning.startswith("WARNING Catalogs cannot be stored")
     assert lengths == "200 300"  # what was listed is usable all the same
     assert after == "3 1"  # the old one is there, and no remains
 

@@ -82,7 +82,7 @@ async def test_a_state_is_good_for_its_own_tool_only() -> None:
 async def test_a_question_that_nobody_answers_ends_with_its_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(inbound_router, "ANSWER_TIME", 0.1)
+    monkeypatch.setattr(inbound_router, "ANSWER_TIMEOUT", 0.1)
     async with everything_behind("legacy", "modern", elicitation_callback=answer_form) as (
         _,
         client,
@@ -97,7 +97,7 @@ async def test_a_question_that_nobody_answers_ends_with_its_call(
 
 
 async def test_too_many_waiting_calls_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suspended_calls, "LIMIT", 2)
+    monkeypatch.setattr(suspended_calls, "MAX_SUSPENDED_CALLS", 2)
     async with everything_behind("legacy", "modern", elicitation_callback=answer_form) as (
         _,
         client,

@@ -9,14 +9,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard.core.json import JsonObject
-from pegboard.core.tools import group_name
-from pegboard.upstream.catalog_entries import check_entries, tools_from_wire
+from pegboard.core.tools import Tool, constant_definition, group_name
+from pegboard.upstream.catalog_entries import (
+    ToolFactory,
+    ToolProblem,
+    check_entries,
+    get_schemas,
+)
+from pegboard.upstream.namespaces import DEFAULT_NAMING, Namespaces
 
 OBJECT: JsonObject = {"type": "object"}
 
 
 def entry(name: Any = "get_thing", **rest: Any) -> JsonObject:
     return {"name": name, "inputSchema": OBJECT, **rest}
+
+
+def build_tools(
+    entries: list[Any], *, server: str, prefix: str | None = None, **settings: Any
+) -> tuple[list[Tool], list[ToolProblem]]:
+    """The tools among the entries of one server, and what is wrong with the others."""
+    good, problems = check_entries(entries, server)
+    prefixes = {} if prefix is None else {server: prefix}
+    factory = ToolFactory(
+        server, Namespaces([server], DEFAULT_NAMING, prefixes=prefixes), **settings
+    )
+    tools = [
+        factory.build(entry, constant_definition(*get_schemas(entry)[:2]))
+        for entry in good
+        if factory.wants(entry["name"])
+    ]
+    return tools, problems
 
 
 def test_everything_that_a_client_may_see_is_kept() -> None:
@@ -29,7 +52,7 @@ def test_everything_that_a_client_may_see_is_kept() -> None:
         icons=[{"src": "https://h/i.png"}],
         _meta={"x": 1},
     )
-    (tool,), problems = tools_from_wire([raw], server="s")
+    (tool,), problems = build_tools([raw], server="s")
     assert problems == []
     assert (tool.id, tool.name, tool.server) == ("s.get_thing", "s_get_thing", "s")
     assert (tool.summary, tool.risk, tool.category) == ("Gets one thing by id", "read", "s")
@@ -37,22 +60,21 @@ def test_everything_that_a_client_may_see_is_kept() -> None:
     assert tool.own_name == "get_thing"
 
 
-def test_the_configuration_decides_category_prefix_timeout_and_what_is_shown() -> None:
-    tools, _ = tools_from_wire(
+def test_the_configuration_decides_category_prefix_and_what_is_shown() -> None:
+    tools, _ = build_tools(
         [entry("a"), entry("b")],
         server="s",
         category="c",
         prefix="",
-        shows=lambda name: name != "b",
-        timeout=3,
+        shows="b".__ne__,
     )
-    assert [(t.name, t.bare, t.category, t.timeout) for t in tools] == [("s_a", "a", "c", 3)]
+    assert [(t.name, t.bare, t.category) for t in tools] == [("s_a", "a", "c")]
     assert tools[0].is_shown_bare
 
 
 def test_a_servers_own_category_is_a_section_of_the_configured_one() -> None:
     meta = {"io.github.pegboard/category": "issues/../github.x", "x": 1}
-    (tool,), _ = tools_from_wire([entry(_meta=meta)], server="s", category="c")
+    (tool,), _ = build_tools([entry(_meta=meta)], server="s", category="c")
     assert (tool.category, tool.section, group_name(tool)) == (
         "c",
         "issues-github-x",
@@ -63,7 +85,7 @@ def test_a_servers_own_category_is_a_section_of_the_configured_one() -> None:
 
 def test_a_server_cannot_mark_its_tools_as_we_do() -> None:
     meta = {"io.github.pegboard/held": "because", "io.github.pegboard/flags": ["x"]}
-    (tool,), _ = tools_from_wire([entry(_meta=meta)], server="s")
+    (tool,), _ = build_tools([entry(_meta=meta)], server="s")
     assert not tool.meta
 
 
@@ -77,7 +99,7 @@ def test_a_server_cannot_mark_its_tools_as_we_do() -> None:
     ],
 )
 def test_risk_comes_from_annotations(annotations: Any, risk: str) -> None:
-    (tool,), _ = tools_from_wire([entry("handle_it", annotations=annotations)], server="s")
+    (tool,), _ = build_tools([entry("handle_it", annotations=annotations)], server="s")
     assert tool.risk == risk
     assert tool.risk_source == ("annotated" if annotations else "inferred")
 
@@ -85,8 +107,8 @@ def test_risk_comes_from_annotations(annotations: Any, risk: str) -> None:
 @pytest.mark.parametrize(
     ("bad", "says"),
     [
-        (None, "entry 1: it is no object but NoneType"),
-        ("get", "entry 1: it is no object but str"),
+        (None, "entry 1: it is not an object but NoneType"),
+        ("get", "entry 1: it is not an object but str"),
         ({"inputSchema": OBJECT}, "entry 1: it has no name"),
         (entry(5), "entry 1: it has no name"),
         (entry("  "), "entry 1: it has no name"),
@@ -98,7 +120,7 @@ def test_risk_comes_from_annotations(annotations: Any, risk: str) -> None:
     ],
 )
 def test_an_entry_that_is_no_tool_is_left_out_and_the_others_stay(bad: Any, says: str) -> None:
-    tools, problems = tools_from_wire([entry("good"), bad, entry("too")], server="s")
+    tools, problems = build_tools([entry("good"), bad, entry("too")], server="s")
     assert [t.name for t in tools] == ["s_good", "s_too"]
     (problem,) = problems
     assert problem.left_out
@@ -118,7 +140,7 @@ def test_an_entry_that_is_no_tool_is_left_out_and_the_others_stay(bad: Any, says
     ],
 )
 def test_a_malformed_part_is_not_used_and_the_tool_stays(key: str, value: Any) -> None:
-    (tool,), (problem,) = tools_from_wire([entry(**{key: value})], server="s")
+    (tool,), (problem,) = build_tools([entry(**{key: value})], server="s")
     assert key not in tool.wire()
     assert not problem.left_out
     assert f"`{key}` is malformed" in problem.message
@@ -126,7 +148,7 @@ def test_a_malformed_part_is_not_used_and_the_tool_stays(key: str, value: Any) -
 
 @pytest.mark.parametrize("name", ["has space", "ünï", "x" * 129, "a/b"])
 def test_a_name_that_mcp_does_not_allow_gets_a_legal_one(name: str) -> None:
-    (tool,), (problem,) = tools_from_wire([entry(name)], server="s")
+    (tool,), (problem,) = build_tools([entry(name)], server="s")
     assert not problem.left_out
     assert tool.own_name == name
     assert len(tool.name) <= 64
@@ -134,7 +156,7 @@ def test_a_name_that_mcp_does_not_allow_gets_a_legal_one(name: str) -> None:
 
 
 def test_an_input_schema_without_a_type_says_object() -> None:
-    (tool,), _ = tools_from_wire([entry(inputSchema={"properties": {"a": {}}})], server="s")
+    (tool,), _ = build_tools([entry(inputSchema={"properties": {"a": {}}})], server="s")
     assert tool.input_schema == {"type": "object", "properties": {"a": {}}}
 
 
@@ -154,7 +176,7 @@ junk = st.recursive(
 
 @given(st.lists(junk, max_size=6))
 def test_no_list_however_wrong_costs_a_good_tool(entries: list[Any]) -> None:
-    tools, _ = tools_from_wire([entry("good"), *entries], server="s")
+    tools, _ = build_tools([entry("good"), *entries], server="s")
     assert tools[0].name == "s_good"
     assert len({t.id for t in tools}) == len(tools)
     good, _ = check_entries(entries, "s")

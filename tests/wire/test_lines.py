@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.wire.lines import LineSplitter, LineTooLong, decode_line, encode_message
+from pegboard.wire.lines import LineSplitter, LineTooLong, encode_message, parse_line, to_message
 
 JSON: Any = st.recursive(
     st.none()
@@ -21,6 +21,10 @@ JSON: Any = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=5,
 )
+
+
+def decode_line(line: bytes) -> list[t.JSONRPCMessage]:
+    return [to_message(value) for value in parse_line(line)]
 
 
 @given(st.lists(st.binary().map(lambda line: line.replace(b"\n", b""))), st.integers(1, 7))
