@@ -252,7 +252,8 @@ async def trace_gateway_call(*, mode: str = "eager") -> Trace:
     In mode `eager` the client calls the tool by the name that it is listed under, in mode `proxy`
     through the meta-tool for calls that only read.
     """
-    from pegboard.config import Configuration, Settings
+    from pegboard.config.loader import Configuration
+    from pegboard.config.settings import Settings
     from pegboard.gateway.gateway import Gateway
     from pegboard.gateway.mcp_server import build_gateway_server
     from pegboard.testing import connect

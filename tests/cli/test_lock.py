@@ -59,7 +59,7 @@ class Place:
 
     def cache(self, text: str) -> None:
         """Write what the server lists, as any configuration that shares the cache does."""
-        (spec,) = ConfigSource.of(self.unlocked).read().upstreams
+        (spec,) = ConfigSource.from_path(self.unlocked).read().upstreams
         schema = {"type": "object"}
         entries = [
             {"name": "add", "description": text, "inputSchema": schema},
@@ -241,7 +241,7 @@ def test_a_tool_whose_name_ends_like_a_digest_cannot_be_approved_in_place_of_ano
     place.cache(POISON)
     command("list")
     (shown,) = command("lock", "diff", "--json").held
-    (spec,) = ConfigSource.of(place.unlocked).read().upstreams
+    (spec,) = ConfigSource.from_path(place.unlocked).read().upstreams
     name = f"add@{shown['digest']}"
     posing = {"name": name, "description": "x", "inputSchema": {}}
     CatalogCache(place.folder / "cache" / "catalogues").save(spec, ServerProfile(), [posing])

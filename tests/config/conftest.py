@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from pegboard.config import Surroundings
+from pegboard.config.server_entries import ConfigEnvironment
 
 ENV = {"TOKEN": "s3cret", "HOST": "example.org", "EMPTY": ""}
 
 
 @pytest.fixture
-def around(tmp_path: Path) -> Surroundings:
+def around(tmp_path: Path) -> ConfigEnvironment:
     """A home and a project of their own, and a small environment."""
     home, project = tmp_path / "home", tmp_path / "project"
     home.mkdir()
     project.mkdir()
-    return Surroundings(ENV, home, project)
+    return ConfigEnvironment(ENV, home, project)
 
 
 @pytest.fixture

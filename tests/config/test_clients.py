@@ -8,21 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from pegboard.config import Surroundings, read_servers
-from pegboard.config.server_entries import runs_pegboard
+from pegboard.config.server_entries import ConfigEnvironment, read_servers, runs_pegboard
 from pegboard.errors import ConfigError
 from pegboard.upstream.spec import UpstreamSpec
 
 Write = Callable[[str, str], Path]
 
 
-def by_name(path: Path, around: Surroundings) -> dict[str, UpstreamSpec]:
+def by_name(path: Path, around: ConfigEnvironment) -> dict[str, UpstreamSpec]:
     found = read_servers(path, around)
     assert not found.problems
     return {spec.name: spec for spec in found.specs}
 
 
-def test_claude_desktop(write: Write, around: Surroundings) -> None:
+def test_claude_desktop(write: Write, around: ConfigEnvironment) -> None:
     text = """{"mcpServers": {"files": {"command": "npx",
       "args": ["-y", "@modelcontextprotocol/server-filesystem", "/data"],
       "env": {"DEBUG": "1"}}}, "globalShortcut": "x"}"""
@@ -32,7 +31,9 @@ def test_claude_desktop(write: Write, around: Surroundings) -> None:
     assert files.env == {"DEBUG": "1"}
 
 
-def test_claude_code_expands_variables_in_every_place(write: Write, around: Surroundings) -> None:
+def test_claude_code_expands_variables_in_every_place(
+    write: Write, around: ConfigEnvironment
+) -> None:
     text = """{"mcpServers": {
       "api": {"type": "http", "url": "https://${HOST}/mcp",
               "headers": {"Authorization": "Bearer ${TOKEN}"}},
@@ -48,7 +49,7 @@ def test_claude_code_expands_variables_in_every_place(write: Write, around: Surr
 
 
 def test_claude_json_has_servers_for_all_and_for_the_project(
-    write: Write, around: Surroundings
+    write: Write, around: ConfigEnvironment
 ) -> None:
     value = {
         "numStartups": 7,
@@ -71,11 +72,11 @@ def test_claude_json_has_servers_for_all_and_for_the_project(
     assert not found["both"].disabled
 
 
-def test_a_claude_json_without_servers_is_no_error(write: Write, around: Surroundings) -> None:
+def test_a_claude_json_without_servers_is_no_error(write: Write, around: ConfigEnvironment) -> None:
     assert by_name(write(".claude.json", '{"projects": {"/x": {}}}'), around) == {}
 
 
-def test_cursor(write: Write, around: Surroundings) -> None:
+def test_cursor(write: Write, around: ConfigEnvironment) -> None:
     write("project/.cursor/.env", "FROM_FILE=yes\n# note\nTOKEN='quoted $X'\n")
     text = """{"mcpServers": {
       "here": {"command": "python", "args": ["${workspaceFolder}/server.py"],
@@ -87,7 +88,7 @@ def test_cursor(write: Write, around: Surroundings) -> None:
     assert (found["there"].transport, found["there"].headers) == ("http", {"X": "example.org"})
 
 
-def test_windsurf(write: Write, around: Surroundings) -> None:
+def test_windsurf(write: Write, around: ConfigEnvironment) -> None:
     write("token.txt", "from file\n")
     text = """{"mcpServers": {"w": {"serverUrl": "https://w.example/mcp",
       "headers": {"A": "${env:TOKEN}", "B": "${file:token.txt}"},
@@ -99,7 +100,7 @@ def test_windsurf(write: Write, around: Surroundings) -> None:
     assert found["off"].disabled
 
 
-def test_gemini_cli(write: Write, around: Surroundings) -> None:
+def test_gemini_cli(write: Write, around: ConfigEnvironment) -> None:
     text = """{"theme": "x", "mcp": {"excluded": ["third"]}, "mcpServers": {
       "first": {"command": "a", "env": {"K": "$TOKEN", "P": "pa$word"}, "cwd": "./srv",
                 "timeout": 30000, "trust": true, "includeTools": ["a", "b"]},
@@ -114,7 +115,7 @@ def test_gemini_cli(write: Write, around: Surroundings) -> None:
     assert (found["third"].transport, found["third"].disabled) == ("sse", True)
 
 
-def test_cline(write: Write, around: Surroundings) -> None:
+def test_cline(write: Write, around: ConfigEnvironment) -> None:
     text = """{"mcpServers": {
       "a": {"command": "x", "timeout": 45, "autoApprove": ["t"], "disabled": false},
       "b": {"url": "https://h/events", "transportType": "http"},
@@ -125,7 +126,7 @@ def test_cline(write: Write, around: Surroundings) -> None:
     assert [found[n].transport for n in "bcd"] == ["http", "sse", "http"]
 
 
-def test_vs_code(write: Write, around: Surroundings) -> None:
+def test_vs_code(write: Write, around: ConfigEnvironment) -> None:
     text = """{
       // asked once
       "inputs": [{"type": "promptString", "id": "port", "description": "Port", "default": "80"}],
@@ -142,7 +143,7 @@ def test_vs_code(write: Write, around: Surroundings) -> None:
 
 
 def test_vs_code_inputs_without_a_value_say_which_variable_to_set(
-    write: Write, around: Surroundings
+    write: Write, around: ConfigEnvironment
 ) -> None:
     text = """{"inputs": [{"id": "gh-key", "type": "promptString", "description": "GitHub key"}],
       "servers": {"a": {"command": "x",
@@ -154,7 +155,7 @@ def test_vs_code_inputs_without_a_value_say_which_variable_to_set(
     assert problem.details["variable"] == "PEGBOARD_INPUT_GH_KEY"
 
 
-def test_zed(write: Write, around: Surroundings) -> None:
+def test_zed(write: Write, around: ConfigEnvironment) -> None:
     text = """{"theme": "One", "context_servers": {
       "new": {"source": "custom", "command": "x", "args": ["$HOME", "${TOKEN}"], "timeout": 90},
       "old": {"command": {"path": "y", "args": ["1"], "env": {"A": "b"}}, "settings": {}},
@@ -171,7 +172,7 @@ def test_zed(write: Write, around: Surroundings) -> None:
     )
 
 
-def test_opencode(write: Write, around: Surroundings) -> None:
+def test_opencode(write: Write, around: ConfigEnvironment) -> None:
     text = """{"$schema": "https://opencode.ai/config.json", "mcp": {
       "loc": {"type": "local", "command": ["bun", "x", "my-mcp"], "enabled": true,
               "environment": {"K": "{env:TOKEN}"}, "timeout": 5000},
@@ -186,7 +187,7 @@ def test_opencode(write: Write, around: Surroundings) -> None:
     assert "off is left out: it is switched off" in read_servers(path, around).notes[0]
 
 
-def test_goose(write: Write, around: Surroundings) -> None:
+def test_goose(write: Write, around: ConfigEnvironment) -> None:
     text = """
 GOOSE_MODEL: some-model
 extensions:
@@ -223,7 +224,7 @@ extensions:
     assert "developer" not in found
 
 
-def test_codex(write: Write, around: Surroundings) -> None:
+def test_codex(write: Write, around: ConfigEnvironment) -> None:
     text = """
 model = "m"
 [mcp_servers.docs]
@@ -256,14 +257,14 @@ startup_timeout_ms = 1500
 
 
 def test_codex_token_variable_that_is_not_set_is_reported(
-    write: Write, around: Surroundings
+    write: Write, around: ConfigEnvironment
 ) -> None:
     text = '[mcp_servers.w]\nurl = "https://h"\nbearer_token_env_var = "NOPE"\n'
     (problem,) = read_servers(write("config.toml", text), around).problems
     assert "config.toml:3: mcp_servers.w.bearer_token_env_var: the variable NOPE" in problem.message
 
 
-def test_our_own_keys_stand_beside_the_clients(write: Write, around: Surroundings) -> None:
+def test_our_own_keys_stand_beside_the_clients(write: Write, around: ConfigEnvironment) -> None:
     text = """{"mcpServers": {"a": {"command": "x", "include": ["get_*"], "exclude": ["get_x"],
       "category": "c", "prefix": "p", "pins": ["get_a"], "mode": "eager", "isolation": "session",
       "stateless": true, "idleStop": 5, "startTimeout": 7}}}"""
@@ -290,7 +291,7 @@ def test_our_own_keys_stand_beside_the_clients(write: Write, around: Surrounding
     ],
 )
 def test_one_bad_server_is_reported_and_the_others_stay(
-    entry: str, line: int, says: str, write: Write, around: Surroundings
+    entry: str, line: int, says: str, write: Write, around: ConfigEnvironment
 ) -> None:
     text = '{"mcpServers": {\n"good": {"command": "g"},\n"bad": ' + entry + "}}"
     path = write("mcp.json", text)
@@ -303,7 +304,7 @@ def test_one_bad_server_is_reported_and_the_others_stay(
 
 
 def test_two_servers_of_one_name_are_reported_with_both_lines(
-    write: Write, around: Surroundings
+    write: Write, around: ConfigEnvironment
 ) -> None:
     text = """{"mcpServers": {
       "a": {"command": "one"},
@@ -316,7 +317,9 @@ def test_two_servers_of_one_name_are_reported_with_both_lines(
     )
 
 
-def test_two_servers_of_one_name_in_a_list_are_reported(write: Write, around: Surroundings) -> None:
+def test_two_servers_of_one_name_in_a_list_are_reported(
+    write: Write, around: ConfigEnvironment
+) -> None:
     text = """{"mcpServers": [
       {"name": "a", "command": "one"},
       {"name": "b", "command": "x"},
@@ -329,7 +332,7 @@ def test_two_servers_of_one_name_in_a_list_are_reported(write: Write, around: Su
 
 
 def test_an_unset_variable_of_a_switched_off_server_bothers_nobody(
-    write: Write, around: Surroundings
+    write: Write, around: ConfigEnvironment
 ) -> None:
     text = '{"mcpServers": {"a": {"command": "${NOPE}", "disabled": true}}}'
     found = read_servers(write("mcp.json", text), around)
@@ -338,13 +341,13 @@ def test_an_unset_variable_of_a_switched_off_server_bothers_nobody(
 
 
 def test_a_file_without_servers_says_what_was_looked_for(
-    write: Write, around: Surroundings
+    write: Write, around: ConfigEnvironment
 ) -> None:
     with pytest.raises(ConfigError, match="none of mcpServers, servers"):
         read_servers(write("mcp.json", '{"mcpservers": {}}'), around)
 
 
-def test_servers_of_lazy_mcp(write: Write, around: Surroundings) -> None:
+def test_servers_of_lazy_mcp(write: Write, around: ConfigEnvironment) -> None:
     text = """{"servers": [
       {"name": "browser", "description": "A browser", "command": ["npx", "-y", "browser-mcp"],
        "requestTimeout": 45000},
@@ -356,7 +359,7 @@ def test_servers_of_lazy_mcp(write: Write, around: Surroundings) -> None:
     assert found["remote"].headers == {"Authorization": "Bearer s3cret"}
 
 
-def test_servers_of_mcpproxy(write: Write, around: Surroundings) -> None:
+def test_servers_of_mcpproxy(write: Write, around: ConfigEnvironment) -> None:
     text = """{"listen": "127.0.0.1:8080", "mcpServers": [
       {"name": "here", "command": "python", "args": ["-m", "x"], "protocol": "stdio"},
       {"name": "there", "url": "http://localhost:3001", "protocol": "http", "enabled": true},
@@ -378,7 +381,7 @@ def test_servers_of_mcpproxy(write: Write, around: Surroundings) -> None:
     ],
 )
 def test_a_server_in_a_list_that_is_wrong_leaves_the_others_alone(
-    entry: str, says: str, write: Write, around: Surroundings
+    entry: str, says: str, write: Write, around: ConfigEnvironment
 ) -> None:
     text = f'{{"servers": [\n{entry},\n{{"name": "good", "command": "x"}}]}}'
     found = read_servers(write("mcp.json", text), around)
@@ -386,7 +389,7 @@ def test_a_server_in_a_list_that_is_wrong_leaves_the_others_alone(
     assert says in found.problems[0].message
 
 
-def test_a_table_that_is_none_is_reported(write: Write, around: Surroundings) -> None:
+def test_a_table_that_is_none_is_reported(write: Write, around: ConfigEnvironment) -> None:
     (problem,) = read_servers(write("mcp.json", '{"mcpServers": []}'), around).problems
     assert "mcp.json:1: mcpServers: a table of servers is expected" in problem.message
 
@@ -407,7 +410,7 @@ def test_pegboard_never_stands_behind_itself(command: str, args: list[str], ours
     assert runs_pegboard({"command": command, "args": args}) is ours
 
 
-def test_secrets_stay_out_of_repr_and_label(write: Write, around: Surroundings) -> None:
+def test_secrets_stay_out_of_repr_and_label(write: Write, around: ConfigEnvironment) -> None:
     text = """{"mcpServers": {
       "a": {"command": "x", "args": ["--key", "${TOKEN}"], "env": {"K": "${TOKEN}"}},
       "b": {"url": "https://me:${TOKEN}@h:8/mcp?key=${TOKEN}", "headers": {"K": "${TOKEN}"}}}}"""
@@ -417,7 +420,7 @@ def test_secrets_stay_out_of_repr_and_label(write: Write, around: Surroundings) 
 
 
 def test_a_wrong_value_is_not_shown_since_it_may_be_a_secret(
-    write: Write, around: Surroundings
+    write: Write, around: ConfigEnvironment
 ) -> None:
     text = '{"mcpServers": {"a": {"command": "x", "env": {"K": ["s3cret"]}}}}'
     (problem,) = read_servers(write("mcp.json", text), around).problems

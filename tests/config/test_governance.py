@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pegboard.config import Surroundings, load
+from pegboard.config.loader import load_configuration
+from pegboard.config.server_entries import ConfigEnvironment
 
 Write = Callable[[str, str], Path]
 PAGES = Path(__file__).parents[2] / "docs" / "how-to"
@@ -23,18 +24,18 @@ BLOCKS = [
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_settings_of_the_how_to_pages_are_understood(
-    block: str, write: Write, around: Surroundings
+    block: str, write: Write, around: ConfigEnvironment
 ) -> None:
-    configuration = load(write("pegboard.toml", block), around)
+    configuration = load_configuration(write("pegboard.toml", block), around)
     assert configuration.problems == ()
 
 
-def test_rules_and_limits_become_records(write: Write, around: Surroundings) -> None:
+def test_rules_and_limits_become_records(write: Write, around: ConfigEnvironment) -> None:
     text = (
         '[permissions]\ndefault = "deny"\n[[permissions.rules]]\ngroups = ["a"]\nrisks = ["read"]\n'
         "[[limits]]\ncalls = 5\nconcurrent = 2\n"
     )
-    settings = load(write("pegboard.toml", text), around).settings
+    settings = load_configuration(write("pegboard.toml", text), around).settings
     assert settings.permissions.default == "deny"
     assert settings.permissions.rules[0].groups == ("a",)
     assert (settings.limits[0].calls, settings.limits[0].concurrent) == (5, 2)

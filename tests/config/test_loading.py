@@ -8,19 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from pegboard.config import Settings, Surroundings, load
+from pegboard.config.loader import load_configuration
+from pegboard.config.server_entries import ConfigEnvironment
+from pegboard.config.settings import Settings
 from pegboard.errors import ConfigError
 
 Write = Callable[[str, str], Path]
 
 
-def test_an_empty_file_is_all_defaults(write: Write, around: Surroundings) -> None:
-    configuration = load(write("pegboard.toml", ""), around)
+def test_an_empty_file_is_all_defaults(write: Write, around: ConfigEnvironment) -> None:
+    configuration = load_configuration(write("pegboard.toml", ""), around)
     assert configuration.settings == Settings()
     assert configuration.upstreams == ()
 
 
-def test_settings_are_read_and_frozen(write: Write, around: Surroundings) -> None:
+def test_settings_are_read_and_frozen(write: Write, around: ConfigEnvironment) -> None:
     text = """
 mode = "proxy"
 pins = ["a", "b"]
@@ -40,7 +42,7 @@ url = "redis://${HOST}:6379/0"
 principal = "ci"
 sha256 = "00"
 """
-    settings = load(write("pegboard.toml", text), around).settings
+    settings = load_configuration(write("pegboard.toml", text), around).settings
     assert (settings.mode, settings.pins) == ("proxy", ("a", "b"))
     assert settings.clients == {"claude-code": "eager"}
     assert (settings.names.style, settings.names.separator) == ("bare", ".")
@@ -52,7 +54,7 @@ sha256 = "00"
         settings.mode = "eager"  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def test_servers_get_the_defaults_of_the_file(write: Write, around: Surroundings) -> None:
+def test_servers_get_the_defaults_of_the_file(write: Write, around: ConfigEnvironment) -> None:
     text = """
 [calls]
 timeout = 10
@@ -67,14 +69,14 @@ url = "https://h/mcp"
 timeout = 99
 """
     path = write("pegboard.toml", text)
-    a, b = load(path, around).upstreams
+    a, b = load_configuration(path, around).upstreams
     assert a.command == str(around.home / "bin/a")
     assert a.cwd == str(path.parent / "work")
     assert (a.timeout, a.idle_stop, a.start_timeout) == (10, 0, 3)
     assert (b.timeout, b.origin) == (99, str(path))
 
 
-def test_imported_servers_can_be_changed_by_name(write: Write, around: Surroundings) -> None:
+def test_imported_servers_can_be_changed_by_name(write: Write, around: ConfigEnvironment) -> None:
     write(
         "home/.cursor/mcp.json",
         """{"mcpServers": {
@@ -94,7 +96,7 @@ disabled = false
 [servers.on]
 disabled = true
 """
-    configuration = load(write("pegboard.toml", text), around)
+    configuration = load_configuration(write("pegboard.toml", text), around)
     gh, off = configuration.upstreams
     assert (gh.category, gh.exclude, gh.prefix) == ("code", ("delete_*",), "")
     assert (gh.command, gh.env, gh.timeout) == ("gh", {"A": "1", "B": "2"}, 5)
@@ -104,21 +106,23 @@ disabled = true
 
 
 def test_one_server_in_two_clients_counts_once_and_a_different_one_is_reported(
-    write: Write, around: Surroundings
+    write: Write, around: ConfigEnvironment
 ) -> None:
     write("a.json", '{"mcpServers": {"same": {"command": "x"}, "other": {"command": "one"}}}')
     write("b.json", '{"mcpServers": {"same": {"command": "x"}, "other": {"command": "two"}}}')
-    configuration = load(write("pegboard.toml", 'import = ["a.json", "b.json"]'), around)
+    configuration = load_configuration(
+        write("pegboard.toml", 'import = ["a.json", "b.json"]'), around
+    )
     assert {s.name: s.command for s in configuration.upstreams} == {"same": "x", "other": "one"}
     (problem,) = configuration.problems
     assert "b.json: 'other' is the name of another server" in problem.message
 
 
-def test_an_import_that_fails_leaves_the_others(write: Write, around: Surroundings) -> None:
+def test_an_import_that_fails_leaves_the_others(write: Write, around: ConfigEnvironment) -> None:
     write("good.json", '{"mcpServers": {"g": {"command": "x"}}}')
     write("broken.json", '{"mcpServers": {')
     text = 'import = ["none.json", "broken.json", "good.json"]'
-    configuration = load(write("pegboard.toml", text), around)
+    configuration = load_configuration(write("pegboard.toml", text), around)
     assert [s.name for s in configuration.upstreams] == ["g"]
     assert ["none.json" in str(p) or "broken.json:1" in str(p) for p in configuration.problems] == [
         True,
@@ -152,58 +156,60 @@ def test_an_import_that_fails_leaves_the_others(write: Write, around: Surroundin
     ],
 )
 def test_what_is_wrong_with_the_file_is_raised_with_its_line(
-    text: str, line: int, says: str, write: Write, around: Surroundings
+    text: str, line: int, says: str, write: Write, around: ConfigEnvironment
 ) -> None:
     path = write("pegboard.toml", text)
     with pytest.raises(ConfigError) as caught:
-        load(path, around)
+        load_configuration(path, around)
     assert caught.value.message.startswith(f"{path}:{line}: ")
     assert says in caught.value.message
 
 
-def test_everything_that_is_wrong_is_said_at_once(write: Write, around: Surroundings) -> None:
+def test_everything_that_is_wrong_is_said_at_once(write: Write, around: ConfigEnvironment) -> None:
     path = write("pegboard.toml", "mdoe = 1\nrisk = 'x'\n[calls]\nqueue = -1\n")
     with pytest.raises(ConfigError) as caught:
-        load(path, around)
+        load_configuration(path, around)
     assert sorted(p["line"] for p in caught.value.details["problems"]) == [1, 2, 4]
 
 
 def test_a_server_with_an_unset_variable_is_left_out_alone(
-    write: Write, around: Surroundings
+    write: Write, around: ConfigEnvironment
 ) -> None:
     text = '[servers.a]\ncommand = "x"\nenv = { K = "${NOPE}" }\n[servers.b]\ncommand = "y"\n'
-    configuration = load(write("pegboard.toml", text), around)
+    configuration = load_configuration(write("pegboard.toml", text), around)
     assert [s.name for s in configuration.upstreams] == ["b"]
     (problem,) = configuration.problems
     assert "pegboard.toml:3: servers.a.env.K: the variable NOPE is not set" in problem.message
 
 
 def test_changes_to_a_server_that_nobody_defines_name_the_nearest(
-    write: Write, around: Surroundings
+    write: Write, around: ConfigEnvironment
 ) -> None:
     write("m.json", '{"mcpServers": {"github": {"command": "x"}}}')
     text = 'import = ["m.json"]\n[servers.githib]\ncategory = "c"\n'
-    configuration = load(write("pegboard.toml", text), around)
+    configuration = load_configuration(write("pegboard.toml", text), around)
     (problem,) = configuration.problems
     assert "pegboard.toml:2: servers.githib" in problem.message
     assert "Did you mean 'github'?" in problem.message
 
 
 def test_two_servers_of_one_name_in_toml_are_a_syntax_error(
-    write: Write, around: Surroundings
+    write: Write, around: ConfigEnvironment
 ) -> None:
     with pytest.raises(ConfigError, match=r"pegboard\.toml:3: .*twice"):
-        load(write("pegboard.toml", "[servers.a]\ncommand='x'\n[servers.a]\ncommand='y'\n"), around)
+        load_configuration(
+            write("pegboard.toml", "[servers.a]\ncommand='x'\n[servers.a]\ncommand='y'\n"), around
+        )
 
 
-def test_pins_come_from_the_environment_too(write: Write, around: Surroundings) -> None:
+def test_pins_come_from_the_environment_too(write: Write, around: ConfigEnvironment) -> None:
     env = {**around.env, "ALWAYS_AVAILABLE_TOOLS": "b, c,,"}
     wider = replace(around, env=env)
-    settings = load(write("pegboard.toml", 'pins = ["a", "b"]'), wider).settings
+    settings = load_configuration(write("pegboard.toml", 'pins = ["a", "b"]'), wider).settings
     assert settings.pins == ("a", "b", "c")
 
 
-def test_sources_carry_their_credentials(write: Write, around: Surroundings) -> None:
+def test_sources_carry_their_credentials(write: Write, around: ConfigEnvironment) -> None:
     text = """
 [sources.token]
 openapi = "api.yaml"
@@ -224,7 +230,7 @@ openapi = "y.json"
 disabled = true
 """
     path = write("pegboard.toml", text)
-    configuration = load(path, around)
+    configuration = load_configuration(path, around)
     token, user, key = configuration.sources
     assert token.document == str(path.parent / "api.yaml")
     assert token.headers == {"Authorization": "Bearer s3cret"}
@@ -237,7 +243,7 @@ disabled = true
 
 
 def test_what_a_server_says_of_sharing_counts_more_than_the_default(
-    write: Write, around: Surroundings
+    write: Write, around: ConfigEnvironment
 ) -> None:
     text = """
 [upstreams]
@@ -248,14 +254,17 @@ open = { command = "x", stateless = true }
 strict = { command = "x", stateless = true, isolation = "session" }
 kept = { command = "x", stateless = false }
 """
-    found = {s.name: s.sharing for s in load(write("pegboard.toml", text), around).upstreams}
+    found = {
+        s.name: s.sharing
+        for s in load_configuration(write("pegboard.toml", text), around).upstreams
+    }
     assert found == {
         "plain": "principal", "open": "shared", "strict": "session", "kept": "principal",
     }  # fmt: skip
 
 
 def test_headers_for_each_caller_where_they_cannot_be_sent_are_an_error(
-    write: Write, around: Surroundings
+    write: Write, around: ConfigEnvironment
 ) -> None:
     text = """
 [servers.old]
@@ -269,7 +278,7 @@ headers = { X-Key = "{{env:KEY_{principal}}}" }
 openapi = "shop.yaml"
 headers = { X-Key = "{{env:KEY_{principal}}}" }
 """
-    configuration = load(write("pegboard.toml", text), around)
+    configuration = load_configuration(write("pegboard.toml", text), around)
     assert [spec.name for spec in configuration.upstreams] == ["new"]
     assert configuration.sources == ()
     old, shop = configuration.problems
@@ -277,15 +286,15 @@ headers = { X-Key = "{{env:KEY_{principal}}}" }
     assert "sources.shop.headers.X-Key: headers with a credential for each caller" in shop.message
 
 
-def test_a_source_cannot_have_the_name_of_a_server(write: Write, around: Surroundings) -> None:
+def test_a_source_cannot_have_the_name_of_a_server(write: Write, around: ConfigEnvironment) -> None:
     text = '[servers.a]\ncommand = "x"\n[sources.a]\nopenapi = "y.json"\n'
-    configuration = load(write("pegboard.toml", text), around)
+    configuration = load_configuration(write("pegboard.toml", text), around)
     assert configuration.sources == ()
     assert "pegboard.toml:3: sources.a: a server has this name" in str(configuration.problems[0])
 
 
-def test_a_clients_file_is_a_configuration_too(write: Write, around: Surroundings) -> None:
+def test_a_clients_file_is_a_configuration_too(write: Write, around: ConfigEnvironment) -> None:
     path = write("mcp.json", '{"mcpServers": {"a": {"command": "x"}}}')
-    configuration = load(path, around)
+    configuration = load_configuration(path, around)
     assert [s.name for s in configuration.upstreams] == ["a"]
     assert configuration.files == (path,)

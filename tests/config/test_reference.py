@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pegboard.config import Surroundings, load
+from pegboard.config.loader import load_configuration
+from pegboard.config.server_entries import ConfigEnvironment
 from pegboard.errors import ConfigError
 
 Write = Callable[[str, str], Path]
@@ -22,9 +23,9 @@ def block(language: str) -> str:
     return found[1]
 
 
-def test_the_example_works(write: Write, around: Surroundings) -> None:
+def test_the_example_works(write: Write, around: ConfigEnvironment) -> None:
     write("home/.cursor/mcp.json", '{"mcpServers": {"github": {"command": "gh"}}}')
-    configuration = load(write("pegboard.toml", block("toml")), around)
+    configuration = load_configuration(write("pegboard.toml", block("toml")), around)
     assert configuration.problems == ()
     github, notes = configuration.upstreams
     assert (github.exclude, github.timeout) == (("delete_*",), 20)
@@ -33,12 +34,12 @@ def test_the_example_works(write: Write, around: Surroundings) -> None:
     assert configuration.settings.pins == ("github.create_issue",)
 
 
-def test_the_errors_read_as_shown(write: Write, around: Surroundings) -> None:
+def test_the_errors_read_as_shown(write: Write, around: ConfigEnvironment) -> None:
     unset, unknown = (line.partition(": ")[2] for line in block("text").splitlines())
     around = replace(around, env={})
     text = '{"mcpServers": {"github": {"command": "x", "env": {"TOKEN": "${GITHUB_TOKEN}"}}}}'
-    (problem,) = load(write("mcp.json", text), around).problems
+    (problem,) = load_configuration(write("mcp.json", text), around).problems
     assert problem.message.partition(": ")[2] == unset
     with pytest.raises(ConfigError) as caught:
-        load(write("pegboard.toml", "mdoe = 1"), around)
+        load_configuration(write("pegboard.toml", "mdoe = 1"), around)
     assert caught.value.message.partition(": ")[2] == unknown

@@ -50,7 +50,7 @@ def test_the_schema_of_servers_lets_clients_have_keys_of_their_own() -> None:
 
 
 def test_naming_settings_imports_neither_pydantic_nor_yaml() -> None:
-    code = "import sys, pegboard.config; print(*sys.modules)"
+    code = "import sys, pegboard.config.settings; print(*sys.modules)"
     modules = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()

@@ -220,7 +220,7 @@ def test_the_file_that_pegboard_ui_opens_signs_the_browser_in(page: Page, tmp_pa
 
 @pytest.fixture(scope="module")
 def trusted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FileLockStorage, str]]:
-    """A page with a lock: one tool is let through, another has changed since."""
+    """A page with a lock: one tool is approved, another has changed since."""
     locks = FileLockStorage(tmp_path_factory.mktemp("trust") / "pegboard.lock")
     mail = {"name": "send_mail", "description": "Send a mail.", "inputSchema": {"type": "object"}}
     find = {"name": "find_mail", "description": "Find mails.", "inputSchema": {"type": "object"}}
@@ -237,12 +237,12 @@ def test_trust_is_given_and_taken_back_by_a_click(
 ) -> None:
     locks, url = trusted
     page.goto(f"{url}/ui/trust")
-    page.get_by_text("mail: 2 tools let through").click()
+    page.get_by_text("mail: 2 tools approved").click()
     page.get_by_role("button", name="Revoke mail.find_mail").click()
     expect(page.get_by_role("heading", name="mail.find_mail")).to_be_visible()
     assert set(locks.read()["mail"].waiting) == {"find_mail", "send_mail"}
     page.get_by_role("button", name="Approve mail.find_mail").click()
-    expect(page.get_by_text("mail: 2 tools let through")).to_be_visible()
+    expect(page.get_by_text("mail: 2 tools approved")).to_be_visible()
     assert set(locks.read()["mail"].waiting) == {"send_mail"}
 
 

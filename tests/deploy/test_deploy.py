@@ -20,7 +20,8 @@ from ruamel.yaml import YAML
 from tests.real_redis import RedisServer
 from tests.replicas.world import Replica, World, free_port
 
-from pegboard.config import Surroundings, load
+from pegboard.config.loader import load_configuration
+from pegboard.config.server_entries import ConfigEnvironment
 from pegboard.gateway.runner import SHUTDOWN_TIMEOUT
 from pegboard.server.host_guard import HostGuard
 
@@ -186,7 +187,7 @@ def test_what_people_decide_is_kept_on_disk_by_the_redis_of_compose(
 
 
 def test_the_configuration_beside_them_is_read_without_a_complaint(tmp_path: Path) -> None:
-    found = load(DEPLOY / "pegboard.toml", Surroundings({}, tmp_path, tmp_path))
+    found = load_configuration(DEPLOY / "pegboard.toml", ConfigEnvironment({}, tmp_path, tmp_path))
     assert not found.problems
     http = found.settings.http
     guard = HostGuard.bound_to("0.0.0.0", hosts=http.allowed_hosts)

@@ -19,7 +19,8 @@ from docs_src.quickstart import board as quickstart
 
 from pegboard import Pegboard
 from pegboard.cli.app import app
-from pegboard.config import Surroundings, load
+from pegboard.config.loader import load_configuration
+from pegboard.config.server_entries import ConfigEnvironment
 
 ROOT = Path(__file__).parents[2]
 GENERATED = ("cli", "meta-tools", "methods", "settings", "errors", "tracker", "memory")
@@ -72,7 +73,9 @@ def test_a_configuration_is_right(block: Block, tmp_path: Path) -> None:
     taken.write_text('{"mcpServers": {"github": {"command": "github-server"}}}')
     path = tmp_path / "pegboard.toml"
     path.write_text(block.text, "utf-8")
-    assert not load(path, Surroundings({"SHOP_TOKEN": "x"}, tmp_path, tmp_path)).problems
+    assert not load_configuration(
+        path, ConfigEnvironment({"SHOP_TOKEN": "x"}, tmp_path, tmp_path)
+    ).problems
 
 
 def _commands(block: Block) -> Iterator[list[str]]:

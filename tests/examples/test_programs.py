@@ -14,7 +14,8 @@ from examples.lazy_client import LazyTools
 from tests.conftest import missing_part
 
 from examples.tracker import build_board
-from pegboard.config import Surroundings, load
+from pegboard.config.loader import load_configuration
+from pegboard.config.server_entries import ConfigEnvironment
 from pegboard.testing import connect, list_tokens
 
 ROOT = Path(__file__).parents[2]
@@ -74,7 +75,7 @@ def test_the_client_s_helper_runs_as_a_program() -> None:
 
 
 def test_the_gateway_s_configuration_is_right() -> None:
-    found = load(ROOT / "examples/gateway.toml", Surroundings({}, ROOT, ROOT))
+    found = load_configuration(ROOT / "examples/gateway.toml", ConfigEnvironment({}, ROOT, ROOT))
     assert not found.problems
     assert [spec.name for spec in found.upstreams] == ["tracker", "memory"]
     assert all(Path(spec.cwd or "").resolve() == ROOT for spec in found.upstreams)

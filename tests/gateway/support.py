@@ -16,7 +16,7 @@ from mcp.client._memory import InMemoryTransport
 from tests.upstream.servers.everything import Everything
 from tests.upstream.support import in_memory, memory
 
-from pegboard.config import Configuration
+from pegboard.config.loader import Configuration
 from pegboard.config.settings import Settings
 from pegboard.core.json import JsonObject
 from pegboard.gateway.gateway import Gateway
@@ -64,7 +64,7 @@ async def running(
     configuration = Configuration(settings or Settings(), upstreams=tuple(specs))
     with anyio.fail_after(30):
         async with Gateway(configuration, folder=folder, **more) as gateway:
-            await gateway.looked()
+            await gateway.wait_until_listed()
             yield gateway
 
 

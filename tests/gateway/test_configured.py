@@ -9,7 +9,8 @@ import anyio
 import pytest
 from tests.gateway.support import client_of, polite, said, searched, write
 
-from pegboard.config import Configuration, Surroundings, load
+from pegboard.config.loader import Configuration, load_configuration
+from pegboard.config.server_entries import ConfigEnvironment
 from pegboard.gateway.gateway import Gateway
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +34,7 @@ paths:
 def toml(folder: Path, text: str) -> Configuration:
     path = folder / "pegboard.toml"
     path.write_text(text, encoding="utf-8")
-    found = load(path, Surroundings(os.environ, folder, folder))
+    found = load_configuration(path, ConfigEnvironment(os.environ, folder, folder))
     assert not found.problems, found.problems
     return found
 
@@ -57,7 +58,7 @@ async def test_prefix_category_and_filters_of_each_server_are_honoured(tmp_path:
     )
     with anyio.fail_after(20):
         async with Gateway(configuration, folder=tmp_path / "home") as gateway:
-            await gateway.looked()
+            await gateway.wait_until_listed()
             assert names(gateway) == ["echo", "bee_echo"]
             assert [t.category for t in gateway.board.tools()] == ["talk", "b"]
 
@@ -73,7 +74,7 @@ async def test_pins_are_found_by_name_by_glob_and_by_server(tmp_path: Path) -> N
             Gateway(configuration, folder=tmp_path / "home") as gateway,
             client_of(gateway, "modern") as client,
         ):
-            await gateway.looked()
+            await gateway.wait_until_listed()
             listed = {tool.name for tool in (await client.list_tools()).tools}
             assert {"search_tools", "a_echo", "b_echo", "c_echo"} <= listed
             assert "d_echo" not in listed
@@ -86,7 +87,7 @@ async def test_a_lazy_server_among_eager_ones_is_found_by_search(tmp_path: Path)
             Gateway(toml(tmp_path, text), folder=tmp_path / "home") as gateway,
             client_of(gateway, "modern") as client,
         ):
-            await gateway.looked()
+            await gateway.wait_until_listed()
             listed = {tool.name for tool in (await client.list_tools()).tools}
             assert "a_echo" in listed
             assert "b_echo" not in listed
@@ -101,7 +102,7 @@ async def test_an_openapi_source_is_mounted_beside_the_servers_and_kept(tmp_path
             Gateway(toml(tmp_path, text), folder=tmp_path / "home") as gateway,
             client_of(gateway, "modern") as client,
         ):
-            await gateway.looked()
+            await gateway.wait_until_listed()
             assert set(names(gateway)) == {"a_echo", "books_list_books", "books_burn_book"}
             found = {t.name: t for t in gateway.board.tools()}
             listing = found["books_list_books"]
@@ -121,7 +122,7 @@ async def test_names_are_the_same_after_a_restart(tmp_path: Path) -> None:
     text = server("a-b") + server("a_b")
     with anyio.fail_after(20):
         async with Gateway(toml(tmp_path, text), folder=tmp_path / "home") as gateway:
-            await gateway.looked()
+            await gateway.wait_until_listed()
             first = {t.id: t.name for t in gateway.board.tools()}
     again = Gateway(toml(tmp_path, text), folder=tmp_path / "home")
     again.restore()
@@ -135,10 +136,10 @@ async def test_a_reload_takes_new_servers_and_leaves_the_others_running(tmp_path
             Gateway(toml(tmp_path, server("a") + server("b")), folder=tmp_path / "h") as gateway,
             client_of(gateway, "legacy") as client,
         ):
-            await gateway.looked()
+            await gateway.wait_until_listed()
             pid = said(await client.call_tool("a_echo", {}))
             await gateway.reload(toml(tmp_path, server("a") + server("c")))
-            await gateway.looked()
+            await gateway.wait_until_listed()
             assert names(gateway) == ["a_echo", "c_echo"]
             assert said(await client.call_tool("a_echo", {})) == pid
             assert said(await client.call_tool("c_echo", {})).isdigit()
@@ -147,7 +148,7 @@ async def test_a_reload_takes_new_servers_and_leaves_the_others_running(tmp_path
 async def test_a_reload_takes_new_settings(tmp_path: Path) -> None:
     with anyio.fail_after(20):
         async with Gateway(toml(tmp_path, server("a")), folder=tmp_path / "h") as gateway:
-            await gateway.looked()
+            await gateway.wait_until_listed()
             await gateway.reload(toml(tmp_path, "mode = 'index'\n" + server("a", prefix="'x'")))
             assert gateway.options.mode == "index"
             assert names(gateway) == ["x_echo"]
@@ -156,10 +157,12 @@ async def test_a_reload_takes_new_settings(tmp_path: Path) -> None:
 async def test_nothing_is_started_for_a_second_start(tmp_path: Path) -> None:
     starts = tmp_path / "starts.txt"
     servers = {"a": {**polite(), "args": [*polite()["args"], str(starts)]}}
-    configuration = load(write(tmp_path, servers), Surroundings(os.environ, tmp_path, tmp_path))
+    configuration = load_configuration(
+        write(tmp_path, servers), ConfigEnvironment(os.environ, tmp_path, tmp_path)
+    )
     with anyio.fail_after(20):
         async with Gateway(configuration, folder=tmp_path / "h") as gateway:
-            await gateway.looked()
+            await gateway.wait_until_listed()
         assert starts.read_text().count("started") == 1
         async with (
             Gateway(configuration, folder=tmp_path / "h") as gateway,

@@ -10,7 +10,7 @@ from mcp.server.mcpserver.context import Context
 from mcp.shared.exceptions import MCPError
 from tests.conformance.clients import served
 
-from pegboard.config import Configuration
+from pegboard.config.loader import Configuration
 from pegboard.config.settings import Settings
 from pegboard.core.calls import Caller
 from pegboard.credentials import Credentials, is_template
@@ -77,7 +77,7 @@ async def test_an_upstream_sees_the_credential_of_each_caller(
         spec = UpstreamSpec("crm", transport="http", url=f"{url}/mcp", headers=headers)
         configuration = Configuration(Settings(), (spec,))
         async with Gateway(configuration, folder=tmp_path) as gateway:
-            await gateway.looked()
+            await gateway.wait_until_listed()
             for name in ("ann", "bob", "ann"):
                 result = await gateway.board.call("crm_whoami", caller=Caller(name))
                 assert f"key of {name}" in str(result.output)
@@ -103,7 +103,7 @@ async def test_an_error_that_repeats_a_caller_s_credential_does_not_show_it(
         headers = {"X-Key": "{{env:CRM_{principal}}}"}
         spec = UpstreamSpec("crm", transport="http", url=f"{url}/mcp", headers=headers)
         async with Gateway(Configuration(Settings(), (spec,)), folder=tmp_path) as gateway:
-            await gateway.looked()
+            await gateway.wait_until_listed()
             with pytest.raises(UpstreamError) as failed:
                 await gateway.board.call("crm_whoami", caller=Caller("ann"))
     assert failed.value.message == "refused [redacted]"

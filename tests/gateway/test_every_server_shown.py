@@ -20,7 +20,8 @@ from starlette.testclient import TestClient
 from tests.gateway.support import client_of, entry, polite, said, searched, served, write
 
 from pegboard import Pegboard
-from pegboard.config import Surroundings, load
+from pegboard.config.loader import load_configuration
+from pegboard.config.server_entries import ConfigEnvironment
 from pegboard.core.json import JsonObject
 from pegboard.core.policy import Policy, Rule
 from pegboard.gateway.gateway import Gateway
@@ -45,7 +46,7 @@ def configured(folder: Path) -> Path:
 
 
 def gateway(folder: Path) -> Gateway:
-    configuration = load(configured(folder), Surroundings({}, folder, folder))
+    configuration = load_configuration(configured(folder), ConfigEnvironment({}, folder, folder))
     return Gateway(configuration, folder=folder / "home")
 
 
@@ -99,9 +100,9 @@ def test_a_server_that_a_later_file_sets_right_is_not_left_out(tmp_path: Path) -
     configured(tmp_path)
     own = tmp_path / "pegboard.toml"
     own.write_text("import = ['mcp.json']\n[servers.shop]\ncommand = 'shop'\n")
-    assert load(own, Surroundings({}, tmp_path, tmp_path)).unusable == {}
+    assert load_configuration(own, ConfigEnvironment({}, tmp_path, tmp_path)).unusable == {}
     own.write_text("import = ['mcp.json']\n[servers.mine]\ncommand = '${NOPE}'\nargs = ['${NO}']\n")
-    found = load(own, Surroundings({}, tmp_path, tmp_path)).unusable
+    found = load_configuration(own, ConfigEnvironment({}, tmp_path, tmp_path)).unusable
     assert list(found) == ["mine", "shop"]
     assert "NOPE is not set" in found["mine"]
     assert "NO is not set" in found["mine"]
@@ -116,12 +117,14 @@ def slow(folder: Path, seconds: float) -> JsonObject:
 
 @asynccontextmanager
 async def starting(
-    folder: Path, servers: JsonObject, mode: str = "auto", first_look: float = 0.1
+    folder: Path, servers: JsonObject, mode: str = "auto", listing_wait: float = 0.1
 ) -> AsyncGenerator[tuple[Gateway, Client]]:
     """A gateway that does not wait for its servers, and a client of it."""
-    found = load(write(folder, servers), Surroundings({}, folder, folder))
+    found = load_configuration(write(folder, servers), ConfigEnvironment({}, folder, folder))
     settings = replace(found.settings, mode=mode, risk="single")  # pyright: ignore[reportArgumentType]
-    made = Gateway(replace(found, settings=settings), folder=folder / "home", first_look=first_look)
+    made = Gateway(
+        replace(found, settings=settings), folder=folder / "home", listing_wait=listing_wait
+    )
     with anyio.fail_after(20):
         async with made as it, client_of(it, "legacy") as client:
             yield it, client
@@ -174,6 +177,6 @@ async def test_waiting_ends_with_the_timeout_of_a_call(tmp_path: Path) -> None:
 
 async def test_waiting_ends_when_the_server_fails(tmp_path: Path) -> None:
     servers = {"shop": entry("misbehaving", "dies_at_start")}
-    async with starting(tmp_path, servers, first_look=0.0) as (_, client):
+    async with starting(tmp_path, servers, listing_wait=0.0) as (_, client):
         with pytest.raises(MCPError, match="API_KEY is not set"):
             await client.call_tool("shop_echo", {})

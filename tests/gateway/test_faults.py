@@ -23,7 +23,8 @@ from tests.gateway.support import (
     write,
 )
 
-from pegboard.config import Configuration, Surroundings, load
+from pegboard.config.loader import Configuration, load_configuration
+from pegboard.config.server_entries import ConfigEnvironment
 from pegboard.config.settings import Settings
 from pegboard.gateway.gateway import Gateway
 
@@ -32,7 +33,9 @@ PROXY = Settings(mode="proxy")
 
 
 def specs(folder: Path, servers: dict[str, Any]) -> Any:
-    found = load(write(folder, servers), Surroundings(os.environ, folder, folder))
+    found = load_configuration(
+        write(folder, servers), ConfigEnvironment(os.environ, folder, folder)
+    )
     assert not found.problems
     return found.upstreams
 
@@ -94,10 +97,10 @@ async def test_death_in_the_middle_of_a_call_is_told_and_healed(tmp_path: Path) 
     servers = specs(tmp_path, {"bad": bad, "good": polite()})
     async with running(servers, tmp_path, settings=PROXY) as gateway:
         # The server lists `echo` alone; its other tool is called past the catalogue.
-        kept = gateway.offers["bad"]
+        kept = gateway.catalogs["bad"]
         entries = [*kept.entries(), {"name": "die", "inputSchema": {"type": "object"}}]
-        gateway.offers.take(
-            "bad", gateway.offers.save(gateway.offers.specs["bad"], kept.about, entries)
+        gateway.catalogs.update(
+            "bad", gateway.catalogs.save(gateway.catalogs.specs["bad"], kept.about, entries)
         )
         gateway._mount()  # pyright: ignore[reportPrivateUsage]
         async with client_of(gateway, "modern") as client:
@@ -111,10 +114,10 @@ async def test_death_in_the_middle_of_a_call_is_told_and_healed(tmp_path: Path) 
 async def test_an_answer_after_the_timeout_is_a_timeout_to_act_on(tmp_path: Path) -> None:
     servers = {"bad": {**faulty("late"), "timeout": 0.2}, "good": polite()}
     async with running(specs(tmp_path, servers), tmp_path, settings=PROXY) as gateway:
-        kept = gateway.offers["bad"]
+        kept = gateway.catalogs["bad"]
         entries = [{"name": "slow", "inputSchema": {"type": "object"}}]
-        spec = gateway.offers.specs["bad"]
-        gateway.offers.take("bad", gateway.offers.save(spec, kept.about, entries))
+        spec = gateway.catalogs.specs["bad"]
+        gateway.catalogs.update("bad", gateway.catalogs.save(spec, kept.about, entries))
         gateway._mount()  # pyright: ignore[reportPrivateUsage]
         async with client_of(gateway, "legacy") as client:
             told = await called(client, "bad_slow")
@@ -244,7 +247,7 @@ async def test_a_server_that_never_answers_does_not_hold_up_the_first_answers(
     configuration = Configuration(PROXY, upstreams=servers)
     with anyio.fail_after(20):
         async with (
-            Gateway(configuration, folder=tmp_path, first_look=0.5) as gateway,
+            Gateway(configuration, folder=tmp_path, listing_wait=0.5) as gateway,
             client_of(gateway, "modern") as client,
         ):
             found = await searched(client, "echo")

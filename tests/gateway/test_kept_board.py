@@ -29,7 +29,7 @@ def seventy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = write(folder, {name: {"command": "/nowhere", "args": [name]} for name in names})
     catalogues = CatalogCache(folder / "home" / "catalogues")
     entries = [tool.wire() for tool in build_board().tools()]
-    for number, spec in enumerate(ConfigSource.of(config).read().upstreams):
+    for number, spec in enumerate(ConfigSource.from_path(config).read().upstreams):
         first = number * TOOLS_OF_EACH % len(entries)
         catalogues.save(spec, ServerProfile(), [*entries, *entries][first : first + TOOLS_OF_EACH])
     return config
@@ -69,7 +69,7 @@ def test_what_is_kept_reads_as_the_gateway_shows_it(
     seventy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PEGBOARD_HOME", str(seventy.parent / "home"))
-    opening = ConfigSource.of(seventy, mode="index")
+    opening = ConfigSource.from_path(seventy, mode="index")
     kept = open_cached_board(opening, opening.read())
     whole = GatewayBoard.open(seventy, mode="index")
     assert kept is not None
@@ -84,7 +84,7 @@ def test_it_is_nothing_to_read_from_where_a_server_was_never_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path / "home"))
-    opening = ConfigSource.of(write(tmp_path, {"a": polite()}))
+    opening = ConfigSource.from_path(write(tmp_path, {"a": polite()}))
     assert open_cached_board(opening, opening.read()) is None
 
 
@@ -92,7 +92,7 @@ def test_a_lock_is_left_to_the_gateway(seventy: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PEGBOARD_HOME", str(seventy.parent / "home"))
     config = seventy.with_name("pegboard.toml")
     config.write_text('import = ["mcp.json"]\n[trust]\nlock = "pegboard.lock"\n')
-    opening = ConfigSource.of(config)
+    opening = ConfigSource.from_path(config)
     try:
         assert open_cached_board(opening, opening.read()) is None
     finally:

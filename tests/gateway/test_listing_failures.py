@@ -13,7 +13,7 @@ from tests.gateway.support import called, client_of, faulty, running, searched, 
 from tests.upstream.support import script
 
 from pegboard.config.settings import Settings
-from pegboard.gateway.catalogs import build_about
+from pegboard.gateway.catalogs import build_profile
 from pegboard.upstream.catalog_cache import ServerProfile
 from pegboard.upstream.listing import Listing
 
@@ -40,7 +40,7 @@ async def test_a_failing_list_of_resources_or_prompts_costs_no_tools(
 def test_a_list_that_fails_leaves_what_was_known_of_it() -> None:
     known = ServerProfile(prompts=[{"name": "greet"}], resources=[{"uri": "a://b"}])
     listing = Listing("shop", failures={"prompts": "shop: prompts/list failed: no"})
-    assert build_about(listing, known) == ServerProfile(prompts=[{"name": "greet"}])
+    assert build_profile(listing, known) == ServerProfile(prompts=[{"name": "greet"}])
 
 
 @pytest.mark.parametrize("fault", ["cannot_list", "dies_at_start"])

@@ -13,7 +13,8 @@ from typing import Any
 import anyio
 import pytest
 
-from pegboard.config import Surroundings, load
+from pegboard.config.loader import load_configuration
+from pegboard.config.server_entries import ConfigEnvironment
 from pegboard.core.calls import ToolCall
 from pegboard.core.tool_lock import hold_reason
 from pegboard.errors import NotPermitted
@@ -61,10 +62,12 @@ LOCK = '[trust]\nlock = "pegboard.lock"\n'
 
 @asynccontextmanager
 async def running(folder: Path, *, cache: str = "cache", **more: Any) -> AsyncGenerator[Gateway]:
-    configuration = load(folder / "pegboard.toml", Surroundings({}, folder, folder))
+    configuration = load_configuration(
+        folder / "pegboard.toml", ConfigEnvironment({}, folder, folder)
+    )
     with anyio.fail_after(30):
         async with Gateway(configuration, folder=folder / cache, **more) as gateway:
-            await gateway.looked()
+            await gateway.wait_until_listed()
             yield gateway
 
 

@@ -52,7 +52,7 @@ def test_a_failing_server_is_started_once_by_a_command_and_not_by_the_next(tmp_p
     for done in (first, second, listed):
         assert "Error: no licence for this machine" in done.stderr
         assert "has not answered yet" not in done.stderr
-    assert "`pegboard doctor` tries now" in second.stderr
+    assert "`pegboard doctor` retries now" in second.stderr
     run(tmp_path, "doctor", "--config", config)
     assert starts(tmp_path) > after_one
 

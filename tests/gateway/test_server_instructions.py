@@ -15,7 +15,8 @@ from mcp import Client
 from tests.gateway.support import client_of, entry, running, said, searched, served, write
 
 from pegboard import count_tokens
-from pegboard.config import Surroundings, load
+from pegboard.config.loader import load_configuration
+from pegboard.config.server_entries import ConfigEnvironment
 from pegboard.config.settings import Settings, TrustSettings
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +40,9 @@ async def behind(
 ) -> AsyncGenerator[Client]:
     """A client of a gateway in front of servers with these instructions, each a process."""
     servers = {name: declared(text) for name, text in instructions.items()}
-    found = load(write(folder, servers), Surroundings(os.environ, folder, folder))
+    found = load_configuration(
+        write(folder, servers), ConfigEnvironment(os.environ, folder, folder)
+    )
     shown = Settings(mode=mode, **settings)  # pyright: ignore[reportArgumentType]
     async with (
         running(found.upstreams, folder, settings=shown) as gateway,

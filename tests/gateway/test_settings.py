@@ -20,9 +20,9 @@ from tests.upstream.servers.everything import Answer, Context, Everything, Param
 from tests.upstream.support import in_memory, memory, script
 
 from pegboard import Pegboard
-from pegboard.config import Configuration
 from pegboard.config.documents import Document
-from pegboard.config.server_entries import Surroundings, build_spec
+from pegboard.config.loader import Configuration
+from pegboard.config.server_entries import ConfigEnvironment, build_spec
 from pegboard.config.settings import (
     ApiKey,
     AuthSettings,
@@ -54,7 +54,8 @@ from pegboard.gateway.from_settings import (
 )
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.http_app import build_gateway_app
-from pegboard.gateway.operator_decisions import build_trust
+from pegboard.gateway.lock_storage import open_lock_storage
+from pegboard.gateway.operator_decisions import ToolTrust
 from pegboard.store.memory import MemoryStore
 from pegboard.tokens import TOKENIZERS, count_tokens
 
@@ -121,7 +122,7 @@ def test_every_setting_is_read_by_the_part_that_it_is_for(tmp_path: Path) -> Non
         Settings(auth=AuthSettings(kind="keys", keys=(ApiKey(principal="a", sha256="0" * 64),))),
         read,
     )
-    around = Surroundings({}, tmp_path, tmp_path)
+    around = ConfigEnvironment({}, tmp_path, tmp_path)
     document = Document(tmp_path / "pegboard.toml", "", {}, "toml")
     readers: list[Callable[[], object]] = [
         lambda: build_spec("a", ServerEntry(command="x"), document, (), around, watched),
@@ -134,7 +135,8 @@ def test_every_setting_is_read_by_the_part_that_it_is_for(tmp_path: Path) -> Non
         lambda: build_auth(watched),
         lambda: build_auth(keyed),
         lambda: build_observability(watched, tmp_path),
-        lambda: build_trust(watched, tmp_path, MemoryStore()).rule("a"),
+        lambda: open_lock_storage(watched, tmp_path, MemoryStore()),
+        lambda: ToolTrust(None, watched.trust).rule("a"),
     ]
     for reader in readers:
         reader()
@@ -306,12 +308,12 @@ async def test_results_are_kept_by_a_glob_over_tool_names(tmp_path: Path) -> Non
 async def test_the_log_of_a_server_keeps_to_its_size(tmp_path: Path) -> None:
     settings = Settings(upstreams=UpstreamSettings(log_bytes=5000))
     document = Document(tmp_path / "pegboard.toml", "", {}, "toml")
-    around = Surroundings({}, tmp_path, tmp_path)
+    around = ConfigEnvironment({}, tmp_path, tmp_path)
     noisy = script("misbehaving", "floods_stderr", server="noisy")
     its = ServerEntry(command=noisy.command, args=noisy.args)
     spec = build_spec("noisy", its, document, (), around, settings)
     async with running([spec], tmp_path, settings=settings) as gateway:
-        await gateway.looked()
+        await gateway.wait_until_listed()
     log = tmp_path / "logs" / "noisy.log"
     assert 0 < log.stat().st_size <= 5000
     assert log.with_name("noisy.log.1").stat().st_size <= 5000

@@ -18,7 +18,7 @@ from tests.gateway.support import ROOT, client_of, running, said
 from tests.upstream.support import script
 from tests.upstream.test_http import serving
 
-from pegboard.config import Configuration
+from pegboard.config.loader import Configuration
 from pegboard.config.settings import Settings, TrustSettings
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.http_app import build_gateway_app
@@ -165,7 +165,7 @@ async def test_a_shared_server_lists_the_same_to_all(tmp_path: Path) -> None:
 @asynccontextmanager
 async def over_http(specs: list[UpstreamSpec], folder: Path) -> AsyncGenerator[str]:
     configuration = Configuration(EAGER, upstreams=tuple(specs))
-    gateway = Gateway(configuration, folder=folder, first_look=30)  # a busy machine starts slowly
+    gateway = Gateway(configuration, folder=folder, listing_wait=30)  # a busy machine starts slowly
     async with serving(build_gateway_app(gateway, "127.0.0.1")) as url:
         yield f"{url}/mcp"
 
@@ -270,7 +270,7 @@ async def test_answers_wait_once_for_a_server_that_is_slow_to_be_listed_for_a_ki
     more.write_text("sleeps_if_asked")
     spec = script("asking", str(tmp_path / "starts"), str(more), server="a")
     async with (
-        running([spec], tmp_path, settings=EAGER, first_look=0.5) as gateway,
+        running([spec], tmp_path, settings=EAGER, listing_wait=0.5) as gateway,
         client_of(gateway, "legacy", **EVERYTHING) as client,
     ):
         began = anyio.current_time()

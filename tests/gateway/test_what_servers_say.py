@@ -19,7 +19,7 @@ from tests.gateway.support import SERVERS, client_of, running, said, searched, s
 from tests.upstream.servers.everything import Everything
 from tests.upstream.support import in_memory, memory
 
-from pegboard.config import Configuration
+from pegboard.config.loader import Configuration
 from pegboard.config.settings import (
     NameSettings,
     PermissionRule,
@@ -366,7 +366,7 @@ async def test_over_http_too_a_list_given_before_all_servers_are_known_stays(
         ):
             first = (await client.list_tools()).tools
             gate.touch()
-            await made.looked()
+            await made.wait_until_listed()
             assert (await client.list_tools()).tools == first
     async with gateway(tmp_path, spec, mode="auto") as (_, client):
         assert {t.name for t in (await client.list_tools()).tools} >= {"crm_get_lead"}

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tests.install.machines import Desk, desk, golden
 
-from pegboard.config import Surroundings, load, read_servers
+from pegboard.config.loader import load_configuration
+from pegboard.config.server_entries import ConfigEnvironment, read_servers
 from pegboard.install.clients import System, load_clients
 from pegboard.upstream.spec import UpstreamSpec
 
@@ -59,10 +60,10 @@ def test_installing_twice_changes_nothing_more(key: str, ready: Desk) -> None:
 
 @every_client
 def test_pegboard_runs_the_servers_that_the_client_ran(key: str, ready: Desk) -> None:
-    around = Surroundings(ENV, ready.machine.home, ready.machine.home)
+    around = ConfigEnvironment(ENV, ready.machine.home, ready.machine.home)
     before = {s.name: s for s in read_servers(ready.file, around).specs}
     plan = ready.install()
-    found = load(plan.folder.settings, around)
+    found = load_configuration(plan.folder.settings, around)
     assert not found.problems
     behind = {s.name: s for s in found.upstreams}
     assert set(behind) == set(plan.moved)

@@ -58,7 +58,7 @@ async def test_each_call_is_one_line_with_who_what_when_and_how_it_ended(tmp_pat
 def test_a_full_file_is_set_aside_and_old_ones_go(tmp_path: Path) -> None:
     now = 0.0
     path = tmp_path / "audit.jsonl"
-    log = AuditLog(path, most_bytes=100, keep=2, clock=lambda: now)
+    log = AuditLog(path, max_bytes=100, max_files=2, clock=lambda: now)
     for number in range(40):
         now += 1
         log.write({"number": number, "filling": "x" * 30})
@@ -74,7 +74,7 @@ import sys
 from pathlib import Path
 from pegboard.observe.audit import AuditLog
 
-log = AuditLog(Path(sys.argv[1]), most_bytes=5_000)
+log = AuditLog(Path(sys.argv[1]), max_bytes=5_000)
 for number in range(300):
     log.write({"writer": sys.argv[2], "number": number, "filling": "x" * 40})
 """

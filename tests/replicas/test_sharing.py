@@ -13,7 +13,7 @@ from tests.replicas.world import Replica, World, message
 
 from pegboard.core.mode_rollout import Rollout
 from pegboard.core.tool_lock import LockDecision
-from pegboard.gateway.lock_storage import SharedLockStorage, decide
+from pegboard.gateway.lock_storage import SharedLockStorage, apply_decision
 from pegboard.gateway.operator_decisions import ToolSwitches
 from pegboard.observe import rollouts
 from pegboard.ports import Store
@@ -85,8 +85,10 @@ async def test_what_operators_decide_shows_in_both_replicas_within_100_ms(
 
         def lock(usable: bool) -> Awaitable[object]:
             if usable:
-                return decide(locks, LockDecision("approve", "work", "wait", "ann", 1.0, approved))
-            return decide(locks, LockDecision("revoke", "work", "wait", "ann", 1.0))
+                return apply_decision(
+                    locks, LockDecision("approve", "work", "wait", "ann", 1.0, approved)
+                )
+            return apply_decision(locks, LockDecision("revoke", "work", "wait", "ann", 1.0))
 
         def roll_out(everybody: bool) -> Awaitable[object]:
             return rollouts.start(store, Rollout(mode="hierarchy", percent=100 * everybody))
@@ -97,14 +99,14 @@ async def test_what_operators_decide_shows_in_both_replicas_within_100_ms(
         taken = {
             "lock": await quickest(lock, lambda r, on: ("work_wait" in r.listed()) == on, pair),
             "switch": await quickest(
-                lambda on: switches.turn("work.broken", enabled=on),
+                lambda on: switches.switch("work.broken", enabled=on),
                 lambda r, on: ("work_broken" in r.listed()) == on,
                 pair,
             ),
             "rollout": await quickest(roll_out, is_rolled_out, pair),
         }
         await lock(usable=True)
-        await switches.turn("work.broken", enabled=True)
+        await switches.switch("work.broken", enabled=True)
         await rollouts.stop(store)
     for replica in pair:
         await seconds_until(lambda r=replica: {"work_wait", "work_broken"} <= r.listed())
@@ -147,7 +149,9 @@ async def test_a_crash_after_a_decision_loses_neither_the_decision_nor_anybodys_
     other = pair[1]
     async with store_of(world) as store:
         for name in ("wait", "report"):
-            await decide(SharedLockStorage(store), LockDecision("revoke", "work", name, "ann", 1.0))
+            await apply_decision(
+                SharedLockStorage(store), LockDecision("revoke", "work", name, "ann", 1.0)
+            )
     await seconds_until(lambda: not {"work_wait", "work_report"} & other.listed())
     crashing = world.start()
     answers: list[str] = []
@@ -162,7 +166,9 @@ async def test_a_crash_after_a_decision_loses_neither_the_decision_nor_anybodys_
             tasks.start_soon(calls)
             digest = await _shown_digest(crashing, "wait")
             crashing.decide("trust", "approve", server="work", tool="wait", digest=digest)
-            crashing.decide("rollout", "start", mode="hierarchy", percent="100", by="principal")
+            crashing.apply_decision(
+                "rollout", "start", mode="hierarchy", percent="100", by="principal"
+            )
             crashing.decide("tool", "switch", id="work_broken", enabled="")
             crashing.kill()
     assert answers == ["quick"] * 20

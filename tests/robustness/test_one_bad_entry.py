@@ -62,7 +62,7 @@ def test_tools_with_the_same_id_cost_one_of_them(tmp_path: Path) -> None:
         assert len(names) == 2, names
         assert gateway.text("a_other", {}) == "2"
         assert gateway.health() == 200
-        assert "a: b.c is left out: its id is one of the server a.b" in gateway.log.read_text()
+        assert "a: b.c is left out: its id belongs to the server a.b" in gateway.log.read_text()
 
 
 @pytest.mark.parametrize("lock", ["folder/lock.json", "/proc/none/lock.json"])
@@ -108,14 +108,14 @@ def test_a_message_that_is_not_json_is_survived(tmp_path: Path, own_redis: Redis
 async def test_a_gateway_that_cannot_go_on_fails_its_health_check_and_ends(tmp_path: Path) -> None:
     config = write(tmp_path, {"s": listed(tmp_path, "s", tool("one"))})
     environ = {"PEGBOARD_HOME": str(tmp_path / "home")}
-    serving = GatewayRunner(ConfigSource.of(config, environ=environ))
+    serving = GatewayRunner(ConfigSource.from_path(config, environ=environ))
     ended: list[bool] = []
 
     async def crash() -> None:
         raise RuntimeError("the core is broken")
 
     async def serve() -> None:
-        ended.append(await serving.on_http("127.0.0.1", 0))
+        ended.append(await serving.serve_http("127.0.0.1", 0))
 
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
@@ -133,7 +133,7 @@ async def test_a_gateway_that_cannot_go_on_fails_its_health_check_and_ends(tmp_p
 async def test_a_background_task_is_started_again_with_a_growing_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pegboard.gateway.background_tasks.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("pegboard.gateway.background_tasks.FIRST_RESTART_PAUSE", 0.01)
     starts: list[float] = []
 
     async def work() -> None:

@@ -27,7 +27,8 @@ from tests.gateway.support import command, said, write
 from tests.upstream.support import NOBODY, SERVERS, Gateway, gateway, script
 from tests.upstream.test_http import serving
 
-from pegboard.config import Surroundings, load
+from pegboard.config.loader import load_configuration
+from pegboard.config.server_entries import ConfigEnvironment
 from pegboard.errors import ConfigError, UpstreamError
 from pegboard.upstream.relay import UpstreamRequest
 from pegboard.upstream.spec import UpstreamSpec
@@ -185,12 +186,12 @@ def test_the_setting_reaches_servers_and_apis(tmp_path: Path) -> None:
         "[upstreams]\nmax_message_bytes = 5000\n[servers.a]\ncommand = 'x'\n"
         "[sources.b]\nopenapi = 'b.json'\n"
     )
-    found = load(config, Surroundings({}, tmp_path, tmp_path))
+    found = load_configuration(config, ConfigEnvironment({}, tmp_path, tmp_path))
     assert [spec.max_message_bytes for spec in found.upstreams] == [5000]
     assert [api.max_bytes for api in found.sources] == [5000]
     config.write_text("[upstreams]\nmax_message_bytes = 10\n")
     with pytest.raises(ConfigError, match=r"max_message_bytes.*greater than or equal to 4096"):
-        load(config, Surroundings({}, tmp_path, tmp_path))
+        load_configuration(config, ConfigEnvironment({}, tmp_path, tmp_path))
 
 
 def test_an_event_stream_may_end_its_lines_with_cr() -> None:

@@ -41,7 +41,7 @@ def audit_decision(config: Path | None, action: str, **details: Json) -> Generat
     if config is None:
         yield decision
         return
-    audit = build_audit(ConfigSource.of(config).read().settings, config.parent)
+    audit = build_audit(ConfigSource.from_path(config).read().settings, config.parent)
     outcome, error = "failed", None
     try:
         yield decision

@@ -35,7 +35,7 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
         if one.listing is not None:  # problems of the others are printed once, below
             print_progress(done, total, one)
 
-    opening = ConfigSource.of(config)
+    opening = ConfigSource.from_path(config)
     configuration = opening.read()
     found = anyio.run(check_servers, configuration, opening.folder(configuration), say_listed)
     result: JsonObject = {

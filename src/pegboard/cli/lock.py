@@ -36,8 +36,7 @@ from pegboard.core.tool_lock import (
 from pegboard.errors import ConfigError, NotPermitted, ToolNotFound
 from pegboard.gateway.config_source import ConfigSource
 from pegboard.gateway.from_settings import close_store, open_store
-from pegboard.gateway.lock_storage import LockStorage, decide
-from pegboard.gateway.operator_decisions import open_lock_storage
+from pegboard.gateway.lock_storage import LockStorage, apply_decision, open_lock_storage
 from pegboard.private_files import make_private_folder, replace_file
 from pegboard.store.fallback import decision_store
 
@@ -163,7 +162,7 @@ class _LockSession:
 
     def __init__(self, config: Path) -> None:
         self.config = config
-        source = ConfigSource.of(config)
+        source = ConfigSource.from_path(config)
         configuration = source.read()
         self._settings = configuration.settings
         self._config_folder = config.parent
@@ -183,7 +182,7 @@ class _LockSession:
             refused: dict[str, str] = {}
             for decision in decisions:
                 try:
-                    await decide(locks, decision)
+                    await apply_decision(locks, decision)
                 except (NotPermitted, ToolNotFound) as exc:
                     refused[f"{decision.server}.{decision.tool}"] = exc.message
             return refused

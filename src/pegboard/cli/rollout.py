@@ -94,7 +94,7 @@ def _with_store(config: Path | None, url: str | None, work: Callable[[Store], Aw
     if (config is None) == (url is None):
         raise typer.BadParameter("pass either --config FILE or --store URL")
     if config is not None:
-        settings = ConfigSource.of(config).read().settings
+        settings = ConfigSource.from_path(config).read().settings
     else:
         settings = Settings(store=StoreSettings(url=url or ""))
     if settings.store.url.startswith("memory:"):

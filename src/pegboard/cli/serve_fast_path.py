@@ -62,7 +62,7 @@ def serve_config(
     settings: dict[str, Any] = {}
     if store is not None:
         settings["store"] = StoreSettings(url=store)
-    source = ConfigSource.of(config, environ=with_mode(os.environ, mode), **settings)
+    source = ConfigSource.from_path(config, environ=with_mode(os.environ, mode), **settings)
     serve_gateway(source, http=http, workers=workers, first=first)
 
 

@@ -27,7 +27,7 @@ from pegboard.cli.output import print_warning, progress_bar
 from pegboard.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pegboard.config import Configuration
+    from pegboard.config.loader import Configuration
     from pegboard.upstream.listing import ListingProgress, ListingResult
     from pegboard.upstream.spec import UpstreamSpec
 
@@ -84,7 +84,7 @@ def open_read_only_board(
     from pegboard.gateway.startup import open_cached_board
     from pegboard.observe.logs import print_problems
 
-    source = ConfigSource.of(config, **_settings(mode))
+    source = ConfigSource.from_path(config, **_settings(mode))
     configuration = source.read()
     board = open_cached_board(source, configuration)
     if board is None:
@@ -113,7 +113,7 @@ def _settings(mode: str | None) -> dict[str, Any]:
 
 def warn_missing_servers(board: Pegboard) -> None:
     """Warn about servers that are missing from the board and were not tried just now."""
-    missing: Mapping[str, str] = getattr(board, "untried", {})
+    missing: Mapping[str, str] = getattr(board, "earlier_failures", {})
     for name, reason in missing.items():
         print_warning("missing", f"{name}: {reason}")
 
@@ -175,7 +175,8 @@ def open_target(target: Target) -> Generator[Pegboard]:
 
 def _board_of_server(words: Sequence[str], folder: str, progress: ListingProgress) -> Pegboard:
     """One server with a temporary cache, so that nothing that is cached elsewhere counts."""
-    from pegboard.config import Configuration, Settings
+    from pegboard.config.loader import Configuration
+    from pegboard.config.settings import Settings
     from pegboard.upstream.spec import UpstreamSpec
 
     if words[0].startswith(("http://", "https://")):
@@ -192,12 +193,14 @@ def _board_of_server(words: Sequence[str], folder: str, progress: ListingProgres
 
 def _board_of_clients(progress: ListingProgress) -> Pegboard:
     """All servers of all clients on this machine, each once."""
-    from pegboard.config import Configuration, Settings, Surroundings, read_servers
+    from pegboard.config.loader import Configuration
+    from pegboard.config.server_entries import ConfigEnvironment, read_servers
+    from pegboard.config.settings import Settings
     from pegboard.install.clients import load_clients, this_machine
     from pegboard.observe.logs import print_problems
 
     machine = this_machine()
-    surroundings = Surroundings(os.environ, machine.home, Path.cwd())
+    surroundings = ConfigEnvironment(os.environ, machine.home, Path.cwd())
     specs: dict[str, UpstreamSpec] = {}
     problems: list[ConfigError] = []
     for client in load_clients().values():
@@ -234,7 +237,7 @@ def _board_of(configuration: Configuration, progress: ListingProgress) -> Pegboa
     from pegboard.gateway.config_source import ConfigSource
     from pegboard.gateway.startup import open_cached_board
 
-    source = ConfigSource.of(".")
+    source = ConfigSource.from_path(".")
     if (cached := open_cached_board(source, configuration)) is not None:
         return cached
     from pegboard.gateway.gateway_board import GatewayBoard

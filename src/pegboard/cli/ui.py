@@ -66,7 +66,7 @@ def ui(
             from pegboard.observe.event_journal import follow_journals
 
             # Clients start gateways on stdio with the same configuration: show their calls too.
-            source = ConfigSource.of(config)
+            source = ConfigSource.from_path(config)
             follow_journals(app, board.parts.live, source.folder(source.read()), config)
         HttpServer(app).run(sockets=[listening])
 

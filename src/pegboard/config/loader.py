@@ -16,8 +16,8 @@ from pathlib import Path
 from pegboard.adapters.openapi.document import OpenApiSpec
 from pegboard.config.documents import Document, KeyPath, message_without_location, read_document
 from pegboard.config.server_entries import (
-    ServersRead,
-    Surroundings,
+    ConfigEnvironment,
+    ParsedServers,
     apply_entry,
     build_spec,
     parse_servers,
@@ -54,7 +54,7 @@ class Configuration:
     """Every file that was read: what to watch for changes."""
 
 
-def load(path: Path, around: Surroundings) -> Configuration:
+def load_configuration(path: Path, around: ConfigEnvironment) -> Configuration:
     """The configuration in a file and in the files it imports.
 
     Raises:
@@ -75,7 +75,7 @@ def load(path: Path, around: Surroundings) -> Configuration:
     )
 
 
-def _apply_environment(settings: Settings, around: Surroundings) -> Settings:
+def _apply_environment(settings: Settings, around: ConfigEnvironment) -> Settings:
     named = around.env.get(PINS_VARIABLE, "")
     pins = [pin.strip() for pin in named.split(",") if pin.strip()]
     return replace(settings, pins=tuple(dict.fromkeys([*settings.pins, *pins])))
@@ -86,7 +86,7 @@ class _Loader:
     """Loads one `pegboard.toml`."""
 
     document: Document
-    around: Surroundings
+    around: ConfigEnvironment
     problems: list[ConfigError] = field(default_factory=list[ConfigError])
     notes: list[str] = field(default_factory=list[str])
     unusable: dict[str, str] = field(default_factory=dict[str, str])
@@ -147,7 +147,7 @@ class _Loader:
             return
         self._take_over(found)
 
-    def _take_over(self, found: ServersRead) -> None:
+    def _take_over(self, found: ParsedServers) -> None:
         self.problems.extend(found.problems)
         self.notes.extend(found.notes)
         self.names.update(found.names)

@@ -30,7 +30,7 @@ _CLIENT_FOLDERS = {".vscode", ".cursor", ".gemini", ".codex", ".zed", ".windsurf
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ConfigEnvironment:
     """What a configuration is read in: nothing else of the machine counts."""
 
     env: Mapping[str, str]
@@ -51,7 +51,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class ServersRead:
+class ParsedServers:
     """The servers of one file, what is wrong with others, and what was passed over on purpose.
 
     A server that is switched off is there, with `disabled` set.
@@ -66,7 +66,9 @@ class ServersRead:
     """Servers that cannot be used as they are written, with the reason."""
 
 
-def read_servers(path: Path, around: Surroundings, settings: Settings | None = None) -> ServersRead:
+def read_servers(
+    path: Path, around: ConfigEnvironment, settings: Settings | None = None
+) -> ParsedServers:
     """The servers that a client's file defines, as that client would run them.
 
     Raises:
@@ -76,7 +78,9 @@ def read_servers(path: Path, around: Surroundings, settings: Settings | None = N
     return parse_servers(document, around, settings or Settings())
 
 
-def parse_servers(document: Document, around: Surroundings, settings: Settings) -> ServersRead:
+def parse_servers(
+    document: Document, around: ConfigEnvironment, settings: Settings
+) -> ParsedServers:
     """The servers of a document that is already read."""
     project = str(around.project)
     found = find_server_tables(document, project)
@@ -86,7 +90,7 @@ def parse_servers(document: Document, around: Surroundings, settings: Settings) 
     for dialect, table in found:
         reader.read_table(dialect, table)
     specs = tuple(reader.specs.values())
-    return ServersRead(
+    return ParsedServers(
         specs,
         tuple(reader.problems),
         tuple(reader.notes),
@@ -99,7 +103,7 @@ class _ServerReader:
     """Reads the tables of one document; a server of a narrower scope replaces one of a wider."""
 
     def __init__(
-        self, document: Document, around: Surroundings, settings: Settings, off: set[str]
+        self, document: Document, around: ConfigEnvironment, settings: Settings, off: set[str]
     ) -> None:
         self.document = document
         self.around = around
@@ -232,7 +236,7 @@ def build_spec(
     entry: ServerEntry,
     document: Document,
     at: KeyPath,
-    around: Surroundings,
+    around: ConfigEnvironment,
     settings: Settings,
 ) -> UpstreamSpec:
     """The spec of a checked entry, with defaults filled in.
@@ -339,14 +343,14 @@ def _choose_transport(entry: ServerEntry, document: Document, at: KeyPath) -> Tr
     return "sse" if url.partition("?")[0].rstrip("/").endswith("/sse") else "http"
 
 
-def _expand_home(command: str | None, around: Surroundings) -> str | None:
+def _expand_home(command: str | None, around: ConfigEnvironment) -> str | None:
     if command and command.startswith("~/"):
         return str(around.home / command[2:])
     return command
 
 
 def _read_env_file(
-    entry: ServerEntry, document: Document, at: KeyPath, around: Surroundings
+    entry: ServerEntry, document: Document, at: KeyPath, around: ConfigEnvironment
 ) -> dict[str, str]:
     if not entry.env_file:
         return {}

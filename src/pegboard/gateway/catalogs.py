@@ -17,7 +17,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pegboard.adapters.openapi.document import OpenApiSpec
-from pegboard.config import Configuration
+from pegboard.config.loader import Configuration
 from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.options import Options, make_options
 from pegboard.core.sanitization import (
@@ -59,33 +59,46 @@ _MAX_WARNINGS = 1_000
 INSTRUCTIONS_LIMIT = 400
 """Characters of a server's instructions that a model is shown with a tool's description."""
 _INSTRUCTIONS_READ = 20_000
-"""Characters of them that are looked at for signs of an attack; what is shown is far less."""
+"""Characters of them that are checked for signs of an attack; far more than is shown."""
+_MAX_REASON = 200
+"""Characters of the reason why a server is missing that a model is shown."""
 _BY_KIND = "by kind of client"
+
+ListKind: TypeAlias = Literal["prompts", "resources"]
+"""A list that a server has besides its tools."""
 
 
 class ServerCatalogs:
-    """The catalogues of all servers and APIs; functions that touch the disk block."""
+    """The catalogs of all servers and APIs; functions that touch the disk block.
+
+    Args:
+        configuration: The servers and APIs.
+        cache: Catalogs on disk.
+        apply_decisions: Changes a tool as operators decided: switched off, or held back.
+        clock: Seconds since the epoch.
+    """
 
     def __init__(
         self,
         configuration: Configuration,
-        folder: CatalogCache,
-        judged: Callable[[Tool, CachedCatalog], Tool] = lambda tool, catalogue: tool,
+        cache: CatalogCache,
+        apply_decisions: Callable[[Tool, CachedCatalog], Tool] = lambda tool, catalog: tool,
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._folder = folder
+        self._cache = cache
         self._clock = clock
-        self._judged = judged
-        self._kept: dict[str, CachedCatalog] = {}
-        self._shown: dict[str, list[Tool]] = {}
-        self._left_out: set[tuple[str, str]] = set()
+        self._apply_decisions = apply_decisions
+        self._catalogs: dict[str, CachedCatalog] = {}
+        self._tools: dict[str, list[Tool]] = {}
+        """Tools of each server before decisions are applied: those change without a new listing."""
+        self._warned: set[tuple[str, str]] = set()
         self.specs: Mapping[str, UpstreamSpec] = {}
         self.apis: Mapping[str, OpenApiSpec] = {}
         self.configure(configuration)
 
     def configure(self, configuration: Configuration) -> None:
-        """Take a configuration; what is kept of servers that are still the same stays."""
+        """Take a configuration; the catalogs of servers that did not change stay."""
         before = self.specs
         self._configuration = configuration
         self.apis = {api.name: api for api in configuration.sources}
@@ -95,242 +108,271 @@ class ServerCatalogs:
         }
         naming = build_naming(configuration.settings)
         self._names = build_namespaces(self.specs.values(), naming, taken=META_TOOL_NAMES)
-        self._shown.clear()
+        self._tools.clear()
         same = {n for n, s in self.specs.items() if n in before and _is_same_server(before[n], s)}
-        self._kept = {name: kept for name, kept in self._kept.items() if name in same}
+        self._catalogs = {name: one for name, one in self._catalogs.items() if name in same}
+
+    # On disk -----------------------------------------------------------------------------------
 
     def restore(self) -> set[str]:
-        """Read what is on disk of servers that nothing is known of; names those it has not."""
+        """Read the catalogs on disk; returns the servers that have none."""
         unknown: set[str] = set()
         for name, spec in self.specs.items():
-            if name in self._kept:
+            if name in self._catalogs:
                 continue
-            kept = self._folder.load(spec)
-            if kept is None:
+            catalog = self._cache.load(spec)
+            if catalog is None:
                 unknown.add(name)
             else:
-                self._kept[name] = kept
+                self._catalogs[name] = catalog
         return unknown
 
-    def kept_anew(self, name: str) -> CachedCatalog | None:
-        """What is on disk of a server now; another gateway may have written it."""
-        return self._folder.load(self.specs[name])
+    def read_cached(self, name: str) -> CachedCatalog | None:
+        """The catalog of a server that is on disk now; another gateway may have written it."""
+        return self._cache.load(self.specs[name])
 
     def save(
-        self, spec: UpstreamSpec, about: ServerProfile, entries: Iterable[Json]
+        self, spec: UpstreamSpec, profile: ServerProfile, entries: Iterable[Json]
     ) -> CachedCatalog:
-        """Write what a server lists; `take` makes it count."""
-        return self._folder.save(spec, about, entries)
+        """Write what a server lists to disk; `update` puts it into use."""
+        return self._cache.save(spec, profile, entries)
 
-    def remember_failure(self, name: str, reason: str) -> None:
-        """Note why a server could not be listed, for this and for later processes."""
+    def save_failure(self, name: str, reason: str) -> None:
+        """Save why a server could not be listed, for this and for later processes."""
         if name in self.specs:
-            self._folder.mark_failed(self.specs[name], reason, now=self._clock())
+            self._cache.mark_failed(self.specs[name], reason, now=self._clock())
 
     def last_failure(self, name: str) -> ListingFailure | None:
-        """Why it could not be listed when it was last tried; `None` when it could."""
-        return self._folder.last_failure(self.specs[name])
+        """Why a server could not be listed when it was last tried; `None` when it could."""
+        return self._cache.last_failure(self.specs[name])
 
-    def pause(self, name: str) -> float:
-        """Seconds for which a server that failed is left alone by those who only read."""
+    def retry_pause(self, name: str) -> float:
+        """Seconds for which commands that only read do not try a server again that failed."""
         failure = self.last_failure(name)
         return failure.wait(self._clock()) if failure else 0.0
 
-    def take(self, name: str, kept: CachedCatalog) -> bool:
-        """Replace what is known of a server; whether that is something new."""
-        before = self._kept.get(name)
-        self._kept[name] = kept
-        self._shown.pop(name, None)
-        return before is None or (before.hash, _announced_facts(before)) != (
-            kept.hash,
-            _announced_facts(kept),
+    def update(self, name: str, catalog: CachedCatalog) -> bool:
+        """Replace the catalog of a server; returns whether anything in it is new."""
+        before = self._catalogs.get(name)
+        self._catalogs[name] = catalog
+        self._tools.pop(name, None)
+        return before is None or (before.hash, _visible_profile(before)) != (
+            catalog.hash,
+            _visible_profile(catalog),
         )
 
-    @property
-    def varies(self) -> bool:
-        """Whether some server lists other tools to clients that can be asked."""
-        return any(find_varying_kinds(kept.about.variants) for kept in self._kept.values())
+    # By kind of client -------------------------------------------------------------------------
 
-    def unread(self, kind: ClientKind) -> list[str]:
-        """The servers to ask what they list to clients of a kind: it is not known of them."""
+    @property
+    def vary_by_client(self) -> bool:
+        """Whether some server lists different tools to different kinds of clients."""
+        return any(find_varying_kinds(one.about.variants) for one in self._catalogs.values())
+
+    def servers_unlisted_for(self, kind: ClientKind) -> list[str]:
+        """The servers of which it is not known yet what they list to clients of a kind."""
         return [
             name
-            for name, kept in self._kept.items()
+            for name, catalog in self._catalogs.items()
             if name not in self.apis
             and self.specs[name].may_send_requests
-            and not is_kind_known(kept.about.variants, kind)
-            and self.pause(name) == 0
+            and not is_kind_known(catalog.about.variants, kind)
+            and self.retry_pause(name) == 0
         ]
 
-    def seen_by(self, kind: ClientKind, catalog: Catalog) -> Catalog:
-        """The catalog as clients of a kind see it."""
+    def filter_for_kind(self, kind: ClientKind, catalog: Catalog) -> Catalog:
+        """The tools of a catalog that clients of a kind see."""
         memo: dict[ClientKind, Catalog] = catalog.memo.setdefault(_BY_KIND, {})
         if kind not in memo:
-            shown = {
-                name: frozenset(listed)
-                for name, kept in self._kept.items()
-                if (listed := get_listed_tools(kept.about.variants, kind)) is not None
+            listed = {
+                name: frozenset(names)
+                for name, one in self._catalogs.items()
+                if (names := get_listed_tools(one.about.variants, kind)) is not None
             }
-            tools = [t for t in catalog if t.server not in shown or t.own_name in shown[t.server]]
+            tools = [t for t in catalog if t.server not in listed or t.own_name in listed[t.server]]
+            # The same object where nothing is left out, so that its memos (listings, index) serve.
             is_whole = len(tools) == len(catalog)
             memo[kind] = catalog if is_whole else Catalog(tools, catalog.categories)
         return memo[kind]
 
     def plain_entries(self, name: str) -> tuple[list[JsonObject], list[JsonObject]]:
-        """What a server lists to clients that declare nothing, and what to others besides."""
-        kept = self._kept[name]
-        entries = kept.entries()
-        plain = get_listed_tools(kept.about.variants, PLAIN_CLIENT)
+        """The entries that a server lists to clients without capabilities, and all others."""
+        catalog = self._catalogs[name]
+        entries = catalog.entries()
+        plain = get_listed_tools(catalog.about.variants, PLAIN_CLIENT)
         names = {str(entry["name"]) for entry in entries} if plain is None else set(plain)
         return (
             [entry for entry in entries if entry["name"] in names],
             [entry for entry in entries if entry["name"] not in names],
         )
 
+    # What servers list -------------------------------------------------------------------------
+
     def __contains__(self, name: str) -> bool:
-        return name in self._kept
+        return name in self._catalogs
 
     def __getitem__(self, name: str) -> CachedCatalog:
-        return self._kept[name]
+        return self._catalogs[name]
 
     def listings(self) -> list[Listing]:
-        """What the servers said of themselves, without their tools."""
-        from pegboard.upstream.listing import Listing  # brings the SDK, which readers do without
+        """The profiles of all servers (resources, prompts, capabilities), without their tools."""
+        from pegboard.upstream.listing import (
+            Listing,
+        )  # imports the SDK, which commands that only read do not need
 
         return [
-            Listing(server=name, **asdict(self._kept[name].about))
+            Listing(server=name, **asdict(self._catalogs[name].about))
             for name in self.specs
-            if name in self._kept
+            if name in self._catalogs
         ]
 
     def instructions(self) -> dict[str, str]:
-        """What servers say of how their tools are used, as models are shown it, by server.
+        """The instructions of each server on how to use its tools, as models are shown them.
 
-        A lock records the definitions of tools and nothing else: where there is one, nobody has
+        With a lock there are none: it records the definitions of tools only, so nobody has
         approved these texts, and a server could change them at any time. A text that looks like an
         attack is left out too.
         """
         if self._configuration.settings.trust.lock is not None:
             return {}
-        said = {name: self._kept[name].about.instructions for name in self.specs if name in self}
+        given = {
+            name: self._catalogs[name].about.instructions for name in self.specs if name in self
+        }
         return {
             name: sanitize_line(text, INSTRUCTIONS_LIMIT)
-            for name, text in said.items()
+            for name, text in given.items()
             if isinstance(text, str) and text.strip() and self._is_harmless(name, text)
         }
 
     def _is_harmless(self, server: str, instructions: str) -> bool:
         flags = find_suspicious_phrases(sanitize_text(instructions[:_INSTRUCTIONS_READ]))
         if flags:
-            self._leave_out(server, "instructions", ConfigError(f"the text {', '.join(flags)}"))
+            self._warn(server, "instructions", ConfigError(f"the text {', '.join(flags)}"))
         return not flags
 
     @property
     def hash(self) -> str:
-        """Names what all servers listed, from what is kept of each."""
-        return digest([[name, self._kept[name].hash] for name in self.specs if name in self._kept])
+        """A digest of what all servers list, made of the digests of their catalogs."""
+        known = [name for name in self.specs if name in self._catalogs]
+        return digest([[name, self._catalogs[name].hash] for name in known])
 
     def tools(self) -> list[Tool]:
-        """The tools of all servers that are shown, under names that are legal and all different."""
-        known = [name for name in self.specs if name in self._kept]
-        listed = [tool for name in known for tool in self._of(name)]
-        return self._usable(listed, lambda tool: self._judged(tool, self._kept[tool.server or ""]))
+        """The visible tools of all servers, with legal and unique names."""
+        known = [name for name in self.specs if name in self._catalogs]
+        listed = [tool for name in known for tool in self._server_tools(name)]
+        return self._map_tools(
+            listed, lambda tool: self._apply_decisions(tool, self._catalogs[tool.server or ""])
+        )
 
-    def _of(self, name: str) -> list[Tool]:
-        if name not in self._shown:
-            found = self._kept[name].tools(self.specs[name], self._names, self._leave_out)
-            self._shown[name] = self._usable(self._owned(name, found), sanitize_tool)
-        return self._shown[name]
+    def _server_tools(self, name: str) -> list[Tool]:
+        if name not in self._tools:
+            found = self._catalogs[name].tools(self.specs[name], self._names, self._warn)
+            self._tools[name] = self._map_tools(self._drop_conflicts(name, found), sanitize_tool)
+        return self._tools[name]
 
-    def _usable(self, tools: Iterable[Tool], change: Callable[[Tool], Tool]) -> list[Tool]:
-        """The tools as changed; one that cannot be costs itself alone."""
+    def _map_tools(self, tools: Iterable[Tool], change: Callable[[Tool], Tool]) -> list[Tool]:
+        """The changed tools; a tool that cannot be changed is left out, and no other."""
         changed: list[Tool] = []
         for tool in tools:
             try:
                 changed.append(change(tool))
             except Exception as exc:
-                self._leave_out(tool.server or "", tool.own_name, exc)
+                self._warn(tool.server or "", tool.own_name, exc)
         return changed
 
-    def _owned(self, server: str, tools: Iterable[Tool]) -> list[Tool]:
+    def _drop_conflicts(self, server: str, tools: Iterable[Tool]) -> list[Tool]:
         """Each id once, and none that belongs to a server `a.b`, where this one is `a`."""
         inner = [name for name in self.specs if name.startswith(f"{server}.")]
-        owned: dict[str, Tool] = {}
+        kept: dict[str, Tool] = {}
         for tool in tools:
             if (owner := find_server_of_id(tool.id, inner)) is not None:
-                clash = ConfigError(f"its id is one of the server {owner}")
-                self._leave_out(server, tool.own_name, clash)
-            elif tool.id in owned:
-                self._leave_out(server, tool.own_name, ConfigError("it is listed twice"))
+                conflict = ConfigError(f"its id belongs to the server {owner}")
+                self._warn(server, tool.own_name, conflict)
+            elif tool.id in kept:
+                self._warn(server, tool.own_name, ConfigError("it is listed twice"))
             else:
-                owned[tool.id] = tool
-        return list(owned.values())
+                kept[tool.id] = tool
+        return list(kept.values())
 
-    def _leave_out(self, server: str, tool: str, exc: Exception) -> None:
-        """Warn, once, of a tool that is not shown because something in it cannot be used."""
-        if (server, tool) not in self._left_out and len(self._left_out) < _MAX_WARNINGS:
-            self._left_out.add((server, tool))
+    def _warn(self, server: str, tool: str, exc: Exception) -> None:
+        """Warn, once, that a tool is left out because something in it cannot be used."""
+        if (server, tool) not in self._warned and len(self._warned) < _MAX_WARNINGS:
+            self._warned.add((server, tool))
+            # The name comes from the server: escaped and cut, it cannot forge lines of the log.
             logger.warning("%s: %s is left out: %s", server, ascii(tool)[1:-1][:200], exc)
 
     @property
     def has_pins(self) -> bool:
-        """Whether tools are to be listed as themselves, so that a list needs their servers."""
+        """Whether some tools are listed as themselves, so that a list has to wait for servers."""
         pinned = any(spec.pins for spec in self.specs.values())
         return bool(
             self._configuration.settings.pins or pinned or eager_servers(self._configuration)
         )
 
     def pins(self, tools: Iterable[Tool]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The ids of the pinned tools, in the configured order; and pins that no tool fits."""
+        """The ids of the pinned tools, in the configured order; and pins that match no tool."""
         listed = list(tools)
         eager = eager_servers(self._configuration)
-        found: dict[str, None] = {}
-        unfit: list[str] = []
+        pinned: dict[str, None] = {}
+        unmatched: list[str] = []
         for pattern in self._configuration.settings.pins:
-            fitting = [t.id for t in listed if _matches_pin(t, pattern)]
-            found |= dict.fromkeys(fitting)
-            if not fitting:
-                unfit.append(pattern)
+            matching = [t.id for t in listed if _matches_pin(t, pattern)]
+            pinned |= dict.fromkeys(matching)
+            if not matching:
+                unmatched.append(pattern)
         for tool in listed:
             spec = self.specs[tool.server or ""]
             if spec.name in eager or any(fnmatchcase(tool.own_name, p) for p in spec.pins):
-                found[tool.id] = None
-        return tuple(found), tuple(unfit)
+                pinned[tool.id] = None
+        return tuple(pinned), tuple(unmatched)
+
+
+def _matches_pin(tool: Tool, pattern: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in (tool.id, tool.name, tool.bare or tool.id))
+
+
+def _is_same_server(one: UpstreamSpec, other: UpstreamSpec) -> bool:
+    return one == other or compute_identity(one) == compute_identity(other)
+
+
+# Modes of single servers -----------------------------------------------------------------------
 
 
 def eager_servers(configuration: Configuration) -> frozenset[str]:
-    """The servers whose tools are all listed as themselves, whatever the mode of the rest."""
-    lazy = lazy_mode(configuration)
-    without_filters = configuration.settings.mode == "eager" and lazy is not None
+    """The servers whose tools are all listed as themselves, in whatever mode the others are."""
+    # Where some server is lazy, the board takes that mode: `eager` is then up to each other server.
+    by_default = configuration.settings.mode == "eager" and lazy_mode(configuration) is not None
     return frozenset(
         spec.name
         for spec in configuration.upstreams
-        if spec.mode == "eager" or (without_filters and spec.mode in (None, "auto"))
+        if spec.mode == "eager" or (by_default and spec.mode in (None, "auto"))
     )
 
 
 def lazy_mode(configuration: Configuration) -> str | None:
-    """The mode of the servers that are not to be listed whole, where some are to be."""
+    """The mode of the servers that set a lazy mode of their own, if there are any."""
     return next(
         (s.mode for s in configuration.upstreams if s.mode not in (None, "auto", "eager")), None
     )
 
 
 def build_options(configuration: Configuration) -> Options:
-    """How the board of a configuration is shown; a lazy server among eager ones needs its mode."""
+    """The options of the board; a lazy server among eager ones decides its mode."""
     options = settings_to_options(configuration.settings)
     if options["mode"] in ("auto", "eager"):
         options["mode"] = lazy_mode(configuration) or options["mode"]
     return make_options(**options)
 
 
+# APIs as servers -------------------------------------------------------------------------------
+
+
 def tool_to_entry(tool: Tool) -> JsonObject:
-    """A tool of an API as a catalogue keeps it."""
+    """The `tools/list` entry of an API's tool, as a catalog stores it."""
     return {**tool.wire(), "_meta": build_details(tool, category=tool.section)}
 
 
 def api_to_server_spec(api: OpenApiSpec) -> UpstreamSpec:
-    """An API as a server, for what servers and APIs have in common."""
+    """A stand-in spec, for what servers and APIs have in common."""
     return UpstreamSpec(
         api.name,
         transport="http",
@@ -345,16 +387,19 @@ def api_to_server_spec(api: OpenApiSpec) -> UpstreamSpec:
 
 
 def without_filters(api: OpenApiSpec) -> OpenApiSpec:
-    """The API without what is decided when its tools are shown."""
+    """The API with all its operations: filters are applied when its tools are shown."""
     return replace(api, include=(), exclude=(), category=None)
 
 
+# Profiles and notes ----------------------------------------------------------------------------
+
+
 def may_own_tool(spec: UpstreamSpec, tool: str) -> bool:
-    """Whether a tool's name, as clients write it, starts as those of this server do."""
-    starts = [spec.name] if spec.prefix is None else [spec.name, spec.prefix]
+    """Whether a tool's name, as clients write it, starts like those of this server."""
+    prefixes = [spec.name] if spec.prefix is None else [spec.name, spec.prefix]
     return any(
-        not start or _normalize_name(tool).startswith(f"{_normalize_name(start)}_")
-        for start in starts
+        not prefix or _normalize_name(tool).startswith(f"{_normalize_name(prefix)}_")
+        for prefix in prefixes
     )
 
 
@@ -362,28 +407,9 @@ def _normalize_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "_", name)
 
 
-def _announced_facts(kept: CachedCatalog) -> ServerProfile:
-    """What a server said of itself, without the kinds of clients that are listed nothing else."""
-    variants = {kind: listed for kind, listed in kept.about.variants.items() if listed is not None}
-    return replace(kept.about, variants=variants)
-
-
-def _is_same_server(one: UpstreamSpec, other: UpstreamSpec) -> bool:
-    return one == other or compute_identity(one) == compute_identity(other)
-
-
-def _matches_pin(tool: Tool, pattern: str) -> bool:
-    return any(fnmatchcase(name, pattern) for name in (tool.id, tool.name, tool.bare or tool.id))
-
-
-ListKind: TypeAlias = Literal["prompts", "resources"]
-
-
-def build_about(listing: Listing, before: ServerProfile | None = None) -> ServerProfile:
-    """What a server said of itself, as it is stored; a list that failed stays as it was before."""
-    known = before or ServerProfile()
-    unread = {name: getattr(known, name) for name in listing.failures}
-    said = ServerProfile(
+def build_profile(listing: Listing, before: ServerProfile | None = None) -> ServerProfile:
+    """The profile of a server that was just listed; a list that failed stays as it was before."""
+    profile = ServerProfile(
         server_info=listing.server_info,
         capabilities=listing.capabilities,
         instructions=listing.instructions,
@@ -394,32 +420,32 @@ def build_about(listing: Listing, before: ServerProfile | None = None) -> Server
         prompts=list(listing.prompts),
         variants=dict(listing.variants),
     )
-    return replace(said, **unread)
+    known = before or ServerProfile()
+    return replace(profile, **{name: getattr(known, name) for name in listing.failures})
+
+
+def _visible_profile(catalog: CachedCatalog) -> ServerProfile:
+    """The profile as far as clients notice it: kinds that see the same tools make no difference."""
+    variants = {kind: names for kind, names in catalog.about.variants.items() if names is not None}
+    return replace(catalog.about, variants=variants)
 
 
 def find_changed_lists(before: ServerProfile, after: ServerProfile) -> list[ListKind]:
-    """Which lists beside that of the tools are others now."""
+    """Which lists have changed, besides the list of tools."""
     kinds: list[ListKind] = []
     if before.prompts != after.prompts:
         kinds.append("prompts")
-    if _all_resources(before) != _all_resources(after):
+    if (before.resources, before.resource_templates) != (after.resources, after.resource_templates):
         kinds.append("resources")
     return kinds
 
 
-def _all_resources(said: ServerProfile) -> list[JsonObject]:
-    return [*said.resources, *said.resource_templates]
-
-
 def explain_unusable(configuration: Configuration) -> dict[str, str]:
-    """What to say of the servers that a configuration names and cannot use."""
+    """Why each server that the configuration names cannot be used."""
     return {name: f"{name} is left out: {why}" for name, why in configuration.unusable.items()}
 
 
-_REASON_LENGTH = 200
-
-
 def describe_missing_servers(starting: Sequence[str], reasons: Sequence[str]) -> list[str]:
-    """What a model should know of servers whose tools are not there yet, or not at all."""
+    """Notes for a model about servers whose tools are missing: not yet listed, or failed."""
     notes = [f"Still starting: {', '.join(starting)}. Search again soon."] if starting else []
-    return notes + [f"Not available: {why[:_REASON_LENGTH]}" for why in reasons]
+    return notes + [f"Not available: {why[:_MAX_REASON]}" for why in reasons]

@@ -1,7 +1,8 @@
-"""Where a gateway's configuration comes from: the file, the overrides, and reading both again.
+"""Where a gateway's configuration comes from: a file, and overrides of its settings.
 
-Reading the source again is a reload. Most settings take effect then; some are built into objects
-that live as long as the process (sockets, authentication, the store, observers) and need a restart.
+Reading the source again is a reload. Most settings take effect then. Some are built into objects
+that live as long as the process (sockets, authentication, the store, observers) and need a restart;
+`find_restart_settings` names those that changed.
 """
 
 from __future__ import annotations
@@ -12,70 +13,67 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from pegboard.config import Configuration, Surroundings, load
+from pegboard.config.loader import Configuration, load_configuration
+from pegboard.config.server_entries import ConfigEnvironment
 from pegboard.config.settings import Settings
 from pegboard.core.options import check_mode, reject_unknown_keys
 from pegboard.gateway.from_settings import find_data_folder
 
+_RESTART_SECTIONS = ("auth", "store", "observe", "http")
+_RESTART_KEYS = (("trust", "lock"), ("upstreams", "folder"))
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigSource:
-    """Which configuration to read, and what wins over it; reading it again is a reload."""
+    """Which configuration to read, and the settings that override it."""
 
     path: Path
-    settings: Mapping[str, Any]
+    overrides: Mapping[str, Any]
     environ: Mapping[str, str]
 
     @classmethod
-    def of(
-        cls,
-        path: str | Path,
-        *,
-        environ: Mapping[str, str] | None = None,
-        **settings: Any,
+    def from_path(
+        cls, path: str | Path, *, environ: Mapping[str, str] | None = None, **overrides: Any
     ) -> ConfigSource:
-        """An opening of a file, with top-level settings that win over the file's.
+        """The source for a file; keyword arguments are top-level settings that override it.
 
         Raises:
             ConfigError: There is no such setting, or no such mode.
         """
-        reject_unknown_keys(settings, Settings, "setting")
-        if "mode" in settings:
-            check_mode(settings["mode"])
-        return cls(Path(path), settings, os.environ if environ is None else environ)
+        reject_unknown_keys(overrides, Settings, "setting")
+        if "mode" in overrides:
+            check_mode(overrides["mode"])
+        return cls(Path(path), overrides, os.environ if environ is None else environ)
 
     def read(self) -> Configuration:
-        """The configuration as it is now.
+        """The current configuration.
 
         Raises:
-            ConfigError: The file cannot be read or understood.
+            ConfigError: The file cannot be read, or is wrong.
         """
-        around = Surroundings(self.environ, Path.home(), Path.cwd())
-        found = load(self.path, around)
-        return replace(found, settings=replace(found.settings, **self.settings))
+        environment = ConfigEnvironment(self.environ, Path.home(), Path.cwd())
+        found = load_configuration(self.path, environment)
+        return replace(found, settings=replace(found.settings, **self.overrides))
 
     def folder(self, configuration: Configuration) -> Path:
-        """Where catalogues and logs are kept."""
+        """Where catalogs and logs are stored."""
         return find_data_folder(configuration.settings, self.environ, self.path.parent)
 
 
-_SECTIONS = ("auth", "store", "observe", "http")
-_KEYS = (("trust", "lock"), ("upstreams", "folder"))
-
-
 def find_restart_settings(started: Settings, now: Settings) -> list[str]:
-    """The keys that differ from those that the gateway was started with, and do not count yet."""
+    """The settings that changed since the gateway was started and need a restart."""
     places = [
         (section, field.name)
-        for section in _SECTIONS
+        for section in _RESTART_SECTIONS
         for field in fields(getattr(started, section))
-    ]  # fmt: skip
+    ]
     changed = [
         f"{section}.{key}"
-        for section, key in (*places, *_KEYS)
+        for section, key in (*places, *_RESTART_KEYS)
         if getattr(getattr(started, section), key) != getattr(getattr(now, section), key)
     ]
-    if started.auth.kind == now.auth.kind == "keys":  # taken at once, so that a key can be revoked
+    if started.auth.kind == now.auth.kind == "keys":
+        # `ReloadableKeys` applies them at once, so that a key can be revoked without a restart.
         changed = [key for key in changed if key != "auth.keys"]
     if started.instructions != now.instructions:
         changed.append("instructions")

@@ -21,8 +21,7 @@ from pegboard.dashboard.interface import Form, Identify
 from pegboard.dashboard.markup import pluralize, time_tag
 from pegboard.dashboard.rollout_page import rollout_section
 from pegboard.gateway.gateway import Gateway
-from pegboard.gateway.lock_storage import LockStorage, decide
-from pegboard.upstream.server_state import UpstreamStatus
+from pegboard.gateway.lock_storage import LockStorage, apply_decision
 
 if TYPE_CHECKING:
     from pegboard.config.settings import HttpSettings
@@ -56,7 +55,7 @@ def build_trust_section(locks: LockStorage) -> Section:
                 at=time.time(),
                 digest=form.get("digest"),
             )
-            await decide(locks, decision)
+            await apply_decision(locks, decision)
 
         return act
 
@@ -104,10 +103,10 @@ def _approved_table(server: str, record: ServerLock, proof: Html) -> Html | None
     ]  # fmt: skip
     if not rows:
         return None
-    heads = [tag("th", name, scope="col") for name in ("Tool", "Let through", "By", "")]
+    heads = [tag("th", name, scope="col") for name in ("Tool", "Approved", "By", "")]
     table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows))
-    said = tag("summary", f"{server}: ", pluralize(len(rows), "tool"), " let through")
-    return tag("details", said, tag("div", table, class_="wide", tabindex="0"))
+    summary = tag("summary", f"{server}: ", pluralize(len(rows), "tool"), " approved")
+    return tag("details", summary, tag("div", table, class_="wide", tabindex="0"))
 
 
 def _decision_form(
@@ -127,34 +126,23 @@ def _decision_form(
     )  # fmt: skip
 
 
-def build_gateway_panel(gateway: Gateway, **further: Any) -> Dashboard:
-    """The panel of a gateway; `further` are fields of `Dashboard` that differ from the usual."""
-
-    def servers() -> list[ServerRow]:
-        lines = [build_server_line(status, gateway) for status in gateway.pool.status()]
-        lines += [_build_api_line(name, gateway) for name in gateway.offers.apis]
-        configuration = gateway.configuration
-        lines += [
-            ServerRow(name=name, state="left out", problem=why)
-            for name, why in configuration.unusable.items()
-        ]
-        return lines + [ServerRow(name=s.name, state="disabled") for s in configuration.disabled]
-
+def build_gateway_dashboard(gateway: Gateway, **changes: Any) -> Dashboard:
+    """The dashboard of a gateway; `changes` are fields that differ from the usual."""
     sections = [rollout_section(gateway.decisions.store)]
     if gateway.decisions.trust.locks is not None:
         sections.insert(0, build_trust_section(gateway.decisions.trust.locks))
     own: dict[str, Any] = {
         "view": gateway.view,
         "switch": gateway.switch,
-        "servers": servers,
+        "servers": lambda: _build_server_rows(gateway),
         "observer": gateway.board.parts.observer,
         "sections": tuple(sections),
     }
-    return build_dashboard(gateway.board, gateway.board.parts, **{**own, **further})
+    return build_dashboard(gateway.board, gateway.board.parts, **{**own, **changes})
 
 
 def build_identify(auth: Auth, settings: HttpSettings) -> Identify:
-    """Whoever has a token that clients could use; the operators among them as configured."""
+    """A function from a token to its viewer: any token that clients could use is accepted."""
 
     async def identify(token: str | None) -> Viewer | None:
         known = await auth.identify(token)
@@ -164,28 +152,35 @@ def build_identify(auth: Auth, settings: HttpSettings) -> Identify:
         caller = Caller(
             known.subject or known.client_id, scopes=frozenset(known.scopes), groups=groups
         )
-        operates = caller.principal in settings.operators
-        return Viewer(caller, operates or bool(groups & set(settings.operator_groups)))
+        is_operator = caller.principal in settings.operators
+        return Viewer(caller, is_operator or bool(groups & set(settings.operator_groups)))
 
     return identify
 
 
-def build_server_line(status: UpstreamStatus, gateway: Gateway) -> ServerRow:
-    """One server at a glance; one that is listed for the first time is starting, not cold."""
-    is_new = status.server in gateway.pending
-    return ServerRow(
-        name=status.server,
-        state="starting" if is_new and status.state == "cold" else status.state,
-        version=status.version,
-        era=status.era,
-        in_flight=status.in_flight,
-        latency=status.latency,
-        problem=gateway.failures.get(status.server) or status.last_error,
-        retry_after=round(status.retry_after),
-    )
-
-
-def _build_api_line(name: str, gateway: Gateway) -> ServerRow:
-    problem = gateway.failures.get(name)
-    state = "failed" if problem else "starting" if name in gateway.pending else "ready"
-    return ServerRow(name=name, state=state, problem=problem)
+def _build_server_rows(gateway: Gateway) -> list[ServerRow]:
+    """One row for each server, API, and server that is left out or disabled."""
+    configuration, failures, pending = gateway.configuration, gateway.failures, gateway.pending
+    rows = [
+        ServerRow(
+            name=status.server,
+            # Its process is not running yet, but it is being listed for the first time.
+            state="starting"
+            if status.server in pending and status.state == "cold"
+            else status.state,
+            version=status.version,
+            era=status.era,
+            in_flight=status.in_flight,
+            latency=status.latency,
+            problem=failures.get(status.server) or status.last_error,
+            retry_after=round(status.retry_after),
+        )
+        for status in gateway.pool.status()
+    ]
+    for name in gateway.catalogs.apis:
+        problem = failures.get(name)
+        state = "failed" if problem else "starting" if name in pending else "ready"
+        rows.append(ServerRow(name=name, state=state, problem=problem))
+    for name, reason in configuration.unusable.items():
+        rows.append(ServerRow(name=name, state="left out", problem=reason))
+    return rows + [ServerRow(name=spec.name, state="disabled") for spec in configuration.disabled]

@@ -1,6 +1,14 @@
 """Build the parts of a gateway from its settings.
 
-Options, permissions, rate limits, store, authentication, metrics, traces and the audit log.
+    settings.permissions                        -->  Policy: who may see and call which tools
+    settings.limits                             -->  RateLimits
+    settings.store                              -->  Store
+    settings.auth                               -->  Auth
+    settings.budgets, calls, results, dynamic   -->  options of the board
+    settings.observe                            -->  Observability: metrics, traces, the audit log
+
+The parts that need the SDK or another large package import it when they are built, because commands
+that only read build a policy and options and nothing else.
 """
 
 from __future__ import annotations
@@ -20,16 +28,19 @@ from pegboard.errors import ConfigError
 from pegboard.observe.rollouts import ArmObserver
 from pegboard.ports import Layer, Observer, Store
 from pegboard.private_files import home_folder
-from pegboard.server.board_operations import make_prometheus
 from pegboard.store.memory import MemoryStore
 from pegboard.upstream.namespaces import Naming
 
 if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken
 
-    from pegboard.config.settings import ObserveSettings
-    from pegboard.observe.audit import AuditLog
     from pegboard.server.auth import Auth
+    from pegboard.upstream.pool import PoolLimits
+
+REQUESTS_PER_CALL = 10
+"""Requests of any kind that a principal gets for each allowed call, unless configured."""
+
+# Permissions and limits ------------------------------------------------------------------------
 
 
 def build_policy(settings: Settings) -> Policy:
@@ -39,12 +50,8 @@ def build_policy(settings: Settings) -> Policy:
     return Policy(rules, default=permissions.default)
 
 
-REQUESTS_PER_CALL = 10
-"""Requests of any kind that each call of an allowance stands for, unless configured."""
-
-
 def build_limits(settings: Settings, store: Store) -> RateLimits | None:
-    """What bounds how much each principal may do, where there are bounds."""
+    """How much each principal may do; `None` where that is not limited."""
     if not settings.limits:
         return None
     return RateLimits(store=store, rules=[_build_limit_rule(entry) for entry in settings.limits])
@@ -52,20 +59,36 @@ def build_limits(settings: Settings, store: Store) -> RateLimits | None:
 
 def _build_limit_rule(entry: LimitEntry) -> LimitRule:
     calls, burst = entry.calls, entry.burst
-    requests = entry.requests or (None if calls is None else calls * REQUESTS_PER_CALL)
-    at_once = None if entry.requests or burst is None else burst * REQUESTS_PER_CALL
+    requests, request_burst = entry.requests, None
+    if requests is None and calls is not None:
+        requests = calls * REQUESTS_PER_CALL
+        request_burst = None if burst is None else burst * REQUESTS_PER_CALL
+    request_limit = None
+    if requests is not None:
+        request_limit = RateLimit(
+            calls=requests, per=entry.per, burst=request_burst, unit="requests"
+        )
     return LimitRule(
         limit=RateLimit(calls=calls, per=entry.per, burst=burst, concurrent=entry.concurrent),
-        requests=None
-        if requests is None
-        else RateLimit(calls=requests, per=entry.per, burst=at_once, unit="requests"),
+        requests=request_limit,
         principals=entry.principals,
         groups=entry.groups,
     )
 
 
+def build_pool_limits(settings: Settings) -> PoolLimits:
+    """How many processes of servers may run."""
+    from pegboard.upstream.pool import PoolLimits
+
+    upstreams = settings.upstreams
+    return PoolLimits(upstreams.max_processes, upstreams.max_processes_per_principal)
+
+
+# The store -------------------------------------------------------------------------------------
+
+
 def open_store(settings: Settings, observer: Observer | None) -> Store:
-    """Where state is kept: here, or shared, with this process's memory while that is away."""
+    """The store for state: memory, or shared, with memory as its fallback."""
     url = settings.store.url
     if url.startswith("memory:"):
         return MemoryStore()
@@ -82,14 +105,17 @@ def open_store(settings: Settings, observer: Observer | None) -> Store:
 
 
 async def close_store(store: Store) -> None:
-    """Let go of the connections of a store that has any."""
+    """Close the connections of a store, if it has any."""
     aclose = getattr(store, "aclose", None)
     if aclose is not None:
         await aclose()
 
 
+# Authentication --------------------------------------------------------------------------------
+
+
 class ReloadableKeys:
-    """Verifies static keys by the configuration as it is now, so that one can be taken back."""
+    """Verifies static keys by the current configuration, so that one can be revoked."""
 
     def __init__(self, current: Callable[[], Settings]) -> None:
         self._current = current
@@ -97,7 +123,7 @@ class ReloadableKeys:
         self._auth: Auth | None = None
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Whom a key stands for; `None` for any other text."""
+        """The principal of a key; `None` if the key is unknown."""
         settings = self._current()
         if settings is not self._settings:
             self._settings = settings
@@ -106,10 +132,10 @@ class ReloadableKeys:
 
 
 def build_auth(settings: Settings) -> Auth | None:
-    """How callers over HTTP are asked who they are; `None` where they are not.
+    """How callers over HTTP are authenticated; `None` where they are not.
 
     Raises:
-        ConfigError: Something that this kind of identity needs is missing.
+        ConfigError: A setting that this kind of authentication needs is missing.
     """
     auth = settings.auth
     if auth.kind == "none":
@@ -138,11 +164,17 @@ def build_auth(settings: Settings) -> Auth | None:
     )
 
 
+# Options of the board --------------------------------------------------------------------------
+
+
 def settings_to_options(settings: Settings) -> dict[str, Any]:
-    """The keyword arguments of `Pegboard` for these settings; pins are found when tools are."""
+    """The keyword arguments of `Pegboard` for these settings, without pins.
+
+    Pins are globs here and ids there: they are matched when the tools are known.
+    """
     return {
         "mode": settings.mode,
-        # Decided once for all: servers that come in later must not change the list.
+        # Decided once: servers that are listed later must not change the list of meta-tools.
         "risk": "split" if settings.risk == "auto" else settings.risk,
         "structured": settings.structured,
         "client_modes": dict(settings.clients),
@@ -157,7 +189,8 @@ def settings_to_options(settings: Settings) -> dict[str, Any]:
         "dispatch_risk": settings.risk_rules.dispatch,
         "max_parallel": settings.calls.max_concurrency,
         "coerce": settings.calls.coerce,
-        # Each server's own, counted by its connection: it alone knows when a person is asked.
+        # The connection of each server counts it: only that knows when the server waits for a
+        # person, and stops the clock.
         "timeout": None,
         "upstream_concurrency": settings.calls.upstream_concurrency,
         "upstream_queue": settings.calls.queue,
@@ -176,13 +209,13 @@ def settings_to_options(settings: Settings) -> dict[str, Any]:
 
 
 def build_naming(settings: Settings) -> Naming:
-    """How tools of several servers are named."""
+    """How the tools of several servers are named."""
     names = settings.names
     return Naming(style=names.style, separator=names.separator, max_length=names.max_length)
 
 
 def find_data_folder(settings: Settings, environ: Mapping[str, str], beside: Path) -> Path:
-    """Where catalogues and logs are kept: as configured, `PEGBOARD_HOME`, or the user's cache."""
+    """Where catalogs and logs are stored: as configured, `PEGBOARD_HOME`, or the user's cache."""
     if settings.upstreams.folder:
         return beside / Path(settings.upstreams.folder).expanduser()
     return home_folder(environ)
@@ -191,41 +224,50 @@ def find_data_folder(settings: Settings, environ: Mapping[str, str], beside: Pat
 def _build_risk_rules(settings: Settings) -> dict[str, Risk]:
     rules = settings.risk_rules
     by_risk: tuple[tuple[Risk, tuple[str, ...]], ...] = (
-        ("destructive", rules.destructive),  # first, because the first rule that fits decides
+        ("destructive", rules.destructive),  # first, because the first match decides
         ("write", rules.write),
         ("read", rules.read),
     )
     return {pattern: risk for risk, patterns in by_risk for pattern in patterns}
 
 
+# Observability ---------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observability:
-    """Who is told of events, what records calls, and what `/metrics` answers, if anything."""
+    """Who observes a gateway."""
 
     observers: tuple[Observer, ...] = ()
+    """Called with every event."""
     layers: tuple[Layer, ...] = ()
+    """Layers that record calls."""
     metrics: Callable[[], bytes] | None = None
+    """Returns the text that `/metrics` answers."""
     arms: tuple[ArmObserver, ...] = ()
-    """Told how the arms of a rollout do."""
+    """Called with the figures of a rollout's arms."""
     wants_tokens: bool = False
-    """Whether somebody reads what answers cost; else they are counted for rollouts alone."""
+    """Whether some observer reads token counts; otherwise they are counted for rollouts only."""
 
 
 def build_observability(settings: Settings, beside: Path) -> Observability:
-    """What a configuration asks for; `beside` is where relative paths start.
+    """The observers that a configuration names.
+
+    Args:
+        settings: The settings of the gateway.
+        beside: The folder where relative paths start.
 
     Raises:
         ConfigError: The audit log cannot be written, or a package is missing.
     """
-    from pegboard.observe.otel import OtelRolloutMetrics
+    from pegboard.observe.otel import OtelRolloutMetrics, configure_otel
+    from pegboard.server.board_operations import make_prometheus
 
-    observe, audit_calls = settings.observe, build_audit(settings, beside)
-    observers: list[Observer] = list(audit_calls.observers)
+    observe, audit = settings.observe, build_audit(settings, beside)
+    observers: list[Observer] = list(audit.observers)
     arms: list[ArmObserver] = [OtelRolloutMetrics()]
     metrics: Callable[[], bytes] | None = None
     if observe.opentelemetry:
-        from pegboard.observe.otel import configure_otel
-
         configure_otel(os.environ)
     if observe.metrics != "off":
         prometheus = make_prometheus()
@@ -234,7 +276,7 @@ def build_observability(settings: Settings, beside: Path) -> Observability:
         metrics = prometheus.exposition
     return Observability(
         observers=tuple(observers),
-        layers=audit_calls.layers,
+        layers=audit.layers,
         metrics=metrics,
         arms=tuple(arms),
         wants_tokens=metrics is not None or observe.opentelemetry,
@@ -242,7 +284,7 @@ def build_observability(settings: Settings, beside: Path) -> Observability:
 
 
 def build_audit(settings: Settings, beside: Path) -> Observability:
-    """The audit log alone, where the configuration asks for one.
+    """The audit log alone, if the configuration names one.
 
     Raises:
         ConfigError: It cannot be written.
@@ -250,16 +292,11 @@ def build_audit(settings: Settings, beside: Path) -> Observability:
     observe = settings.observe
     if not observe.audit:
         return Observability()
-    from pegboard.observe.audit import AuditObserver, audit_calls
+    from pegboard.observe.audit import AuditLog, AuditObserver, audit_calls
 
-    log = _open_audit_log(observe, beside / Path(observe.audit).expanduser())
-    return Observability(observers=(AuditObserver(log),), layers=(audit_calls(log),))
-
-
-def _open_audit_log(observe: ObserveSettings, path: Path) -> AuditLog:
-    from pegboard.observe.audit import AuditLog
-
+    path = beside / Path(observe.audit).expanduser()
     try:
-        return AuditLog(path, most_bytes=observe.audit_bytes, keep=observe.audit_files)
+        log = AuditLog(path, max_bytes=observe.audit_bytes, max_files=observe.audit_files)
     except OSError as exc:
         raise ConfigError(f"The audit log {path} cannot be written: {exc}") from exc
+    return Observability(observers=(AuditObserver(log),), layers=(audit_calls(log),))

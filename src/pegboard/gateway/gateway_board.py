@@ -1,7 +1,8 @@
-"""`GatewayBoard`: what `Pegboard.from_config` gives, a board in Python over servers elsewhere.
+"""`GatewayBoard`: the board that `Pegboard.from_config` returns, over the servers of a file.
 
-Reading it starts nothing, except to list servers that were never listed. A call outside of `async
-with board:` starts the one server that it needs, for this call alone.
+board.search(...)      reads cached catalogs; servers that were never listed are listed first
+await board.call(...)  starts the one server that it needs, for this call alone
+async with board: ...  keeps servers running between calls
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import anyio
 from anyio import to_thread
 
 from pegboard.board import Pegboard
-from pegboard.config import Configuration
+from pegboard.config.loader import Configuration
 from pegboard.core.calls import LOCAL_CALLER, Caller, CallResult, ToolCall
 from pegboard.core.tool_lock import hold_reason
 from pegboard.core.tools import Catalog, Tool
@@ -39,11 +40,11 @@ class GatewayBoard(Pegboard):
     """A board of the servers and APIs of a configuration."""
 
     def __init__(
-        self, opening: ConfigSource, configuration: Configuration, progress: ListingProgress
+        self, source: ConfigSource, configuration: Configuration, progress: ListingProgress
     ) -> None:
         super().__init__(instructions=configuration.settings.instructions)
         self.configuration = configuration
-        self._opening = opening
+        self._source = source
         self._progress = progress
         self._is_running = False
         self.gateway = self._make_gateway(retry=False)
@@ -58,21 +59,21 @@ class GatewayBoard(Pegboard):
         progress: ListingProgress = lambda done, total, found: None,
         **settings: Any,
     ) -> Self:
-        """The board of a configuration file; `progress` hears of servers that must be listed."""
-        opening = ConfigSource.of(path, **settings)
-        return cls(opening, opening.read(), progress)
+        """The board of a configuration file; `progress` is called for servers that are listed."""
+        source = ConfigSource.from_path(path, **settings)
+        return cls(source, source.read(), progress)
 
     def _make_gateway(
-        self, *, retry: bool = True, observing: Observability | None = None
+        self, *, retry: bool = True, observability: Observability | None = None
     ) -> Gateway:
-        folder = self._opening.folder(self.configuration)
+        folder = self._source.folder(self.configuration)
         return Gateway(
             self.configuration,
             folder=folder,
             board=self,
             progress=self._progress,
             retry=retry,
-            observing=observing,
+            observability=observability,
         )
 
     # Running -----------------------------------------------------------------------------------
@@ -80,7 +81,7 @@ class GatewayBoard(Pegboard):
     async def __aenter__(self) -> Self:
         self.gateway = await self._make_gateway().__aenter__()
         self._is_running = True
-        await self.gateway.looked()
+        await self.gateway.wait_until_listed()
         return self
 
     async def __aexit__(
@@ -94,20 +95,20 @@ class GatewayBoard(Pegboard):
 
     async def run_call(self, call: ToolCall) -> CallResult:
         server = call.tool.server or ""
-        if self._is_running or server not in self.gateway.offers.specs:
+        if self._is_running or server not in self.gateway.catalogs.specs:
             return await super().run_call(call)
         await to_thread.run_sync(self._check_decisions, call.tool)
-        return await call_once(call, self.gateway.offers, self.gateway.logs)
+        return await call_once(call, self.gateway.catalogs, self.gateway.logs)
 
     def _check_decisions(self, tool: Tool) -> None:
-        """Refuse a tool that an operator decided against since this board was opened; blocks."""
+        """Refuse a tool that was held back or switched off since this board was opened; blocks."""
         self._read_decisions()
-        catalogue = self.gateway.offers[tool.server or ""]
-        judged = self.gateway.decisions.judged(tool, catalogue)
-        if reason := hold_reason(judged):
+        catalog = self.gateway.catalogs[tool.server or ""]
+        current = self.gateway.decisions.apply(tool, catalog)
+        if reason := hold_reason(current):
             raise NotPermitted(f"{tool.name} is held back: {reason}", tool=tool.name)
-        if not judged.enabled:
-            raise ToolDisabled(f"{tool.name} is switched off.", tool=tool.name)
+        if not current.enabled:
+            raise ToolDisabled(f"{tool.name} is disabled.", tool=tool.name)
 
     # Reading -----------------------------------------------------------------------------------
 
@@ -118,9 +119,9 @@ class GatewayBoard(Pegboard):
         return {**slow, **self.gateway.unavailable}
 
     @property
-    def untried(self) -> Mapping[str, str]:
-        """Those of `failures` that nobody was told of when they failed: it was not now."""
-        names = self.gateway.pending | self.gateway.remembered
+    def earlier_failures(self) -> Mapping[str, str]:
+        """Those of `failures` that were not reported while listing, because they failed earlier."""
+        names = self.gateway.pending | self.gateway.discovery.earlier_failures
         return {name: why for name, why in self.failures.items() if name in names}
 
     @property
@@ -136,42 +137,42 @@ class GatewayBoard(Pegboard):
         self._list_missing()
         super().load_named(name, caller)
 
-    async def view(self, caller: Caller = LOCAL_CALLER, **asked: Unpack[ViewRequest]) -> View:
+    async def view(self, caller: Caller = LOCAL_CALLER, **request: Unpack[ViewRequest]) -> View:
         await to_thread.run_sync(self._list_missing)
-        return await super().view(caller, **asked)
+        return await super().view(caller, **request)
 
     def _list_missing(self) -> None:
-        """List servers that were never listed; blocks until they are in."""
+        """List servers that were never listed; blocks until they have answered."""
         if not self._is_running and (self.gateway.pending or self._is_retry_due()):
             _run_in_thread(self._list_now)
 
     def _is_retry_due(self) -> bool:
-        """Whether a server that could not be listed has been left alone for long enough."""
-        offers = self.gateway.offers
-        lost = [n for n in self.gateway.failures if n in offers.specs and n not in offers]
-        return any(offers.pause(name) == 0 for name in lost)
+        """Whether the pause after the failure of a missing server is over."""
+        catalogs = self.gateway.catalogs
+        missing = [n for n in self.gateway.failures if n in catalogs.specs and n not in catalogs]
+        return any(catalogs.retry_pause(name) == 0 for name in missing)
 
     def _read_decisions(self) -> None:
-        """Read the lock and the switches, which judge what is in the shared cache; blocks."""
+        """Read the lock and the switches, which other processes may have changed; blocks."""
         if self.gateway.decisions.are_shared:
             _run_in_thread(self._load_decisions)
 
     async def _load_decisions(self) -> None:
-        """The same by connections of this thread's own, since those belong to an event loop."""
+        """Read them over connections of its own, since those belong to one event loop."""
         store = open_store(self.configuration.settings, None)
         try:
             decisions = OperatorDecisions(self.configuration, store, ())
             await decisions.load()
-            self.gateway.offers.restore()
-            await decisions.see(self.gateway.offers)
-            self.gateway.decisions.take(decisions)
+            self.gateway.catalogs.restore()
+            await decisions.record_definitions(self.gateway.catalogs)
+            self.gateway.decisions.copy_from(decisions)
         finally:
             await close_store(store)
 
     async def _list_now(self) -> None:
         async with self._make_gateway(retry=False) as gateway:
-            await gateway.looked()
-            gateway.give_up()
+            await gateway.wait_until_listed()
+            gateway.discovery.give_up()
             self.gateway = gateway
 
     # Serving -----------------------------------------------------------------------------------
@@ -179,12 +180,12 @@ class GatewayBoard(Pegboard):
     def run(self, *, http: str | None = None) -> None:
         from pegboard.gateway.runner import serve_gateway
 
-        serve_gateway(self._opening, http=http)
+        serve_gateway(self._source, http=http)
 
     async def serve_stdio(self) -> None:
         from pegboard.gateway.runner import GatewayRunner
 
-        await GatewayRunner(self._opening).on_stdio()
+        await GatewayRunner(self._source).serve_stdio()
 
     def asgi(
         self,
@@ -192,20 +193,20 @@ class GatewayBoard(Pegboard):
         *,
         environ: Mapping[str, str] | None = None,
         auth: Auth | None = None,
-        **page: Any,
+        **dashboard: Any,
     ) -> Starlette:
         from pegboard.gateway.http_app import build_gateway_app
 
-        around = self._opening.environ if environ is None else environ
-        # The application's own gateway lists servers: another one would have figures of its own.
-        # What is done through it is recorded, as by `pegboard serve`.
-        audit = build_audit(self.configuration.settings, self._opening.path.parent)
-        self.gateway, self._is_running = self._make_gateway(observing=audit), True
-        return build_gateway_app(self.gateway, host, environ=around, auth=auth, **page)
+        environ = self._source.environ if environ is None else environ
+        # The application and this board share one gateway: two would have separate statistics.
+        # Calls through it are audited, as with `pegboard serve`.
+        audit = build_audit(self.configuration.settings, self._source.path.parent)
+        self.gateway, self._is_running = self._make_gateway(observability=audit), True
+        return build_gateway_app(self.gateway, host, environ=environ, auth=auth, **dashboard)
 
 
 def _run_in_thread(work: Callable[[], Awaitable[None]]) -> None:
-    """Run to the end, however the caller runs: its own thread may have an event loop already."""
+    """Run to the end in a thread: the caller's own may already run an event loop."""
     thread = Thread(target=anyio.run, args=(work,), name="pegboard-reading")
     thread.start()
     thread.join()

@@ -1,4 +1,4 @@
-"""How every server of a configuration is: what `pegboard doctor` tells."""
+"""Check every server of a configuration: the report of `pegboard doctor`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import anyio
+
 from pegboard.adapters.openapi.document import OpenApiSpec
-from pegboard.config import Configuration
+from pegboard.config.loader import Configuration
 from pegboard.core.calls import Era
 from pegboard.core.json import JsonObject
 from pegboard.core.validation.bounds import drop_unsafe_patterns, format_patterns
-from pegboard.gateway.catalogs import ServerCatalogs, build_about, explain_unusable
+from pegboard.gateway.catalogs import (
+    ServerCatalogs,
+    build_profile,
+    explain_unusable,
+    without_filters,
+)
 from pegboard.gateway.sources import read_api
 from pegboard.tokens import count_tokens
 from pegboard.upstream.catalog_cache import CachedCatalog, CatalogCache, ServerProfile
@@ -26,7 +33,7 @@ _READ_BY_MODELS = ("name", "description", "inputSchema")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerCheck:
-    """What was found out about one server or API."""
+    """The state of one server or API."""
 
     server: str
     transport: str
@@ -36,11 +43,11 @@ class ServerCheck:
     version: str | None = None
     tools: int = 0
     tokens: int = 0
-    """Of all its definitions as a model would read them."""
+    """Tokens of all its definitions, as a model would read them."""
     latency: float | None = None
-    """Seconds from nothing to the first answer: its start, and the handshake."""
+    """Seconds until the first answer: its start, and the handshake."""
     seconds: float = 0.0
-    """Until everything it offers was listed."""
+    """Seconds until everything was listed."""
     problems: tuple[str, ...] = ()
     state: CheckState = "reachable"
 
@@ -50,24 +57,24 @@ async def check_servers(
     folder: Path,
     progress: ListingProgress = lambda done, total, found: None,
 ) -> list[ServerCheck]:
-    """Look at every server afresh, as far as possible at once; what they list is kept."""
-    offers = ServerCatalogs(configuration, CatalogCache(folder / "catalogues"))
-    found: dict[str, ServerCheck] = {}
+    """List every server again, several at a time; what they list is cached."""
+    catalogs = ServerCatalogs(configuration, CatalogCache(folder / "catalogues"))
+    checks: dict[str, ServerCheck] = {}
     bound = configuration.settings.upstreams.start_concurrency
     async with (
         ConnectionPool(configuration.upstreams, logs=folder / "logs") as pool,
-        discover(pool, bound=bound, progress=progress) as arriving,
+        discover(pool, bound=bound, progress=progress) as results,
     ):
-        async for one in arriving:
-            latency = next(s.latency for s in pool.status() if s.server == one.server)
-            found[one.server] = _check_server(one, latency, offers)
+        async for result in results:
+            latency = next(s.latency for s in pool.status() if s.server == result.server)
+            checks[result.server] = _check_server(result, latency, catalogs)
     for api in configuration.sources:
-        found[api.name] = await _check_api(api, offers)
-    return [found[name] for name in offers.specs] + _skipped_servers(configuration)
+        checks[api.name] = await _check_api(api, catalogs)
+    return [checks[name] for name in catalogs.specs] + _skipped_servers(configuration)
 
 
 def _skipped_servers(configuration: Configuration) -> list[ServerCheck]:
-    """The servers that a configuration names and does not use."""
+    """The servers of a configuration that are not used: left out, or disabled."""
     left_out = [
         ServerCheck(
             server=n, transport="-", label="", reachable=False, problems=(why,), state="left out"
@@ -87,26 +94,26 @@ def _skipped_servers(configuration: Configuration) -> list[ServerCheck]:
 
 
 def _check_server(
-    found: ListingResult, latency: float | None, offers: ServerCatalogs
+    result: ListingResult, latency: float | None, catalogs: ServerCatalogs
 ) -> ServerCheck:
-    spec = offers.specs[found.server]
-    listing = found.listing
+    spec = catalogs.specs[result.server]
+    listing = result.listing
     if listing is None:
-        reason = found.error.message if found.error else "no answer"
-        offers.remember_failure(spec.name, reason)
+        reason = result.error.message if result.error else "no answer"
+        catalogs.save_failure(spec.name, reason)
         return ServerCheck(
             server=spec.name,
             transport=spec.transport,
             label=spec.label,
             reachable=False,
-            seconds=found.seconds,
+            seconds=result.seconds,
             problems=(reason,),
             state="failed",
         )
-    before = offers.kept_anew(spec.name)
+    before = catalogs.read_cached(spec.name)
     known = before.about if before is not None else None
-    kept = offers.save(spec, build_about(listing, known), listing.tools)
-    entries = _visible_entries(kept, offers, spec.name)
+    catalog = catalogs.save(spec, build_profile(listing, known), listing.tools)
+    entries = _visible_entries(catalog, catalogs, spec.name)
     return ServerCheck(
         server=spec.name,
         transport=spec.transport,
@@ -117,20 +124,17 @@ def _check_server(
         tools=len(entries),
         tokens=_count_entry_tokens(entries),
         latency=latency,
-        seconds=found.seconds,
+        seconds=result.seconds,
         problems=(
             *listing.failures.values(),
-            *(str(problem) for problem in kept.problems),
+            *(str(problem) for problem in catalog.problems),
             *_unverified_patterns(spec.name, entries),
         ),
     )
 
 
-async def _check_api(api: OpenApiSpec, offers: ServerCatalogs) -> ServerCheck:
-    import anyio
-
+async def _check_api(api: OpenApiSpec, catalogs: ServerCatalogs) -> ServerCheck:
     from pegboard.adapters.openapi.openapi_source import OpenApiSource
-    from pegboard.gateway.catalogs import without_filters
 
     source = OpenApiSource(without_filters(api))
     began = anyio.current_time()
@@ -141,14 +145,17 @@ async def _check_api(api: OpenApiSpec, offers: ServerCatalogs) -> ServerCheck:
     entries: list[JsonObject] = []
     if read.error is None:
         entries = _visible_entries(
-            offers.save(offers.specs[api.name], ServerProfile(), read.entries), offers, api.name
+            catalogs.save(catalogs.specs[api.name], ServerProfile(), read.entries),
+            catalogs,
+            api.name,
         )
-    failed = (prefix_server_name(api.name, read.error.message),) if read.error else ()
-    problems = failed or tuple(read.problems)
+    problems = read.problems
+    if read.error is not None:
+        problems = (prefix_server_name(api.name, read.error.message),)
     return ServerCheck(
         server=api.name,
         transport="openapi",
-        label=offers.specs[api.name].label,
+        label=catalogs.specs[api.name].label,
         reachable=read.error is None,
         tools=len(entries),
         tokens=_count_entry_tokens(entries),
@@ -158,12 +165,14 @@ async def _check_api(api: OpenApiSpec, offers: ServerCatalogs) -> ServerCheck:
     )
 
 
-def _visible_entries(kept: CachedCatalog, offers: ServerCatalogs, name: str) -> list[JsonObject]:
-    return [tool.wire() for tool in kept.tools(offers.specs[name])]
+def _visible_entries(
+    catalog: CachedCatalog, catalogs: ServerCatalogs, name: str
+) -> list[JsonObject]:
+    return [tool.wire() for tool in catalog.tools(catalogs.specs[name])]
 
 
 def _unverified_patterns(server: str, entries: Iterable[JsonObject]) -> Iterator[str]:
-    """The patterns in the tools' schemas that calls are not checked against, one line a tool."""
+    """The patterns in schemas that arguments are not checked against, one line for each tool."""
     for entry in entries:
         _, patterns = drop_unsafe_patterns(entry["inputSchema"])
         if patterns:

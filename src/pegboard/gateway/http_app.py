@@ -1,23 +1,24 @@
-"""A gateway as an ASGI application: the page, `/mcp`, `/mcp/<mode>`, `/health`, `/ready`."""
+"""A gateway as an ASGI application: the dashboard, `/mcp`, `/mcp/<mode>`, `/health`, `/ready`."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.routing import BaseRoute
 from starlette.types import Scope
 
 from pegboard.core.calls import Caller
 from pegboard.core.events import SignInFailed
 from pegboard.core.json import JsonObject
 from pegboard.dashboard import dashboard_routes, metrics_route
-from pegboard.gateway.dashboard import build_gateway_panel, build_identify
+from pegboard.gateway.dashboard import build_gateway_dashboard, build_identify
 from pegboard.gateway.from_settings import ReloadableKeys, build_auth
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.mcp_server import build_gateway_server
@@ -38,109 +39,135 @@ def build_gateway_app(
     *,
     environ: Mapping[str, str] = os.environ,
     auth: Auth | None = None,
-    **page: Any,
+    **dashboard: Any,
 ) -> Starlette:
-    """The application of a gateway that runs for as long as the application does.
+    """An application that starts the gateway with itself and stops it with itself.
 
     Args:
         gateway: Not running yet.
         host: The address that the application will listen on.
         environ: Where `PEGBOARD_MODE` and `PEGBOARD_UNAUTHENTICATED` may be.
-        auth: How callers are asked who they are, in place of what is configured.
-        page: Fields of `pegboard.dashboard.Dashboard` that differ from the usual.
+        auth: How callers are authenticated, instead of as configured.
+        dashboard: Fields of `pegboard.dashboard.Dashboard` that differ from the usual.
 
     Raises:
-        ConfigError: Other machines could reach it and nobody would be asked who they are.
+        ConfigError: Other machines could reach it without authentication.
     """
-    allowed = gateway.configuration.settings.http
-    auth = auth or _reloadable_auth(gateway)
-    refuse_exposure(host, auth, environ, allowed=allowed.unauthenticated)
-    guard = HostGuard.bound_to(host, hosts=allowed.allowed_hosts, origins=allowed.allowed_origins)
-
-    def state() -> tuple[bool, JsonObject]:
-        found: JsonObject = {}
-        if not gateway.decisions.are_known:
-            found["reason"] = "Operators' decisions cannot be read, so no tool is usable yet."
-        if auth is None:  # else nobody has been asked who they are: servers are not named
-            found["tools"] = len(gateway.board.known_catalog)
-            found["pending"] = sorted(gateway.pending)
-            found["unavailable"] = sorted(gateway.unavailable)
-            found["disabled"] = sorted(spec.name for spec in gateway.configuration.disabled)
-            found["in_flight"] = len(gateway.work)
-        return gateway.is_ready, found
-
-    def refused(event: SignInFailed) -> None:
-        record_event(gateway.board.parts.observer, event)
-
-    if auth is not None:
-        auth = replace(auth, refused=refused)
-        page = {"identify": build_identify(auth, allowed), **page}
-    panel = build_gateway_panel(gateway, **page)
-    routes = [*dashboard_routes(panel), *health_routes(state, gateway.check)]
-    if gateway.observing.metrics is not None:
-        observe = gateway.configuration.settings.observe
-        readers = None if observe.metrics == "open" else observe.metrics_readers
-        routes.append(metrics_route(panel, gateway.observing.metrics, readers))
-    stateless = allowed.legacy == "stateless"
-    single_user = is_loopback(host) and not allowed.allowed_hosts
+    http = gateway.configuration.settings.http
+    auth = _prepare_auth(gateway, auth)
+    refuse_exposure(host, auth, environ, allowed=http.unauthenticated)
+    # Without authentication, everybody on a loopback address is taken for one and the same person.
+    single_user = is_loopback(host) and not http.allowed_hosts
     if auth is None and not single_user:
         _warn_about_refused_clients(gateway)
     app = asgi_app(
         build_gateway_server(gateway, environ=environ, single_user=single_user),
-        guard,
-        *routes,
+        HostGuard.bound_to(host, hosts=http.allowed_hosts, origins=http.allowed_origins),
+        *_build_routes(gateway, auth, dashboard),
         auth=auth,
-        stateless=stateless,
-        sessions=SessionLimits(allowed.max_sessions, allowed.max_sessions_per_principal),
+        stateless=http.legacy == "stateless",
+        sessions=SessionLimits(http.max_sessions, http.max_sessions_per_principal),
         admit=_build_admission(gateway),
     )
-    if not stateless:
-        noted = Middleware(SessionOwners, store=gateway.store, replica=gateway.replicas.id)
-        app.user_middleware.append(noted)
-    serving = app.router.lifespan_context
+    if http.legacy != "stateless":
+        owners = Middleware(SessionOwners, store=gateway.store, replica=gateway.replicas.id)
+        app.user_middleware.append(owners)
+    _run_with_app(gateway, app)
+    return app
+
+
+def _prepare_auth(gateway: Gateway, auth: Auth | None) -> Auth | None:
+    """The given or configured authentication; failures are recorded as events."""
+    settings = gateway.configuration.settings
+    if auth is None:
+        auth = build_auth(settings)
+        if auth is not None and settings.auth.kind == "keys":
+            keys = ReloadableKeys(lambda: gateway.configuration.settings)
+            auth = replace(auth, verifier=keys)
+    if auth is None:
+        return None
+
+    def record_failure(event: SignInFailed) -> None:
+        record_event(gateway.board.parts.observer, event)
+
+    return replace(auth, refused=record_failure)
+
+
+def _build_routes(
+    gateway: Gateway, auth: Auth | None, dashboard: Mapping[str, Any]
+) -> list[BaseRoute]:
+    """The routes besides `/mcp`: the dashboard, health, and metrics where they are on."""
+    settings = gateway.configuration.settings
+    if auth is not None:
+        dashboard = {"identify": build_identify(auth, settings.http), **dashboard}
+    built = build_gateway_dashboard(gateway, **dashboard)
+    state = _build_readiness(gateway, names_servers=auth is None)
+    routes = [*dashboard_routes(built), *health_routes(state, gateway.check)]
+    if gateway.observability.metrics is not None:
+        observe = settings.observe
+        readers = None if observe.metrics == "open" else observe.metrics_readers
+        routes.append(metrics_route(built, gateway.observability.metrics, readers))
+    return routes
+
+
+def _build_readiness(
+    gateway: Gateway, *, names_servers: bool
+) -> Callable[[], tuple[bool, JsonObject]]:
+    """What `/ready` answers: whether the gateway is ready, and details."""
+
+    def state() -> tuple[bool, JsonObject]:
+        details: JsonObject = {}
+        if not gateway.decisions.are_known:
+            details["reason"] = "Operators' decisions cannot be read, so no tool is usable yet."
+        # `/ready` needs no token. Where callers have to authenticate, it does not name servers.
+        if names_servers:
+            details["tools"] = len(gateway.board.known_catalog)
+            details["pending"] = sorted(gateway.pending)
+            details["unavailable"] = sorted(gateway.unavailable)
+            details["disabled"] = sorted(spec.name for spec in gateway.configuration.disabled)
+            details["in_flight"] = len(gateway.drain)
+        return gateway.is_ready, details
+
+    return state
+
+
+def _run_with_app(gateway: Gateway, app: Starlette) -> None:
+    """Start and stop the gateway with the application."""
+    inner = app.router.lifespan_context
 
     @asynccontextmanager
     async def lifespan(application: Starlette) -> AsyncGenerator[Any]:
         try:
-            async with gateway, serving(application) as state:
+            async with gateway, inner(application) as state:
                 yield state
         except BaseException as exc:
+            # uvicorn only logs an exception of the lifespan. The process has to end with it.
             gateway.fail(exc)
             raise
 
     app.router.lifespan_context = lifespan
-    return app
 
 
 def _warn_about_refused_clients(gateway: Gateway) -> None:
     """Name the servers that callers without a session cannot use."""
-    kept_apart = [s.name for s in gateway.pool.servers if s.sharing != "shared"]
-    if kept_apart:
+    isolated = [s.name for s in gateway.pool.servers if s.sharing != "shared"]
+    if isolated:
         logger.warning(
-            "Nobody is asked who they are. Servers may keep data for each user, so clients without "
+            "There is no authentication. Servers may keep data for each user, so clients without "
             "a session (MCP 2026-07-28) are refused by: %s. Set `auth`, or declare each server "
             'that everybody may share with `stateless = true` or `isolation = "shared"`.',
-            ", ".join(kept_apart),
+            ", ".join(isolated),
         )
 
 
 def _build_admission(gateway: Gateway) -> Admit:
-    """The rate limit of whoever opens a session: the same as for calls."""
+    """The rate limit for opening a session: it counts as a call."""
 
     async def admit(scope: Scope) -> None:
-        who = mcp_private.identity_from_scope(scope)
-        caller = Caller(who.principal, scopes=who.scopes, groups=who.groups)
+        identity = mcp_private.identity_from_scope(scope)
+        caller = Caller(identity.principal, scopes=identity.scopes, groups=identity.groups)
         if gateway.limits is not None:
             async with gateway.limits.call(caller):
                 return
 
     return admit
-
-
-def _reloadable_auth(gateway: Gateway) -> Auth | None:
-    """How callers are asked who they are; static keys as they are in the file now."""
-    settings = gateway.configuration.settings
-    auth = build_auth(settings)
-    if auth is not None and settings.auth.kind == "keys":
-        return replace(auth, verifier=ReloadableKeys(lambda: gateway.configuration.settings))
-    return auth

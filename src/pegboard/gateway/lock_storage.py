@@ -1,12 +1,14 @@
 """Where the lock is stored: in a file beside the configuration, or in the shared store.
 
-The file is for people too: it can be committed, reviewed and copied. It is written whole and then
-takes the old one's place; processes that write it take turns. The store is for replicas that have
-no folder in common.
+    FileLockStorage     one JSON file, for people too: it can be committed, reviewed and copied.
+                        It is replaced atomically, and processes that write it take turns.
+    SharedLockStorage   one key for each server in the shared store, for replicas that have no
+                        folder in common.
 
-A lock that is gone is not an empty lock: that would approve whatever servers list next. A small
-file beside the lock file says that there was one; in the store, an index names the servers that
-have a record, and a process that knows a record which the store has lost writes it back.
+A lock that is gone is not an empty lock: an empty one would approve whatever servers list next. So
+a small marker file beside the lock file records that there was one. In the store, an index names
+the servers that have a record, and a process that remembers a record which the store has lost
+writes it back.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Protocol, TypeAlias
 import anyio
 from anyio import to_thread
 
+from pegboard.config.settings import Settings
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.tool_lock import LockDecision, ServerLock
 from pegboard.errors import ConfigError, StoreError
@@ -30,10 +33,12 @@ from pegboard.private_files import lock_file, replace_file
 logger = logging.getLogger(__name__)
 
 LockChange: TypeAlias = Callable[[ServerLock], ServerLock]
-"""Old record to new; pure, since it may be run again."""
+"""From the old record to the new one; pure, because it may be run again."""
 
 POLL_INTERVAL = 0.5
-"""Seconds between two looks at the time of a lock file."""
+"""Seconds between two checks of the modification time of a lock file."""
+IN_STORE = "store"
+"""The value of `trust.lock` that puts the lock into the shared store."""
 _VERSION = 2
 _READABLE = (1, 2)
 _INDEX = "locks"
@@ -51,20 +56,36 @@ class LockStorage(Protocol):
         ...
 
     async def update(self, server: str, change: LockChange) -> ServerLock:
-        """Change the record of one server, atomically among all who do; gives the new one."""
+        """Change the record of one server, atomically among all writers; returns the new one."""
         ...
 
     def changes(self) -> AbstractAsyncContextManager[AsyncIterator[object]]:
-        """Something for each time that records may have changed, from here or elsewhere."""
+        """Yields something each time that records may have changed, here or elsewhere."""
         ...
 
 
-async def decide(locks: LockStorage, decision: LockDecision) -> None:
-    """Carry out what an operator decided; every approval, rejection and revocation goes this way.
+def open_lock_storage(settings: Settings, beside: Path, store: Store) -> LockStorage | None:
+    """The storage that a configuration names, if it locks definitions at all.
+
+    Args:
+        settings: The settings of the gateway.
+        beside: The folder where relative paths start.
+        store: The store for decisions, see `decision_store`.
+    """
+    lock = settings.trust.lock
+    if lock is None:
+        return None
+    if lock == IN_STORE:
+        return SharedLockStorage(store)
+    return FileLockStorage(beside / Path(lock).expanduser())
+
+
+async def apply_decision(locks: LockStorage, decision: LockDecision) -> None:
+    """Apply an operator's approval, rejection or revocation, from the dashboard or the CLI.
 
     Raises:
         ToolNotFound: There is no record of the tool.
-        NotPermitted: The definition that it is about does not wait any more.
+        NotPermitted: The definition that it names is not pending any more.
     """
     await locks.update(decision.server, lambda record: record.decided(decision))
     logger.info(
@@ -78,20 +99,20 @@ class FileLockStorage:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        # The marker is also the file that writers lock, since the lock file itself is replaced.
         self._marker = path.with_name(f".{path.name}.turn")
-        self._has_existed = False
+        self._seen_file = False
 
     def read(self) -> dict[str, ServerLock]:
-        """The records in the file; none where there has never been one.
+        """The records in the file; none where there has never been a file.
 
         Raises:
-            ConfigError: It cannot be read, or is gone. It is never taken for empty then: that would
-                approve whatever servers list next.
+            ConfigError: It cannot be read, or is gone.
         """
         try:
             text = self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            if not self._existed():
+            if not self._has_existed():
                 return {}
             raise ConfigError(
                 f"The lock file {self.path} is gone. Restore it; to begin with an empty one, "
@@ -99,11 +120,11 @@ class FileLockStorage:
             ) from None
         except (OSError, ValueError) as exc:
             raise ConfigError(f"The lock file {self.path} cannot be read: {exc}") from exc
-        records = self._parsed(text)
-        self._mark()
+        records = self._parse(text)
+        self._mark_existing()
         return records
 
-    def _parsed(self, text: str) -> dict[str, ServerLock]:
+    def _parse(self, text: str) -> dict[str, ServerLock]:
         try:
             document: Json = json.loads(text)
             if document["version"] not in _READABLE:
@@ -123,7 +144,7 @@ class FileLockStorage:
         return await to_thread.run_sync(self.update_now, server, change)
 
     def update_now(self, server: str, change: LockChange) -> ServerLock:
-        """The same as `update`, for callers that may block."""
+        """`update` for callers that may block."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with lock_file(self._marker):
@@ -132,7 +153,7 @@ class FileLockStorage:
                 after = records[server] = change(before)
                 if after is not before:
                     self._write({name: one.to_json() for name, one in sorted(records.items())})
-                    self._mark()
+                    self._mark_existing()
         except OSError as exc:
             raise StoreError(f"The lock file {self.path} cannot be written: {exc}") from exc
         return after
@@ -144,16 +165,16 @@ class FileLockStorage:
         with replace_file(self.path) as file:
             file.write(f"{text}\n".encode())
 
-    def _existed(self) -> bool:
+    def _has_existed(self) -> bool:
         """Whether there was a lock file: seen by this process, or by an earlier one."""
         with suppress(OSError):
-            self._has_existed = self._has_existed or self._marker.stat().st_size > 0
-        return self._has_existed
+            self._seen_file = self._seen_file or self._marker.stat().st_size > 0
+        return self._seen_file
 
-    def _mark(self) -> None:
-        """Note that there is a lock file, for later processes; a folder may be read-only."""
-        self._has_existed = True
-        with suppress(OSError):
+    def _mark_existing(self) -> None:
+        """Record that there is a lock file, for later processes."""
+        self._seen_file = True
+        with suppress(OSError):  # the folder may be read-only: this process knows it at least
             if not self._marker.exists() or self._marker.stat().st_size == 0:
                 self._marker.write_text(f"{self.path.name} exists.\n", encoding="utf-8")
 
@@ -182,18 +203,19 @@ class SharedLockStorage:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._last: dict[str, ServerLock] = {}
+        self._known: dict[str, ServerLock] = {}
+        """Records as this process last saw them, to restore what the store loses."""
 
     async def all(self) -> dict[str, ServerLock]:
         names = await self._store.get(_INDEX)
         if not isinstance(names, list | None):
             raise StoreError(f"The store holds something that is not a lock at {_INDEX!r}.")
         records: dict[str, ServerLock] = {}
-        for name in {*(names or ()), *self._last}:
+        for name in {*(names or ()), *self._known}:
             value = await self._store.get(_store_key(name))
             if value is not None:
-                records[name] = self._last[name] = _parse_record(name, value)
-            elif name in self._last:
+                records[name] = self._known[name] = _parse_record(name, value)
+            elif name in self._known:
                 logger.warning("The store has lost the lock of %s; it is written back.", name)
                 records[name] = await self.update(name, lambda record: record)
             else:
@@ -208,7 +230,7 @@ class SharedLockStorage:
 
         def apply(value: Json) -> Json:
             nonlocal changed
-            before = self._last.get(server, ServerLock())
+            before = self._known.get(server, ServerLock())
             if value is not None:
                 before = _parse_record(server, value)
             after = change(before)
@@ -216,7 +238,7 @@ class SharedLockStorage:
             return after.to_json()
 
         record = _parse_record(server, await self._store.update(_store_key(server), apply))
-        self._last[server] = record
+        self._known[server] = record
         if changed:
             await self._store.update(_INDEX, lambda names: sorted({*(names or ()), server}))
             await self._store.publish(_TOPIC, server)

@@ -81,7 +81,7 @@ def build_gateway_server(
         return spill_capabilities(gateway.options) | passed
 
     mcp_private.advertise_capabilities(server, capabilities)
-    gateway.when_lists_change(changes.announce)
+    gateway.discovery.on_lists_changed(changes.announce)
     return server
 
 
@@ -169,11 +169,11 @@ class GatewayMiddleware(PegboardMiddleware):
         try:
             return await super().answer_tools(ctx)
         finally:
-            self.gateway.work.end()
+            self.gateway.drain.end()
 
     def _begin(self) -> None:
         try:
-            self.gateway.work.begin()
+            self.gateway.drain.begin()
         except Busy as exc:
             raise mcp_private.request_failed(exc) from exc
 
@@ -184,7 +184,7 @@ class GatewayMiddleware(PegboardMiddleware):
         is_call = limits is not None and not ctx.method.endswith("/list")
         try:
             if ctx.method in _LISTS:  # the list of tools does not wait for a first start; these do
-                await self.gateway.first_look()
+                await self.gateway.wait_for_first_listing()
             async with limits.call(caller) if limits and is_call else nullcontext():
                 with mcp_private.relay_upstream_errors():
                     result = await self.gateway.passthrough.request(
@@ -193,7 +193,7 @@ class GatewayMiddleware(PegboardMiddleware):
         except PegboardError as exc:
             raise mcp_private.request_failed(exc) from exc
         finally:
-            self.gateway.work.end()
+            self.gateway.drain.end()
         return mcp_private.stamp_result(self.server, ctx, result)
 
 

@@ -1,8 +1,8 @@
-"""What replicas tell each other: that a server lists other tools now.
+"""What replicas announce to each other: that a server has a new catalog.
 
-Every replica holds all catalogues itself. When one has seen a server change, the others take the
-new catalogue from the folder that they share, or ask the server themselves; each then tells its own
-clients.
+Every replica holds all catalogs itself. When one has noticed that a server changed, the others take
+the new catalog from the folder that they share, or list the server themselves. Each of them then
+notifies its own clients.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ TOPIC = "catalogues"
 
 
 class ReplicaChannel:
-    """This replica among those that share a store."""
+    """The connection of this replica to the others that share its store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.id = secrets.token_hex(8)
 
-    async def tell(self, server: str, catalogue: str) -> None:
-        """Say that a server lists something new; `catalogue` is the hash of it."""
+    async def announce(self, server: str, catalog_hash: str) -> None:
+        """Announce that a server has a new catalog."""
         try:
-            message = {"from": self.id, "server": server, "hash": catalogue}
+            message = {"from": self.id, "server": server, "hash": catalog_hash}
             await self._store.publish(TOPIC, message)
         except StoreError as exc:
-            logger.warning("Other replicas do not hear that %s changed: %s", server, exc)
+            logger.warning("Other replicas are not notified that %s changed: %s", server, exc)
 
     async def follow(self, changed: Callable[[str | None, str | None], Awaitable[None]]) -> None:
-        """Call `changed` with what others say, until cancelled; without a name when some was lost.
+        """Call `changed` for each announcement of another replica, until cancelled.
 
         Args:
-            changed: Takes the server and the hash of its new catalogue.
+            changed: Takes the server and the hash of its new catalog; `None` for both when
+                announcements were lost, so that any server may have changed.
         """
         async with self._store.subscribe(TOPIC) as messages:
             async for message in messages:

@@ -1,4 +1,4 @@
-"""Who carries out the calls of each server's tools: made when they are first needed."""
+"""The sources that run the calls of each server's tools; created when they are first needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from pegboard.adapters.openapi.document import OpenApiSpec
 from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.json import JsonObject
-from pegboard.core.tools import Tool
 from pegboard.errors import PegboardError
 from pegboard.gateway.catalogs import ServerCatalogs, tool_to_entry, without_filters
 from pegboard.ports import Source
@@ -24,31 +23,40 @@ if TYPE_CHECKING:
 
 
 class ServerSources:
-    """The sources of a gateway, by server; what did not change is kept."""
+    """The sources of a gateway, by server; unchanged ones are reused.
 
-    def __init__(self, relay: Relay, used: Callable[[str], None]) -> None:
+    Args:
+        relay: Connections to the servers.
+        on_answer: Called with the name of a server after it has answered a call.
+    """
+
+    def __init__(self, relay: Relay, on_answer: Callable[[str], None]) -> None:
         self._relay = relay
-        self._used = used
-        self._servers: dict[str, _NotifyingSource] = {}
+        self._on_answer = on_answer
+        self._servers: dict[str, UpstreamSource] = {}
         self._apis: dict[str, OpenApiSource] = {}
-        self._left: list[OpenApiSource] = []
+        self._replaced: list[OpenApiSource] = []
+        """Sources of earlier configurations: calls in progress may still use their connections."""
 
-    def of(
+    def get_all(
         self, specs: Iterable[UpstreamSpec], apis: Mapping[str, OpenApiSpec]
     ) -> dict[str, Source]:
-        """The source of each of these; a spec of an API is its stand-in."""
+        """The source of each of these servers; the spec of an API is a stand-in for it."""
         return {
-            spec.name: self.api(apis[spec.name]) if spec.name in apis else self._server(spec)
+            spec.name: self.get_api(apis[spec.name])
+            if spec.name in apis
+            else self._get_server(spec)
             for spec in specs
         }
 
-    def _server(self, spec: UpstreamSpec) -> Source:
+    def _get_server(self, spec: UpstreamSpec) -> Source:
         known = self._servers.get(spec.name)
         if known is None or known.spec is not spec:
-            known = self._servers[spec.name] = _NotifyingSource(spec, self._relay, self._used)
+            known = UpstreamSource(spec, self._relay, on_answer=self._on_answer)
+            self._servers[spec.name] = known
         return known
 
-    def api(self, api: OpenApiSpec) -> OpenApiSource:
+    def get_api(self, api: OpenApiSpec) -> OpenApiSource:
         """The source of one API."""
         from pegboard.adapters.openapi.openapi_source import OpenApiSource
 
@@ -56,36 +64,19 @@ class ServerSources:
         known = self._apis.get(api.name)
         if known is None or known.spec != wanted:
             if known is not None:
-                self._left.append(known)
+                self._replaced.append(known)
             known = self._apis[api.name] = OpenApiSource(wanted)
         return known
 
     async def aclose(self) -> None:
         """Close the connections of APIs; those of servers are the pool's."""
-        for source in (*self._apis.values(), *self._left):
+        for source in (*self._apis.values(), *self._replaced):
             await source.aclose()
-
-
-class _NotifyingSource:
-    """A server's source that tells when it has answered."""
-
-    def __init__(self, spec: UpstreamSpec, relay: Relay, used: Callable[[str], None]) -> None:
-        self.spec = spec
-        self._source = UpstreamSource(spec, relay)
-        self._used = used
-
-    async def tools(self) -> tuple[Tool, ...]:
-        return await self._source.tools()
-
-    async def call(self, call: ToolCall) -> CallResult:
-        result = await self._source.call(call)
-        self._used(self.spec.name)
-        return result
 
 
 @dataclass(frozen=True, slots=True)
 class ApiListing:
-    """What an OpenAPI document gave: entries as a catalogue keeps them, or an error."""
+    """The tools of an OpenAPI document as entries of a catalog, or an error."""
 
     entries: list[JsonObject]
     problems: tuple[str, ...] = ()
@@ -93,7 +84,7 @@ class ApiListing:
 
 
 async def read_api(source: OpenApiSource) -> ApiListing:
-    """Read the document of a source, whatever comes of it."""
+    """Read the document of a source; an error is part of the result."""
     try:
         tools = await source.tools()
     except PegboardError as exc:
@@ -101,22 +92,22 @@ async def read_api(source: OpenApiSource) -> ApiListing:
     return ApiListing([tool_to_entry(t) for t in tools], tuple(str(p) for p in source.problems))
 
 
-async def call_once(call: ToolCall, offers: ServerCatalogs, logs: Path) -> CallResult:
-    """Make one call of a tool whose server nobody holds: it is started for this call, and ended.
+async def call_once(call: ToolCall, catalogs: ServerCatalogs, logs: Path) -> CallResult:
+    """Make one call without a running gateway: the server is started for it, and stopped after it.
 
     Raises:
         UpstreamError: The call could not be made.
     """
     name = call.tool.server or ""
-    if name in offers.apis:
+    if name in catalogs.apis:
         from pegboard.adapters.openapi.openapi_source import OpenApiSource
 
-        source = OpenApiSource(without_filters(offers.apis[name]))
+        source = OpenApiSource(without_filters(catalogs.apis[name]))
         try:
             return await source.call(call)
         finally:
             await source.aclose()
-    spec = offers.specs[name]
+    spec = catalogs.specs[name]
     async with ConnectionPool([spec], logs=logs) as pool:
-        pool.set_known_era(name, offers[name].about.era)
+        pool.set_known_era(name, catalogs[name].about.era)
         return await UpstreamSource(spec, Relay(pool, MemoryStore())).call(call)

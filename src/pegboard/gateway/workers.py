@@ -1,11 +1,12 @@
-"""Several processes behind one address: each is a replica, and the system shares out connections.
+"""Several worker processes behind one address; each worker is a replica of the gateway.
 
-The parent holds the port and nothing else: it starts the workers, starts one again that died, and
-passes on what it is told by signals. A worker whose parent is gone stops by itself.
+The parent reserves the port and nothing else: it starts the workers, restarts one that died, and
+forwards signals. A worker whose parent is gone stops by itself.
 
-On Linux each worker listens on a socket of its own once it is ready, and the system deals out
-connections to those that listen. Of one socket that all share, whoever wakes first takes most: two
-workers under 64 clients had 71 % and 29 % of the work. Elsewhere there is only that.
+On Linux each worker listens on a socket of its own (`SO_REUSEPORT`) once it is ready, and the
+kernel distributes connections among them. On one shared socket, the worker that wakes up first
+takes most: of two workers under 64 clients, one had 71 % of the work and the other 29 %. Other
+systems only have the shared socket.
 """
 
 from __future__ import annotations
@@ -29,22 +30,22 @@ from pegboard.sockets import bind_socket
 
 RESTART_PAUSE = 1.0
 """Seconds before a worker that died is started again."""
-SHUTDOWN_TIMEOUT = 40.0
-"""Seconds that workers are given to finish their calls."""
+WORKER_SHUTDOWN_TIMEOUT = 40.0
+"""Seconds that workers have to finish their calls; more than a gateway takes to drain."""
 _BACKLOG = 2048
 _HAS_REUSEPORT = sys.platform == "linux"
 
 WorkerTarget: TypeAlias = Callable[[socket.socket], None]
-"""Serves on a socket until the process is told to stop; listens when it is ready. Picklable."""
+"""Serves on a socket until the process is stopped; listens when it is ready. Picklable."""
 
 
 class Workers:
-    """Keeps so many workers running until told to stop."""
+    """Keeps a number of workers running until it is stopped."""
 
-    def __init__(self, work: WorkerTarget, host: str, port: int, count: int) -> None:
-        self._work = work
+    def __init__(self, target: WorkerTarget, host: str, port: int, count: int) -> None:
+        self._target = target
         self._count = count
-        self._socket = _reserve(host, port) if _HAS_REUSEPORT else listen_on(host, port)
+        self._socket = _reserve(host, port) if _HAS_REUSEPORT else _listen(host, port)
         self._processes: list[SpawnProcess] = []
         self._stopping = False
         self._context = multiprocessing.get_context("spawn")
@@ -54,15 +55,16 @@ class Workers:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
         if hasattr(signal, "SIGHUP"):
-            signal.signal(signal.SIGHUP, self._pass_on)
+            signal.signal(signal.SIGHUP, self._forward)
         with tempfile.TemporaryDirectory(prefix="pegboard-metrics-") as folder:
+            # Where prometheus-client adds up the metrics of all workers.
             os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", folder)
-            self._processes = [self._started() for _ in range(self._count)]
+            self._processes = [self._start() for _ in range(self._count)]
             print_line(f"{self._count} workers on port {self._socket.getsockname()[1]}.")
-            self._attend()
+            self._restart_dead_workers()
             self._end()
 
-    def _attend(self) -> None:
+    def _restart_dead_workers(self) -> None:
         while not self._stopping:
             wait([p.sentinel for p in self._processes], timeout=0.5)
             for position, process in enumerate(self._processes):
@@ -70,11 +72,11 @@ class Workers:
                     continue
                 print_line(f"worker {process.pid} ended ({process.exitcode}); another is started.")
                 time.sleep(RESTART_PAUSE)
-                self._processes[position] = self._started()
+                self._processes[position] = self._start()
 
-    def _started(self) -> SpawnProcess:
-        where = self._socket.getsockname()[:2] if _HAS_REUSEPORT else self._socket
-        process = self._context.Process(target=_run_worker, args=(self._work, where))
+    def _start(self) -> SpawnProcess:
+        address = self._socket.getsockname()[:2] if _HAS_REUSEPORT else self._socket
+        process = self._context.Process(target=_run_worker, args=(self._target, address))
         process.start()
         return process
 
@@ -82,7 +84,7 @@ class Workers:
         for process in self._processes:
             if process.is_alive():
                 process.terminate()
-        deadline = time.monotonic() + SHUTDOWN_TIMEOUT
+        deadline = time.monotonic() + WORKER_SHUTDOWN_TIMEOUT
         for process in self._processes:
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():
@@ -92,40 +94,37 @@ class Workers:
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._stopping = True
 
-    def _pass_on(self, number: int, frame: FrameType | None) -> None:
+    def _forward(self, number: int, frame: FrameType | None) -> None:
         for process in self._processes:
             if process.pid is not None and process.is_alive():
                 os.kill(process.pid, number)
 
 
-def listen_on(host: str, port: int) -> socket.socket:
-    """A socket that listens on an address.
-
-    Raises:
-        ConfigError: It is taken, or none of this machine's.
-    """
+def _listen(host: str, port: int) -> socket.socket:
     sock = bind_socket(host, port)
     sock.listen(_BACKLOG)
     return sock
 
 
 def _reserve(host: str, port: int) -> socket.socket:
-    """A socket that keeps an address for the workers and takes no connections itself."""
-    free = bind_socket(host, port)  # fails where somebody else has it
-    port = free.getsockname()[1]
-    free.close()
+    """A socket that reserves an address for the workers and accepts no connections itself."""
+    # Without sharing first: with it, binding would succeed beside another program that shares.
+    probe = bind_socket(host, port)
+    port = probe.getsockname()[1]
+    probe.close()
     return bind_socket(host, port, share_port=True)
 
 
-def _run_worker(work: WorkerTarget, where: socket.socket | tuple[str, int]) -> None:
-    """A worker's life; signals of the terminal are the parent's to pass on."""
-    is_shared = isinstance(where, socket.socket)
-    sock = where if is_shared else bind_socket(*where, share_port=True)
+def _run_worker(target: WorkerTarget, address: socket.socket | tuple[str, int]) -> None:
+    """The main function of a worker process."""
+    is_shared = isinstance(address, socket.socket)
+    sock = address if is_shared else bind_socket(*address, share_port=True)
+    # Ctrl-C reaches all processes of the terminal; the parent stops its workers by SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_stop_with_parent, args=(parent.sentinel,), daemon=True).start()
-    work(sock)
+    target(sock)
 
 
 def _stop_with_parent(sentinel: int) -> None:

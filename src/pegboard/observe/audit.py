@@ -40,19 +40,19 @@ _MAX_TEXT = 1_000
 
 
 class AuditLog:
-    """Lines in a file that goes on in a new one at `most_bytes`; `keep` old ones stay, 0 all."""
+    """Lines in a file that goes on in a new one at `max_bytes`; `keep` old ones stay, 0 all."""
 
     def __init__(
         self,
         path: Path,
         *,
-        most_bytes: int = defaults.AUDIT_BYTES,
-        keep: int = 0,
+        max_bytes: int = defaults.AUDIT_BYTES,
+        max_files: int = 0,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.path = path
-        self._most_bytes = most_bytes
-        self._keep = keep
+        self._max_bytes = max_bytes
+        self._max_files = max_files
         self._clock = clock
         make_private_parents(path)
         self._file = self._opened()
@@ -84,7 +84,7 @@ class AuditLog:
         except FileNotFoundError:
             there = None
         if there is not None and there.st_ino == here.st_ino:
-            if here.st_size == 0 or here.st_size + room <= self._most_bytes:
+            if here.st_size == 0 or here.st_size + room <= self._max_bytes:
                 return file
             self._set_aside()
         os.close(file)
@@ -95,9 +95,9 @@ class AuditLog:
         older = self.path.with_name(f"{self.path.stem}-{at}-{os.getpid()}{self.path.suffix}")
         with suppress(FileNotFoundError):  # another process was faster
             os.rename(self.path, older)
-        if self._keep:
+        if self._max_files:
             kept = sorted(self.path.parent.glob(f"{self.path.stem}-*{self.path.suffix}"))
-            for path in kept[: -self._keep]:
+            for path in kept[: -self._max_files]:
                 path.unlink(missing_ok=True)
 
 

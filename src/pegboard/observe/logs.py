@@ -35,7 +35,7 @@ from pegboard.core.redaction import Redactor, secret_values
 from pegboard.core.sanitization import escape_hidden, escape_hidden_json
 
 if TYPE_CHECKING:
-    from pegboard.config import Configuration
+    from pegboard.config.loader import Configuration
     from pegboard.upstream.listing import ListingResult
 
 

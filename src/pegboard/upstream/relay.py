@@ -299,12 +299,21 @@ class UpstreamSource:
     """Tools that a server carries out; `set_tools` says which, from its catalog.
 
     The server's own name of a tool is its id without the server: `github.create_issue` is called
-    `create_issue` there, whichever name clients see.
+    `create_issue` there, whichever name clients see. `on_answer` is called with the server's name
+    after each call that it answered.
     """
 
-    def __init__(self, spec: UpstreamSpec, relay: Relay, tools: Iterable[Tool] = ()) -> None:
-        self._spec = spec
+    def __init__(
+        self,
+        spec: UpstreamSpec,
+        relay: Relay,
+        tools: Iterable[Tool] = (),
+        *,
+        on_answer: Callable[[str], None] = lambda server: None,
+    ) -> None:
+        self.spec = spec
         self._relay = relay
+        self._on_answer = on_answer
         self.set_tools(tools)
 
     def set_tools(self, tools: Iterable[Tool]) -> None:
@@ -324,7 +333,7 @@ class UpstreamSource:
         """
         tool = call.tool
         request = UpstreamRequest(
-            server=self._spec.name,
+            server=self.spec.name,
             method="tools/call",
             params={
                 **call.params,
@@ -332,15 +341,17 @@ class UpstreamSource:
                 "arguments": call.arguments,
             },
             timeout=tool.timeout,
-            mirrored=self._get_header_map(tool) if self._spec.transport == "http" else None,
+            mirrored=self._get_header_map(tool) if self.spec.transport == "http" else None,
             tool=tool.id,
         )
         downstream = build_downstream(call.caller, call.request, call.params)
         try:
-            return CallResult(await self._relay.request(request, downstream))
+            result = CallResult(await self._relay.request(request, downstream))
         except UpstreamError as exc:
             exc.details.setdefault("tool", tool.name)
             raise
+        self._on_answer(self.spec.name)
+        return result
 
     def _get_header_map(self, tool: Tool) -> HeaderMap:
         """The arguments that this tool wants repeated as HTTP headers."""
