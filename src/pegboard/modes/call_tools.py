@@ -10,13 +10,13 @@ to the risk of that call tool.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache
 
 from pegboard.core.calls import CallResult, Outcome, ToolCall
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.results.shapes import FIELDS_KEY, is_text, parse_shape
 from pegboard.core.tool_registry import LoadTarget
-from pegboard.core.tools import RISKS, Risk, Tool
+from pegboard.core.tools import Risk, Tool
 from pegboard.dispatch.fan_out import failed_outcome
 from pegboard.errors import InvalidArguments, PegboardError, ToolError
 from pegboard.modes.mode import (
@@ -58,16 +58,20 @@ def call_tool_builders(view: View) -> Mapping[str, MetaToolBuilder]:
     """The call meta-tools: one for each risk, whatever tools there are now, or a single one."""
     if not view.splits_risk:
         return {"call_tool": build_single_call_tool}
-    return {CALL_TOOL_BY_RISK[risk]: partial(_build_call_tool, risk=risk) for risk in RISKS}
+    return _SPLIT_CALL_TOOLS
 
 
 def build_single_call_tool(view: View) -> MetaTool:
     """`call_tool` for tools of any risk, annotated with the highest."""
-    return _build_call_tool(view, risk=None)
+    return _build_call_tool(None)
 
 
-def _build_call_tool(view: View, *, risk: Risk | None) -> MetaTool:
-    """A call tool for one risk and lower, or for any that `dispatch_risk` allows."""
+@cache
+def _build_call_tool(risk: Risk | None) -> MetaTool:
+    """A call tool for one risk and lower, or for any that `dispatch_risk` allows.
+
+    Built once: it is the same for every view, and most requests are calls.
+    """
     name = "call_tool" if risk is None else CALL_TOOL_BY_RISK[risk]
     text = "Call a tool" if risk is None else _DESCRIPTIONS[risk]
 
@@ -102,6 +106,13 @@ def _build_call_tool(view: View, *, risk: Risk | None) -> MetaTool:
         accepts,
         _find_needs,
     )
+
+
+_SPLIT_CALL_TOOLS: Mapping[str, MetaToolBuilder] = {
+    "call_tool": lambda view: _build_call_tool("read"),
+    "call_write_tool": lambda view: _build_call_tool("write"),
+    "call_destructive_tool": lambda view: _build_call_tool("destructive"),
+}
 
 
 def _find_needs(arguments: JsonObject) -> list[LoadTarget]:

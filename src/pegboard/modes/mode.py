@@ -98,9 +98,12 @@ ResultReader = Callable[[JsonObject, Caller], Awaitable[CallResult]]
 ResourceReader = Callable[[str, Caller], Awaitable[JsonObject]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True, eq=False)
 class View:
     """The catalog as one caller sees it during one request, and what the caller can do with it."""
+
+    # Not frozen, because one is built for every request, and a frozen one with this many fields
+    # takes twice as long. Only whoever builds it may change it, before anybody else reads it.
 
     catalog: Catalog
     options: Options

@@ -189,7 +189,7 @@ class ToolMethods:
             raise InvalidParams("tools/call needs the `name` of a tool.")
         view = await self._view(request, whole=False)
         mode = self._choose_mode(view)
-        view = replace(view, caller=replace(view.caller, mode=mode.name))
+        view.caller = _with_mode(view.caller, mode.name)
         meta_tool = _find_meta_tool(mode, view, name)
         if meta_tool is None:
             result = await self._call_directly(request, view, name)
@@ -207,7 +207,8 @@ class ToolMethods:
             arguments = check_arguments(meta_tool, request.params.get("arguments"))
             if not view.is_complete:
                 needs = meta_tool.needs(arguments) if meta_tool.needs else None
-                view = replace(await self._view(request, needs=needs), caller=view.caller)
+                caller, view = view.caller, await self._view(request, needs=needs)
+                view.caller = caller
             return await meta_tool.answer(view, arguments)
         except InvalidParams:
             raise
@@ -239,13 +240,19 @@ class ToolMethods:
         try:
             return resolve(view.catalog, name)
         except (ToolNotFound, AmbiguousName):
-            needs = [LoadTarget(name)]
-            view = replace(await self._view(request, needs=needs), caller=view.caller)
+            caller, view = view.caller, await self._view(request, needs=[LoadTarget(name)])
+            view.caller = caller
         try:
             with record_rejection(view, name, request.params.get("arguments")):
                 return resolve(view.catalog, name)
         except PegboardError as exc:
             raise as_invalid_params(_explain(exc, view)) from exc
+
+
+@lru_cache(maxsize=256)
+def _with_mode(caller: Caller, mode: str) -> Caller:
+    """The caller with the mode that was chosen; cached, as a client calls again and again."""
+    return replace(caller, mode=mode)
 
 
 def _explain(exc: PegboardError, view: View) -> PegboardError:
