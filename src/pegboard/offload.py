@@ -204,39 +204,33 @@ def _read_exactly(stream: IO[bytes], size: int) -> bytes:
 
 def work() -> None:
     """Answer jobs until the parent is gone or has had none for a while."""
-    _limit_resources()
-    source, target = sys.stdin.buffer, sys.stdout.buffer
-    while _has_input():
-        try:
-            function, args, kwargs = _receive(source)
-        except EOFError:
-            return
-        _send(target, _run_job(function, args, kwargs))
-
-
-def _run_job(function: Callable[..., object], args: Any, kwargs: Any) -> tuple[bool, object]:
-    try:
-        return True, function(*args, **kwargs)
-    except PegboardError as exc:
-        return False, exc
-    except MemoryError:
-        return False, DeadlineExceeded("It took too much memory and was stopped.")
-    except RecursionError:
-        return False, DeadlineExceeded("The value is nested too deep.")
-
-
-def _limit_resources() -> None:
     if sys.platform != "win32":
         import resource
         import signal
 
-        os.nice(_NICENESS)
+        os.nice(_NICENESS)  # the event loop of the parent comes first
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends us
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    source, target = sys.stdin.buffer, sys.stdout.buffer
+    while _wait_for_job():
+        try:
+            function, args, kwargs = _receive(source)
+        except EOFError:
+            return
+        outcome: tuple[bool, object]
+        try:
+            outcome = True, function(*args, **kwargs)
+        except PegboardError as exc:
+            outcome = False, exc
+        except MemoryError:
+            outcome = False, DeadlineExceeded("It took too much memory and was stopped.")
+        except RecursionError:
+            outcome = False, DeadlineExceeded("The value is nested too deep.")
+        _send(target, outcome)
 
 
-def _has_input() -> bool:
+def _wait_for_job() -> bool:
     """Wait for a job or the end of the parent; whether either came within the idle time."""
     if sys.platform == "win32":
         return True

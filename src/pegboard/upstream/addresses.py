@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -326,9 +326,12 @@ class TaskOwners:
 
     async def record(self, principal: str, server: str, tool_id: str, result: JsonObject) -> None:
         """Bind the tasks that a call's result names to the caller and the tool."""
-        for task_id in _find_started_tasks(result):
+        # 2025-11-25 has `task: {taskId}`, the extension of 2026-07-28 `taskId` in the result.
+        for part in (result, result.get("task")):
+            if not isinstance(part, dict) or not isinstance(part.get("taskId"), str):
+                continue
             owner = {"tool": tool_id}
-            key = _task_key(principal, server, task_id)
+            key = _task_key(principal, server, part["taskId"])
             try:
                 await self._store.update(key, lambda _, owner=owner: owner, ttl=TASK_RECORD_TTL)
             except StoreError as exc:
@@ -339,13 +342,6 @@ class TaskOwners:
         """The id of the tool by which this principal started a task; `None` if they did not."""
         record = await self._store.get(_task_key(principal, task.server, task.name))
         return record.get("tool") if isinstance(record, dict) else None
-
-
-def _find_started_tasks(result: JsonObject) -> Iterator[str]:
-    # 2025-11-25 has `task: {taskId}`, the extension of 2026-07-28 `taskId` in the result itself.
-    for part in (result, result.get("task")):
-        if isinstance(part, dict) and isinstance(part.get("taskId"), str):
-            yield part["taskId"]
 
 
 def _task_key(principal: str, server: str, task_id: str) -> str:

@@ -207,16 +207,16 @@ class InboundRouter:
         carrier: ResumableCall | None = None
         with anyio.move_on_after(CARRIER_TIMEOUT):
             # Between two calls nothing can carry it, but the next call may be about to start.
-            while (carrier := self._newest_resumable()) is None:
+            while True:
+                newest_first = (r.resumable for r in reversed(self.in_flight.values()))
+                carrier = next((call for call in newest_first if call is not None), None)
+                if carrier is not None:
+                    break
                 self._resumable_arrived = anyio.Event()
                 await self._resumable_arrived.wait()
         if carrier is None:
             raise MCPError(INVALID_REQUEST, f"No request of the client is open to carry {method}.")
         return await carrier.request_input(method, params)
-
-    def _newest_resumable(self) -> ResumableCall | None:
-        newest_first = reversed(self.in_flight.values())
-        return next((r.resumable for r in newest_first if r.resumable is not None), None)
 
     # Notifications of the server.
 

@@ -330,6 +330,14 @@ class ListingRefresher:
 
     async def run(self) -> None:
         """Refresh when it is time, for ever."""
+
+        async def refresh(server: str) -> None:
+            try:
+                await _list_server(self._pool, server, self._report_if_new, self._kinds(server))
+            finally:
+                self._busy.discard(server)
+                self._wake.set()
+
         async with anyio.create_task_group() as tasks:
             while True:
                 self._wake = anyio.Event()
@@ -341,16 +349,9 @@ class ListingRefresher:
                     del self._due[server], waiting[server]
                     self._busy.add(server)
                     self._recent.setdefault(server, deque(maxlen=MAX_BURST)).append(now)
-                    tasks.start_soon(self._refresh, server)
+                    tasks.start_soon(refresh, server)
                 with anyio.CancelScope(deadline=min(waiting.values(), default=math.inf)):
                     await self._wake.wait()
-
-    async def _refresh(self, server: str) -> None:
-        try:
-            await _list_server(self._pool, server, self._report_if_new, self._kinds(server))
-        finally:
-            self._busy.discard(server)
-            self._wake.set()
 
     async def _report_if_new(self, result: ListingResult) -> None:
         server = result.server

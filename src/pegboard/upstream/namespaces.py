@@ -93,21 +93,37 @@ class Namespaces:
     ) -> None:
         self._naming = naming
         self._taken = frozenset(taken)
-        known = dict.fromkeys(servers)
+        known = list(dict.fromkeys(servers))
         given = prefixes or {}
-        self._bare = {s for s in known if naming.style == "bare" or given.get(s) == ""}
-        self._of = _namespaces(list(known), naming, given)
-        self._all = frozenset(self._of.values())
+        self._shown_bare = {s for s in known if naming.style == "bare" or given.get(s) == ""}
+        legal = {server: naming.make_legal(server) for server in known}
+        wanted = {server: naming.make_legal(given.get(server) or server) for server in known}
+        # A prefix that is another server's name, or that two servers want, is used by neither.
+        others = [legal[server] for server in known if legal[server] != wanted[server]]
+        wanted_by = Counter([*wanted.values(), *others])
+        named = Counter(legal.values())
+        self._namespaces: dict[str, str] = {}
+        for server in known:
+            if wanted_by[wanted[server]] == 1:
+                start = wanted[server]
+            elif named[legal[server]] == 1 or legal[server] == server:
+                start = legal[server]
+            else:  # two names that became the same: `my server` and `my.server`
+                start = f"{legal[server]}_{_digest(server)}"
+            self._namespaces[server] = start + naming.separator
+        self._all = frozenset(self._namespaces.values())
 
     def of(self, server: str, own: str) -> ToolNames:
         """The names of one tool; the same whatever other tools there are."""
-        bare = self._bare_name(own)
-        shown = server in self._bare and self._is_plain(bare) and self._fits(bare)
-        return ToolNames(self.name(server, own), bare, shown)
+        # Without a bare name for those in a namespace, a server cannot list a tool
+        # `github.create_pr` and answer for `github`.
+        bare = "" if "." in own or "/" in own or self._owner(own) else own
+        is_shown_bare = server in self._shown_bare and self._is_plain(bare) and self._fits(bare)
+        return ToolNames(self.name(server, own), bare, is_shown_bare)
 
     def name(self, server: str, own: str) -> str:
         """The qualified name of one tool."""
-        naming, tool_id, namespace = self._naming, f"{server}.{own}", self._of[server]
+        naming, tool_id, namespace = self._naming, f"{server}.{own}", self._namespaces[server]
         name = namespace + own
         if self._owner(name) != namespace:
             # It would be in the namespace of another server, which may list a tool of that very
@@ -118,11 +134,6 @@ class Namespaces:
         elif self._is_plain(own) and self._fits(name):
             return name
         return naming.make_distinct(name, tool_id)
-
-    def _bare_name(self, own: str) -> str:
-        """The server's own name; empty where it reads like a name in some namespace."""
-        # Otherwise a server could list a tool `github.create_pr` and answer for `github`.
-        return "" if "." in own or "/" in own or self._owner(own) else own
 
     def _owner(self, name: str) -> str:
         """The longest namespace that a name starts with; empty where it is in none."""
@@ -150,23 +161,6 @@ class Namespaces:
 def find_server_of_id(tool_id: str, servers: Iterable[str]) -> str | None:
     """The server that an id belongs to: of `a` and `a.b`, the latter has `a.b.c`."""
     return max((s for s in servers if tool_id.startswith(f"{s}.")), key=len, default=None)
-
-
-def _namespaces(servers: list[str], naming: Naming, prefixes: Mapping[str, str]) -> dict[str, str]:
-    """What the names of each server's tools start with, no two the same."""
-    legal = {server: naming.make_legal(server) for server in servers}
-    wanted = {s: naming.make_legal(prefixes.get(s) or s) for s in servers}
-    counts = Counter([*wanted.values(), *(legal[s] for s in servers if legal[s] != wanted[s])])
-    found: dict[str, str] = {}
-    own = Counter(legal.values())
-    for server in servers:
-        if counts[wanted[server]] == 1:
-            found[server] = wanted[server]
-        elif own[legal[server]] == 1 or legal[server] == server:
-            found[server] = legal[server]
-        else:  # two names that only came to be the same: `my server` and `my.server`
-            found[server] = f"{legal[server]}_{_digest(server)}"
-    return {server: f"{start}{naming.separator}" for server, start in found.items()}
 
 
 def _digest(text: str) -> str:

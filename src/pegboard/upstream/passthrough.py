@@ -72,12 +72,18 @@ class Passthrough:
         self._subscriptions: dict[tuple[Location, object], tuple[Subscriber, str]] = {}
         relay.on_session_end(self.forget_subscriber)
         self._handlers: dict[str, _Handler] = {
-            "resources/list": self._list_resources,
-            "resources/templates/list": self._list_templates,
+            "resources/list": self._build_list_handler(
+                "resources", lambda addresses: addresses.resources
+            ),
+            "resources/templates/list": self._build_list_handler(
+                "resourceTemplates", lambda addresses: addresses.templates
+            ),
             "resources/read": self._read_resource,
             "resources/subscribe": self._subscribe,
             "resources/unsubscribe": self._unsubscribe,
-            "prompts/list": self._list_prompts,
+            "prompts/list": self._build_list_handler(
+                "prompts", lambda addresses: addresses.prompts
+            ),
             "prompts/get": self._get_prompt,
             "completion/complete": self._complete,
             "logging/setLevel": self._set_log_level,
@@ -217,17 +223,17 @@ class Passthrough:
 
     # Lists.
 
-    async def _list_resources(self, params: JsonObject, downstream: Downstream) -> JsonObject:
-        entries = self._get_addresses(downstream).resources
-        return _build_list_result("resources", entries, downstream)
+    def _build_list_handler(
+        self, key: str, get_entries: Callable[[Addresses], Iterable[JsonObject]]
+    ) -> _Handler:
+        async def handle(params: JsonObject, downstream: Downstream) -> JsonObject:
+            result: JsonObject = {key: list(get_entries(self._get_addresses(downstream)))}
+            if downstream.era == "modern":
+                # What a caller sees depends on who they are and changes with the servers.
+                result |= {"ttlMs": 0, "cacheScope": "private"}
+            return result
 
-    async def _list_templates(self, params: JsonObject, downstream: Downstream) -> JsonObject:
-        entries = self._get_addresses(downstream).templates
-        return _build_list_result("resourceTemplates", entries, downstream)
-
-    async def _list_prompts(self, params: JsonObject, downstream: Downstream) -> JsonObject:
-        entries = self._get_addresses(downstream).prompts
-        return _build_list_result("prompts", entries, downstream)
+        return handle
 
     def _get_addresses(self, downstream: Downstream) -> Addresses:
         """The addresses of the servers that this client may know of."""
@@ -366,16 +372,6 @@ def _find_relayed_extensions(declared: Iterable[Mapping[str, Json]]) -> JsonObje
             if isinstance(settings, dict):
                 found.setdefault(name, sanitize_value(settings))
     return found
-
-
-def _build_list_result(
-    key: str, entries: tuple[JsonObject, ...], downstream: Downstream
-) -> JsonObject:
-    result: JsonObject = {key: list(entries)}
-    if downstream.era == "modern":
-        # What a caller sees depends on who they are and changes with the servers.
-        result |= {"ttlMs": 0, "cacheScope": "private"}
-    return result
 
 
 def _rename_arguments(arguments: Json, names: Mapping[str, str]) -> Json:

@@ -100,7 +100,13 @@ class ConnectionPool:
         await self._tasks.__aenter__()
         # Connections outlive the request that opens them, and must not inherit its trace.
         self._context = contextvars.copy_context()
-        self._tasks.start_soon(self._sweep_periodically)
+
+        async def sweep_periodically() -> None:
+            while True:
+                await anyio.sleep(SWEEP_INTERVAL)
+                await self.sweep()
+
+        self._tasks.start_soon(sweep_periodically)
         return self
 
     async def __aexit__(
@@ -222,11 +228,6 @@ class ConnectionPool:
             for connection in server.connections.values():
                 if limit > 0 and connection.is_idle and now - connection.used_at >= limit:
                     connection.close()
-
-    async def _sweep_periodically(self) -> None:
-        while True:
-            await anyio.sleep(SWEEP_INTERVAL)
-            await self.sweep()
 
     async def stop(self, name: str) -> None:
         """End all connections to a server, and its processes; the next call starts it again."""

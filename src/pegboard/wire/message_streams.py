@@ -130,12 +130,18 @@ class MessageReader(MessageSource):
                 if (message := self._next_for_dispatcher()) is not None:
                     return message
             try:
-                await self._read()
-            except anyio.EndOfStream:
+                for line in self._splitter.feed(await self._pipe.receive()):
+                    try:
+                        self._pending.extend(parse_line(line))
+                    except ValueError:
+                        self._observer.on_stray_line(line)
+            except (LineTooLong, *PIPE_CLOSED_ERRORS) as exc:
+                if isinstance(exc, LineTooLong):
+                    self._observer.on_stray_line(str(exc).encode())
                 if self._interceptor is not None:
                     # It may have calls under way that need what the dispatcher is about to close.
                     await self._interceptor.on_end()
-                raise
+                raise anyio.EndOfStream from exc
 
     def _next_for_dispatcher(self) -> SessionMessage | None:
         """The next pending message; `None` when it was not for the dispatcher."""
@@ -154,20 +160,6 @@ class MessageReader(MessageSource):
             return None
         self._observer.on_message()
         return message
-
-    async def _read(self) -> None:
-        """Read once from the pipe, and take what the chunk completes."""
-        try:
-            for line in self._splitter.feed(await self._pipe.receive()):
-                try:
-                    self._pending.extend(parse_line(line))
-                except ValueError:
-                    self._observer.on_stray_line(line)
-        except LineTooLong as exc:
-            self._observer.on_stray_line(str(exc).encode())
-            raise anyio.EndOfStream from exc
-        except PIPE_CLOSED_ERRORS as exc:
-            raise anyio.EndOfStream from exc
 
 
 class MessageWriter(BorrowedStream):
