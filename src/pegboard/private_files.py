@@ -141,6 +141,6 @@ def _restrict(path: Path, mode: int) -> None:
     if os.name != "posix":
         return
     status = path.stat()
-    # Somebody else's file, such as a shared log that root made, keeps the mode it was given.
+    # Somebody else's file, such as a shared log that root made, is left alone.
     if status.st_mode & _OTHERS and status.st_uid == os.geteuid():
         path.chmod(mode)

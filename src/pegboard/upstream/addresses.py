@@ -6,18 +6,19 @@
 | resource | its URI; `pegboard://server/` and the URI where two servers list the same | the URI |
 | task | `server:id` | `id` |
 
-Results and people name a resource by its URI, so it keeps it wherever that is unambiguous. Every
-form is accepted at all times. A new set of listings makes a new `Addresses`. Names and URIs are
-shown as `core.cleaning` spells them, and accepted in that spelling too; a server gets its own.
+Results and people refer to a resource by its URI, so the URI is unchanged wherever it is
+unambiguous. Every form is accepted at all times. A new set of listings makes a new `Addresses`.
+Hidden characters in names and URIs are shown escaped (`core.sanitization`) and accepted that way
+too; a server gets its own spelling.
 
 Servers also hand out resources that they do not list, in links of results. `ResourceLinks` records
 them for each principal, so that nobody's results decide where somebody else's reads go. A link is
 only a hint: `Addresses` prefers the servers that declare a resource.
 
-Servers choose the ids of tasks, and some count: an id says nothing about who may use it. So the
-store has a record of every task, under a key of principal, server and id together. Anybody who did
-not start a task finds no record, exactly as with an id that never existed. Replicas with a shared
-store share the records.
+Servers choose the ids of tasks, and some simply count up, so knowing an id does not prove that a
+caller may use it. The store has a record of every task, under a key of principal, server and id
+together. A caller who did not start a task finds no record, exactly as with an id that never
+existed. Replicas with a shared store share the records.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 One file for each server, named by a digest of what identifies it. It is replaced as a whole, so
 that readers in any number of gateways see the old or the new one and never a part. Its first line
 has a checksum: a file that was cut short, is damaged or of another version is ignored with a
-warning, and written anew when the server has been listed again.
+warning, and rewritten when the server has been listed again.
 
     first line   pegboard-catalogue 1 <sha-256 of the rest> <length of the index>
-    index        what the server said of itself; each tool without its schemas, and where these are
+    index        the profile of the server; each tool without its schemas, and where these are
     body         the schemas, JSON after JSON
 
 Reading a file parses the index alone. A tool's schemas are parsed when they are needed, and not
@@ -59,7 +59,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ServerProfile:
-    """What a server said of itself beside its tools."""
+    """What a server reports about itself: everything but its tools."""
 
     server_info: JsonObject = field(default_factory=dict[str, Json])
     capabilities: JsonObject = field(default_factory=dict[str, Json])
@@ -118,7 +118,7 @@ def compute_identity(spec: UpstreamSpec) -> str:
 
 
 def build_tool_factory(spec: UpstreamSpec, names: Namespaces | None = None) -> ToolFactory:
-    """What makes the tools of a server as its spec says.
+    """The factory for the tools of a server, configured by its spec.
 
     Its timeout is not passed on: the connection counts the seconds of a call, since only it knows
     when the server waits for a person.
@@ -160,7 +160,7 @@ class _LazySchemas:
 
 
 class CachedCatalog:
-    """What one server listed when it was last asked."""
+    """What one server listed the last time."""
 
     def __init__(
         self, name: str, index: JsonObject, data: bytes, offset: int, saved_at: float
@@ -295,7 +295,7 @@ class CatalogCache:
     ) -> CachedCatalog:
         """Store what a server listed, and return it as it would be read.
 
-        Where the folder cannot be written the result is the same; a warning says so once.
+        Where the folder cannot be written the result is the same; a warning is logged once.
         """
         data = _serialize(spec.name, about, entries)
         path = self.path(spec)

@@ -127,7 +127,7 @@ def _is_malformed(entry: JsonObject, key: str) -> bool:
 
 
 def get_schemas(entry: Mapping[str, Json]) -> Schemas:
-    """Both schemas of a checked entry; the input's always says that it is an object."""
+    """Both schemas of a checked entry; that of the input always has `type: object`."""
     schema: JsonObject = entry["inputSchema"]
     if "type" not in schema and "$ref" not in schema:
         schema = {"type": "object", **schema}
@@ -139,7 +139,7 @@ def get_schemas(entry: Mapping[str, Json]) -> Schemas:
 
 @dataclass(frozen=True, slots=True)
 class ToolFactory:
-    """Makes the tools of one server, by what the configuration says about them."""
+    """Makes the tools of one server, as configured."""
 
     server: str
     names: Namespaces
@@ -149,8 +149,8 @@ class ToolFactory:
     def build(self, entry: JsonObject, definition: Definition) -> Tool:
         """One checked entry as a tool.
 
-        Its id, names and category come from the configuration and the server's name for it. What
-        the server says beyond that is there to be shown, and decides nothing.
+        Its id, names and category come from the configuration and the server's name for it. The
+        rest of what the server sends is only shown, and decides nothing.
         """
         own = entry["name"]
         annotations = entry.get("annotations") or {}

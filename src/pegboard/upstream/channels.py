@@ -6,7 +6,7 @@ requests go past the dispatcher where the transport allows that; what a server s
 does not.
 
     StdioChannel   one line out, one line back
-    HttpChannel    a modern server over HTTP: one POST each, made by the task that asks. The answer
+    HttpChannel    a modern server over HTTP: one POST each, made by the calling task. The answer
                    is the body of the response, or comes last in its event stream, after
                    notifications about this request. Closing the stream cancels the request.
     SdkChannel     everything else, through the SDK's dispatcher
@@ -113,8 +113,8 @@ class StdioChannel:
                 await self._write(build_request(number, method, traced))
                 return extract_result(await answer)
         except asyncio.CancelledError:
-            # The caller gave up or ran out of time. The server is told, even in a scope that is
-            # cancelled, so that it does not work for nobody.
+            # The caller gave up or ran out of time. The server is notified, even in a scope that
+            # is cancelled, so that it does not go on working for nobody.
             reason = {"requestId": number, "reason": "caller cancelled"}
             message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": reason}
             with anyio.move_on_after(_CANCEL_TIMEOUT, shield=True), suppress(MCPError):
@@ -309,7 +309,7 @@ def _parse_error_response(status: int, body: bytes) -> JsonObject:
     """The JSON-RPC error in a response with a status of 400 or more.
 
     Raises:
-        MCPError: There is none; says what the status means.
+        MCPError: There is none; the message explains the status.
     """
     try:
         value: Json = parse_json(body)

@@ -4,12 +4,13 @@ The process leads its own group, so that what it starts ends with it: first its 
 it may exit by itself, then the group is terminated, then killed.
 
 If the gateway itself is killed, the watchdog ends the groups. It is a shell that runs beside the
-gateway for as long as servers do. It is told through a pipe of each process group that starts and
-ends. When the gateway is gone, for whatever reason, the pipe closes, and the shell terminates the
+gateway for as long as servers do. Through a pipe it learns of each process group that starts and
+ends. When the gateway is gone, for any reason, the pipe closes, and the shell terminates the
 groups that are left, then kills them. Linux can signal a process whose parent died
 (`PR_SET_PDEATHSIG`), but that reaches the process alone: a server behind `npx` or `uvx` is a child
 of it. And it would have to be set between fork and exec, where a program with threads cannot safely
-run code. Windows has no process groups; there a warning says once that servers may be left behind.
+run code. Windows has no process groups; there a warning is logged once that servers may be left
+behind.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ class ChildProcess:
 
 
 def _signal_group(group: int, number: int) -> bool:
-    """Signal a process group; whether there is one. Signal 0 only asks."""
+    """Signal a process group; whether it exists. Signal 0 only checks."""
     try:
         os.killpg(group, number)
     except ProcessLookupError:

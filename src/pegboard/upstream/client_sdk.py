@@ -125,7 +125,7 @@ async def follow_changes(
 
 
 def is_connection_closed(exc: MCPError) -> bool:
-    """Whether the SDK, not the server, says that no answer will come."""
+    """Whether the SDK, not the server, reports that no answer will come."""
     # A server may use the same code for an error of its own; the texts are the SDK's.
     return exc.code == CONNECTION_CLOSED and (
         exc.message == "Connection closed" or exc.message.startswith("SSE stream ")

@@ -73,7 +73,7 @@ CREDENTIALS = Credentials()
 CAUSE_TIMEOUT = 2.0
 """Seconds to wait for the reason why a connection broke, before reporting only that it did."""
 CLOSE_TIMEOUT = 10.0
-"""Seconds for closing; a legacy server over HTTP is told by a request."""
+"""Seconds for closing, which takes a request to a legacy server over HTTP."""
 MAX_RELISTEN_DELAY = 60.0
 """The longest pause before a lost change stream is opened again."""
 
@@ -88,12 +88,12 @@ class Connection:
     Args:
         spec: The server.
         downstream: The client that it is opened for; `None` for the gateway itself.
-        owner: Whom it may serve; empty for everybody.
+        owner: The callers that it may serve; empty for everybody.
         open_transport: Opens the way to the server.
         log: Where to write what the server prints.
         listener: Notified of what the server announces.
-        declared_capabilities: What a legacy server is told that its client can do; by default, what
-            the client of `downstream` can.
+        declared_capabilities: The client capabilities that a legacy server is given in the
+            handshake; by default, those of `downstream`.
         era_hint: The server's era, where it is known.
         on_ready: Called once the server has answered.
 
@@ -130,7 +130,7 @@ class Connection:
         self.settled = anyio.Event()
         self.ended = anyio.Event()
         # Only a connection of this client alone may send it requests. One that is shared, or that
-        # the sessions of a principal share, could not tell whom the server means.
+        # the sessions of a principal share, could not know which client the server means.
         opener = downstream if downstream is not None and owner == downstream.owner else None
         if declared_capabilities is None and opener is not None:
             declared_capabilities = to_legacy_capabilities(opener.capabilities, opener.era)
@@ -176,7 +176,7 @@ class Connection:
 
     @property
     def is_usable(self) -> bool:
-        # A process can be gone before its streams have told us.
+        # A process can be gone before its streams show it.
         process = self._transport.process if self._transport else None
         return self.state == "ready" and (process is None or process.exit_code is None)
 
@@ -352,7 +352,7 @@ class Connection:
         """The server's result, raw.
 
         Raises:
-            UpstreamTimeout: It did not answer in time, and was told that nobody waits any more.
+            UpstreamTimeout: It did not answer in time; the request was cancelled at the server.
             StaleConnection: It has forgotten this connection; the request may be sent on another.
             UpstreamUnavailable: The connection broke.
             UpstreamError: The server's own error, with its `code` and `data` in the details.
@@ -475,7 +475,7 @@ class Connection:
 
     @property
     def subscriptions(self) -> frozenset[str]:
-        """The resources whose changes a client wants to hear of."""
+        """The resources that clients have subscribed to."""
         return self._subscriptions
 
     def set_subscriptions(self, uris: frozenset[str]) -> None:
@@ -486,7 +486,7 @@ class Connection:
             self._listening.cancel()
 
     async def _follow_changes(self, session: ClientSession) -> None:
-        """Keep the change stream open for what the server announces and what is subscribed to."""
+        """Hold the change stream open: for changed lists and for subscribed resources."""
         delay = 1.0
         while True:
             lists = {

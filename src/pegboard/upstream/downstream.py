@@ -23,7 +23,7 @@ from pegboard.upstream.era_translation import (
 )
 
 Owner: TypeAlias = tuple[str, ...]
-"""Whom a connection serves: one legacy session, or one principal; empty for all callers."""
+"""The callers that a connection serves: a legacy session, or a principal; empty for all."""
 
 
 def principal_owner(caller: Caller) -> Owner:
@@ -71,7 +71,7 @@ class Downstream:
     def owner(self) -> Owner:
         """The owner of the connections that serve this client and nobody else.
 
-        A modern client has no session, so its requests are told apart by principal and by the input
+        A modern client has no session, so its requests are separated by principal and by the input
         that the client can give: a legacy server learns that once, when it is connected to.
         """
         if self._owner is None:

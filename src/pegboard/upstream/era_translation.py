@@ -2,14 +2,14 @@
 
 | | legacy (up to 2025-11-25) | modern (2026-07-28) |
 |---|---|---|
-| who the client is and what it can do | said once, in the handshake | in `_meta` of every request |
+| who the client is and what it can do | once, in the handshake | in `_meta` of every request |
 | input that a server wants from a client | a request of its own | `inputRequests` of a result |
 | the answers to that | the response to the request | `inputResponses`, in the call made again |
 | log level | `logging/setLevel` | in `_meta` of a request |
 | kind of a result | known by its request | `resultType` |
 
 A relayed request keeps everything that its sender put in, except the envelope: the keys of `_meta`
-about the connection it came by. They are written anew for the connection it leaves by.
+about the connection it came by. They are rewritten for the connection it leaves by.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def to_modern_params(
 def build_envelope(
     version: str, client: JsonObject, capabilities: JsonObject, log_level: str | None
 ) -> JsonObject:
-    """What a modern request says about its sender."""
+    """The part of a modern request that describes its sender."""
     keys: JsonObject = {
         PROTOCOL_VERSION_META_KEY: version,
         CLIENT_INFO_META_KEY: client,
@@ -177,7 +177,7 @@ def to_input_request(method: str, params: Mapping[str, Json] | None) -> JsonObje
 
 
 def is_level_enabled(threshold: str | None, level: Json) -> bool:
-    """Whether a client that asked for a log level wants messages of this one."""
+    """Whether a client with this log level wants messages of another."""
     if threshold not in LOG_LEVELS:
         return False
     # A level that we do not know may be an important one: it is passed on.

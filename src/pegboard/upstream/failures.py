@@ -1,7 +1,7 @@
 """Why a connection ended or a request failed, in words that an operator or a model can act on.
 
-What a server itself says reaches a model, so it is bounded in length, and without secrets and
-hidden text.
+The server's own words reach a model, so they are bounded in length, and free of secrets and hidden
+text.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class StartTimeout(Exception):
 def describe_failure(exc: BaseException | None, transport: UpstreamTransport | None) -> str:
     """Why a connection ended by itself; follows the name of the server.
 
-    How its process exited says more than the error that this led to, and so does an HTTP status.
-    The last line on stderr often says most, so it is quoted in any case.
+    The exit code of a process is more useful than the error that followed from it, and so is an
+    HTTP status. The last line on stderr is often the most useful of all, so it is always quoted.
     """
     process = transport.process if transport else None
     status = transport.http_error.status if transport and transport.http_error else None
@@ -110,7 +110,7 @@ def _sanitize_data(data: Json, redactor: Redactor) -> Json:
 def build_timeout_error(
     server: str, method: str, limit: float, *, waits_for_input: bool
 ) -> UpstreamTimeout:
-    """That a request was not answered in time: by the server, or by a person that it asked."""
+    """The error of a request that timed out: waiting for the server, or for a person's input."""
     why = (
         "its question to the user was not answered in time"
         if waits_for_input

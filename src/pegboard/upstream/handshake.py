@@ -4,7 +4,7 @@ A modern server (2026-07-28) answers `server/discover`; a legacy one is greeted 
 SDK's `ClientSession` knows both and tries the modern way first. `RelayDispatcher` stands between
 that session and the transport and changes three things:
 
-- The server is told what the client of the gateway can do; the session knows only what we can.
+- The server gets the capabilities of the gateway's client; the session only knows our own.
 - Servers on old SDKs never answer a request that comes before `initialize`, and the SDK waits ten
   seconds for them. Here a silent server is sent `initialize` as well, and the first answer counts:
 
@@ -67,7 +67,7 @@ class RelayDispatcher:
     Args:
         inner: The SDK's own dispatcher, over the transport's streams.
         inbound: Receives what the server sends on its own.
-        capabilities: What the server is told that its client can do.
+        capabilities: The client capabilities that the server is given.
         probe_timeout: Seconds of silence until `initialize` is sent beside `server/discover`;
             `None` waits as the SDK does, for transports where each request has its own response.
     """
@@ -144,7 +144,7 @@ class RelayDispatcher:
                 outcome = await self.inner.send_raw_request("server/discover", params, opts)
             except MCPError as exc:
                 outcome = exc
-                # The session now asks for `initialize`. If that is under way, its answer must be
+                # The session now sends `initialize`. If that is under way, its answer must be
                 # here first, or the server would get the request twice.
                 if sent.is_set():
                     await answered.wait()
@@ -201,7 +201,7 @@ async def negotiate(session: ClientSession, hint: Era | None) -> str:
 
     Args:
         session: An entered session that has not negotiated yet.
-        hint: The server's era, where it is known; a legacy server is not asked for it again.
+        hint: The server's era, where it is known; a legacy server gets `initialize` at once.
 
     Raises:
         MCPError: The server refused, or the connection closed.

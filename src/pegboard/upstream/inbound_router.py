@@ -48,7 +48,7 @@ _LEGACY_ONLY = frozenset({"notifications/elicitation/complete", "notifications/t
 class UpstreamEvent:
     """A server announced a change: of a list, or of one resource (`uri`).
 
-    `owner` is whom the connection serves that brought it, `None` when it is shared.
+    `owner` is that of the connection that brought it, `None` when it is shared.
     """
 
     server: str
@@ -101,7 +101,7 @@ class InFlightRequest:
         return self.resumable.downstream if self.resumable is not None else self._downstream
 
     def progress(self) -> None:
-        """Start the time of this request afresh, and that of the call that it is made for."""
+        """Restart the timeout of this request, and that of the call that it belongs to."""
         self._on_progress()
         if not self._pauses:
             self.scope.deadline = anyio.current_time() + self._timeout
@@ -133,7 +133,7 @@ class InboundRouter:
             server makes while nothing is in flight. A shared connection has none, and no request
             of its server is answered.
         listener: Notified of announced changes.
-        owner: Whom the connection serves; `None` for everybody.
+        owner: The owner of the connection; `None` when it is shared.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class InboundRouter:
         self._resumable_arrived = anyio.Event()
 
     def stop_input_requests(self) -> None:
-        """Answer no requests from now on: a modern server asks for input in its results."""
+        """Answer no requests from now on: a modern server requests input in its results."""
         self._opener = None
 
     @contextmanager
@@ -185,7 +185,7 @@ class InboundRouter:
         if method == "elicitation/create":
             # A person reads it and decides by it, so it must not hide anything from them.
             params = sanitize_prose(params)
-        # The server does not say which request it asks for, so every clock stands still.
+        # The server does not say which call it needs this for, so every clock stands still.
         paused = list(self.in_flight.values())
         for request in paused:
             request.pause()
@@ -254,7 +254,7 @@ class InboundRouter:
         """Notify the only client that can be meant; nobody, where there are several."""
         is_legacy_only = method in _LEGACY_ONLY
         if is_legacy_only and not self.owner:
-            return  # on a shared connection, whoever is in flight may be a stranger to it
+            return  # on a shared connection it may concern a client that is not in flight
         requests = list(candidates)
         if len({request.downstream.owner for request in requests}) == 1:
             client = requests[-1].downstream

@@ -40,7 +40,7 @@ from pegboard.upstream.pool import ConnectionPool
 MAX_PAGES = 1_000
 MAX_ENTRIES = 100_000
 DEBOUNCE = 0.2
-"""Seconds from an announcement to the listing: they come in swarms, some while a server starts."""
+"""Seconds from an announcement to the listing: they come in bursts, some while a server starts."""
 MAX_BURST = 3
 """Listings of one server that may follow each other without a pause."""
 COOLDOWN = 5.0
@@ -64,7 +64,7 @@ class ListingDownstream(Downstream):
 
     @property
     def can_give_input(self) -> bool:
-        # Nobody would answer, but a server lists by what it is told, and asks nothing for a list.
+        # Nobody would answer, but a server decides by this what to list, and needs no input for it.
         return bool(self._capabilities)
 
 
@@ -76,7 +76,7 @@ _PLAIN_DOWNSTREAM = ListingDownstream()
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a server said of itself, and the raw entries of its four lists."""
+    """What a server reports about itself, and the raw entries of its four lists."""
 
     server: str
     server_info: JsonObject = field(default_factory=dict[str, Json])
@@ -236,7 +236,7 @@ async def discover(
     one place of `bound` that it takes until its `start_timeout`.
     """
     names = [spec.name for spec in pool.servers] if servers is None else list(servers)
-    # Room for all: a server's process is not kept waiting for a slow receiver.
+    # Room for all: no server's process has to wait for a slow receiver.
     send, receive = anyio.create_memory_object_stream[ListingResult](len(names))
     places = anyio.CapacityLimiter(bound)
     done = 0
@@ -276,7 +276,7 @@ async def _list_server(
     except PegboardError as exc:
         exc.message = prefix_server_name(name, exc.message)
         await report(ListingResult(name, None, exc, anyio.current_time() - began))
-    except Exception as exc:  # whatever one server does, the others are still listed
+    except Exception as exc:  # one server must not stop the listing of the others
         _log.exception("Listing %s failed", name)
         error = UpstreamError(f"{name} could not be listed: {exc!r}", server=name)
         await report(ListingResult(name, None, error, anyio.current_time() - began))
@@ -285,7 +285,7 @@ async def _list_server(
 class ListingRefresher:
     """Lists a server again after it has announced a change, and reports what is new.
 
-    A swarm of announcements leads to one listing. The first few follow at once; a server that goes
+    A burst of announcements leads to one listing. The first few follow at once; a server that goes
     on announcing is listed `MAX_BURST` times in `cooldown` seconds, and one that announces and
     changes nothing ever less often.
     """
@@ -323,13 +323,13 @@ class ListingRefresher:
             soon = anyio.current_time() + self._debounce
             recent = self._recent.get(server, ())
             if len(recent) == MAX_BURST:
-                # Listed often of late: wait until the first of these has cooled down.
+                # Listed often lately: wait until the cooldown of the first of these is over.
                 soon = max(soon, recent[0] + self._cooldowns.get(server, self._cooldown))
             self._due[server] = soon
             self._wake.set()
 
     async def run(self) -> None:
-        """Refresh when it is time, for ever."""
+        """Refresh servers when they are due, until cancelled."""
 
         async def refresh(server: str) -> None:
             try:

@@ -114,7 +114,7 @@ class Namespaces:
         self._all = frozenset(self._namespaces.values())
 
     def of(self, server: str, own: str) -> ToolNames:
-        """The names of one tool; the same whatever other tools there are."""
+        """The names of one tool; they do not depend on other tools."""
         # Without a bare name for those in a namespace, a server cannot list a tool
         # `github.create_pr` and answer for `github`.
         bare = "" if "." in own or "/" in own or self._owner(own) else own

@@ -46,9 +46,9 @@ _EXTENSIONS = ("io.modelcontextprotocol/tasks", "io.modelcontextprotocol/ui")
 
 @dataclass(frozen=True, slots=True)
 class Subscriber:
-    """Who wants to hear of a resource: a legacy session, or one stream of a modern client.
+    """A subscriber to a resource: a legacy session, or one stream of a modern client.
 
-    `notify` is given the URI that they named; `key` tells subscribers apart.
+    `notify` is given the URI that they used; `key` identifies the subscriber.
     """
 
     downstream: Downstream
@@ -64,7 +64,7 @@ class Passthrough:
         self._bare_prompts = bare_prompts
         self.addresses = Addresses(())
         self.access: Callable[[], AccessControl] = AccessControl
-        """Who may use what a server offers; asked anew each time, since a reload replaces it."""
+        """Who may use what a server offers; called each time, since a reload replaces it."""
         self.clean_results = False
         """Whether prompts and resources are relayed without invisible characters."""
         self._allowed_addresses: BoundedCache[frozenset[str], Addresses]
@@ -177,7 +177,7 @@ class Passthrough:
         location = self._find_resource(uri, subscriber.downstream)
         if sum(key == subscriber.key for _, key in self._subscriptions) >= MAX_SUBSCRIPTIONS:
             raise Busy(f"You have subscribed to {MAX_SUBSCRIPTIONS} resources already.")
-        # Recorded before the server is asked: the first change may come before its answer.
+        # Recorded before the request is sent: the first change may come before its answer.
         self._subscriptions[location, subscriber.key] = subscriber, uri
         try:
             return await self._update_server(location, "resources/subscribe", subscriber.downstream)
@@ -186,7 +186,7 @@ class Passthrough:
             raise
 
     async def unsubscribe(self, uri: str, subscriber: Subscriber) -> JsonObject:
-        """Notify a subscriber no longer; the server is told if it was the last one there.
+        """Stop notifying a subscriber; if it was the last one there, unsubscribe at the server.
 
         Raises:
             UpstreamError: There is no such resource for this caller, or its server failed.
@@ -244,7 +244,7 @@ class Passthrough:
         if len(allowed) == len(listings):
             return self.addresses
         # Not a filter over all addresses: whether a URI is ambiguous, and so how it is shown,
-        # depends on the other servers, and would tell a caller of those they may not see.
+        # depends on the other servers, and would reveal servers that a caller may not see.
         found = self._allowed_addresses.get(allowed)
         if found is None:
             visible = [listing for name, listing in listings.items() if name in allowed]
@@ -305,8 +305,8 @@ class Passthrough:
             servers = {spec.name for spec in self._relay.pool.servers}
             if location is None or location.server not in servers:
                 _raise_unknown("task", address)
-            # Only whoever started a task may follow it, and only while they still have the tool
-            # that they started it with.
+            # Only the principal who started a task may follow it, and only while they still have
+            # the tool that they started it with.
             tool_id = await self._relay.task_owners.find_tool(caller.principal, location)
             if tool_id is None or not self.access().can_see_tool(caller, tool_id):
                 _raise_unknown("task", address)

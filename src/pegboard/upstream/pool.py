@@ -147,7 +147,7 @@ class ConnectionPool:
 
     @contextmanager
     def reserve(self, connection: Connection) -> Generator[None]:
-        """Keep a connection from being stopped as idle while the block runs."""
+        """Prevent a connection from being stopped as idle while the block runs."""
         connection.users += 1
         try:
             yield
@@ -195,7 +195,7 @@ class ConnectionPool:
         # a client's call.
         self._visits += 1
         owner = (_VISIT, str(self._visits))
-        # A listing for everybody negotiates the era anew, so that an upgraded server is noticed.
+        # A listing for everybody negotiates the era again, so that an upgraded server is noticed.
         hint = server.era if kinds[0] else None
         connection = self._open(server, owner, None, hint, kind_to_capabilities(kinds[0]))
         try:
@@ -287,9 +287,9 @@ class ConnectionPool:
 
     async def _acquire(self, server: ServerState, downstream: Downstream) -> Connection:
         deadline = anyio.current_time() + self.limits.wait
-        # Whatever is waited for below, the state may have changed meanwhile: the era became known
-        # and with it the owner, another request opened the connection, or it ended again. So each
-        # wait leads back to the start.
+        # During each wait below the state may change: the era becomes known and with it the owner,
+        # another request opens the connection, or it ends again. So each wait leads back to the
+        # start.
         while True:
             owner = server.find_owner(downstream)
             connection = server.connections.get(owner)

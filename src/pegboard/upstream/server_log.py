@@ -75,7 +75,7 @@ class BoundedLog:
 
     @property
     def last_line(self) -> str | None:
-        """The last line that says something, cut to a readable length."""
+        """The last meaningful line, cut to a readable length."""
         partial = _decode_line(self._redact(self._partial_line))
         return find_error_line([*self._tail, partial] if partial else self._tail)
 
@@ -153,7 +153,7 @@ def _decode_line(line: bytes) -> str:
 
 
 def find_error_line(lines: Sequence[str] | deque[str]) -> str | None:
-    """The line that says what went wrong: the exception of a traceback, else the last in words."""
+    """The line that explains a failure: the exception of a traceback, else the last in words."""
     found = [line.strip(_FRAME) for line in lines]
     starts = [number for number, line in enumerate(found) if _TRACEBACK in line]
     if starts:

@@ -1,8 +1,8 @@
 """What the pool knows of one server: its connections, its failures, and who shares a process of it.
 
 A process may store anything between two calls, whichever era its protocol is of. So principals
-never share one, unless the operator says so. `ServerState.find_owner` decides, by the server's
-`isolation`:
+never share one, unless the operator allows it. `ServerState.find_owner` decides, by the
+server's `isolation`:
 
 | `isolation` | one process or connection for each |
 |---|---|
@@ -11,11 +11,11 @@ never share one, unless the operator says so. `ServerState.find_owner` decides, 
 | `shared`, or `stateless` | gateway: all callers share it; it cannot send requests to clients |
 | not given | as `session`; but modern servers over streamable HTTP are `shared` |
 
-A modern server over HTTP is told with each request whose it is, and the protocol stores nothing
-between two of them.
+Each request to a modern server over HTTP says whose it is, and the protocol stores nothing between
+two of them.
 
-Where nobody signs in and several people may be behind `local`, a legacy session still tells them
-apart. Modern requests have none, and are refused by servers that are not shared.
+Where nobody signs in and several people may be behind `local`, a legacy session still separates
+them. Modern requests have none, and are refused by servers that are not shared.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from pegboard.upstream.spec import UpstreamSpec
 FIRST_DELAY = 1.0
 MAX_DELAY = 60.0
 STABLE_AFTER = 30.0
-"""A server that ran for this many seconds is healthy, whatever ended it."""
+"""A server that ran for this many seconds counts as healthy, however it ended."""
 FAILURE_TTL = 600.0
-"""Seconds after which a failure says nothing about the next start."""
+"""Seconds after which a failure no longer delays the next start."""
 _SHARED: Owner = ()
 _BEST_FIRST: tuple[ConnectionState, ...] = ("ready", "starting", "stopping", "failed")
 
@@ -103,7 +103,7 @@ class ServerState:
         """The owner of the connection that serves this client; the rules are above.
 
         Raises:
-            NotPermitted: The caller cannot be told from others, and the server is not shared.
+            NotPermitted: The caller cannot be identified, and the server is not shared.
         """
         caller, sharing = downstream.caller, self.spec.sharing
         # Until the era is known, a server over HTTP counts as stateful; the pool gives the first

@@ -103,7 +103,7 @@ class SuspendedCall:
         try:
             return await input_request.answer()
         finally:
-            # If the server stopped waiting, the client is not asked for it any more.
+            # If the server stopped waiting, the client need not answer any more.
             input_request.settle(None)
 
     # The side of the client.

@@ -56,7 +56,7 @@ class HttpErrorStatus:
         self.status: int | None = None
 
     async def record(self, response: httpx2.Response) -> None:
-        # A GET asks for the stream that a server need not have: a status there is no error.
+        # A GET opens the stream that a server need not have: a status there is not an error.
         if response.status_code >= 400 and response.request.method == "POST":
             self.status = response.status_code
 
@@ -100,7 +100,7 @@ OpenTransport: TypeAlias = Callable[
 
 @asynccontextmanager
 async def open_transport(spec: UpstreamSpec, log: BoundedLog) -> AsyncGenerator[UpstreamTransport]:
-    """Reach a server as its transport says, until the block is left; then its process is ended.
+    """Connect to a server by its transport; leaving the block closes it, or ends its process.
 
     Raises:
         ProcessStartError: Its process cannot be started.
@@ -210,7 +210,7 @@ async def _read_endpoint(events: AsyncIterator[httpx2.ServerSentEvent], url: str
         if event.event == "endpoint":
             endpoint = urljoin(url, event.data)
             # Messages carry the headers of this server, credentials included: they are not sent
-            # to wherever it says.
+            # to another host.
             if urlsplit(endpoint)[:2] != urlsplit(url)[:2]:
                 raise httpx2.RemoteProtocolError(f"its endpoint {endpoint} is on another origin")
             return endpoint

@@ -2,8 +2,8 @@
 
 The SDK's own reader validates every message against four models, and copies the unfinished line
 with every chunk, so that its work grows with the square of a long result. Here each byte is looked
-at once, and only the outside of a message is checked: whoever uses its params or result knows what
-they have to be.
+at once, and only the outside of a message is checked: the code that uses its params or result
+checks those.
 
     chunks --LineSplitter--> lines --parse_line--> JSON values --to_message--> the SDK's messages
     the SDK's messages --encode_message--> lines <--serialize_message-- JSON values

@@ -41,14 +41,14 @@ PIPE_CLOSED_ERRORS = (
 
 
 class LineObserver(Protocol):
-    """Is told what was on a line."""
+    """Observes the lines of a pipe."""
 
     def on_message(self) -> None:
-        """It was protocol."""
+        """A line was a message."""
         ...
 
     def on_stray_line(self, line: bytes) -> None:
-        """It was not."""
+        """A line was not a message."""
         ...
 
 
@@ -64,7 +64,7 @@ class MessageInterceptor(Protocol):
         ...
 
     async def on_end(self) -> None:
-        """No more messages will come; the dispatcher is told afterwards."""
+        """No more messages will come; the dispatcher is notified afterwards."""
         ...
 
 

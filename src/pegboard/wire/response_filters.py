@@ -119,7 +119,7 @@ class MessageTooLarge(httpx2.StreamError):
 
 
 def describe_oversize(limit: int) -> str:
-    """What an error says about a message over the limit; follows the name of the server."""
+    """The text of an error about a message over the limit; follows the name of the server."""
     return (
         f"sent a message over the limit of {limit:,} bytes, which was discarded. Ask for less, or "
         f"raise `{LIMIT_SETTING}`."
@@ -139,7 +139,7 @@ def build_oversize_replacement(limit: int) -> Callable[[bytes, bytes], bytes]:
     def build_error_line(head: bytes, tail: bytes) -> bytes:
         is_event = head.startswith(_DATA)
         # The line itself is gone, so it is not parsed: SDKs write the id first (Python) or last
-        # (TypeScript). Without an id nobody can be told, and the request runs into its timeout.
+        # (TypeScript). Without an id no request can be failed: it runs into its timeout.
         found = _ID_FIRST.match(head.removeprefix(_DATA)) or _ID_LAST.search(tail)
         answer = {
             "jsonrpc": "2.0",
