@@ -12,8 +12,8 @@ import time
 import anyio
 
 from benchmarks.timing import in_turn
-from pegboard.core.breaker import BreakerPolicy
 from pegboard.core.calls import Caller, CallResult, ToolCall
+from pegboard.core.circuit_breaker import BreakerPolicy
 from pegboard.core.tools import Tool, constant_definition
 from pegboard.dispatch.breaker import breaker
 from pegboard.dispatch.bulkhead import bulkhead

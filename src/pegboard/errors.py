@@ -1,8 +1,18 @@
-"""Everything Pegboard raises, by who must act.
+"""Every error that Pegboard raises, by who must act.
 
-A message says what was wrong and what would be right; the attributes carry the same as data, so
-that a reply to a model, a log line and a test all read one source. `kind` is the word used on the
-wire.
+    PegboardError
+    ├─ ConfigError                          the operator, or the author of a tool
+    ├─ ToolNotFound, AmbiguousName, InvalidArguments, InvalidField      the caller
+    ├─ ToolDisabled, NotPermitted           the operator, if the caller should have the tool
+    ├─ ToolError                            the model: raised by tools themselves
+    ├─ CircuitOpen, Busy                    nobody: try again later
+    ├─ UpstreamError                        whoever runs the upstream
+    │  ├─ UpstreamTimeout
+    │  └─ UpstreamUnavailable
+    └─ StoreError                           whoever runs the store
+
+A message says what was wrong and what to do; the attributes carry the same as data, so that a reply
+to a model, a log line and a test all read one source. `kind` is the word used on the wire.
 """
 
 from __future__ import annotations
@@ -30,7 +40,7 @@ __all__ = [
 
 
 class PegboardError(Exception):
-    """The base of all; `details` is what a reply carries beside the message."""
+    """The base of all errors; `details` is the data that a reply carries besides the message."""
 
     kind: ClassVar[str] = "error"
 
@@ -41,13 +51,13 @@ class PegboardError(Exception):
 
 
 class ConfigError(PegboardError):
-    """The operator or author must mend a setting, a file, or a registration."""
+    """A setting, a file or a registration is wrong; its author must correct it."""
 
     kind = "configuration"
 
 
 class ToolNotFound(PegboardError):
-    """No tool of that name, for this caller; `nearest` lists what was perhaps meant."""
+    """This caller has no tool of that name; `nearest` lists similar names."""
 
     kind = "unknown_tool"
 
@@ -59,7 +69,7 @@ class ToolNotFound(PegboardError):
 
 
 class AmbiguousName(PegboardError):
-    """The name fits several tools; `candidates` are addresses that fit one each."""
+    """The name matches several tools; `candidates` lists a unique name for each."""
 
     kind = "ambiguous_name"
 
@@ -74,31 +84,31 @@ class AmbiguousName(PegboardError):
 
 
 class ToolError(PegboardError):
-    """Raise it in a tool of your own for a failure that the model should read and act on."""
+    """Raise this in your own tool for a failure that the model should read and act on."""
 
     kind = "tool_error"
 
 
 class InvalidArguments(PegboardError):
-    """The arguments of a call do not fit; the caller can mend them."""
+    """The arguments of a call are not valid; the caller can correct them."""
 
     kind = "invalid_arguments"
 
 
 class InvalidField(PegboardError):
-    """A field path that the result cannot have."""
+    """The result has no field of that path."""
 
     kind = "invalid_field"
 
 
 class ToolDisabled(PegboardError):
-    """The tool exists and is switched off."""
+    """The tool exists but is disabled."""
 
     kind = "tool_disabled"
 
 
 class NotPermitted(PegboardError):
-    """The caller may see the tool but not call it this way."""
+    """The caller may see the tool, but may not call it this way."""
 
     kind = "not_permitted"
 
@@ -116,26 +126,26 @@ class Busy(PegboardError):
 
 
 class UpstreamError(PegboardError):
-    """What stands behind a tool failed."""
+    """The server or API behind a tool failed."""
 
     kind = "upstream_error"
 
 
 class UpstreamTimeout(UpstreamError):
-    """It did not answer in time."""
+    """The upstream did not answer in time."""
 
     kind = "timeout"
 
 
 class UpstreamUnavailable(UpstreamError):
-    """It cannot be reached, could not be started, or died."""
+    """The upstream cannot be reached, could not be started, or exited."""
 
     kind = "unavailable"
     only_caller = False
-    """Whether it was a process of this caller alone, which says nothing about other callers'."""
+    """Whether only this caller's own process failed, which says nothing about other callers."""
 
 
 class StoreError(PegboardError):
-    """The shared state cannot be reached."""
+    """The store cannot be reached."""
 
     kind = "store"

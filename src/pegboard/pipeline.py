@@ -30,8 +30,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from pegboard.core.breaker import BreakerPolicy
 from pegboard.core.calls import Caller, CallResult, ToolCall
+from pegboard.core.circuit_breaker import BreakerPolicy
 from pegboard.core.json import JsonObject
 from pegboard.core.options import Options
 from pegboard.core.results.result_pages import PageRequest

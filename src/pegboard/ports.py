@@ -1,4 +1,11 @@
-"""The seams: what the core needs from the world, as Protocols that adapters need not inherit."""
+"""The ports: what Pegboard needs from the outside, as Protocols that adapters need not inherit.
+
+Source     gives tools and runs their calls     functions, OpenAPI documents, MCP servers
+Store      state that replicas share            memory, Redis
+Embedder   texts to vectors, for search         the bundled model
+Observer   receives events                      logs, traces, metrics, the dashboard
+Layer      one step of dispatch                 `pegboard.dispatch`
+"""
 
 from __future__ import annotations
 
@@ -25,6 +32,7 @@ __all__ = [
     "Observer",
     "Source",
     "Store",
+    "ToolCall",
     "call_progress",
     "progress_callback",
     "record_event",
@@ -33,20 +41,20 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 Handler: TypeAlias = Callable[[ToolCall], Awaitable[CallResult]]
-"""Carries out one call."""
+"""Runs one call."""
 
 Layer: TypeAlias = Callable[[Handler], Handler]
-"""Wraps a handler with one concern: a timeout, a breaker, a projection."""
+"""Wraps a handler with one concern, such as a timeout or a projection."""
 
 Change: TypeAlias = Callable[[Json], Json]
-"""Old value to new, `None` meaning absent. Pure: a store may run it again."""
+"""From the old value to the new one; `None` means absent. Pure: a store may run it again."""
 
 
 class Source(Protocol):
-    """Where tools come from, and what carries out their calls."""
+    """Where tools come from, and what runs their calls."""
 
     async def tools(self) -> Sequence[Tool]:
-        """All tools of this source, as they are now."""
+        """The current tools of this source."""
         ...
 
     async def call(self, call: ToolCall) -> CallResult:
@@ -72,14 +80,14 @@ class Store(Protocol):
         ...
 
     async def publish(self, topic: str, message: Json) -> None:
-        """Tell every subscriber of the topic, in every replica, at most once."""
+        """Send a message to every subscriber of the topic, in every replica, at most once."""
         ...
 
     def subscribe(self, topic: str) -> AbstractAsyncContextManager[AsyncIterator[Json]]:
         """The topic's messages from the moment the block is entered.
 
-        Messages can be lost (a broken connection, a reader too slow): then a `None` comes in their
-        place, which means "look for yourself".
+        Messages can be lost (a broken connection, a slow reader). A `None` then comes in their
+        place: read the current state from the store.
         """
         ...
 
@@ -96,13 +104,13 @@ class Embedder(Protocol):
 
 
 class Observer(Protocol):
-    """Hears of every event, by way of `tell`; never fails the call that it watches."""
+    """Receives every event through `record_event`; never fails the call that it observes."""
 
     def record(self, event: Event) -> None: ...
 
 
 def record_event(observer: Observer | None, event: Event) -> None:
-    """Tell an observer, if there is one; if it fails, the log hears of it and nobody else."""
+    """Pass an event to an observer, if there is one; a failure of the observer is only logged."""
     if observer is None:
         return
     try:
@@ -112,16 +120,12 @@ def record_event(observer: Observer | None, event: Event) -> None:
 
 
 call_progress: ContextVar[Callable[[], None] | None] = ContextVar("pegboard_progress", default=None)
-"""What the layer that bounds a call's time has it call whenever it shows progress."""
+"""Set by the timeout layer: to be called whenever the running call reports progress."""
 
 
 def progress_callback() -> Callable[[], None]:
-    """A function for a source to call whenever the call under way shows progress.
+    """A function for a source to call whenever the running call reports progress.
 
-    Ask for it in the call's own task; call it wherever progress arrives on the same event loop.
+    Get it in the call's own task; call it wherever progress arrives on the same event loop.
     """
-    return call_progress.get() or _ignore
-
-
-def _ignore() -> None:
-    """Progress outside of any bound changes nothing."""
+    return call_progress.get() or (lambda: None)

@@ -8,8 +8,8 @@ import anyio.lowlevel
 import pytest
 from tests.dispatch.fakes import Clock, Recorder, Source, make_call, run
 
-from pegboard.core.breaker import BreakerPolicy
 from pegboard.core.calls import CallResult, ToolCall
+from pegboard.core.circuit_breaker import BreakerPolicy
 from pegboard.core.events import BreakerChanged
 from pegboard.core.json import Json
 from pegboard.core.tools import Tool

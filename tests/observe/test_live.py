@@ -17,7 +17,6 @@ from pegboard.core.events import (
     ListAnswered,
     SearchAnswered,
     StoreStateChanged,
-    ToolsEnabled,
     UpstreamStateChanged,
 )
 from pegboard.observe.statistics import OTHERS, Histogram, LiveStatistics
@@ -75,7 +74,6 @@ def test_the_state_of_breakers_upstreams_and_store_is_the_last_one_heard() -> No
     live.record(UpstreamStateChanged(at=1, upstream="github", state="ready"))
     live.record(StoreStateChanged(at=1, available=False))
     live.record(CallRetried(at=1, id="c", tool="t", attempt=1, error="timeout", delay=0.1))
-    live.record(ToolsEnabled(at=1, session="s", enabled=("a",)))
     shot = live.snapshot()
     assert shot["breakers"] == {"tool:a": "half_open"}
     assert shot["upstream_states"] == {"github": "ready"}

@@ -1,4 +1,13 @@
-"""A call and what comes back, as values that every layer, mode and source shares."""
+"""A call and its result, as values that every layer, mode and source shares.
+
+Call         a tool's name and arguments, as a Python caller writes them: `pegboard.Call`
+|          the name is resolved for this caller
+v
+ToolCall     one call of one `Tool`, on its way through the layers to its source
+|
+v
+CallResult   the result as it travels, the object of the wire
+"""
 
 from __future__ import annotations
 
@@ -15,7 +24,7 @@ Era: TypeAlias = Literal["legacy", "modern"]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: what a mode, a permission and a log line may depend on."""
+    """Who makes a request: everything about them that modes, permissions and logs may use."""
 
     principal: str = "local"
     era: Era = "modern"
@@ -26,7 +35,7 @@ class Caller:
     scopes: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
     anonymous: bool = False
-    """Whether several people may be behind this principal, because nobody had to sign in."""
+    """Whether several people may share this principal, because nobody had to sign in."""
 
     @property
     def is_local_user(self) -> bool:
@@ -39,7 +48,7 @@ LOCAL_CALLER = Caller()
 
 @dataclass(frozen=True, slots=True)
 class ResultShape:
-    """How the result should come back: which fields, how much, in what form."""
+    """How the result should come back: which fields, how many tokens, in which form."""
 
     include_fields: tuple[str, ...] = ()
     select: str | None = None
@@ -51,12 +60,22 @@ WHOLE_RESULT = ResultShape()
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """One call as a Python caller writes it, before the name is resolved to a tool."""
+
+    name: str
+    arguments: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    include_fields: Sequence[str] = ()
+    select: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call of one tool on its way through the layers.
 
-    `params` are the protocol's own extras of the request (`_meta`, `inputResponses`,
-    `requestState`, `task`), passed on as they came; `request` is the transport's context, opaque to
-    all but sources.
+    `via` is the meta-tool that the call came through, if any. `params` are further parameters of
+    the request (`_meta`, `inputResponses`, `requestState`, `task`), passed on unchanged. `request`
+    is the transport's context, opaque to all but sources.
     """
 
     tool: Tool
@@ -69,21 +88,11 @@ class ToolCall:
     request: object | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call as a Python caller asks for it, before its tool is looked up: `pegboard.Call`."""
-
-    name: str
-    arguments: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    include_fields: Sequence[str] = ()
-    select: str | None = None
-
-
 class CallResult:
     """A `tools/call` result as it travels: the wire object, with its parts by name.
 
-    Keeping the object whole keeps what we do not know about: result `_meta`, content kinds of later
-    protocol versions, `input_required` and task results.
+    It is never taken apart and rebuilt, so everything that we do not know about survives: `_meta`,
+    content kinds of later protocol versions, `input_required` and task results.
     """
 
     __slots__ = ("wire",)
@@ -103,7 +112,7 @@ class CallResult:
 
     @classmethod
     def json(cls, value: Json, *, structured: bool = True) -> CallResult:
-        """A JSON value as compact text and, unless told otherwise, as structured content."""
+        """A JSON value as compact text and, by default, as structured content."""
         return cls.text(compact(value), structured=value if structured else None)
 
     @property
@@ -140,7 +149,7 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one call of a fan-out: a result, or an error of its own."""
+    """The outcome of one call of a fan-out: a result, or an error of its own."""
 
     name: str
     ok: bool

@@ -1,7 +1,8 @@
-"""The tools enabled on a legacy session, as a value: the store holds it, a method returns the next.
+"""The tools enabled on a session of the `dynamic` mode, as a value that the store updates.
 
-Tools accumulate up to a cap; then the least recently used makes room. Pins are in every list
-anyway: they take no room and are never evicted.
+A search enables the tools that it finds, up to a cap; then the least recently used ones are
+evicted. Pins are in every list anyway: they do not count and are never evicted. Only sessions of
+the legacy era have enabled tools.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pegboard.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class EnabledToolsPolicy:
-    """How many tools may be enabled beside the pins, and which tools are pinned."""
+    """How many tools may be enabled besides the pins, and which tools are pinned."""
 
     cap: int = defaults.ENABLED_TOOLS_CAP
     pins: frozenset[str] = frozenset()
@@ -36,43 +37,38 @@ class EnabledTools:
         return tool_id in self.enabled
 
     def enable(self, ids: Iterable[str], policy: EnabledToolsPolicy, now: float) -> EnabledTools:
-        """The session with these tools enabled; of more than fit, the first ones stay.
+        """The state with these tools enabled; if they are more than fit, the first ones.
 
-        The ids come best first, so the first counts as the most recently used of them.
+        The ids come best first, so the first one counts as the most recently used.
         """
         wanted = [i for i in dict.fromkeys(ids) if i not in policy.pins][: policy.cap]
-        kept = {i: at for i, at in self.enabled.items() if i not in wanted and i not in policy.pins}
-        for oldest in list(kept)[: max(0, len(kept) + len(wanted) - policy.cap)]:
-            del kept[oldest]
-        return EnabledTools(kept | dict.fromkeys(reversed(wanted), now))
+        rest = {i: at for i, at in self.enabled.items() if i not in wanted and i not in policy.pins}
+        for oldest in list(rest)[: max(0, len(rest) + len(wanted) - policy.cap)]:
+            del rest[oldest]
+        return EnabledTools(rest | dict.fromkeys(reversed(wanted), now))
 
-    def used(self, tool_id: str, now: float) -> EnabledTools:
-        """The session after a call of this tool; the same one if the tool is not enabled on it."""
+    def mark_used(self, tool_id: str, now: float) -> EnabledTools:
+        """The state after a call of this tool; the same object if the tool is not enabled."""
         if tool_id not in self.enabled:
             return self
         rest = {i: at for i, at in self.enabled.items() if i != tool_id}
         return EnabledTools(rest | {tool_id: now})
 
-    def evicted_since(self, before: EnabledTools) -> tuple[str, ...]:
-        """What an earlier state had enabled and this one has not."""
-        return tuple(i for i in before.enabled if i not in self.enabled)
-
     def to_json(self) -> JsonObject | None:
-        """What the store keeps; nothing for a session with nothing enabled. Order is kept."""
+        """The stored form, a list because order matters; nothing if no tool is enabled."""
         return {"enabled": [[i, at] for i, at in self.enabled.items()]} if self.enabled else None
 
     @classmethod
     def from_json(cls, value: Json) -> EnabledTools:
-        """The session that was kept; an empty one when there is none or it cannot be read."""
+        """The stored state; an empty one when there is none or it cannot be read."""
         entries = value.get("enabled") if isinstance(value, dict) else None
         if not isinstance(entries, list):
             return cls()
-        return cls({e[0]: float(e[1]) for e in entries if _is_entry(e)})
-
-
-def _is_entry(entry: Json) -> bool:
-    match entry:
-        case [str(), int() | float()]:
-            return True
-        case _:
-            return False
+        enabled: dict[str, float] = {}
+        for entry in entries:
+            match entry:
+                case [str(tool_id), int(used_at) | float(used_at)]:
+                    enabled[tool_id] = float(used_at)
+                case _:
+                    continue  # not ours, or of another version: the rest is still good
+        return cls(enabled)

@@ -1,6 +1,6 @@
-"""What happened, as records: logs, traces, metrics and the page all read these and nothing else.
+"""Events: what happened, as records. Logs, traces, metrics and the dashboard read only these.
 
-No record holds the value of an argument or of a result, unless the operator asked for arguments.
+No event holds the value of an argument or of a result, unless the operator turned on arguments.
 Times (`at`) are seconds since the epoch; durations are seconds.
 """
 
@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import ClassVar, Literal, TypeAlias
 
-from pegboard.core.breaker import BreakerState
+from pegboard.core.circuit_breaker import BreakerState
 from pegboard.core.json import Json, JsonObject
 
 EventOutcome: TypeAlias = Literal["ok", "tool_error", "refused", "failed", "cancelled"]
-"""How a call ended: with a result, with a result that says `isError`, turned away by us before it
-ran, by a failure of what stands behind the tool, or given up by the caller."""
+"""How a call ended: with a result, with a result marked `isError`, refused before it ran, with a
+failure of the tool's source, or canceled by the caller."""
 
 UpstreamState: TypeAlias = Literal["starting", "ready", "idle", "failed", "stopped"]
 
@@ -39,11 +39,11 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFinished:
-    """A call left the pipeline, whatever became of it.
+    """A call left the pipeline, with any outcome.
 
-    `tokens_out_before` is what the tool answered, `tokens_out` what the model gets after
-    projection, spilling and encoding; `None` where there was nothing to count. `tokens_estimated`
-    says that not all of them were counted.
+    `tokens_out_before` is the size of the tool's result, `tokens_out` that of what the model gets
+    after projection, spilling and encoding; `None` where there was nothing to count.
+    `tokens_estimated` is true where not all of them were counted.
     """
 
     kind: ClassVar[str] = "call.finished"
@@ -69,15 +69,15 @@ class CallFinished:
     tokens_estimated: bool = False
     arguments: Mapping[str, Json] | None = None
     handle: str | None = field(default=None, repr=False)
-    """What opens the kept result, for the page of this process; no log gets it."""
+    """The handle of the spilled result, for the dashboard of this process; never logged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRejected:
-    """A call was turned away before there was one: no such tool for this caller, the wrong way in.
+    """A call was rejected before a tool was found for it: an unknown name, the wrong call tool.
 
-    A tool that the caller may not see is told of as it is to them: as a name that nobody has.
-    `arguments` is their digest.
+    A tool that the caller may not see is reported like a name that does not exist. `arguments` is
+    the digest of the arguments.
     """
 
     kind: ClassVar[str] = "call.unmade"
@@ -97,7 +97,7 @@ class CallRejected:
 class RequestAnswered:
     """A request that is not a tool call was answered: a list, a read, a prompt, a task.
 
-    `target` is what it was about, such as a URI or the name of a prompt.
+    `target` is its subject, such as a URI or the name of a prompt.
     """
 
     kind: ClassVar[str] = "request.answered"
@@ -115,7 +115,7 @@ class RequestAnswered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorActed:
-    """Somebody decided something over the gateway, or tried to: an approval, a switch, a rollout.
+    """An operator changed something, or tried to: an approval, a disabled tool, a rollout.
 
     `principal` is who did, or on the command line the user of the operating system.
     """
@@ -136,7 +136,7 @@ class OperatorActed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInFailed:
-    """Somebody came with a key or token that was refused. What they came with is not in here."""
+    """A key or token was refused. The event does not contain the credential."""
 
     kind: ClassVar[str] = "sign_in.failed"
 
@@ -163,7 +163,7 @@ class CallRetried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAnswered:
-    """A client asked for the list. `tokens_full` is what listing everything would have cost."""
+    """A client requested the list. `tokens_full` is the cost of listing everything."""
 
     kind: ClassVar[str] = "list.answered"
 
@@ -196,7 +196,7 @@ class SearchAnswered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAnswered:
-    """A client asked for definitions."""
+    """A client requested definitions."""
 
     kind: ClassVar[str] = "describe.answered"
 
@@ -212,7 +212,7 @@ class DescribeAnswered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSent:
-    """A client was sent what a model reads. `what` is the method, or the name of the meta-tool."""
+    """A client was sent text for a model. `what` is the method, or the name of the meta-tool."""
 
     kind: ClassVar[str] = "answer.sent"
 
@@ -225,20 +225,8 @@ class AnswerSent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolsEnabled:
-    """A session's list changed."""
-
-    kind: ClassVar[str] = "session.changed"
-
-    at: float
-    session: str
-    enabled: tuple[str, ...]
-    evicted: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class UpstreamStateChanged:
-    """A server behind the board was started, became ready, was stopped, or failed."""
+    """An upstream was started, became ready, was stopped, or failed."""
 
     kind: ClassVar[str] = "upstream.changed"
 
@@ -264,7 +252,7 @@ class BreakerChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreStateChanged:
-    """The shared state went away or came back."""
+    """The store became unavailable, or available again."""
 
     kind: ClassVar[str] = "store.changed"
 
@@ -285,7 +273,6 @@ Event: TypeAlias = (
     | SearchAnswered
     | DescribeAnswered
     | AnswerSent
-    | ToolsEnabled
     | UpstreamStateChanged
     | BreakerChanged
     | StoreStateChanged
@@ -293,7 +280,7 @@ Event: TypeAlias = (
 
 
 def event_to_json(event: Event) -> JsonObject:
-    """The record as an object, its kind first, without what is not known or not to be written."""
+    """The event as an object, its kind first, without unknown values and unlogged fields."""
     record: JsonObject = {"event": event.kind}
     for name in (f.name for f in fields(event) if f.repr):
         value = getattr(event, name)

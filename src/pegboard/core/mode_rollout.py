@@ -1,11 +1,11 @@
-"""A mode given to a share of the callers, to see how it does before all get it.
+"""A rollout: a mode for a share of the callers, to measure it before everybody gets it.
 
     hash of (rollout, principal or client)  <  share  ->  candidate: the mode under trial
                                             >=        ->  control: the mode as configured
 
-The same caller is always on the same side, in every replica and after every restart, and raising
-the share moves callers to the candidate only. The figures of both arms are values that replicas
-add to.
+The same caller is always in the same arm, in every replica and after every restart, and raising the
+share only moves callers to the candidate. The statistics of both arms are values that replicas add
+to.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ ARMS: tuple[ArmName, ...] = ("control", "candidate")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollout:
-    """A mode, the share of callers that get it, and by what they are told apart.
+    """A mode, the share of callers that get it, and what identifies a caller.
 
-    By `client` only callers of the session era are switched: in the modern era a client's name is
-    not to change what it is answered (MCP 2026-07-28).
+    With `by="client"` only callers of the legacy era are switched: in the modern era the name of a
+    client must not change the answers (MCP 2026-07-28).
     """
 
     mode: str
@@ -44,7 +44,7 @@ class Rollout:
             raise ConfigError(f"A share is between 0 and 100 percent, not {self.percent:g}.")
 
     def arm(self, principal: str, client: str | None) -> ArmName:
-        """The side that somebody is on."""
+        """The arm of a caller."""
         key = principal if self.by == "principal" else client
         if key is None:
             return "control"
@@ -53,24 +53,24 @@ class Rollout:
         return "candidate" if share * 100 < self.percent else "control"
 
     def mode_for(self, caller: Caller) -> str | None:
-        """The mode under trial, for those who get it."""
+        """The candidate mode, for callers that get it."""
         if self.by == "client" and caller.era == "modern":
             return None
         return self.mode if self.arm(caller.principal, caller.client) == "candidate" else None
 
     def to_json(self) -> JsonObject:
-        """What the store keeps."""
+        """The stored form."""
         return {"mode": self.mode, "percent": self.percent, "by": self.by, "name": self.name}
 
     @classmethod
     def from_json(cls, value: Json) -> Rollout | None:
-        """What was kept, if anything."""
+        """The stored rollout, if there is one."""
         return cls(**value) if isinstance(value, dict) else None
 
 
 @dataclass(frozen=True, slots=True)
 class ArmStatistics:
-    """How one arm did; `lists` counts the times that clients asked for the list, one a session."""
+    """What happened in one arm; `lists` counts the requested lists, one for each session."""
 
     calls: int = 0
     errors: int = 0
@@ -85,7 +85,7 @@ class ArmStatistics:
         )
 
     def summary(self) -> JsonObject:
-        """What is compared: means, and what a session costs."""
+        """What is compared: means, and the cost of a session."""
         return {
             "calls": self.calls,
             "sessions": self.lists,
@@ -97,37 +97,37 @@ class ArmStatistics:
         }
 
     def to_json(self) -> JsonObject:
-        """What the store keeps."""
+        """The stored form."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The figures of both arms."""
+    """The statistics of both arms."""
 
     arms: Mapping[ArmName, ArmStatistics] = field(default_factory=dict[ArmName, ArmStatistics])
 
     def __getitem__(self, arm: ArmName) -> ArmStatistics:
-        return self.arms.get(arm, _NOTHING)
+        return self.arms.get(arm, _EMPTY)
 
-    def add(self, arm: ArmName, figures: ArmStatistics) -> Comparison:
-        """The comparison with more of one arm."""
-        return Comparison({**self.arms, arm: self[arm] + figures})
+    def add(self, arm: ArmName, more: ArmStatistics) -> Comparison:
+        """The comparison with these added to one arm."""
+        return Comparison({**self.arms, arm: self[arm] + more})
 
     def __add__(self, other: Comparison) -> Comparison:
         return Comparison({arm: self[arm] + other[arm] for arm in ARMS})
 
     def to_json(self) -> JsonObject:
-        """What the store keeps."""
+        """The stored form."""
         return {arm: self[arm].to_json() for arm in ARMS}
 
     @classmethod
     def from_json(cls, value: Json) -> Comparison:
-        """What was kept; nothing yet when there is nothing."""
+        """The stored comparison; an empty one when there is none."""
         return cls({arm: ArmStatistics(**value[arm]) for arm in ARMS}) if value else cls()
 
 
-_NOTHING = ArmStatistics()
+_EMPTY = ArmStatistics()
 
 
 def _ratio(part: float, whole: int) -> float | None:

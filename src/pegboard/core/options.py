@@ -1,4 +1,4 @@
-"""How a board is shown and called: one frozen record, read once, passed down."""
+"""How a board is shown and called: one frozen record, built once and passed down."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ MODES: tuple[ModeName, ...] = ("eager", "stub", "index", "hierarchy", "proxy", "
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
-    """What the author or operator decided; every field has a default that suits most."""
+    """The settings of a board; each has a default that suits most boards."""
 
     mode: str = "auto"
     pins: tuple[str, ...] = ()
     risk: Literal["auto", "split", "single"] = "auto"
     risk_rules: Mapping[str, Risk] = field(default_factory=dict[str, Risk])
-    """Globs over tool ids and names; the first that fits wins over a tool's annotations."""
+    """Risks by globs over tool ids and names; the first match overrides a tool's annotations."""
     strict_risk: bool = False
-    """Whether a tool whose risk neither a rule, its annotations nor its name tells is destructive,
-    as MCP has it, and not only write."""
+    """Whether a tool of unknown risk (no rule, no annotations, a name that says nothing) counts as
+    destructive, which is MCP's own default, instead of write."""
     structured: bool = False
-    """Whether meta-tools answer with `structuredContent` beside their text, asked for or not."""
+    """Whether meta-tools always answer with `structuredContent` besides their text."""
     eager_budget: int = defaults.EAGER_BUDGET
-    """`auto` lists a catalogue of at most so many tokens whole: 2 % of a window of 200,000."""
+    """Tokens up to which `auto` lists the whole catalog: 2 % of a window of 200,000."""
     client_modes: Mapping[str, str] = field(default_factory=dict[str, str])
-    """`auto` in the session era: mode by globs over client names, before the known clients."""
+    """For `auto` in the legacy era: modes by globs over client names, before the known clients."""
     page_tokens: int = defaults.INDEX_PAGE_TOKENS
-    """How much one listing of the `index` mode may cost before it pages."""
+    """Tokens of one page of a listing in the `index` mode."""
     page_size: int | None = None
     """Tools per page of `tools/list`; `None` lists all on one page, which every client can read."""
     list_ttl: float = 300.0
-    """Seconds for which a modern client may keep `tools/list`."""
+    """Seconds for which a modern client may cache `tools/list`."""
     session_cap: int = defaults.ENABLED_TOOLS_CAP
-    """Enabled tools of one `dynamic` session, beyond its pins."""
+    """The most enabled tools of one `dynamic` session, besides its pins."""
     enabled_per_search: int = defaults.ENABLED_PER_SEARCH
     """Tools that one search of a `dynamic` session enables."""
     category_tokens: int = defaults.CATEGORY_TOKENS
-    """A search for a whole category enables all of it where its tools cost at most so much."""
+    """A search for a whole category enables all its tools if they have at most so many tokens."""
     dispatch_risk: Literal["allow", "refuse", "read-only"] = "allow"
-    """What a meta-tool may call that carries all risks under one name, such as `tools_dispatch` or
-    `invoke_tool`: all, all but destructive, or only read-only tools."""
+    """What a meta-tool may call that has one name for all risks, such as `tools_dispatch` or
+    `invoke_tool`: all tools, all but destructive ones, or only read-only ones."""
     max_parallel: int = defaults.FAN_OUT_CONCURRENCY
     """Calls of one fan-out that run at the same time."""
     fan_out_deadline: float = 300.0
@@ -55,41 +55,41 @@ class Options:
     fan_out: bool = True
     """Whether several calls may be made in one request."""
     coerce: bool = True
-    """Whether numbers and booleans that arrive as text are understood where that is unambiguous."""
+    """Whether strings become the numbers and booleans they contain where that is unambiguous."""
     upstream_concurrency: int = defaults.UPSTREAM_CONCURRENCY
-    """Calls that one server gets at the same time; more wait in line."""
+    """Calls that run on one server at the same time; more wait in a queue."""
     upstream_queue: int = defaults.UPSTREAM_QUEUE
-    """Calls that may wait for one server; further ones are told that it is busy."""
+    """Calls that may wait for one server; further ones fail with `Busy`."""
     timeout: float | None = defaults.CALL_TIMEOUT
-    """Seconds that a call may take, where neither the tool nor its server says otherwise."""
+    """Seconds that a call may take, unless the tool or its server sets its own timeout."""
     attempts: int = defaults.CALL_RETRIES + 1
-    """How often a call that may be repeated is tried when its server cannot be reached."""
+    """How often a call that is safe to repeat is tried when its server cannot be reached."""
     breaker_failures: int = defaults.BREAKER_FAILURES
-    """Failures in a row after which a tool or server is not asked any more for a while."""
+    """Failures in a row that open the circuit breaker of a tool or server."""
     breaker_cooldown: float = defaults.BREAKER_COOLDOWN
-    """Seconds until one call is let through again to see."""
+    """Seconds until an open circuit breaker lets one call through as a probe."""
     spill_tokens: int | None = defaults.SPILL_TOKENS
-    """Tokens above which a result is kept back and read in parts; `None` sends all whole."""
+    """Tokens above which a result is spilled and read in parts; `None` never spills."""
     spill_per_tool: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
-    """Other such bounds, by tool."""
+    """The same limit by tool."""
     spill_bytes: int | None = defaults.SPILL_BYTES
-    """Bytes of images, audio and files in one result above which these are kept as resources."""
+    """Bytes of images, audio and files in one result above which they are stored as resources."""
     spill_ttl: float = defaults.SPILL_TTL
-    """Seconds for which a result that was kept back can be read."""
+    """Seconds for which a spilled result can be read."""
     clean_results: bool = False
     """Whether invisible characters and terminal escapes are removed from results."""
     tables: bool = True
-    """Whether lists of like records are sent as tables where that saves tokens."""
+    """Whether lists of similar records are sent as tables where that saves tokens."""
     table_saving: float = defaults.TABLE_SAVING
-    """The part of its tokens that another encoding must save to be used."""
+    """The share of the tokens that a table must save to be used."""
     cache: Mapping[str, float] = field(default_factory=dict[str, float])
-    """Read-only tools whose results may be kept, by globs over names, with seconds for which."""
+    """Seconds for which results of read-only tools may be cached, by globs over names."""
     tokenizer: str = defaults.TOKENIZER
-    """What tokens are counted by."""
+    """The tokenizer that counts tokens."""
     metrics: bool = False
-    """Whether a board that is served over HTTP has Prometheus figures at `/metrics`."""
+    """Whether a board that is served over HTTP has Prometheus metrics at `/metrics`."""
     schema_cache_size: int = 1_024
-    """Generated schemas that a board holds at most; the least recently used go first."""
+    """The most generated schemas that a board caches."""
     schema_cache_ttl: float = 300.0
     """Seconds after which a schema is generated again."""
 
@@ -105,10 +105,10 @@ _AT_LEAST_ONE = (
 
 
 def make_options(**given: Any) -> Options:
-    """Options out of keyword arguments.
+    """Options from keyword arguments.
 
     Raises:
-        ConfigError: One is unknown or has a value it cannot have; says what would be right.
+        ConfigError: One is unknown or has an invalid value; says what would be right.
     """
     reject_unknown_keys(given, Options, "option")
     check_mode(given.get("mode", "auto"))
@@ -133,7 +133,7 @@ def make_options(**given: Any) -> Options:
 
 
 def check_mode(name: str) -> str:
-    """A mode's name, or an error that lists them."""
+    """The name of a mode, or `auto`; for anything else an error that lists them."""
     if name == "auto" or name in MODES:
         return name
     meant = nearest(name, MODES, limit=1)
@@ -144,7 +144,7 @@ def check_mode(name: str) -> str:
 
 
 def reject_unknown_keys(given: Mapping[str, Any], record: type, what: str) -> None:
-    """Refuse keywords that a record has no field for, naming the nearest that it has."""
+    """Raise `ConfigError` for a key that a record has no field for; suggests a similar one."""
     known = [field.name for field in fields(record)]
     for key in given:
         if key not in known:

@@ -1,7 +1,8 @@
-"""How much one principal may do: a token bucket and a count of calls under way, as one value.
+"""Rate limits of one principal: a token bucket and the running calls, as one value.
 
-The store applies it atomically, so that all replicas count together. A call under way holds a place
-until it ends or until its lease is over, so that a replica that dies gives its places back.
+The bucket holds up to `burst` tokens and refills at `calls / per` tokens a second; each call takes
+one. The store applies changes atomically, so that all replicas count together. A running call holds
+a slot until it ends or its lease expires, so that a replica that dies does not hold slots forever.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from pegboard.errors import ConfigError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateLimit:
-    """At most `calls` in `per` seconds, of which `burst` at once, and `concurrent` under way.
+    """At most `calls` in `per` seconds, `burst` of them at once, and `concurrent` running.
 
-    `None` sets no bound of that kind. `lease` is the longest that a call holds its place.
+    `None` means no such limit. `lease` is the longest that a running call holds its slot.
     """
 
     calls: float | None = None
@@ -40,7 +41,7 @@ class RateLimit:
 
     @property
     def ttl(self) -> float:
-        """Seconds after which an unused allowance is as good as new."""
+        """Seconds after which an unused bucket is full again and need not be stored."""
         refill = self.capacity * self.per / self.calls if self.calls else 0.0
         return max(refill, self.lease) + 1.0
 
@@ -55,7 +56,7 @@ class RateLimitRefusal:
 
 @dataclass(frozen=True, slots=True)
 class TokenBucket:
-    """What one principal has used: tokens left at a time, and the calls under way by id."""
+    """What one principal has left: tokens at a time, and the running calls by id."""
 
     tokens: float | None = None
     at: float = 0.0
@@ -64,12 +65,12 @@ class TokenBucket:
     def admit(
         self, limit: RateLimit, call_id: str, now: float
     ) -> tuple[TokenBucket, RateLimitRefusal | None]:
-        """Ask to make one call: the next state, and why not, if not."""
+        """Ask to make one call: the next state, and the reason for a refusal, if it is one."""
         running = {i: until for i, until in self.running.items() if until > now}
         tokens = self._refilled(limit, now)
         here = TokenBucket(tokens, now, running)
         if limit.concurrent is not None and len(running) >= limit.concurrent:
-            return here, RateLimitRefusal(f"{len(running)} of your calls are under way", 1.0)
+            return here, RateLimitRefusal(f"{len(running)} of your calls are running", 1.0)
         if limit.calls is not None and tokens < 1:
             wait = (1 - tokens) * limit.per / limit.calls
             reason = f"more than {limit.calls:g} {limit.unit} in {limit.per:g} s"
@@ -78,7 +79,7 @@ class TokenBucket:
             running[call_id] = now + limit.lease
         return TokenBucket(tokens - 1, now, running), None
 
-    def finished(self, call_id: str) -> TokenBucket:
+    def release(self, call_id: str) -> TokenBucket:
         """The state after a call has ended."""
         return replace(self, running={i: t for i, t in self.running.items() if i != call_id})
 
@@ -89,10 +90,10 @@ class TokenBucket:
         return min(limit.capacity, self.tokens + gained)
 
     def to_json(self) -> JsonObject:
-        """What the store keeps."""
+        """The stored form."""
         return {"tokens": self.tokens, "at": self.at, "running": dict(self.running)}
 
     @classmethod
     def from_json(cls, value: Json) -> TokenBucket:
-        """What was kept; a fresh one when there is nothing."""
+        """The stored bucket; a full one when there is none."""
         return cls(**value) if isinstance(value, dict) else cls()

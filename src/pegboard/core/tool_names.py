@@ -1,4 +1,4 @@
-"""Addresses of tools: how a name finds its tool, and what was perhaps meant when it does not.
+"""Names of tools: how a name is resolved to its tool, and similar names when it is not.
 
 create_issue            bare, when only one tool has that name, here or at its own server
 issues.create_issue     category (or server) and tool
@@ -15,22 +15,23 @@ from pegboard.core.tools import Catalog, Tool, is_in_group
 from pegboard.errors import AmbiguousName, ToolNotFound
 
 NEAREST_LIMIT = 5
-_SHOWN = 100
-LONGEST_NAME = 1_000
-"""Characters of a name that is looked for; no tool has a longer one, and comparing takes long."""
-_LEAST_LIKENESS = 60.0
-_SAME_BUT_FOR_A_SLIP = 80.0
+MAX_NAME_LENGTH = 1_000
+"""Characters of a name that is looked up: no tool has a longer one, and comparing is slow."""
+_MAX_SHOWN = 100
+# Similarities of rapidfuzz, of 100.
+_MIN_SIMILARITY = 60.0
+_TYPO_SIMILARITY = 80.0
 
 
 def resolve(catalog: Catalog, name: str, category: str | None = None) -> Tool:
-    """The one tool that `name` addresses, switched off or not.
+    """The one tool that `name` means, enabled or not.
 
     Raises:
-        AmbiguousName: Several tools fit; the error lists an address for each.
-        ToolNotFound: None fits; the error lists the nearest.
+        AmbiguousName: Several tools match; the error lists a unique name for each.
+        ToolNotFound: None matches; the error lists similar names.
     """
-    if len(name) > LONGEST_NAME:
-        raise ToolNotFound(f"{name[:_SHOWN]}…")
+    if len(name) > MAX_NAME_LENGTH:
+        raise ToolNotFound(f"{name[:_MAX_SHOWN]}…")
     found = catalog.matching(name, category)
     if len(found) == 1:
         return found[0]
@@ -40,7 +41,7 @@ def resolve(catalog: Catalog, name: str, category: str | None = None) -> Tool:
 
 
 def nearest_tools(catalog: Catalog, name: str, category: str | None = None) -> list[str]:
-    """Addresses of the enabled tools whose names are most like `name`, best first."""
+    """Unique names of the enabled tools whose names are most similar to `name`, best first."""
     pool = [t for t in catalog.enabled if category is None or is_in_group(t, category)]
     return nearest(name, {catalog.address(t): t.name for t in pool or catalog.enabled})
 
@@ -48,10 +49,10 @@ def nearest_tools(catalog: Catalog, name: str, category: str | None = None) -> l
 def nearest(
     name: str, known: Iterable[str] | dict[str, str], limit: int = NEAREST_LIMIT
 ) -> list[str]:
-    """The known words most like `name`; of a dict, values are compared, keys returned."""
-    # Imported here: it is only needed when something was misspelt, and costs a third of our import.
-    if len(name) > LONGEST_NAME:
+    """The known words most similar to `name`; of a dict, values are compared, keys returned."""
+    if len(name) > MAX_NAME_LENGTH:
         return []
+    # Imported here: it is only needed for a misspelled name, and takes a third of our import time.
     from rapidfuzz import process
     from rapidfuzz.utils import default_process
 
@@ -59,33 +60,33 @@ def nearest(
     found = process.extract(
         name.replace("_", " "),
         {key: word.replace("_", " ") for key, word in choices.items()},
-        scorer=_likeness,
+        scorer=_similarity,
         processor=default_process,
         limit=limit,
-        score_cutoff=_LEAST_LIKENESS,
+        score_cutoff=_MIN_SIMILARITY,
     )
     return [key for _, _, key in found]
 
 
 def is_typo(name: str, known: Iterable[str]) -> bool:
-    """Whether a name is one of these but for a letter or two: `titel`, `maxResult`, `max-results`.
+    """Whether a name is one of these except for a letter or two: `titel`, `max-results`.
 
-    Stricter than `nearest`: that it shares words with one does not make it the same.
+    Stricter than `nearest`: sharing words with a name does not make it that name.
     """
-    if len(name) > LONGEST_NAME:
+    if len(name) > MAX_NAME_LENGTH:
         return False
     from rapidfuzz import fuzz
 
     plain = _letters(name)
-    return any(fuzz.ratio(plain, _letters(word)) >= _SAME_BUT_FOR_A_SLIP for word in known)
+    return any(fuzz.ratio(plain, _letters(word)) >= _TYPO_SIMILARITY for word in known)
 
 
 def _letters(name: str) -> str:
     return "".join(c for c in name.lower() if c.isalnum())
 
 
-def _likeness(one: str, other: str, **options: Any) -> float:
-    """How alike two names are, of 100: by letters, by words in any order, or by shared words."""
+def _similarity(one: str, other: str, **options: Any) -> float:
+    """How similar two names are, of 100: by letters, by words in any order, or by shared words."""
     from rapidfuzz import fuzz
 
     return max(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from pegboard.core.breaker import BreakerState
+from pegboard.core.circuit_breaker import BreakerState
 from pegboard.core.json import JsonObject
 from pegboard.dashboard.interface import ServerRow
 from pegboard.dashboard.markup import Child, Html, badge, join, milliseconds, number, pluralize, tag

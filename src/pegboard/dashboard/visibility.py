@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pegboard.core.breaker import BreakerState
+from pegboard.core.circuit_breaker import BreakerState
 from pegboard.core.events import CallFinished, CallStarted
 from pegboard.core.json import JsonObject
 from pegboard.dashboard.interface import Dashboard, ServerRow, Viewer

@@ -40,8 +40,8 @@ from typing import Literal, TypeAlias
 
 import anyio
 
-from pegboard.core.breaker import CLOSED, Breaker, BreakerPolicy
 from pegboard.core.calls import CallResult, ToolCall
+from pegboard.core.circuit_breaker import CLOSED, Breaker, BreakerPolicy
 from pegboard.core.events import BreakerChanged
 from pegboard.core.json import Json
 from pegboard.core.tools import Tool
@@ -268,7 +268,7 @@ class _Breakers:
                 case BackendVerdict.ANSWERED:
                     for ref in admitted.refs:
                         if ref.seen != CLOSED:
-                            await self._change(ref, lambda b: b.succeeded(admitted.since))
+                            await self._change(ref, lambda b: b.after_success(admitted.since))
                 case BackendVerdict.UNKNOWN:
                     await self._abandon(admitted)
                 case _:
@@ -331,7 +331,7 @@ class _Breakers:
                 continue
             after = await self._change(
                 ref,
-                lambda b: b.failed(
+                lambda b: b.after_failure(
                     self._policy, since=admitted.since, now=self._clock(), reason=reason
                 ),
             )
@@ -343,7 +343,9 @@ class _Breakers:
                 # Also when the call was cancelled: otherwise the next probe waits until this one
                 # expires.
                 with anyio.move_on_after(_RELEASE_TIMEOUT, shield=True):
-                    await self._change(ref, lambda b: b.abandoned(self._policy, admitted.since))
+                    await self._change(
+                        ref, lambda b: b.after_cancellation(self._policy, admitted.since)
+                    )
 
     async def _change(self, ref: _BreakerRef, change: Callable[[Breaker], Breaker]) -> Breaker:
         before = CLOSED

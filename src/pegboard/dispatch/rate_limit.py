@@ -107,7 +107,7 @@ class RateLimits:
 
     async def _release(self, limit: RateLimit, key: str, call_id: str) -> None:
         def change(stored: Json) -> Json:
-            return TokenBucket.from_json(stored).finished(call_id).to_json()
+            return TokenBucket.from_json(stored).release(call_id).to_json()
 
         # Shielded: a call that was cancelled must not count as running until its lease expires.
         with anyio.move_on_after(_RELEASE_TIMEOUT, shield=True), suppress(StoreError):

@@ -8,8 +8,8 @@ from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from pegboard.core.breaker import BreakerState
 from pegboard.core.calls import LOCAL_CALLER
+from pegboard.core.circuit_breaker import BreakerState
 from pegboard.core.events import (
     BreakerChanged,
     CallFinished,

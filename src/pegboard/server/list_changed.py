@@ -118,6 +118,6 @@ class StoredSessionTools:
         now = time.time()
 
         def change(stored: Json) -> Json:
-            return EnabledTools.from_json(stored).used(tool_id, now).to_json()
+            return EnabledTools.from_json(stored).mark_used(tool_id, now).to_json()
 
         await self._store.update(self._key, change, ttl=SESSION_TTL)

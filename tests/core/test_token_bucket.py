@@ -27,7 +27,7 @@ def test_a_place_is_free_again_when_its_call_ends_or_its_lease_does() -> None:
     busy, refusal = TokenBucket().admit(limit, "a", 0.0)
     assert refusal is None
     assert busy.admit(limit, "b", 1.0)[1] is not None
-    assert busy.finished("a").admit(limit, "b", 1.0)[1] is None
+    assert busy.release("a").admit(limit, "b", 1.0)[1] is None
     assert busy.admit(limit, "b", 11.0)[1] is None
 
 

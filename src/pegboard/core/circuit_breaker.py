@@ -1,16 +1,17 @@
-"""A circuit breaker as a value: the store holds it, a method returns the next state.
+"""A circuit breaker as a value: each method returns the next state, and the store applies it.
 
-    closed ──(enough failures in a run)──> open ──(cooldown over)──> half open: one probe at a time
+    closed ──(failures in a row)────────> open ──(cooldown over)──> half open: one probe at a time
       ^                                     ^                            │
       └──────────── the probe succeeds ─────┼────────────────────────────┤
                                             └────── the probe fails ─────┘
 
-`half open` is not stored: it is an open breaker whose cooldown is over. A probe that is never heard
-of again (its replica died) is given up after `policy.probe` seconds, so it wedges nothing.
+`half open` is not stored: it is an open breaker whose cooldown is over. A probe whose outcome never
+arrives (its replica died) expires after `policy.probe` seconds, so that it does not block the
+breaker forever.
 
-A call is told apart by when it was admitted (`since`): what was admitted before the breaker opened
-says nothing about now, and while it is open nothing but a probe is admitted. So every verdict on an
-open breaker that is younger than the opening is a probe's.
+An outcome carries the time at which its call was admitted (`since`). A call from before the breaker
+opened says nothing about the present, so its outcome is ignored. While the breaker is open only
+probes are admitted, so every outcome that is not ignored then is that of a probe.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from pegboard.errors import ConfigError
 BreakerState: TypeAlias = Literal["closed", "open", "half_open"]
 
 _PROBE_POLL_INTERVAL = 1.0
-"""When to ask again while a probe is under way: its answer may come at any moment."""
+"""Seconds after which to retry while a probe is running: its outcome may come at any moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class BreakerPolicy:
     """When a breaker opens and how it closes again; durations in seconds.
 
-    `failures` in a run open it; a success or `window` seconds without a failure end a run.
+    `failures` in a row open it; a success, or `window` seconds without a failure, reset the count.
     """
 
     failures: int = defaults.BREAKER_FAILURES
@@ -50,15 +51,15 @@ class BreakerPolicy:
 
     @property
     def memory(self) -> float:
-        """How long a state is worth keeping when nothing happens any more."""
+        """How long a state has to be stored when no more calls arrive."""
         return self.window + self.cooldown + self.probe
 
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """How the last calls went.
+    """The outcome of the latest calls.
 
-    `opened_at` is the last opening, `down_since` the first one since it was last closed.
+    `opened_at` is the latest opening, `down_since` the first one since it was closed.
     """
 
     failures: int = 0
@@ -78,58 +79,62 @@ class Breaker:
         """Ask to make one call: the next state, and whether to go ahead."""
         if self.opened_at is None:
             return self, True
-        if self.state(policy, now) == "open" or self._probing(now):
+        if self.state(policy, now) == "open" or self._is_probing(now):
             return self, False
         return replace(self, probe_until=now + policy.probe), True
 
-    def succeeded(self, since: float) -> Breaker:
-        """The state after a call admitted at `since` got an answer."""
+    def after_success(self, since: float) -> Breaker:
+        """The state after a call admitted at `since` succeeded."""
         return self if self._opened_after(since) else CLOSED
 
-    def failed(
+    def after_failure(
         self, policy: BreakerPolicy, *, since: float, now: float, reason: str = ""
     ) -> Breaker:
         """The state after a call admitted at `since` failed."""
         if self._opened_after(since):
             return self
-        if self.opened_at is not None:
+        if self.opened_at is not None:  # the probe failed: the cooldown starts again
             return replace(self, opened_at=now, failed_at=now, probe_until=None, reason=reason)
-        run_goes_on = self.failed_at is not None and now - self.failed_at <= policy.window
-        failures = self.failures + 1 if run_goes_on else 1
+        is_recent = self.failed_at is not None and now - self.failed_at <= policy.window
+        failures = self.failures + 1 if is_recent else 1
         if failures < policy.failures:
             return Breaker(failures, now, reason)
         return Breaker(failures, now, reason, down_since=now, opened_at=now)
 
-    def abandoned(self, policy: BreakerPolicy, since: float) -> Breaker:
-        """The state after a call admitted at `since` ended without a verdict."""
-        its_own_probe = self.probe_until == since + policy.probe
-        return replace(self, probe_until=None) if its_own_probe else self
+    def after_cancellation(self, policy: BreakerPolicy, since: float) -> Breaker:
+        """The state after a call admitted at `since` ended without an outcome."""
+        # Only its own probe is released: another one may have been admitted after it expired.
+        is_probe = self.probe_until == since + policy.probe
+        return replace(self, probe_until=None) if is_probe else self
 
     def retry_after(self, policy: BreakerPolicy, now: float) -> float:
-        """Seconds until it is worth asking again; 0 when a call would be admitted."""
+        """Seconds until a retry makes sense; 0 when a call would be admitted."""
         if self.opened_at is None:
             return 0.0
         if self.state(policy, now) == "open":
             return self.opened_at + policy.cooldown - now
         return (
             min(_PROBE_POLL_INTERVAL, (self.probe_until or now) - now)
-            if self._probing(now)
+            if self._is_probing(now)
             else 0.0
         )
 
     def to_json(self) -> JsonObject | None:
-        """What the store keeps: nothing for a breaker with nothing to tell."""
+        """The stored form: nothing for a closed breaker without failures."""
         if self == CLOSED:
             return None
-        kept = {name: getattr(self, name) for name in self.__slots__}
-        return {name: value for name, value in kept.items() if value not in (None, "")}
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value for name, value in fields.items() if value not in (None, "")}
 
     @classmethod
     def from_json(cls, value: Json) -> Breaker:
-        """The breaker that was kept; closed when there is none or it cannot be read."""
+        """The stored breaker; a closed one when there is none or it cannot be read."""
         if not isinstance(value, dict):
             return CLOSED
-        times = {name: _time(value.get(name)) for name in _TIMES}
+        times = {
+            name: float(value[name]) if isinstance(value.get(name), (int, float)) else None
+            for name in _TIMES
+        }
         failures, reason = value.get("failures"), value.get("reason")
         return cls(
             failures=failures if isinstance(failures, int) and failures > 0 else 0,
@@ -137,7 +142,7 @@ class Breaker:
             **times,
         )
 
-    def _probing(self, now: float) -> bool:
+    def _is_probing(self, now: float) -> bool:
         return self.probe_until is not None and now < self.probe_until
 
     def _opened_after(self, since: float) -> bool:
@@ -147,7 +152,3 @@ class Breaker:
 CLOSED = Breaker()
 
 _TIMES = ("failed_at", "down_since", "opened_at", "probe_until")
-
-
-def _time(value: Json) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None

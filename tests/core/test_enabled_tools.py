@@ -21,10 +21,10 @@ def test_over_the_cap_the_least_recently_used_tool_makes_room() -> None:
     before = (
         EnabledTools().enable(["a"], THREE, 1.0).enable(["b"], THREE, 2.0).enable(["c"], THREE, 3.0)
     )
-    after = before.used("a", now=4.0).enable(["d"], THREE, now=5.0)
+    after = before.mark_used("a", now=4.0).enable(["d"], THREE, now=5.0)
     assert "a" in after
     assert "b" not in after
-    assert after.evicted_since(before) == ("b",)
+    assert [i for i in before.enabled if i not in after.enabled] == ["b"]
 
 
 def test_enabling_again_counts_as_use() -> None:
@@ -52,7 +52,7 @@ def test_a_tool_that_became_a_pin_gives_its_room_back() -> None:
 
 def test_using_a_tool_that_is_not_enabled_changes_nothing() -> None:
     session = EnabledTools().enable(["a"], THREE, now=1.0)
-    assert session.used("hidden", now=2.0) == session
+    assert session.mark_used("hidden", now=2.0) == session
 
 
 def test_an_empty_session_keeps_nothing_in_the_store() -> None:
@@ -87,7 +87,7 @@ def test_whatever_happens_a_session_keeps_its_promises(
             assert all(i in session for i in fresh)
         else:
             for i in ids:
-                session = session.used(i, float(now))
+                session = session.mark_used(i, float(now))
             assert set(session.enabled) == set(before.enabled)
         assert len(session.enabled) <= cap
         assert not pins & set(session.enabled)

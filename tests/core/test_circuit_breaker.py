@@ -14,7 +14,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from pegboard.core.breaker import CLOSED, Breaker, BreakerPolicy
+from pegboard.core.circuit_breaker import CLOSED, Breaker, BreakerPolicy
 from pegboard.errors import ConfigError
 
 POLICY = BreakerPolicy()
@@ -23,7 +23,7 @@ POLICY = BreakerPolicy()
 def tripped(at: float = 100.0, policy: BreakerPolicy = POLICY) -> Breaker:
     breaker = CLOSED
     for _ in range(policy.failures):
-        breaker = breaker.failed(policy, since=at - 1, now=at, reason="timeout")
+        breaker = breaker.after_failure(policy, since=at - 1, now=at, reason="timeout")
     return breaker
 
 
@@ -31,7 +31,7 @@ def test_the_fifth_failure_in_a_run_opens_the_breaker() -> None:
     breaker = CLOSED
     for failure in range(1, 6):
         assert breaker.admit(POLICY, now=10.0)[1], f"refused before failure {failure}"
-        breaker = breaker.failed(POLICY, since=10.0, now=10.0)
+        breaker = breaker.after_failure(POLICY, since=10.0, now=10.0)
     assert breaker.state(POLICY, now=10.0) == "open"
     assert breaker.admit(POLICY, now=10.0) == (breaker, False)
 
@@ -39,8 +39,8 @@ def test_the_fifth_failure_in_a_run_opens_the_breaker() -> None:
 def test_a_success_ends_the_run_of_failures() -> None:
     breaker = CLOSED
     for _ in range(4):
-        breaker = breaker.failed(POLICY, since=1.0, now=1.0)
-    breaker = breaker.succeeded(since=1.0).failed(POLICY, since=2.0, now=2.0)
+        breaker = breaker.after_failure(POLICY, since=1.0, now=1.0)
+    breaker = breaker.after_success(since=1.0).after_failure(POLICY, since=2.0, now=2.0)
     assert breaker.failures == 1
     assert breaker.state(POLICY, now=2.0) == "closed"
 
@@ -50,7 +50,7 @@ def test_failures_further_apart_than_the_window_do_not_add_up() -> None:
     now = 0.0
     for _ in range(20):
         now += POLICY.window + 1
-        breaker = breaker.failed(POLICY, since=now, now=now)
+        breaker = breaker.after_failure(POLICY, since=now, now=now)
     assert breaker.state(POLICY, now=now) == "closed"
 
 
@@ -65,12 +65,12 @@ def test_an_open_breaker_admits_one_probe_after_the_cooldown() -> None:
 
 def test_a_successful_probe_closes_the_breaker() -> None:
     probing, _ = tripped(at=100.0).admit(POLICY, now=161.0)
-    assert probing.succeeded(since=161.0) == CLOSED
+    assert probing.after_success(since=161.0) == CLOSED
 
 
 def test_a_failed_probe_opens_the_breaker_afresh_and_keeps_since_when_it_is_down() -> None:
     probing, _ = tripped(at=100.0).admit(POLICY, now=161.0)
-    breaker = probing.failed(POLICY, since=161.0, now=165.0, reason="unavailable")
+    breaker = probing.after_failure(POLICY, since=161.0, now=165.0, reason="unavailable")
     assert (breaker.opened_at, breaker.down_since, breaker.reason) == (165.0, 100.0, "unavailable")
     assert not breaker.admit(POLICY, now=224.0)[1]
     assert breaker.admit(POLICY, now=225.0)[1]
@@ -84,23 +84,23 @@ def test_a_lost_probe_is_given_up_so_that_the_breaker_is_not_wedged() -> None:
 
 def test_an_abandoned_probe_makes_room_for_the_next_at_once() -> None:
     probing, _ = tripped(at=100.0).admit(POLICY, now=160.0)
-    assert probing.abandoned(POLICY, since=160.0).admit(POLICY, now=160.0)[1]
+    assert probing.after_cancellation(POLICY, since=160.0).admit(POLICY, now=160.0)[1]
 
 
 def test_a_late_abandoned_probe_does_not_make_room_beside_its_successor() -> None:
     first, _ = tripped(at=100.0).admit(POLICY, now=160.0)
     second, admitted = first.admit(POLICY, now=160.0 + POLICY.probe)
     assert admitted
-    assert second.abandoned(POLICY, since=160.0) == second
+    assert second.after_cancellation(POLICY, since=160.0) == second
 
 
 @pytest.mark.parametrize("verdict", ["succeeded", "failed", "abandoned"])
 def test_what_was_admitted_before_the_opening_changes_nothing(verdict: str) -> None:
     probing, _ = tripped(at=100.0).admit(POLICY, now=160.0)
     after = {
-        "succeeded": probing.succeeded(since=99.0),
-        "failed": probing.failed(POLICY, since=99.0, now=161.0),
-        "abandoned": probing.abandoned(POLICY, since=99.0),
+        "succeeded": probing.after_success(since=99.0),
+        "failed": probing.after_failure(POLICY, since=99.0, now=161.0),
+        "abandoned": probing.after_cancellation(POLICY, since=99.0),
     }[verdict]
     assert after == probing
 
@@ -194,7 +194,7 @@ class BreakerLaws(RuleBasedStateMachine):
         if call is None:
             return
         before = self.breaker
-        self.breaker = before.succeeded(call.since)
+        self.breaker = before.after_success(call.since)
         if before.opened_at is not None and self.breaker == CLOSED:
             assert call.probe, "only a probe closes an open breaker"
         self._heard_of(call)
@@ -204,7 +204,7 @@ class BreakerLaws(RuleBasedStateMachine):
         if call is None:
             return
         before = self.breaker
-        self.breaker = before.failed(self.policy, since=call.since, now=self.now)
+        self.breaker = before.after_failure(self.policy, since=call.since, now=self.now)
         opened = before.opened_at is None and self.breaker.opened_at is not None
         assert not opened or self.breaker.failures == self.policy.failures
         if before.opened_at is not None and self.breaker != before:
@@ -214,7 +214,7 @@ class BreakerLaws(RuleBasedStateMachine):
     @rule(call=consumes(running))
     def lose(self, call: Running | None) -> None:
         if call is not None:
-            self.breaker = self.breaker.abandoned(self.policy, call.since)
+            self.breaker = self.breaker.after_cancellation(self.policy, call.since)
             self.live_probes = [t for t in self.live_probes if t != call.since]
 
     @invariant()
