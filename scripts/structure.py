@@ -278,10 +278,7 @@ async def _record_warm_call(trace: Trace, client: Any, tool: str, arguments: Any
     import anyio
 
     with anyio.fail_after(60):
-        # A gateway that starts without a cache waits for its server here. The name is the listed
-        # one: for any other the client would list all tools again with each call.
-        listed = [listed.name for listed in (await client.list_tools()).tools]
-        name = next(name for name in listed if name.endswith(tool))
+        name = await _find_listed(client, tool)
 
         async def call() -> None:
             result = await client.call_tool(name, arguments)
@@ -292,6 +289,21 @@ async def _record_warm_call(trace: Trace, client: Any, tool: str, arguments: Any
         await call()
         await anyio.wait_all_tasks_blocked()  # the first calls may have started background work
         await trace.record(call)
+
+
+async def _find_listed(client: Any, tool: str) -> str:
+    """The name that a tool is listed under, as soon as it is.
+
+    A gateway that starts without a cache needs a moment to list its server. The name must be the
+    listed one: for any other the client would list all tools again with each call.
+    """
+    import anyio
+
+    while True:
+        listed = [listed.name for listed in (await client.list_tools()).tools]
+        if found := [name for name in listed if name.endswith(tool)]:
+            return found[0]
+        await anyio.sleep(0.2)
 
 
 def main() -> int:
