@@ -152,7 +152,7 @@ def answers(path: str, count: str) -> dict[str, float]:
         ready = time.perf_counter() - began
         _keep_vectors(meanings, index)
         index = index.refreshed()
-        if index.lacking() or not index.search("create an issue"):
+        if index.tools_without_vector() or not index.search("create an issue"):
             raise WrongAnswer("the index is not complete, or finds nothing")
         whole = milliseconds(index.search, QUERIES)
         return {
@@ -166,12 +166,12 @@ def answers(path: str, count: str) -> dict[str, float]:
 
 
 def _keep_vectors(meanings: LocalVectorizer, index: SearchIndex) -> None:
-    lacking = index.lacking()
-    some = meanings.make(
+    lacking = index.tools_without_vector()
+    some = meanings.compute(
         [build_passage(read_searchable_fields(tool)) for _, tool in lacking[:MADE]]
     )
     which = np.arange(len(lacking)) % len(some.rows)
-    meanings.keep(
+    meanings.save(
         [key for key, _ in lacking], QuantizedVectors(some.rows[which], some.scales[which])
     )
 
@@ -201,7 +201,7 @@ def _behind(some: Sequence[Tool]) -> dict[str, float]:
     began = time.perf_counter()
     finder.start()
     busy = milliseconds(search, [f"{query} please" for query in QUERIES])
-    while finder.index(catalog).lacking():
+    while finder.index(catalog).tools_without_vector():
         threading.Event().wait(0.02)
     took = time.perf_counter() - began
     finder.close()

@@ -49,7 +49,7 @@ def main() -> None:
     texts = list(dict.fromkeys(all_texts(load_corpus(options.corpus)))) + odd_texts(20_000)
     different = 0
     for text, encoded in zip(texts, theirs.encode_batch(texts), strict=True):
-        got = [names[number] for number in ours.numbers(text, LIMIT)]
+        got = [names[number] for number in ours.encode(text, LIMIT)]
         if got != encoded.tokens:
             different += 1
             if different <= 10:

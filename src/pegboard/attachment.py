@@ -124,7 +124,7 @@ class _Listing:
         source = self.catalog.memo.get(_SOURCE_HASH)
         if source is None:
             source = self.catalog.memo[_SOURCE_HASH] = digest(self.entries)
-        return self.live_index.index(self.catalog, source).among(visible)
+        return self.live_index.index(self.catalog, source).restricted_to(visible)
 
 
 class AttachedBoard:

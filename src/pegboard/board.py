@@ -290,7 +290,7 @@ class Pegboard(BoardCatalog):
             caller,
             request,
             options=options,
-            index=lambda: self.index if self.policy.is_open else self.index.among(visible),
+            index=lambda: self.index if self.policy.is_open else self.index.restricted_to(visible),
             has_risk=self._has_risk,
             constant=None if constant is None else policy.visible(constant, caller),
             is_complete=self.is_complete,

@@ -260,7 +260,7 @@ class BoardCatalog:
     @property
     def is_index_saved(self) -> bool:
         """Whether the index is on disk, so that the next start loads it from there."""
-        return self.live_index.is_kept
+        return self.live_index.is_saved
 
     def prepare(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Compute all vectors now, for tests and image builds; while serving, that goes by itself.

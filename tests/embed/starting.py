@@ -25,9 +25,9 @@ def main(path: str, *asked: str) -> None:
     told = {
         "cpu_ms": (time.process_time() - began) * 1e3,
         "found": [[match.tool.id, match.score] for match in matches],
-        "lacking": len(board.index.lacking()),
+        "lacking": len(board.index.tools_without_vector()),
         "embedded": None if own is None else len(own.passages),
-        "is_kept": board.is_index_kept,
+        "is_kept": board.is_index_saved,
     }
     sys.stdout.write(json.dumps(told))
 

@@ -88,7 +88,7 @@ def test_damaged_files_are_made_again(tmp_path: Path) -> None:
         file.write_bytes(file.read_bytes()[:-40])
     again = start(path, home, "topics", "prepare")
     assert (again["embedded"], again["found"]) == (30, first["found"])
-    assert "made again" in again["err"]
+    assert "is rebuilt" in again["err"]
     assert start(path, home, "topics", "prepare")["err"] == ""
 
 
@@ -122,7 +122,7 @@ def test_where_nothing_can_be_kept_search_works_all_the_same(tmp_path: Path) -> 
     one = start(path, tmp_path / "home", "topics", "prepare")
     assert (one["embedded"], one["lacking"], one["is_kept"]) == (30, 0, False)
     assert one["found"]
-    assert "cannot be kept" in one["err"]
+    assert "cannot be saved" in one["err"]
 
 
 def test_the_first_search_of_a_process_takes_the_index_from_disk(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_an_index_with_a_tool_of_ones_own_is_not_kept(tmp_path: Path) -> None:
     board = Pegboard.from_catalog(path)
     board.folder = tmp_path / "home"
     board.search("weather")
-    assert board.is_index_kept
+    assert board.is_index_saved
 
     @board.tool
     def umbrella() -> str:
@@ -147,4 +147,4 @@ def test_an_index_with_a_tool_of_ones_own_is_not_kept(tmp_path: Path) -> None:
         return "no"
 
     assert board.search("umbrella")[0].tool.name == "umbrella"
-    assert not board.is_index_kept
+    assert not board.is_index_saved

@@ -3,13 +3,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard.embed.bundled_models import WEIGHTS, tokenizer
-from pegboard.embed.wordpiece import END, START
+from pegboard.embed.encoder import END, START
 
 NAMES = (WEIGHTS / "vocabulary.txt").read_text(encoding="utf-8").split("\n")
 
 
 def tokens(text: str, limit: int = 128) -> list[str]:
-    return [NAMES[number] for number in tokenizer().numbers(text, limit)][1:-1]
+    return [NAMES[number] for number in tokenizer().encode(text, limit)][1:-1]
 
 
 @pytest.mark.parametrize(
@@ -32,13 +32,13 @@ def test_words_become_the_pieces_the_model_was_trained_on(text: str, expected: l
 
 
 def test_a_long_text_is_cut_and_still_ends_properly() -> None:
-    numbers = tokenizer().numbers("issue " * 1000, 16)
+    numbers = tokenizer().encode("issue " * 1000, 16)
     assert len(numbers) == 16
     assert (numbers[0], numbers[-1]) == (START, END)
 
 
 @given(st.text(max_size=200), st.integers(2, 64))
 def test_any_text_fits_the_limit_and_the_vocabulary(text: str, limit: int) -> None:
-    numbers = tokenizer().numbers(text, limit)
+    numbers = tokenizer().encode(text, limit)
     assert 2 <= len(numbers) <= limit
     assert all(0 <= number < len(NAMES) for number in numbers)

@@ -82,7 +82,7 @@ def test_a_folder_that_cannot_be_written_costs_only_the_keeping(
     kept = files(tmp_path / "taken")
     kept.add([key(1)], vectors(1))
     assert kept.get([key(1)]).scales[0] > 0
-    assert "cannot be kept" in caplog.text
+    assert "cannot be saved" in caplog.text
 
 
 def test_no_unfinished_files_are_left(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pegboard.errors import PegboardError
 def build_vectors(board: Pegboard) -> int:
     """Compute the vectors that the board does not have yet; returns their number."""
     with progress_bar("Indexing tools") as advance:
-        missing = len(board.index.lacking())
+        missing = len(board.index.tools_without_vector())
         advance(0, missing)
         board.prepare(advance)
     return missing

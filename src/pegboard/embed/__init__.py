@@ -1,1 +1,6 @@
-"""Meaning as vectors: the models that ship with the package, and the vectors kept on disk."""
+"""Embeddings: the models that ship with the package, and the vectors and indexes saved on disk.
+
+live_index  ──>  vectorizer  ──>  bundled_models  ──>  encoder
+│                └──────────>  vector_files
+└─────────>  index_files
+"""

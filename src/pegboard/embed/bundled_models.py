@@ -17,15 +17,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pegboard.embed.encoder import Encoder, Weights
+from pegboard.embed.encoder import MAX_TOKENS, Encoder, Weights, WordPiece
 from pegboard.embed.numpy_runtime import release_mapped, single_thread
-from pegboard.embed.wordpiece import WordPiece
-
-LENGTH = 128
 
 
 class StaticModel:
-    """Texts to vectors, word by word. An `Embedder`."""
+    """Texts to vectors, word by word, without context. An `Embedder`."""
 
     def __init__(
         self,
@@ -42,35 +39,36 @@ class StaticModel:
         self._scale = scale
         self._head = head
 
-    def rest(self) -> None:
-        """Let go of the words that were read: passages have thousands, and a query a dozen."""
+    def release_memory(self) -> None:
+        """Release the word vectors that were read: passages need thousands, a query a dozen."""
         release_mapped(self._words)
 
     def queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One unit vector for each query."""
+        """One unit vector per query."""
         return self.documents(texts)
 
     def documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One unit vector for each passage."""
-        return self.narrow(texts) @ self._head
+        """One unit vector per passage."""
+        return self.narrow_vectors(texts) @ self._head
 
     @cached_property
     def _spread(self) -> NDArray[np.float32]:
         with single_thread():
             return self._head @ self._head.T
 
-    def narrow(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One narrow vector for each passage: its product with a `view` is a cosine."""
+    def narrow_vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One narrow vector per passage: its product with a narrowed query is a cosine."""
         sums = np.empty((len(texts), self._words.shape[1]), np.float32)
         for row, text in zip(sums, texts, strict=True):
-            tokens = self._tokenizer.numbers(text, LENGTH)
+            tokens = self._tokenizer.encode(text, MAX_TOKENS)
             row[:] = self._scale[tokens] @ self._words[tokens].astype(np.float32)
+        # The length after the map, without computing the map: |xH| = sqrt(x (H Hᵀ) xᵀ).
         lengths = np.sqrt(np.einsum("ij,ij->i", sums @ self._spread, sums))
         sums /= np.maximum(lengths, np.float32(1e-9))[:, None]
         return sums
 
-    def view(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """A unit vector of the encoder's space, or of this one, as narrow vectors see it."""
+    def narrow_query(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """A unit vector in the space of the encoder, mapped to where narrow vectors are."""
         return self._head @ vector
 
 
@@ -84,13 +82,13 @@ M = TypeVar("M", Encoder, StaticModel)
 
 @cache
 def tokenizer(folder: Path = WEIGHTS) -> WordPiece:
-    """The vocabulary that both models share."""
+    """The tokenizer that both models share."""
     return WordPiece((folder / "vocabulary.txt").read_text(encoding="utf-8").split("\n"))
 
 
 @cache
 def encoder(folder: Path = WEIGHTS) -> Encoder:
-    """The transformer: best answers, some milliseconds for each text."""
+    """The transformer: the best answers, a few milliseconds per text."""
     with np.load(folder / "encoder_floats.npz") as floats:
         weights = Weights(
             words=np.load(folder / "encoder_words.npy", mmap_mode="r"),
@@ -102,7 +100,7 @@ def encoder(folder: Path = WEIGHTS) -> Encoder:
 
 @cache
 def static(folder: Path = WEIGHTS) -> StaticModel:
-    """The word vectors: good answers at once."""
+    """The word vectors: good answers immediately."""
     words = np.load(folder / "static_words.npy", mmap_mode="r")
     with np.load(folder / "static_floats.npz") as parts:
         scale, head = parts["word_scale"], parts["head"]
@@ -115,6 +113,6 @@ def _register(model: M) -> M:
 
 
 def release_memory() -> None:
-    """Have the models that are loaded hold no more than a query needs."""
+    """Release what the loaded models hold beyond what a query needs."""
     for model in _loaded:
-        model.rest()
+        model.release_memory()

@@ -1,30 +1,134 @@
-"""A small transformer in numpy: six layers, 384 wide, distilled for requests and tools.
+"""A small transformer in numpy, and its tokenizer: six layers, 384 wide, trained for finding tools.
 
-Weights are kept as eight-bit rows and widened to floats when the model is loaded: on one core a
+    text -> WordPiece -> token ids -> six layers of attention -> mean -> unit vector
+
+Weights are stored as eight-bit rows and widened to floats when the model is loaded: on one core a
 product of floats beats anything numpy can do with bytes.
 
 A query has a dozen tokens, and for such thin products OpenBLAS spends more time copying the weights
 into its own order than multiplying. Below a million multiplications it skips the copy, so matrices
 are cut into blocks of 32 columns: a query takes half the time, and a passage no more than before.
+
+The tokenizer is WordPiece, as BERT's uncased models were trained with it. Plain Python with a cache
+of words is faster here than a compiled tokenizer: a catalog and its queries use the same few
+thousand words again and again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pegboard.embed.numpy_runtime import release_mapped, single_thread
-from pegboard.embed.wordpiece import WordPiece
 
 Floats: TypeAlias = NDArray[np.float32]
 
-LENGTH = 128
+MAX_TOKENS = 128
 BLOCK = 32  # columns of a block, and the width of an attention head
 _EPSILON = np.float32(1e-12)
+PAD, UNKNOWN, START, END = 0, 1, 2, 3
+_MAX_WORD_LENGTH = 100
+_MAX_CACHED_WORDS = 50_000
+_ASCII = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
+_ASCII_HIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_IDEOGRAPHS = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B920, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+# --- the tokenizer --------------------------------------------------------------------------------
+
+
+class WordPiece:
+    """A vocabulary, and the token ids that it gives a text."""
+
+    def __init__(self, vocabulary: Iterable[str]) -> None:
+        self._ids = {token: number for number, token in enumerate(vocabulary)}
+        self._cache: dict[str, tuple[int, ...]] = {}
+
+    def encode(self, text: str, limit: int) -> list[int]:
+        """Token ids between the markers of start and end, truncated to `limit`."""
+        found = [START]
+        for word in _split_words(text):
+            found += self._cache.get(word) or self._encode_word(word)
+            if len(found) >= limit:
+                break
+        del found[limit - 1 :]
+        found.append(END)
+        return found
+
+    def _encode_word(self, word: str) -> tuple[int, ...]:
+        """The longest known pieces from left to right; a word without them is one unknown token."""
+        pieces: list[int] = []
+        start = 0
+        while start < len(word) <= _MAX_WORD_LENGTH:
+            prefix = "##" if start else ""  # how the vocabulary marks the continuation of a word
+            for stop in range(len(word), start, -1):
+                number = self._ids.get(prefix + word[start:stop])
+                if number is not None:
+                    break
+            else:
+                pieces = [UNKNOWN]
+                break
+            pieces.append(number)
+            start = stop
+        ids = tuple(pieces) if len(word) <= _MAX_WORD_LENGTH else (UNKNOWN,)
+        # Full means full: evicting would cost more than it saves on words that never come back.
+        if len(self._cache) < _MAX_CACHED_WORDS:
+            self._cache[word] = ids
+        return ids
+
+
+def _split_words(text: str) -> list[str]:
+    if text.isascii():
+        return _ASCII.findall(_ASCII_HIDDEN.sub("", text).lower())
+    spaced = "".join(map(_clean_character, text))
+    decomposed = unicodedata.normalize("NFD", spaced)
+    return "".join(map(_separate_character, decomposed)).split()
+
+
+# Character by character, as BERT does it; a catalog has few different ones.
+@lru_cache(maxsize=8192)
+def _clean_character(char: str) -> str:
+    """Nothing for control characters, and spaces around ideographs."""
+    if char in "\t\n\r":
+        return " "
+    category = unicodedata.category(char)
+    if char == "\ufffd" or category in ("Cc", "Cf", "Co", "Cs"):
+        return ""
+    if category == "Zs" or char.isspace():
+        return " "
+    return f" {char} " if any(a <= ord(char) <= b for a, b in _IDEOGRAPHS) else char
+
+
+@lru_cache(maxsize=8192)
+def _separate_character(char: str) -> str:
+    """Lower case, without accents, and with spaces around punctuation."""
+    category = unicodedata.category(char)
+    if category == "Mn":
+        return ""
+    if char.isascii():
+        is_punctuation = not char.isalnum() and not char.isspace()
+    else:
+        is_punctuation = category.startswith("P")
+    return f" {char} " if is_punctuation else char.lower()
+
+
+# --- the transformer ------------------------------------------------------------------------------
 
 
 class Linear:
@@ -42,10 +146,10 @@ class Linear:
         return y
 
     def __call__(self, x: Floats) -> Floats:
-        return joined(self.blocks(x))
+        return join_blocks(self.blocks(x))
 
 
-def joined(blocks: Floats) -> Floats:
+def join_blocks(blocks: Floats) -> Floats:
     """Blocks of columns as one matrix."""
     count, rows, columns = blocks.shape
     return blocks.transpose(1, 0, 2).reshape(rows, count * columns)
@@ -53,7 +157,7 @@ def joined(blocks: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Attention, then two linear maps with a bend between them; each added and normalised."""
+    """Attention, then two linear maps with a GELU between them; each added and normalized."""
 
     attend: Linear
     mix: Linear
@@ -62,27 +166,24 @@ class Layer:
     norms: tuple[Floats, Floats]
 
     def __call__(self, x: Floats) -> Floats:
-        y = self.mix(self._attention(x))
-        y += x
-        x = normalised(y, self.norms[0])
-        y = self.outer(joined(gelu(self.inner.blocks(x))))
-        y += x
-        return normalised(y, self.norms[1])
-
-    def _attention(self, x: Floats) -> Floats:
-        """Each head is one block wide, so that its part needs no rearranging."""
+        # Each head is one block wide, so its part of the matrix needs no rearranging.
         queries, keys, values = self.attend.blocks(x).reshape(3, -1, len(x), BLOCK)
         weights = queries @ keys.transpose(0, 2, 1)
         weights *= np.float32(BLOCK**-0.5)
-        weights -= weights.max(axis=-1, keepdims=True)
+        weights -= weights.max(axis=-1, keepdims=True)  # so that exp cannot overflow
         np.exp(weights, out=weights)
         weights /= weights.sum(axis=-1, keepdims=True)
-        return joined(weights @ values)
+        y = self.mix(join_blocks(weights @ values))
+        y += x
+        x = normalize(y, self.norms[0])
+        y = self.outer(join_blocks(gelu(self.inner.blocks(x))))
+        y += x
+        return normalize(y, self.norms[1])
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The encoder's numbers as they lie on disk."""
+    """The numbers of the encoder as they are on disk."""
 
     words: NDArray[np.int8]
     layers: NDArray[np.int8]
@@ -100,25 +201,25 @@ class Encoder:
         self._words = weights.words
         self._scale, self._widen = floats["word_scale"], floats["widen"]
         self._position, self._norm = floats["position"], floats["norm"]
-        # All at once: one large array gets large pages, and is there in a tenth of the time.
+        # Widened all at once: one large array gets huge pages, and is ready in a tenth of the time.
         wide = weights.layers.astype(np.float32)
-        self._layers = [_layer(row, floats, number) for number, row in enumerate(wide)]
+        self._layers = [_build_layer(row, floats, number) for number, row in enumerate(wide)]
         self._head = floats["head"]
 
-    def rest(self) -> None:
-        """Let go of the words that were read; the layers stay, since every query needs them."""
+    def release_memory(self) -> None:
+        """Release the word vectors that were read; the layers stay: every query needs them."""
         release_mapped(self._words)
 
     def queries(self, texts: Sequence[str]) -> Floats:
-        """One row for each query."""
+        """One row per query."""
         return self.documents(texts)
 
     def documents(self, texts: Sequence[str]) -> Floats:
-        """One row for each passage."""
+        """One row per passage."""
         rows = np.empty((len(texts), self.dimensions), np.float32)
         with single_thread():
             for row, text in zip(rows, texts, strict=True):
-                row[:] = self._vector(self._tokenizer.numbers(text, LENGTH))
+                row[:] = self._vector(self._tokenizer.encode(text, MAX_TOKENS))
         return rows
 
     def _vector(self, tokens: list[int]) -> Floats:
@@ -126,15 +227,15 @@ class Encoder:
         words *= self._scale[tokens][:, None]
         x = words @ self._widen
         x += self._position[: len(tokens)]
-        x = normalised(x, self._norm)
+        x = normalize(x, self._norm)
         for layer in self._layers:
             x = layer(x)
         vector = x.mean(axis=0) @ self._head
         return vector / np.sqrt(vector @ vector)
 
 
-def normalised(x: Floats, norm: Floats) -> Floats:
-    """Rows with mean 0 and variance 1, then scaled and moved."""
+def normalize(x: Floats, norm: Floats) -> Floats:
+    """Layer normalization, in place: rows with mean 0 and variance 1, then scaled and shifted."""
     x -= x.mean(axis=-1, keepdims=True)
     variance = np.einsum("ij,ij->i", x, x)[:, None] / np.float32(x.shape[1])
     x /= np.sqrt(variance + _EPSILON)
@@ -144,7 +245,7 @@ def normalised(x: Floats, norm: Floats) -> Floats:
 
 
 def gelu(x: Floats) -> Floats:
-    """The bend, by its usual approximation with tanh."""
+    """The activation function, by its usual approximation with tanh."""
     y = x * x
     y *= np.float32(0.0356774)
     y += np.float32(0.7978846)
@@ -156,8 +257,8 @@ def gelu(x: Floats) -> Floats:
     return y
 
 
-def _layer(row: Floats, everything: Mapping[str, Floats], number: int) -> Layer:
-    """A layer over its row of widened numbers, which become its own."""
+def _build_layer(row: Floats, everything: Mapping[str, Floats], number: int) -> Layer:
+    """One layer, built on its row of widened numbers without copying them."""
     floats = {
         name.removeprefix(f"{number}."): value
         for name, value in everything.items()

@@ -1,12 +1,12 @@
 """Indexes on disk, so that a start neither reads the tools again nor embeds one.
 
     first line  pegboard-index <format> <checksum of the rest> <length of the table>
-    table       JSON: the kind, the shape and the place of each array
-    arrays      as they lie in memory; they are mapped, so what a search does not touch is not read
+    table       JSON: type, shape and position of each array
+    arrays      as they are in memory; they are mapped, so what a search does not touch is not read
 
 A file belongs to what was indexed: the texts of the tools, a hash of what their schemas were read
-from, and the model. It is written aside and put in place whole, so any number of processes may read
-and write at once. One that is cut short or damaged is made again.
+from, and the model. It is written under a temporary name and renamed, so any number of processes
+can read and write at once. A truncated or damaged file is rebuilt.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-FORMAT = b"2"  # changes when what is indexed, or how it is kept, changes
+FORMAT = b"2"  # changes when what is indexed, or how it is stored, changes
 SUFFIX = ".index"
-MOST_KEPT = 30
-MOST_BYTES = 512 * 2**20
-_ALIGNED = 64
+MAX_FILES = 30
+MAX_BYTES = 512 * 2**20
+_ALIGNMENT = 64
 _KEY_SIZE = 16
 _MAGIC = b"pegboard-index"
 
@@ -52,82 +52,81 @@ class IndexFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._said = False
-        self._lacking: dict[Path, int] = {}  # of files read or written here
+        self._has_warned = False
+        # Missing vectors of the files that were read or written here: the same number, same file.
+        self._missing: dict[Path, int] = {}
 
-    def load(self, catalog: Catalog, source: str, meanings: LocalVectorizer) -> SearchIndex | None:
-        """The index kept of these tools, or `None`.
+    def load(
+        self, catalog: Catalog, source: str, vectorizer: LocalVectorizer
+    ) -> SearchIndex | None:
+        """The saved index of these tools, or `None`.
 
         Args:
             catalog: the tools.
             source: a hash of what their schemas were read from, so that they need not be read.
-            meanings: gives the vectors of queries.
+            vectorizer: embeds the queries.
         """
-        path = self._path(catalog, source, meanings.model)
+        path = self._path(catalog, source, vectorizer.model)
         try:
-            contents = _contents(_read(path))
+            contents = _decode_contents(_map_arrays(path))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as exc:
-            logger.warning("The index in %s cannot be read and is made again: %s", path, exc)
+            logger.warning("The index in %s cannot be read and is rebuilt: %s", path, exc)
             return None
         with contextlib.suppress(OSError):
-            path.touch()
-        index = SearchIndex(catalog, contents, meanings)
-        self._lacking[path] = len(index.lacking())
+            path.touch()  # recently used, see `_evict`
+        index = SearchIndex(catalog, contents, vectorizer)
+        self._missing[path] = len(index.tools_without_vector())
         return index
 
-    def save(self, index: SearchIndex, source: str, meanings: LocalVectorizer) -> bool:
-        """Keep an index, if the disk lets us; if not, starts are slower, and that is all."""
-        path = self._path(index.catalog, source, meanings.model)
-        lacking = len(index.lacking())
-        if self._lacking.get(path) == lacking and path.exists():
+    def save(self, index: SearchIndex, source: str, vectorizer: LocalVectorizer) -> bool:
+        """Save an index, and return whether that worked; without it, starts are only slower."""
+        path = self._path(index.catalog, source, vectorizer.model)
+        missing = len(index.tools_without_vector())
+        if self._missing.get(path) == missing and path.exists():
             return True
         try:
             make_private_folder(self._folder)
-            # Not durable: an index that a power cut takes away is made again.
+            # Not durable: an index that a power cut takes away is built again.
             with replace_file(path, is_durable=False) as file:
-                file.writelines(_pieces(_arrays(index.contents)))
-            self._forget_oldest()
+                file.writelines(_encode_arrays(_contents_to_arrays(index.contents)))
+            self._evict()
         except OSError as exc:
-            if not self._said:
-                logger.warning("The index cannot be kept in %s: %s", self._folder, exc)
-            self._said = True
+            if not self._has_warned:
+                logger.warning("The index cannot be saved in %s: %s", self._folder, exc)
+            self._has_warned = True
             return False
-        self._lacking[path] = lacking
+        self._missing[path] = missing
         return True
 
     def _path(self, catalog: Catalog, source: str, model: str) -> Path:
-        return self._folder / f"{_fingerprint(catalog, source, model)}{SUFFIX}"
+        """The file of an index, named without asking any tool for its schemas."""
+        hashed = hashlib.blake2b(b"%s %s %s" % (FORMAT, model.encode(), source.encode()))
+        for tool in catalog:
+            texts = (tool.id, tool.name, tool.server, group_name(tool), tool.title, tool.summary)
+            content = (*texts, tool.description, tool.aliases, tool.tags)
+            hashed.update(repr(content).encode("utf-8", "surrogatepass"))
+        return self._folder / f"{hashed.hexdigest()[:32]}{SUFFIX}"
 
-    def _forget_oldest(self) -> None:
-        """Keep the files used last, of a bounded number and size."""
+    def _evict(self) -> None:
+        """Remove the least recently used files over the limits; the newest one always stays."""
         found: list[tuple[float, int, Path]] = []
         for path in self._folder.glob(f"*{SUFFIX}"):
             with contextlib.suppress(OSError):
-                about = path.stat()
-                found.append((about.st_mtime, about.st_size, path))
-        room = MOST_BYTES
+                stat = path.stat()
+                found.append((stat.st_mtime, stat.st_size, path))
+        room = MAX_BYTES
         for number, (_, size, path) in enumerate(sorted(found, reverse=True)):
             room -= size
-            if number and (number >= MOST_KEPT or room < 0):
+            if number and (number >= MAX_FILES or room < 0):
                 path.unlink(missing_ok=True)
 
 
-def _fingerprint(catalog: Catalog, source: str, model: str) -> str:
-    """Names what an index is of, without asking any tool for its schemas."""
-    hashed = hashlib.blake2b(b"%s %s %s" % (FORMAT, model.encode(), source.encode()))
-    for tool in catalog:
-        texts = (tool.id, tool.name, tool.server, group_name(tool), tool.title, tool.summary)
-        said = (*texts, tool.description, tool.aliases, tool.tags)
-        hashed.update(repr(said).encode("utf-8", "surrogatepass"))
-    return hashed.hexdigest()[:32]
-
-
-def _arrays(contents: IndexContents) -> Arrays:
+def _contents_to_arrays(contents: IndexContents) -> Arrays:
     postings, vectors = contents.postings, contents.vectors
     if vectors is None:
-        raise ValueError("an index without vectors is not kept")
+        raise ValueError("an index without vectors is not saved")
     return {
         "keys": np.frombuffer(b"".join(contents.keys), np.uint8),
         "terms": np.frombuffer("\n".join(postings.vocabulary).encode(), np.uint8),
@@ -141,7 +140,7 @@ def _arrays(contents: IndexContents) -> Arrays:
     }
 
 
-def _contents(arrays: Arrays) -> IndexContents:
+def _decode_contents(arrays: Arrays) -> IndexContents:
     raw: bytes = arrays["keys"].tobytes()
     keys = tuple(raw[at : at + _KEY_SIZE] for at in range(0, len(raw), _KEY_SIZE))
     terms: str = arrays["terms"].tobytes().decode()
@@ -154,36 +153,36 @@ def _contents(arrays: Arrays) -> IndexContents:
     return IndexContents(keys, postings, ToolVectors(arrays["rough"], exact))
 
 
-def _pieces(arrays: Arrays) -> Iterable[bytes]:
-    """The whole file, piece by piece."""
+def _encode_arrays(arrays: Arrays) -> Iterable[bytes]:
+    """The content of the file, in pieces."""
     table: dict[str, Any] = {}
     body: list[bytes] = []
     at = 0
     for name, array in arrays.items():
         data = np.ascontiguousarray(array).tobytes()
         table[name] = [array.dtype.str, array.shape, at]
-        body += [data, bytes(-len(data) % _ALIGNED)]
+        body += [data, bytes(-len(data) % _ALIGNMENT)]
         at += len(data) + len(body[-1])
     head = json.dumps(table).encode()
-    head += b" " * (-len(head) % _ALIGNED)
+    head += b" " * (-len(head) % _ALIGNMENT)
     checksum = zlib.crc32(head)
     for piece in body:
         checksum = zlib.crc32(piece, checksum)
     first = b"%s %s %08x %d" % (_MAGIC, FORMAT, checksum, len(head))
-    return [first.ljust(_ALIGNED - 1) + b"\n", head, *body]
+    return [first.ljust(_ALIGNMENT - 1) + b"\n", head, *body]
 
 
-def _read(path: Path) -> Arrays:
-    """The arrays of a file, mapped; `ValueError` when it is not whole."""
+def _map_arrays(path: Path) -> Arrays:
+    """The arrays of a file, memory-mapped; `ValueError` if it is damaged."""
     with path.open("rb") as file:
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    words = mapped[:_ALIGNED].split()
+    words = mapped[:_ALIGNMENT].split()
     if words[:2] != [_MAGIC, FORMAT] or len(words) != 4:
-        raise ValueError("it is of another kind or version")
-    if zlib.crc32(memoryview(mapped)[_ALIGNED:]) != int(words[2], 16):
+        raise ValueError("it has another format or version")
+    if zlib.crc32(memoryview(mapped)[_ALIGNMENT:]) != int(words[2], 16):
         raise ValueError("it is damaged")
-    start = _ALIGNED + int(words[3])
-    table: dict[str, tuple[str, list[int], int]] = json.loads(mapped[_ALIGNED:start])
+    start = _ALIGNMENT + int(words[3])
+    table: dict[str, tuple[str, list[int], int]] = json.loads(mapped[_ALIGNMENT:start])
     return {
         name: np.frombuffer(
             mapped, dtype, count=int(np.prod(shape)), offset=start + offset

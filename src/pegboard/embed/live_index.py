@@ -1,10 +1,13 @@
 """A search index that stays current: it follows the catalog and computes vectors in the background.
 
     index(catalog)  the index as it is now, immediately
-    start()         compute vectors in a background thread, one by one, while nothing else runs
+    start()         compute vectors in a background thread, one by one, while the process is idle
     prepare()       compute all of them now
 
 An index is saved to disk when its vectors are complete, and loaded from there at the next start.
+
+The background thread ends when it has nothing to do, so that an idle index has none. Everything
+that it shares with the threads that search is replaced under the lock, never changed in place.
 """
 
 from __future__ import annotations
@@ -12,8 +15,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -22,7 +24,7 @@ import numpy as np
 from pegboard.core.search import SearchIndex
 from pegboard.core.search.searchable_fields import build_passage, read_searchable_fields
 from pegboard.core.search.vectors import QuantizedVectors
-from pegboard.core.tools import Catalog, Tool
+from pegboard.core.tools import Catalog
 from pegboard.embed.index_files import IndexFiles
 from pegboard.embed.vectorizer import LocalVectorizer
 
@@ -33,112 +35,116 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Progress: TypeAlias = Callable[[int, int], None]
-"""Told how many vectors of how many are made."""
+"""Called with the number of vectors computed so far, and of all."""
 
 BATCH = 64
-SHOW_EVERY = 1.0  # seconds between indexes with more vectors, while they are made
+PUBLISH_INTERVAL = 1.0  # seconds after which new vectors are used, while more are computed
 
 
 class LiveIndex:
-    """The search index of one catalogue that changes.
+    """The search index of one catalog that changes.
 
     Args:
-        meanings: gives vectors; may be shared by many finders.
-        kept: where indexes are kept between starts; `None` builds them anew.
+        vectorizer: computes vectors; can be shared by several indexes.
+        files: where indexes are saved between starts; `None` builds them at each start.
     """
 
-    def __init__(self, meanings: LocalVectorizer, kept: IndexFiles | None = None) -> None:
-        self._meanings = meanings
-        self._kept = kept
+    def __init__(self, vectorizer: LocalVectorizer, files: IndexFiles | None = None) -> None:
+        self._vectorizer = vectorizer
+        self._files = files
         self._index: SearchIndex | None = None
         self._source: str | None = None
-        self._on_disk: SearchIndex | None = None
+        self._saved: SearchIndex | None = None
         self._lock = threading.Lock()
-        self._background = False
+        self._in_background = False
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
 
     def index(self, catalog: Catalog, source: str | None = None) -> SearchIndex:
-        """The index of the catalogue, with the vectors that are there.
+        """The index of the catalog, with the vectors available by now.
 
         Args:
             catalog: the tools.
-            source: a hash of what the tools' schemas were read from, so that an index kept on disk
-                can be taken without reading them; `None` when nobody knows, and nothing is kept.
+            source: a hash of what the tools' schemas were read from, so that a saved index can be
+                loaded without reading them; `None` if that is not known, and nothing is saved.
         """
         with self._lock:
             current = self._index
             if current is not None and current.catalog is catalog:
                 return current
             self._source = source
-            self._index = self._first(catalog) if current is None else current.updated(catalog)
-            self._wake()
+            if current is None:
+                self._index = self._load_or_build(catalog)
+            else:
+                self._index = current.updated(catalog)
+            self._start_thread()
             return self._index
 
     def prepare(
         self, catalog: Catalog, progress: Progress | None = None, source: str | None = None
     ) -> SearchIndex:
-        """The index of the catalogue with all exact vectors, made now where they are missing."""
-        lacking = self.index(catalog, source).lacking()
-        done = 0
-        for batch in _batches(lacking):
-            self._meanings.keep([key for key, _ in batch], self._meanings.make(_passages(batch)))
-            done += len(batch)
+        """The index of the catalog with all exact vectors, computed now if they are missing."""
+        missing = self.index(catalog, source).tools_without_vector()
+        for start in range(0, len(missing), BATCH):
+            batch = missing[start : start + BATCH]
+            passages = [build_passage(read_searchable_fields(tool)) for _, tool in batch]
+            self._vectorizer.save([key for key, _ in batch], self._vectorizer.compute(passages))
             if progress is not None:
-                progress(done, len(lacking))
+                progress(start + len(batch), len(missing))
         self._refresh()
-        return self._keep()
+        return self._save_current()
 
     @property
-    def is_kept(self) -> bool:
+    def is_saved(self) -> bool:
         """Whether the index as it is now is on disk."""
-        return self._index is not None and self._index is self._on_disk
+        return self._index is not None and self._index is self._saved
 
     def start(self, pulse: Callable[[], int] | None = None) -> None:
-        """Make vectors in the background from now on, whenever some are lacking.
+        """Compute missing vectors in the background from now on.
 
         Args:
-            pulse: counts answers of any kind, before which the vectors stand back.
+            pulse: counts answers of any kind, which take precedence over vectors.
         """
         if pulse is not None:
-            self._meanings.pulse = pulse
+            self._vectorizer.pulse = pulse
         with self._lock:
-            if not self._background:
-                self._background = True
-                self._wake()
+            if not self._in_background:
+                self._in_background = True
+                self._start_thread()
 
     def close(self) -> None:
-        """Stop making vectors; those made are kept."""
+        """Stop computing vectors; those computed so far are saved."""
         with self._lock:
-            self._background = False
+            self._in_background = False
             thread = self._thread
         self._stopping.set()
         if thread is not None:
             thread.join()
         self._stopping.clear()
 
-    def _first(self, catalog: Catalog) -> SearchIndex:
-        """The first index of this process; from disk, if it is there and as good as can be."""
-        found = None
-        if self._kept is not None and self._source is not None:
-            found = self._on_disk = self._kept.load(catalog, self._source, self._meanings)
-        index = found.refreshed() if found else SearchIndex.build(catalog, self._meanings)
-        if not self._background:  # else the thread keeps it, and no answer waits for the disk
+    def _load_or_build(self, catalog: Catalog) -> SearchIndex:
+        """The first index of this process, from disk if it is there and not outdated."""
+        loaded = None
+        if self._files is not None and self._source is not None:
+            loaded = self._saved = self._files.load(catalog, self._source, self._vectorizer)
+        index = loaded.refreshed() if loaded else SearchIndex.build(catalog, self._vectorizer)
+        if not self._in_background:  # otherwise the thread saves it, and no answer waits for it
             self._save(index, self._source)
         return index
 
     def _save(self, index: SearchIndex, source: str | None) -> None:
-        if self._kept is None or source is None or index is self._on_disk:
+        if self._files is None or source is None or index is self._saved:
             return
-        if not len(index.catalog) or self._kept.save(index, source, self._meanings):
-            self._on_disk = index
+        if not len(index.catalog) or self._files.save(index, source, self._vectorizer):
+            self._saved = index
 
-    def _keep(self) -> SearchIndex:
-        """Keep the index as it is now; answers do not wait for the disk."""
+    def _save_current(self) -> SearchIndex:
+        """Save the index as it is now; outside the lock, so that answers do not wait for it."""
         with self._lock:
-            index, source = self._index, self._source  # together, or one could be of another day
+            # Together: the source of a later catalog must not be saved with this index.
+            index, source = self._index, self._source
         if index is None:
-            raise RuntimeError("There is no index to keep yet.")
+            raise RuntimeError("There is no index to save yet.")
         self._save(index, source)
         return index
 
@@ -147,83 +153,71 @@ class LiveIndex:
             if self._index is not None:
                 self._index = self._index.refreshed()
 
-    def _wake(self) -> None:
-        """A thread is at work; it ends by itself, so that an idle finder has none."""
-        if self._background and self._index is not None and self._thread is None:
+    def _start_thread(self) -> None:
+        """Start the background thread, if it is wanted and not running. Needs the lock."""
+        if self._in_background and self._index is not None and self._thread is None:
             self._thread = threading.Thread(target=self._run, name="pegboard-vectors", daemon=True)
             self._thread.start()
 
     def _run(self) -> None:
         catalog: Catalog | None = None
-        while (catalog := self._next(catalog)) is not None:
+        while True:
+            with self._lock:
+                index = self._index
+                if self._stopping.is_set() or index is None or index.catalog is catalog:
+                    # Under the lock: a catalog that arrives now starts a new thread.
+                    self._thread = None
+                    return
+                catalog = index.catalog
             try:
-                self._make_lacking(catalog)
-                if not self._overtaken(catalog):
-                    self._keep()
-                    self._meanings.rest()  # by now a first start has read and embedded every tool
+                self._compute_missing(catalog)
+                if not self._is_outdated(catalog):
+                    self._save_current()
+                    # By now a first start has read and embedded every tool.
+                    self._vectorizer.release_memory()
             except Exception:
-                logger.exception("Making vectors failed; it goes on when the catalogue changes.")
+                logger.exception(
+                    "Computing vectors failed; it is tried again when the catalog changes."
+                )
 
-    def _next(self, seen: Catalog | None) -> Catalog | None:
-        """The catalogue to work on next; with `None` this thread is at its end."""
-        with self._lock:
-            index = self._index
-            if self._stopping.is_set() or index is None or index.catalog is seen:
-                self._thread = None
-                return None
-            return index.catalog
-
-    def _make_lacking(self, catalog: Catalog) -> None:
-        """One vector after another for this catalogue, shown from time to time."""
-        made: list[tuple[bytes, QuantizedVectors]] = []
-        shown = time.monotonic()
-        for key, tool in self._lacking():
-            if self._stopping.is_set() or self._overtaken(catalog):
+    def _compute_missing(self, catalog: Catalog) -> None:
+        """Compute one vector after another for this catalog, and use them from time to time."""
+        computed: list[tuple[bytes, QuantizedVectors]] = []
+        published_at = time.monotonic()
+        for key, tool in [] if self._index is None else self._index.tools_without_vector():
+            if self._stopping.is_set() or self._is_outdated(catalog):
                 break
-            self._meanings.give_way()
-            made.append((key, self._meanings.make([build_passage(read_searchable_fields(tool))])))
-            if len(made) >= BATCH or time.monotonic() - shown > SHOW_EVERY:
-                self._show(made)
-                shown = time.monotonic()
-        self._show(made)
+            self._vectorizer.wait_for_idle()
+            passage = build_passage(read_searchable_fields(tool))
+            computed.append((key, self._vectorizer.compute([passage])))
+            if len(computed) >= BATCH or time.monotonic() - published_at > PUBLISH_INTERVAL:
+                self._publish(computed)
+                published_at = time.monotonic()
+        self._publish(computed)
 
-    def _lacking(self) -> list[tuple[bytes, Tool]]:
-        return [] if self._index is None else self._index.lacking()
-
-    def _overtaken(self, catalog: Catalog) -> bool:
+    def _is_outdated(self, catalog: Catalog) -> bool:
         return self._index is None or self._index.catalog is not catalog
 
-    def _show(self, made: list[tuple[bytes, QuantizedVectors]]) -> None:
-        if made:
-            rows = np.concatenate([vector.rows for _, vector in made])
-            scales = np.concatenate([vector.scales for _, vector in made])
-            self._meanings.keep([key for key, _ in made], QuantizedVectors(rows, scales))
-            made.clear()
+    def _publish(self, computed: list[tuple[bytes, QuantizedVectors]]) -> None:
+        """Save new vectors and use them in the index."""
+        if computed:
+            rows = np.concatenate([vector.rows for _, vector in computed])
+            scales = np.concatenate([vector.scales for _, vector in computed])
+            self._vectorizer.save([key for key, _ in computed], QuantizedVectors(rows, scales))
+            computed.clear()
             self._refresh()
 
 
-def _batches(
-    lacking: Sequence[tuple[bytes, Tool]],
-) -> Iterator[list[tuple[bytes, Tool]]]:
-    source = iter(lacking)
-    while batch := list(islice(source, BATCH)):
-        yield batch
-
-
-def _passages(batch: Sequence[tuple[bytes, Tool]]) -> list[str]:
-    return [build_passage(read_searchable_fields(tool)) for _, tool in batch]
-
-
 def open_vectorizer(folder: Path, embedder: Embedder | None = None) -> LocalVectorizer:
-    """Vectors that are kept in a folder; by the model of the package unless one is given."""
+    """A vectorizer that saves in a folder; with the model in the package unless one is given."""
     return LocalVectorizer(folder / "vectors", embedder)
 
 
 def open_index_files(folder: Path) -> IndexFiles:
-    """The indexes that are kept in a folder."""
+    """The indexes that are saved in a folder."""
     return IndexFiles(folder / "indexes")
 
 
 def open_live_index(folder: Path, embedder: Embedder | None = None) -> LiveIndex:
-    """A finder that keeps its vectors and its index in a folder."""
+    """A live index that saves its vectors and its index in a folder."""
     return LiveIndex(open_vectorizer(folder, embedder), open_index_files(folder))

@@ -31,25 +31,25 @@ def single_thread() -> Generator[None]:
 
 @cache
 def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+    return ThreadpoolController()  # searching the loaded libraries takes milliseconds
 
 
 def release_free_memory() -> None:
-    """Return the free pages of all arenas; takes milliseconds, arena by arena."""
+    """Return the free pages of all arenas to the system; takes milliseconds per arena."""
     _trim()(0)
 
 
 def release_mapped(array: NDArray[Any]) -> None:
-    """Return the pages that were read of a mapped array: its file still has them."""
+    """Drop the pages of a memory-mapped array that were read: its file still has them."""
     mapped = getattr(array, "_mmap", None)
     if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        with suppress(OSError):  # pages that are locked in memory stay there
+        with suppress(OSError):  # pages that are locked in memory cannot be dropped
             mapped.madvise(mmap.MADV_DONTNEED)
 
 
 @cache
 def _trim() -> Callable[[int], object]:
-    """What glibc has for that; on other systems something that does nothing."""
+    """`malloc_trim` of glibc; a function that does nothing on other systems."""
     if sys.platform != "linux":
         return lambda _: None
     try:

@@ -1,9 +1,9 @@
-"""Vectors on disk, by what they are vectors of.
+"""Vectors on disk, by a hash of the text that they are vectors of.
 
-A key is the hash of a passage, and each model has a folder, so a vector is found again whichever
-catalogue the tool is in. Files are never changed: new vectors go into a new file, written aside and
-then renamed, and many small files are now and then replaced by one. So any number of processes may
-read and write at once, and the worst that can happen is that a vector is kept twice.
+Each model has a folder, and a key is the hash of a passage, so a vector is found again whichever
+catalog the tool is in. Files are never changed: new vectors go into a new file, written under a
+temporary name and then renamed, and many small files are occasionally merged into one. So any
+number of processes can read and write at once, and the worst case is a vector that is saved twice.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -30,11 +30,12 @@ Records: TypeAlias = NDArray[np.void]
 
 KEY_SIZE = 16
 MANY_FILES = 24
-LARGE = 10_000  # vectors asked for at once, after which the pages that were read are let go
+LARGE_READ = 10_000
+"""Vectors read at once above which the pages that were read are released afterwards."""
 
 
 class VectorFiles:
-    """The vectors of one model. Without a folder they are kept in memory alone."""
+    """The vectors of one model. Without a folder they are kept in memory only."""
 
     def __init__(self, folder: Path | None, model: str, dimensions: int) -> None:
         self.dimensions = dimensions
@@ -43,109 +44,103 @@ class VectorFiles:
             [("key", f"V{KEY_SIZE}"), ("scale", "<f4"), ("vector", "i1", (dimensions,))]
         )
         self._files: dict[str, Records] = {}
-        self._found: dict[bytes, tuple[str, int]] = {}
-        self._looked: int | None = None
+        self._positions: dict[bytes, tuple[str, int]] = {}
+        self._folder_mtime: int | None = None
         self._lock = threading.Lock()
 
     def get(self, keys: Sequence[bytes]) -> QuantizedVectors:
-        """The vectors of these keys; scale 0 where there is none."""
+        """The vectors of these keys; scale 0 for missing ones."""
         rows = np.zeros((len(keys), self.dimensions), np.int8)
         scales = np.zeros(len(keys), np.float32)
         with self._lock:
-            self._look()
+            self._read_new_files()
             for at, key in enumerate(keys):
-                if place := self._found.get(key):
-                    record: Any = self._files[place[0]][place[1]]
+                if position := self._positions.get(key):
+                    record: Any = self._files[position[0]][position[1]]
                     rows[at], scales[at] = record["vector"], record["scale"]
-            if len(keys) > LARGE:
-                self._let_go()
+            if len(keys) > LARGE_READ:
+                self._release_pages()
         return QuantizedVectors(rows, scales)
 
     def add(self, keys: Sequence[bytes], vectors: QuantizedVectors) -> None:
-        """Keep these vectors, for every process and for later."""
+        """Save these vectors, for every process and for later."""
         if not keys:
             return
         records = np.zeros(len(keys), self._record)
         records["key"] = np.frombuffer(b"".join(keys), f"V{KEY_SIZE}")
         records["scale"], records["vector"] = vectors.scales, vectors.rows
         with self._lock:
-            self._take(*self._written(records))
+            self._write(records)
             if len(self._files) > MANY_FILES:
                 self._merge()
 
-    def rest(self) -> None:
-        """Let go of what was read of the files."""
+    def release_memory(self) -> None:
+        """Release the pages that were read of the files."""
         with self._lock:
-            self._let_go()
+            self._release_pages()
 
-    def _let_go(self) -> None:
+    def _release_pages(self) -> None:
         for records in self._files.values():
             release_mapped(records)
 
-    def _look(self) -> None:
-        """Take in what other processes have written."""
+    def _read_new_files(self) -> None:
+        """Read what other processes have written."""
         if self._folder is None:
             return
         try:
-            changed = self._folder.stat().st_mtime_ns
+            mtime = self._folder.stat().st_mtime_ns
         except OSError:
             return
-        if changed == self._looked:
+        # Files appear by renaming, which changes the folder: nothing else has to be looked at.
+        if mtime == self._folder_mtime:
             return
-        self._looked = changed
+        self._folder_mtime = mtime
         for path in sorted(self._folder.glob("*.npy")):
-            if path.name not in self._files:
-                for records in self._read(path):
-                    self._take(path.name, records)
+            if path.name not in self._files and (records := self._read(path)) is not None:
+                self._register(path.name, records)
 
-    def _read(self, path: Path) -> Iterator[Records]:
-        """The file's records; nothing when it went away or is not what we write."""
+    def _read(self, path: Path) -> Records | None:
+        """The records of a file; `None` if it is gone or has another format."""
         try:
             records: Records = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError, EOFError) as exc:
-            logger.warning("Vectors in %s cannot be read and will be made again: %s", path, exc)
-            return
-        if records.dtype == self._record and records.ndim == 1:
-            yield records
+            logger.warning("Vectors in %s cannot be read and will be computed again: %s", path, exc)
+            return None
+        return records if records.dtype == self._record and records.ndim == 1 else None
 
-    def _take(self, name: str, records: Records) -> None:
+    def _register(self, name: str, records: Records) -> None:
         self._files[name] = records
         raw = records["key"].tobytes()
         for at in range(len(records)):
-            self._found[raw[at * KEY_SIZE : (at + 1) * KEY_SIZE]] = (name, at)
+            self._positions[raw[at * KEY_SIZE : (at + 1) * KEY_SIZE]] = (name, at)
 
-    def _written(self, records: Records) -> tuple[str, Records]:
-        """The name of a new file and its records: from there, so that they are not held twice."""
-        name = self._write(records)
-        path = self._folder and self._folder / name
-        if path is not None and path.exists():
-            for kept in self._read(path):
-                return name, kept
-        return name, records
-
-    def _write(self, records: Records) -> str:
+    def _write(self, records: Records) -> None:
+        """Write a new file and use its records from there, or from memory if that fails."""
         name = f"{os.urandom(16).hex()}.npy"
-        if self._folder is None:
-            return name
-        try:
-            make_private_folder(self._folder)
-            # Not durable: vectors that a power cut takes away are made again.
-            with replace_file(self._folder / name, is_durable=False) as file:
-                np.save(file, records, allow_pickle=False)
-        except OSError as exc:
-            logger.warning("Vectors cannot be kept in %s: %s", self._folder, exc)
-        return name
+        saved: Records | None = None
+        if self._folder is not None:
+            path = self._folder / name
+            try:
+                make_private_folder(self._folder)
+                # Not durable: vectors that a power cut takes away are computed again.
+                with replace_file(path, is_durable=False) as file:
+                    np.save(file, records, allow_pickle=False)
+            except OSError as exc:
+                logger.warning("Vectors cannot be saved in %s: %s", self._folder, exc)
+            else:
+                saved = self._read(path)  # mapped, so that they are not in memory twice
+        self._register(name, records if saved is None else saved)
 
     def _merge(self) -> None:
-        """Replace all files known by one; who has an old one open keeps it."""
+        """Replace all known files by one; a process that has an old one open can still read it."""
         old = list(self._files)
-        places = sorted(self._found.values())
-        merged = np.zeros(len(places), self._record)
-        for at, (name, row) in enumerate(places):
+        positions = sorted(self._positions.values())
+        merged = np.zeros(len(positions), self._record)
+        for at, (name, row) in enumerate(positions):
             merged[at] = self._files[name][row]
         self._files.clear()
-        self._found.clear()
-        self._take(*self._written(merged))
+        self._positions.clear()
+        self._write(merged)
         if self._folder is not None:
             for name in old:
                 with contextlib.suppress(OSError):

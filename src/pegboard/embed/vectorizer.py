@@ -1,8 +1,11 @@
-"""Meanings from models on this machine: rough ones at once, exact ones from disk or a model.
+"""Vectors from models on this machine: rough ones immediately, exact ones from disk or a model.
 
-passage -> static model -> rough vector, in microseconds
-        -> embedder     -> exact vector, in milliseconds, made behind the answers and kept
-query   -> embedder     -> its place among both
+    passage -> static model -> rough vector, in microseconds
+            -> embedder     -> exact vector, in milliseconds, in the background and saved
+    query   -> embedder     -> its vectors in both spaces
+
+Computing vectors gives way to answering: a second busy thread makes every answer several times
+slower, because both hold the interpreter lock.
 """
 
 from __future__ import annotations
@@ -10,8 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,118 +31,108 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-REMEMBERED_QUERIES = 2_048
-PATIENCE = 1.0  # seconds that making vectors waits for answers at most
-QUIET = 0.05  # seconds without an answer after which the next is not expected at once
-_LOOK_EVERY = 0.01
+CACHED_QUERIES = 2_048
+PATIENCE = 1.0  # seconds that computing vectors waits for answers at most
+QUIET = 0.05  # seconds without an answer after which the process counts as idle
+_POLL_INTERVAL = 0.01
 
 
 class LocalVectorizer:
-    """The `Meanings` of a search index, and the maker of its exact vectors.
+    """The `Vectorizer` of a search index; also computes its exact vectors.
 
     Args:
-        folder: where exact vectors are kept; `None` keeps them in memory.
-        embedder: makes exact vectors and places queries; the model of the package unless given.
+        folder: where exact vectors are saved; `None` keeps them in memory.
+        embedder: computes exact vectors and embeds queries; by default the model in the package.
     """
 
     def __init__(self, folder: Path | None = None, embedder: Embedder | None = None) -> None:
         self._folder = folder
         self._given = embedder
-        self._idle = threading.Event()
-        self._idle.set()
-        self._answering = 0
         self.pulse: Callable[[], int] = lambda: 0
-        """Counts what else is answered in this process."""
-        self._heard, self._heard_at = 0, 0.0
+        """Counts everything else that is answered in this process."""
+        self._last_pulse, self._last_pulse_at = 0, 0.0
+        self._answering = 0
         self._lock = threading.Lock()
-        self._embedded = lru_cache(maxsize=REMEMBERED_QUERIES)(self._embed)
+        self._cached_embed = lru_cache(maxsize=CACHED_QUERIES)(self._embed)
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The model behind exact vectors, loaded now if it was not."""
+        """The model of exact vectors, loaded on first use."""
         return self._given or bundled_models.encoder()
 
     @cached_property
-    def _named(self) -> tuple[str, int]:
-        """The name and the width of the model, which need not be loaded to tell."""
+    def _name_and_width(self) -> tuple[str, int]:
+        # Known without loading the model, so that a start that computes nothing loads nothing.
         if self._given is not None:
             return self._given.id, self._given.dimensions
         return bundled_models.ENCODER, bundled_models.DIMENSIONS
 
     @property
     def model(self) -> str:
-        """Names what all vectors, rough and exact, are made with."""
-        name, dimensions = self._named
+        """Identifies the models of all vectors, rough and exact."""
+        name, dimensions = self._name_and_width
         return f"{bundled_models.STATIC} {name} {dimensions}"
 
     @cached_property
     def _files(self) -> VectorFiles:
-        return VectorFiles(self._folder, *self._named)
+        return VectorFiles(self._folder, *self._name_and_width)
 
-    def rough(self, passages: Sequence[str]) -> NDArray[np.float32]:
-        """One row for each passage, at once."""
-        return bundled_models.static().narrow(passages)
+    def rough_vectors(self, passages: Sequence[str]) -> NDArray[np.float32]:
+        """One row per passage, immediately."""
+        return bundled_models.static().narrow_vectors(passages)
 
-    def exact(self, keys: Sequence[bytes]) -> QuantizedVectors:
-        """The vectors known by now of the passages with these keys."""
+    def exact_vectors(self, keys: Sequence[bytes]) -> QuantizedVectors:
+        """The vectors already known for the passages with these keys."""
         return self._files.get(keys)
 
-    def place(self, query: str) -> QueryVectors:
-        """Where a query lies; the same query again costs next to nothing.
+    def embed_query(self, query: str) -> QueryVectors:
+        """The vectors of a query, cached.
 
-        When the embedder fails, word vectors stand in: an answer by words is better than none.
+        If the embedder fails, word vectors are used: an answer by words is better than none.
         """
         static = bundled_models.static()
         try:
-            exact = self._embedded(query)
+            exact = self._cached_embed(query)
         except Exception:
-            logger.exception("The embedder failed on a query; word vectors are used for it.")
-            return QueryVectors(static.view(static.queries([query])[0]), None)
-        nearby = exact if self._given is None else static.queries([query])[0]
-        return QueryVectors(static.view(nearby), exact)
+            logger.exception("The embedder failed on a query; word vectors are used instead.")
+            return QueryVectors(static.narrow_query(static.queries([query])[0]), None)
+        # Word vectors are mapped into the space of our own encoder, not of somebody else's.
+        comparable = exact if self._given is None else static.queries([query])[0]
+        return QueryVectors(static.narrow_query(comparable), exact)
 
-    def make(self, passages: Sequence[str]) -> QuantizedVectors:
-        """Exact vectors of these passages, made now."""
+    def compute(self, passages: Sequence[str]) -> QuantizedVectors:
+        """Exact vectors of these passages, computed now."""
         return quantize(np.asarray(self.embedder.documents(passages), np.float32))
 
-    def keep(self, keys: Sequence[bytes], vectors: QuantizedVectors) -> None:
-        """Keep exact vectors for every index, process and day."""
+    def save(self, keys: Sequence[bytes], vectors: QuantizedVectors) -> None:
+        """Save exact vectors, for every index and process, and for later starts."""
         self._files.add(keys, vectors)
 
-    def rest(self) -> None:
-        """Give back what was needed to make vectors and is not to answer queries."""
-        self._files.rest()
+    def release_memory(self) -> None:
+        """Release what was needed to compute vectors and is not needed to answer queries."""
+        self._files.release_memory()
         bundled_models.release_memory()
         release_free_memory()
 
-    def give_way(self) -> None:
-        """Wait while answers are being made, one after the other; a call that takes long is none.
+    def wait_for_idle(self) -> None:
+        """Wait while requests are being answered, at most `PATIENCE` seconds.
 
-        Even one thread beside the answers makes each of them several times slower.
+        A call that takes long counts when it is answered, not while it runs.
         """
         latest = time.monotonic() + PATIENCE
         while (now := time.monotonic()) < latest:
-            if (heard := self.pulse()) != self._heard:
-                self._heard, self._heard_at = heard, now
-            if self._idle.is_set() and now - self._heard_at >= QUIET:
+            if (pulse := self.pulse()) != self._last_pulse:
+                self._last_pulse, self._last_pulse_at = pulse, now
+            if not self._answering and now - self._last_pulse_at >= QUIET:
                 return
-            time.sleep(_LOOK_EVERY)
+            time.sleep(_POLL_INTERVAL)
 
     def _embed(self, query: str) -> NDArray[np.float32]:
-        with self._in_front():
-            return np.asarray(self.embedder.queries([query]), np.float32).reshape(
-                self.embedder.dimensions
-            )
-
-    @contextmanager
-    def _in_front(self) -> Generator[None]:
         with self._lock:
             self._answering += 1
-            self._idle.clear()
         try:
-            yield
+            rows = np.asarray(self.embedder.queries([query]), np.float32)
+            return rows.reshape(self.embedder.dimensions)
         finally:
             with self._lock:
                 self._answering -= 1
-                if not self._answering:
-                    self._idle.set()

@@ -86,7 +86,7 @@ async def _search_and_enable(view: View, arguments: JsonObject) -> CallResult:
 
 def _find_whole_category(view: View, arguments: JsonObject) -> Sequence[Tool]:
     """All tools of the category that a query is about, if there is one and it is small enough."""
-    group = view.index().topic(arguments["query"])
+    group = view.index().find_topic(arguments["query"])
     if group is None or arguments.get("category") not in (None, "", group.name):
         return ()
     members = [t for t in view.catalog.enabled if group.holds(t)]

@@ -99,19 +99,19 @@ DESIGN = Design(
             "2.1",
             "`project` keeps the requested fields; no fields mean all",
             tests=(
-                "core/test_projection.py::test_no_fields_give_the_very_same_object",
+                "core/results/test_projection.py::test_no_fields_give_the_very_same_object",
                 "acceptance/test_lazy_list_and_projection.py::test_the_functions_behind_it_can_be_used_alone",
             ),
         ),
         Criterion(
             "2.1",
             "Fields of a value that is not an object are rejected",
-            tests=("core/test_projection.py::test_no_fields_can_be_taken_of_what_is_no_object",),
+            tests=("core/results/test_projection.py::test_no_fields_can_be_taken_of_what_is_no_object",),
         ),
         Criterion(
             "2.1",
             "`validate_fields` rejects names that are not in a list",
-            tests=("core/test_projection_fields.py::test_a_list_of_names_refuses_every_other",),
+            tests=("core/results/test_output_fields.py::test_a_list_of_names_refuses_every_other",),
         ),
         Criterion(
             "2.2",

@@ -1,7 +1,7 @@
-"""Finding tools: words, meaning, and how much to believe each.
+"""Finding tools: by words, by meaning, and by how much to trust each.
 
     tool  -> fields -> postings (bm25) --+
-                    -> vectors (dense) --+-> fusion -> ranked matches
+                    -> vectors ----------+-> relevance -> ranked matches
     query -> terms, vector --------------+
 
 Everything here is computation on values. Models and files are outside; they come in as arrays and

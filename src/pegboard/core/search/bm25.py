@@ -1,12 +1,12 @@
 """Fielded BM25 over array postings.
 
 The weight of a term in a tool is computed from that tool alone: field lengths are compared with
-fixed typical lengths, not with the catalogue's averages. So a tool that stays keeps its postings
-when others come and go, and only the rarity of terms follows the catalogue.
+fixed typical lengths, not with the catalog's averages. So a tool that stays keeps its postings when
+others come and go, and only the rarity of terms depends on the catalog.
 
 A weight lies in [0, 1): occurrences in all fields are summed by field weight, each field's count
 capped, then saturated. A score is the rarity-weighted mean of the weights over the query's terms,
-so it lies in [0, 1) too and means the same in every catalogue.
+so it lies in [0, 1) too and means the same in every catalog.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegboard.core.search.searchable_fields import SearchableFields
-from pegboard.core.search.terms import terms
+from pegboard.core.search.terms import extract_terms
 
 SATURATION = 1.2
 LENGTH = 0.75
-REPEATS = 4  # occurrences of a term in one field that count: more is stuffing
+REPEATS = 4  # occurrences of a term in one field that count: more is keyword stuffing
 TERMS_PER_FIELD = 400
 
 
 class FieldWeight(NamedTuple):
-    """How much an occurrence in this field counts, its usual length in terms, and its mark."""
+    """How much an occurrence in this field counts, its typical length in terms, and its flag."""
 
     weight: float
     length: float
@@ -48,18 +48,19 @@ FIELDS: dict[str, FieldWeight] = {
 }
 
 TermWeights: TypeAlias = dict[str, tuple[float, int]]
-"""What one tool contributes: for each term its weight and the places it was found in."""
+"""What one tool contributes: the weight of each term, and the fields it was found in as flags."""
 
 
 def weigh_terms(fields: SearchableFields) -> TermWeights:
-    """The saturated weight and the places of every term of a tool."""
+    """The saturated weight and the fields of every term of a tool."""
     sums: dict[str, float] = {}
     places: dict[str, int] = {}
-    for name, (weight, usual, place) in FIELDS.items():
-        found = terms(getattr(fields, name))[:TERMS_PER_FIELD]
+    for name, (weight, typical, place) in FIELDS.items():
+        found = extract_terms(getattr(fields, name))[:TERMS_PER_FIELD]
         if not found:
             continue
-        each = weight / (1 - LENGTH + LENGTH * len(found) / usual)
+        # A term in a short field says more than one in a long field.
+        each = weight / (1 - LENGTH + LENGTH * len(found) / typical)
         counts: dict[str, int] = {}
         for term in found:
             counts[term] = counts.get(term, 0) + 1
@@ -71,7 +72,7 @@ def weigh_terms(fields: SearchableFields) -> TermWeights:
 
 @dataclass(frozen=True, slots=True)
 class LexicalScores:
-    """How well the words of a query fit each tool."""
+    """How well the words of a query match each tool."""
 
     scores: NDArray[np.float32]
     named: NDArray[np.bool_]
@@ -82,7 +83,10 @@ class LexicalScores:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """For each term the tools that have it, in ascending order, with weights and places."""
+    """For each term the tools that have it, in ascending order, with weights and field flags.
+
+    The tools of term `n` are `tools[starts[n]:starts[n + 1]]`; flat arrays can be memory-mapped.
+    """
 
     vocabulary: Mapping[str, int]
     starts: NDArray[np.int64]
@@ -104,10 +108,10 @@ class Postings:
     def changed(
         self, moved: NDArray[np.int32], added: Sequence[tuple[int, TermWeights]], size: int
     ) -> Postings:
-        """Postings after a change of the catalogue.
+        """Postings after a change of the catalog.
 
         Args:
-            moved: the new number of each tool, ascending among those that stay; -1 for gone ones.
+            moved: the new number of each tool, ascending among those that stay; -1 if removed.
             added: numbers and contents of new tools.
             size: how many tools there are afterwards.
         """
@@ -123,7 +127,7 @@ class Postings:
         )
 
     def rarity(self, term: str) -> float:
-        """How much a term tells apart: high when few tools have it."""
+        """How much a term distinguishes tools: high when few have it."""
         span = self._span(term)
         count = int(span.stop - (span.start or 0))
         return float(np.log1p((self.size - count + 0.5) / (count + 0.5)))
@@ -131,8 +135,8 @@ class Postings:
     def score(self, query: Iterable[str]) -> LexicalScores:
         """The mean weight of the query's terms in each tool, by their rarity.
 
-        A term that no tool has counts as well: the more of the query is unknown, the lower the
-        scores of all.
+        A term that no tool has counts as well: the more of the query is unknown, the lower all
+        scores.
         """
         scores = np.zeros(self.size, np.float32)
         names = np.zeros(self.size, np.uint8)
@@ -158,7 +162,7 @@ class Postings:
         return slice(0) if number is None else slice(self.starts[number], self.starts[number + 1])
 
     def places_of(self, term: str, tool: int) -> int:
-        """Where in a tool a term stands, as a union of field marks; 0 when nowhere."""
+        """The fields of a tool that have a term, as flags; 0 for none."""
         span = self._span(term)
         at = int(np.searchsorted(self.tools[span], tool))
         found = at < len(self.tools[span]) and self.tools[span][at] == tool
@@ -173,7 +177,10 @@ class _Columns(NamedTuple):
 
 
 class _Rows:
-    """Postings while they are gathered, tool by tool, in flat arrays without Python objects."""
+    """Postings while they are collected, tool by tool.
+
+    In flat arrays: a Python object per posting would take many times the memory.
+    """
 
     def __init__(self, vocabulary: dict[str, int] | None = None) -> None:
         self.vocabulary: dict[str, int] = {} if vocabulary is None else vocabulary

@@ -1,4 +1,7 @@
-"""Queries that name something: a tool ("create_issue") or a group ("all about milestones")."""
+"""Queries that name something: a tool ("create_issue") or a group ("everything about milestones").
+
+They are recognized before anything is scored, since a name is a stronger sign than any score.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +14,37 @@ from pegboard.core.search.terms import (
     GROUP_FILLERS,
     GROUP_WORDS,
     TOPIC_WORDS,
-    clean,
+    clean_text,
+    extract_terms,
     identifier_to_phrase,
     normalize_name,
-    split,
-    terms,
+    split_identifier,
 )
 from pegboard.core.tools import Tool, group_name
 
 _TOKEN = re.compile(r"[^\s,;\"'`()<>]+")
 _JOINT = re.compile(r"[^\W_](?:[_./:-]+|(?<=[a-z])(?=[A-Z]))[^\W_]")
+"""What makes a token an identifier: a separator, or a change from lower to upper case."""
 
-_MOST_TOKENS = 20
+_MAX_TOKENS = 20
 """Identifiers in one query that are looked up."""
 
 
-class ToolNames:
-    """Tools by every name they answer to, whatever the case and the separators.
+# --- tools ----------------------------------------------------------------------------------------
 
-    An alias, or a server's own name for its tool, counts only where no tool has that name: a server
-    chooses those, and must not come before the tool that is meant.
+
+class NamedTools(NamedTuple):
+    """Tools by number: those of that name or id, and those that have it as another name."""
+
+    exactly: list[int]
+    otherwise: list[int]
+
+
+class ToolNames:
+    """Tools by all their names, ignoring case and separators.
+
+    An alias, or a server's own name for its tool, counts only if no tool has that name: servers
+    choose those, and must not be able to take precedence over the tool that is meant.
     """
 
     def __init__(self, tools: Sequence[Tool]) -> None:
@@ -38,20 +52,21 @@ class ToolNames:
         self._aliases: dict[str, list[int]] = {}
         self._servers = {normalize_name(tool.server) for tool in tools if tool.server}
         for number, tool in enumerate(tools):
-            for name in {normalize_name(tool.name), normalize_name(tool.id)}:
-                _add(self._names, name, number)
-            for alias in {normalize_name(alias) for alias in tool.aliases}:
-                _add(self._aliases, alias, number)
+            names = {normalize_name(tool.name), normalize_name(tool.id)}
+            aliases = {normalize_name(alias) for alias in tool.aliases}
+            for found, keys in ((self._names, names), (self._aliases, aliases)):
+                for key in keys - {""}:
+                    found.setdefault(key, []).append(number)
 
-    def named(self, query: str) -> NamedTools:
-        """The tools that the query names: the whole of it, or an identifier inside it."""
-        whole = self._find([normalize_name(query)])
+    def find(self, query: str) -> NamedTools:
+        """The tools that the query names: all of it, or an identifier inside it."""
+        whole = self._look_up([normalize_name(query)])
         if whole.exactly or whole.otherwise:
             return whole
         tokens = [token for token in _TOKEN.findall(query) if _JOINT.search(token)]
-        return self._find([normalize_name(token) for token in tokens[:_MOST_TOKENS]])
+        return self._look_up([normalize_name(token) for token in tokens[:_MAX_TOKENS]])
 
-    def _find(self, names: Sequence[str]) -> NamedTools:
+    def _look_up(self, names: Sequence[str]) -> NamedTools:
         exactly = {n: None for name in names for n in self._names.get(name, ())}
         left = [name for name in names if name and name not in self._names]
         otherwise = {n: None for name in left for n in self._aliases.get(name, ())}
@@ -61,31 +76,22 @@ class ToolNames:
         return NamedTools(list(exactly), [n for n in otherwise if n not in exactly])
 
 
-class NamedTools(NamedTuple):
-    """Tools by number: those of that name or id, and those that have it beside another."""
-
-    exactly: list[int]
-    otherwise: list[int]
-
-
 def matches_name(tool: Tool, words: frozenset[str]) -> bool:
     """Whether these are the words of a tool's name, in any order: "get jira issue"."""
     return words in (name_words(tool.own_name), name_words(tool.name))
 
 
 def name_words(name: str) -> frozenset[str]:
-    """The terms of a name or of a query that may be one, whatever its separators."""
-    return frozenset(terms(identifier_to_phrase(name)))
+    """The terms of a name, or of a query that may be one, whatever its separators."""
+    return frozenset(extract_terms(identifier_to_phrase(name)))
 
 
-def _add(found: dict[str, list[int]], name: str, number: int) -> None:
-    if name:
-        found.setdefault(name, []).append(number)
+# --- groups ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A category, a server, or a section of one, by its name in the catalogue."""
+    """A category, a server, or a section of one, by its name in the catalog."""
 
     kind: Literal["category", "server", "section"]
     name: str
@@ -98,7 +104,7 @@ class Group:
 
 
 class GroupNames:
-    """The groups of a catalogue, by the words of their names."""
+    """The groups of a catalog, by the words of their names."""
 
     def __init__(self, tools: Iterable[Tool]) -> None:
         seen: dict[tuple[Group, str], None] = {}
@@ -109,26 +115,28 @@ class GroupNames:
                 seen[Group("server", tool.server), tool.server] = None
             if tool.section:
                 seen[Group("section", group_name(tool)), tool.section] = None
-        self._named: dict[frozenset[str], Group] = {}
-        # What a server calls its categories comes last: it must not stand for another's.
+        self._groups: dict[frozenset[str], Group] = {}
+        # Sections come last: servers name them, and must not take the name of another group.
         for group, name in sorted(seen, key=lambda g: (g[0].kind == "section", g[0].kind, g[1])):
-            if words := _name_terms(name):
-                self._named.setdefault(words, group)
+            if words := _group_words(name):
+                self._groups.setdefault(words, group)
 
-    def asked(self, query: str) -> Group | None:
-        """The group that a query asks for as a whole; `None` for a query about some tool."""
-        words = split(clean(query, 200))
+    def find_requested(self, query: str) -> Group | None:
+        """The group that a query asks for as a whole; `None` for a query about one tool."""
+        words = split_identifier(clean_text(query, 200))
         if not GROUP_WORDS.intersection(words):
             return None
         rest = " ".join(w for w in words if w not in GROUP_WORDS and w not in GROUP_FILLERS)
-        return self._named.get(_name_terms(rest)) or self._named.get(_name_terms(clean(query, 200)))
+        by_rest = self._groups.get(_group_words(rest))
+        return by_rest or self._groups.get(_group_words(clean_text(query, 200)))
 
-    def named(self, query: str) -> Group | None:
-        """The group that a query names and says nothing else of: "issues", "issue management"."""
-        words = split(clean(query, 200))
+    def find_topic(self, query: str) -> Group | None:
+        """The group that a query names and nothing else: "issues", "issue management"."""
+        words = split_identifier(clean_text(query, 200))
         rest = " ".join(word for word in words if word not in TOPIC_WORDS)
-        return self._named.get(_name_terms(" ".join(words))) or self._named.get(_name_terms(rest))
+        by_all = self._groups.get(_group_words(" ".join(words)))
+        return by_all or self._groups.get(_group_words(rest))
 
 
-def _name_terms(name: str) -> frozenset[str]:
-    return frozenset(terms(clean(name, 200)))
+def _group_words(name: str) -> frozenset[str]:
+    return frozenset(extract_terms(clean_text(name, 200)))

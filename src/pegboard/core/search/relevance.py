@@ -1,11 +1,14 @@
-"""How much to believe words and how much meaning.
+"""How words and meaning add up to a score, and which score means that nothing fits.
 
 The lexical score is its own confidence: it is the share of the query that the tool's words account
-for, unknown words included, so in a catalogue's own wording it is large and in everyday wording
-nearly nothing. Adding a fixed part of it to the cosine therefore weighs each query by itself.
+for, unknown words included. So it is large for a query in the catalog's own wording and nearly 0
+for one in everyday words, and adding a fixed part of it to the cosine weighs each query
+individually.
 
-The numbers were chosen on public sets (docs/decisions/search.md has the figures); around the values
-here the results are flat.
+    score = cosine + 0.35 * lexical score (+ 0.3 if every word of the query is in the tool's name)
+
+The numbers were chosen on public datasets (docs/decisions/search.md has the results); around the
+values here the results are flat.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pegboard.core.search.bm25 import LexicalScores
 from pegboard.core.search.vectors import Floats, QueryVectors, ToolVectors
@@ -24,31 +28,45 @@ FULL_NAME_BONUS = np.float32(0.3)  # every word of the query is in the tool's na
 CANDIDATES = 2_000
 
 RELEVANCE_FLOOR = 0.29  # a best score below it means that nothing fits
-LEXICAL_FLOOR = 0.08
+LEXICAL_FLOOR = 0.08  # the same for words alone
 TAIL_RATIO = 0.3  # matches with a smaller share of the best score are noise
 
 
 def display_score(score: float) -> float:
     """A score as people see it: below 1, and never the same for two that differ.
 
-    Up to one half it is what it is. Above, where words and meaning add up to more than 1, it nears
-    1 and does not reach it: 1 is for a tool that was named.
+    Up to one half it is unchanged. Above that, where words and meaning add up to more than 1, it
+    approaches 1 and does not reach it: 1 is reserved for a tool that was named.
     """
     return round(score if score <= 0.5 else 1 - 0.5 * math.exp(1 - 2 * score), 4)
 
 
 def fuse_scores(
-    lexical: LexicalScores, vectors: ToolVectors, place: QueryVectors, visible: np.ndarray
+    lexical: LexicalScores, vectors: ToolVectors, query: QueryVectors, visible: NDArray[np.bool_]
 ) -> Floats:
-    """The score of each tool; 0 for tools that are not visible or clearly out of question."""
-    rough = vectors.rough_nearness(place)
+    """The score of each tool; 0 for tools that are not visible or not among the candidates."""
+    rough = vectors.rough_cosines(query)
     numbers = np.flatnonzero(visible)
     if len(numbers) > CANDIDATES:
         guess = rough[numbers] + WORDS_WEIGHT_ROUGH * lexical.scores[numbers]
         best = np.argpartition(guess, len(numbers) - CANDIDATES)[-CANDIDATES:]
         numbers = np.sort(numbers[best])
-    near = vectors.nearness(place, rough * ROUGH_SCALE, numbers)
+    cosines = vectors.cosines(query, rough * ROUGH_SCALE, numbers)
     scores = np.zeros(len(lexical.scores), np.float32)
-    scores[numbers] = near + WORDS_WEIGHT * lexical.scores[numbers]
+    scores[numbers] = cosines + WORDS_WEIGHT * lexical.scores[numbers]
     scores[numbers] += FULL_NAME_BONUS * lexical.named[numbers]
     return np.maximum(scores, 0)
+
+
+def find_relevant(
+    scores: Floats, lexical: LexicalScores, visible: NDArray[np.bool_], *, has_vectors: bool
+) -> NDArray[np.bool_]:
+    """The tools worth showing: close enough to the best, or with every word of the query.
+
+    None at all if even the best score is below the floor: then nothing in the catalog fits.
+    """
+    best = float(scores[visible].max())
+    if not has_vectors:
+        return (scores > 0) & (best >= LEXICAL_FLOOR)
+    near = (scores >= TAIL_RATIO * min(best, 1.0)) & (best >= RELEVANCE_FLOOR)
+    return near | lexical.covered

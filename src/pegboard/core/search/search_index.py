@@ -7,8 +7,8 @@ the tools that stay. Without a `Vectorizer`, an index searches by words alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TypeVar
 from weakref import WeakMethod, ref
@@ -26,7 +26,6 @@ from pegboard.core.search.bm25 import (
     SERVER,
     LexicalScores,
     Postings,
-    TermWeights,
     weigh_terms,
 )
 from pegboard.core.search.queries import (
@@ -42,11 +41,11 @@ from pegboard.core.search.searchable_fields import (
     build_passage,
     read_searchable_fields,
 )
-from pegboard.core.search.terms import WORD, clean, word_terms
+from pegboard.core.search.terms import WORD, clean_text, word_terms
 from pegboard.core.search.vectors import Floats, QuantizedVectors, ToolVectors, Vectorizer
 from pegboard.core.tools import Catalog, Risk, Tool, is_in_group
 
-_PLACES = (
+_FIELD_LABELS = (
     (NAME, "name"),
     (ALIAS, "alias"),
     (DESCRIPTION, "description"),
@@ -55,10 +54,21 @@ _PLACES = (
     (CATEGORY, "category"),
 )
 
+QUERY_LIMIT = 4_000
+TERM_LIMIT = 64
+NAME_MATCH_LIMIT = 200
+"""Tools, best first, whose names are compared word by word with a query."""
+CACHED_QUERIES = 512
+CACHED_FILTERS = 64
+_MEMO_KEY = "search index"
+"""Under which a catalog keeps the index of its tools as part of a larger index."""
+
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One tool found: how well it fits, from 0 to 1, and what of it fits."""
+    """One tool found: how well it fits, from 0 to 1, and which of its fields match."""
 
     tool: Tool
     score: float
@@ -88,30 +98,9 @@ class SearchFilter:
         )
 
 
-def match_reasons(found: Iterable[tuple[str, int]]) -> tuple[str, ...]:
-    """Words of the query with the places they stand in, as `name: create, issue`."""
-    hits = list(found)
-    return tuple(
-        f"{label}: {', '.join(dict.fromkeys(words))}"
-        for place, label in _PLACES
-        if (words := [word for word, places in hits if places & place])
-    )
-
-
-QUERY_LIMIT = 4_000
-TERM_LIMIT = 64
-SPELLED_LIMIT = 200
-"""Tools, best first, whose names are compared word by word with a query."""
-REMEMBERED = 512
-_PART = "search index"
-"""Where a catalogue keeps the index of itself as a part of another."""
-
-T = TypeVar("T")
-
-
 @dataclass(frozen=True, slots=True)
 class IndexContents:
-    """What an index knows of its tools, in the order of the catalogue."""
+    """What an index knows of its tools, in the order of the catalog."""
 
     keys: tuple[bytes, ...]
     postings: Postings
@@ -119,73 +108,78 @@ class IndexContents:
 
 
 class SearchIndex:
-    """Search over one catalogue."""
+    """Search over one catalog."""
 
     def __init__(
-        self, catalog: Catalog, contents: IndexContents, meanings: Vectorizer | None = None
+        self, catalog: Catalog, contents: IndexContents, vectorizer: Vectorizer | None = None
     ) -> None:
         self.catalog = catalog
         self.contents = contents
-        self._meanings = meanings
-        self._remembered = _remembering(REMEMBERED, self._answer)
-        self._visible = _remembering(64, self._admitted)
+        self._vectorizer = vectorizer
+        # Agents repeat queries, and a page of results repeats its filter.
+        self._cached_answer = _cache_weakly(CACHED_QUERIES, self._answer)
+        self._cached_filter = _cache_weakly(CACHED_FILTERS, self._filter_mask)
 
     @classmethod
-    def build(cls, catalog: Catalog, meanings: Vectorizer | None = None) -> SearchIndex:
-        """The index of a catalogue, from nothing."""
-        read = [read_searchable_fields(tool) for tool in catalog]
-        keys = tuple(fields.key for fields in read)
+    def build(cls, catalog: Catalog, vectorizer: Vectorizer | None = None) -> SearchIndex:
+        """The index of a catalog, from scratch."""
+        fields = [read_searchable_fields(tool) for tool in catalog]
+        keys = tuple(of_tool.key for of_tool in fields)
         vectors = None
-        if meanings is not None:
+        if vectorizer is not None:
+            passages = list(map(build_passage, fields))
             vectors = ToolVectors(
-                meanings.rough(list(map(build_passage, read))), meanings.exact(keys)
+                vectorizer.rough_vectors(passages), vectorizer.exact_vectors(keys)
             )
-        contents = IndexContents(keys, Postings.build(map(weigh_terms, read)), vectors)
-        return cls(catalog, contents, meanings)
+        contents = IndexContents(keys, Postings.build(map(weigh_terms, fields)), vectors)
+        return cls(catalog, contents, vectorizer)
 
-    def among(self, seen: Catalog) -> SearchIndex:
-        """The index of what somebody sees: words of other tools must not weigh in its answers.
+    def restricted_to(self, visible: Catalog) -> SearchIndex:
+        """The index of the tools that a caller sees.
 
-        Made anew when this index has become another, as it does while vectors are made.
+        Filtering the answers would not be enough: the rarity of words would still reveal tools that
+        the caller may not see. Built again when this index has been replaced, as it is while
+        vectors are computed.
         """
-        if seen is self.catalog:
+        if visible is self.catalog:
             return self
-        kept: tuple[ref[SearchIndex], SearchIndex] | None = seen.memo.get(_PART)
-        if kept is not None and kept[0]() is self:
-            return kept[1]
-        part = self.updated(seen)
-        seen.memo[_PART] = (ref(self), part)
+        cached: tuple[ref[SearchIndex], SearchIndex] | None = visible.memo.get(_MEMO_KEY)
+        if cached is not None and cached[0]() is self:
+            return cached[1]
+        part = self.updated(visible)
+        visible.memo[_MEMO_KEY] = (ref(self), part)
         return part
 
     def updated(self, catalog: Catalog) -> SearchIndex:
-        """The index of the catalogue as it is now; tools that read the same are not read again."""
+        """The index of a changed catalog; unchanged tools are not read again."""
         change = _Change.between(self, catalog)
-        postings = self.contents.postings.changed(change.moved, change.weights(), len(catalog))
+        weights = [(number, weigh_terms(fields)) for number, fields in change.added.items()]
+        postings = self.contents.postings.changed(change.moved, weights, len(catalog))
         vectors = None
-        if self.contents.vectors is not None and self._meanings is not None:
-            vectors = change.vectors(self.contents.vectors, self._meanings)
-        return SearchIndex(catalog, IndexContents(change.keys, postings, vectors), self._meanings)
+        if self.contents.vectors is not None and self._vectorizer is not None:
+            vectors = change.update_vectors(self.contents.vectors, self._vectorizer)
+        return SearchIndex(catalog, IndexContents(change.keys, postings, vectors), self._vectorizer)
 
     def refreshed(self) -> SearchIndex:
-        """The index with the exact vectors known by now; itself when there is nothing new."""
+        """The index with the exact vectors available by now; itself if there is nothing new."""
         vectors = self.contents.vectors
-        lacking = self._lacking
-        if vectors is None or self._meanings is None or not len(lacking):
+        missing = self._missing
+        if vectors is None or self._vectorizer is None or not len(missing):
             return self
-        come = self._meanings.exact([self.contents.keys[n] for n in lacking])
-        if not come.scales.any():
+        new = self._vectorizer.exact_vectors([self.contents.keys[n] for n in missing])
+        if not new.scales.any():
             return self
+        # Copies, since searches may be running on this index in other threads.
         rows, scales = vectors.exact.rows.copy(), vectors.exact.scales.copy()
-        rows[lacking], scales[lacking] = come
+        rows[missing], scales[missing] = new
         better = ToolVectors(vectors.rough, QuantizedVectors(rows, scales))
-        contents = IndexContents(self.contents.keys, self.contents.postings, better)
-        return SearchIndex(self.catalog, contents, self._meanings)
+        return SearchIndex(self.catalog, replace(self.contents, vectors=better), self._vectorizer)
 
-    def lacking(self) -> list[tuple[bytes, Tool]]:
+    def tools_without_vector(self) -> list[tuple[bytes, Tool]]:
         """Key and tool of everything that has no exact vector yet, each key once."""
         if self.contents.vectors is None:
             return []
-        found = {self.contents.keys[n]: self.catalog.tools[n] for n in self._lacking}
+        found = {self.contents.keys[n]: self.catalog.tools[n] for n in self._missing}
         return list(found.items())
 
     def search(
@@ -205,132 +199,127 @@ class SearchIndex:
 
         Args:
             query: what is wanted, in any words; or a tool's name; or "everything about" a category.
-            limit: at most so many.
+            limit: the maximum number of matches.
             category: only tools of this category.
             server: only tools of this server.
             group: only tools of this category, server, or group as it is shown.
             risk: only tools of this risk.
-            include_disabled: find tools that are switched off as well.
-            include_deprecated: find tools that are on their way out as well.
+            include_disabled: find disabled tools as well.
+            include_deprecated: find deprecated tools as well.
             allowed: whether the caller may see a tool.
         """
         chosen = SearchFilter(category, server, group, risk, include_disabled, include_deprecated)
         if allowed is None:
-            return list(self._remembered(query, limit, chosen, None))
-        return list(self._answer(query, limit, chosen, allowed))
+            return list(self._cached_answer(query, limit, chosen, None))
+        return list(self._answer(query, limit, chosen, allowed))  # a function cannot be a key
 
-    def group(self, query: str) -> Group | None:
+    def find_group(self, query: str) -> Group | None:
         """The category or server that a query asks for whole ("everything about milestones")."""
-        return self._groups.asked(query)
+        return self._group_names.find_requested(query)
 
-    def topic(self, query: str) -> Group | None:
+    def find_topic(self, query: str) -> Group | None:
         """The group that a query asks for as a whole, or just names."""
-        return self._groups.asked(query) or self._groups.named(query)
+        return self.find_group(query) or self._group_names.find_topic(query)
 
     def _answer(
         self, query: str, limit: int, chosen: SearchFilter, allowed: Callable[[Tool], bool] | None
     ) -> tuple[Match, ...]:
-        text = clean(query, QUERY_LIMIT)
+        text = clean_text(query, QUERY_LIMIT)
         if not text or limit <= 0:
             return ()
-        visible = self._visible(chosen)
+        visible = self._cached_filter(chosen)
         if allowed is not None:
-            visible = visible & self._where(allowed)
-        group = self.group(text)
+            visible = visible & self._mask(allowed)
+        group = self.find_group(text)
         if group is not None:
-            visible = visible & self._where(group.holds)
+            visible = visible & self._mask(group.holds)
         if not visible.any():
             return ()
-        words = self._words(text)
-        named = self._names.named(text)
+        words = {term: word for word in WORD.findall(text) for term in word_terms(word)}
+        postings = self.contents.postings
+        if len(words) > TERM_LIMIT:  # a whole document: its rarest words say what it is about
+            rarest = sorted(words, key=postings.rarity, reverse=True)[:TERM_LIMIT]
+            words = {term: words[term] for term in rarest}
+        named = self._tool_names.find(text)
         if not words and group is None and not any(named):
-            return ()  # stop words and signs: near to everything, about nothing
-        lexical = self.contents.postings.score(words)
-        scores = self._scores(text, lexical, visible, named)
-        wanted = (
-            visible if group is not None else visible & self._relevant(scores, lexical, visible)
-        )
+            return ()  # stop words and punctuation: near to everything, about nothing
+        lexical = postings.score(words)
+        scores = self._score(text, lexical, visible, named)
+        wanted = visible
+        if group is None:
+            has_vectors = self.contents.vectors is not None
+            wanted = visible & relevance.find_relevant(
+                scores, lexical, visible, has_vectors=has_vectors
+            )
         return tuple(
             Match(
                 self.catalog.tools[n],
                 1.0 if n in named.exactly else relevance.display_score(float(scores[n])),
-                self._why(n, words),
+                self._explain(n, words),
             )
-            for n in _ranked(scores, wanted, limit)
+            for n in _rank(scores, wanted, limit)
         )
 
-    def _words(self, text: str) -> dict[str, str]:
-        """The query's terms, each with the word it was written as; of very many, the rarest."""
-        words = {term: word for word in WORD.findall(text) for term in word_terms(word)}
-        if len(words) <= TERM_LIMIT:
-            return words
-        rarest = sorted(words, key=self.contents.postings.rarity, reverse=True)[:TERM_LIMIT]
-        return {term: words[term] for term in rarest}
-
-    def _scores(
-        self, text: str, lexical: LexicalScores, visible: NDArray[np.bool_], named: NamedTools
+    def _score(
+        self,
+        text: str,
+        lexical: LexicalScores,
+        visible: NDArray[np.bool_],
+        named: NamedTools,
     ) -> Floats:
         vectors = self.contents.vectors
-        if vectors is None or self._meanings is None:
+        if vectors is None or self._vectorizer is None:
             scores = lexical.scores + relevance.FULL_NAME_BONUS * lexical.named
         else:
-            scores = relevance.fuse_scores(lexical, vectors, self._meanings.place(text), visible)
-        spelled = self._spelled(text, scores, lexical.named & visible)
-        # Before all others, each in their own order: those that are named, then the rest.
+            query = self._vectorizer.embed_query(text)
+            scores = relevance.fuse_scores(lexical, vectors, query, visible)
+        # Tools whose names are the words of the query, among the best that have all of them.
+        words = name_words(text)
+        candidates = _rank(scores, lexical.named & visible, NAME_MATCH_LIMIT)
+        spelled = [n for n in candidates if matches_name(self.catalog.tools[n], words)]
+        # Named tools come before all others, each group in the order of its scores.
         scores[list({*spelled, *named.otherwise})] += 1
         scores[named.exactly] += 2
         return scores
 
-    def _spelled(self, text: str, scores: Floats, having_all: NDArray[np.bool_]) -> list[int]:
-        """The tools whose names are the words of the query, of those that have all of them."""
-        words = name_words(text)
-        candidates = _ranked(scores, having_all, SPELLED_LIMIT)
-        return [n for n in candidates if matches_name(self.catalog.tools[n], words)]
+    def _filter_mask(self, chosen: SearchFilter) -> NDArray[np.bool_]:
+        return self._mask(chosen.admits)
 
-    def _relevant(
-        self, scores: Floats, lexical: LexicalScores, visible: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        """Tools worth showing: near enough to the best, or with every word of the query."""
-        best = float(scores[visible].max())
-        if self.contents.vectors is None:
-            return (scores > 0) & (best >= relevance.LEXICAL_FLOOR)
-        near = (scores >= relevance.TAIL_RATIO * min(best, 1.0)) & (
-            best >= relevance.RELEVANCE_FLOOR
-        )
-        return near | lexical.covered
-
-    def _admitted(self, chosen: SearchFilter) -> NDArray[np.bool_]:
-        return self._where(chosen.admits)
-
-    def _where(self, holds: Callable[[Tool], bool]) -> NDArray[np.bool_]:
+    def _mask(self, holds: Callable[[Tool], bool]) -> NDArray[np.bool_]:
         return np.fromiter(map(holds, self.catalog.tools), np.bool_, len(self.catalog))
 
-    def _why(self, number: int, words: Mapping[str, str]) -> tuple[str, ...]:
-        places_of = self.contents.postings.places_of
-        found = match_reasons((word, places_of(term, number)) for term, word in words.items())
-        return found or ("meaning",)
+    def _explain(self, number: int, words: Mapping[str, str]) -> tuple[str, ...]:
+        """The words of the query with the fields that have them, as `name: create, issue`."""
+        fields_of = self.contents.postings.places_of
+        hits = [(word, fields_of(term, number)) for term, word in words.items()]
+        reasons = tuple(
+            f"{label}: {', '.join(dict.fromkeys(found))}"
+            for field, label in _FIELD_LABELS
+            if (found := [word for word, fields in hits if fields & field])
+        )
+        return reasons or ("meaning",)
 
     @cached_property
-    def _groups(self) -> GroupNames:
+    def _group_names(self) -> GroupNames:
         return GroupNames(self.catalog)
 
     @cached_property
-    def _names(self) -> ToolNames:
+    def _tool_names(self) -> ToolNames:
         return ToolNames(self.catalog.tools)
 
     @cached_property
-    def _lacking(self) -> NDArray[np.intp]:
+    def _missing(self) -> NDArray[np.intp]:
         vectors = self.contents.vectors
         return np.flatnonzero(vectors.exact.scales == 0) if vectors else np.empty(0, np.intp)
 
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """How one catalogue became another: which tools stay, and what the new ones say."""
+    """The difference between two catalogs: which tools stay, and the fields of the new ones."""
 
     keys: tuple[bytes, ...]
     moved: NDArray[np.int32]
-    """The new number of each old tool; -1 for those that are gone or read differently."""
+    """The new number of each old tool; -1 for removed or changed ones."""
     added: Mapping[int, SearchableFields]
 
     @classmethod
@@ -346,47 +335,47 @@ class _Change:
             same = old >= 0 and old_tools[old] is tool
             fields = None if same else read_searchable_fields(tool)
             keys.append(old_keys[old] if fields is None else fields.key)
+            # Postings stay sorted only if tools keep their order: one that moved back is new.
             if old > last and old_keys[old] == keys[-1]:
                 moved[old], last = number, old
             else:
                 added[number] = fields or read_searchable_fields(tool)
         return cls(tuple(keys), moved, added)
 
-    def weights(self) -> Sequence[tuple[int, TermWeights]]:
-        return [(number, weigh_terms(fields)) for number, fields in self.added.items()]
-
-    def vectors(self, before: ToolVectors, meanings: Vectorizer) -> ToolVectors:
-        kept = np.flatnonzero(self.moved >= 0)
-        rough, exact = before.moved(kept, self.moved[kept].astype(np.intp), len(self.keys))
+    def update_vectors(self, before: ToolVectors, vectorizer: Vectorizer) -> ToolVectors:
+        stay = np.flatnonzero(self.moved >= 0)
+        rough, exact = before.moved(stay, self.moved[stay].astype(np.intp), len(self.keys))
         if self.added:
             new = list(self.added)
-            rough[new] = meanings.rough([build_passage(fields) for fields in self.added.values()])
-            exact.rows[new], exact.scales[new] = meanings.exact([self.keys[n] for n in new])
+            passages = [build_passage(fields) for fields in self.added.values()]
+            rough[new] = vectorizer.rough_vectors(passages)
+            new_exact = vectorizer.exact_vectors([self.keys[n] for n in new])
+            exact.rows[new], exact.scales[new] = new_exact
         return ToolVectors(rough, exact)
 
 
-def _remembering(most: int, method: Callable[..., T]) -> Callable[..., T]:
-    """The method with its last results, not holding its object.
+def _cache_weakly(size: int, method: Callable[..., T]) -> Callable[..., T]:
+    """The method with a cache of its last results that does not keep its object alive.
 
-    In a circle with what it remembers, an index that has been replaced would stay, its catalogue
-    and megabytes of vectors with it, until somebody looks for such circles.
+    `lru_cache` on the bound method would form a reference cycle: a replaced index would stay in
+    memory, with its catalog and megabytes of vectors, until the garbage collector finds it.
     """
     weak = WeakMethod(method)
 
-    @lru_cache(maxsize=most)
-    def remembered(*asked: Hashable) -> T:
+    @lru_cache(maxsize=size)
+    def cached(*arguments: Hashable) -> T:
         bound = weak()
         if bound is None:
             raise ReferenceError("the index is gone")
-        return bound(*asked)
+        return bound(*arguments)
 
-    return remembered
+    return cached
 
 
-def _ranked(scores: Floats, wanted: NDArray[np.bool_], limit: int) -> list[int]:
-    """The best of the wanted tools, catalogue order among equals."""
+def _rank(scores: Floats, wanted: NDArray[np.bool_], limit: int) -> list[int]:
+    """The best of the wanted tools; equal scores keep the order of the catalog."""
     numbers = np.flatnonzero(wanted)
-    if len(numbers) > 4 * limit:
+    if len(numbers) > 4 * limit:  # sorting thousands for the first ten would dominate a search
         least = np.partition(scores[numbers], len(numbers) - limit)[len(numbers) - limit]
         numbers = numbers[scores[numbers] >= least]
     return numbers[np.argsort(-scores[numbers], kind="stable")][:limit].tolist()

@@ -1,4 +1,4 @@
-"""What of a tool is searched: its fields as text, read once from its definition."""
+"""The searchable text of a tool: its fields, and the passage that models read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from pegboard.core.json import Json
-from pegboard.core.search.terms import clean, identifier_to_phrase
+from pegboard.core.search.terms import clean_text, identifier_to_phrase
 from pegboard.core.tools import Tool
 
 _DESCRIPTION_LIMIT = 6_000
@@ -18,12 +18,12 @@ _PARAMETER_TEXT_LIMIT = 4_000
 _NESTING = 3
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _SIGNATURE_LIMIT = 160
-_EDITION = "2"  # of `passage`: vectors made from an older edition are not reused
+_EDITION = "2"  # of `build_passage`: vectors of an older edition are not reused
 
 
 @dataclass(frozen=True, slots=True)
 class SearchableFields:
-    """The searchable text of one tool, cleaned. `key` names the content: equal text, equal key."""
+    """The searchable text of one tool, cleaned. `key` identifies it: equal text, equal key."""
 
     name: str
     aliases: str
@@ -33,7 +33,7 @@ class SearchableFields:
     parameters: str
     parameter_text: str
     signature: str = ""
-    """The outer parameters as a phrase, with the values that they can take."""
+    """The top-level parameters as a phrase, with the values that they can take."""
 
     @property
     def key(self) -> bytes:
@@ -42,52 +42,43 @@ class SearchableFields:
 
 
 def read_searchable_fields(tool: Tool) -> SearchableFields:
-    """The fields of a tool, whatever its definition looks like."""
+    """The fields of a tool, however malformed its definition is."""
     names: list[str] = []
     texts: list[str] = []
     schema = tool.read_once().input
+    description = tool.description
+    if tool.summary and tool.summary not in description:
+        description = f"{tool.summary} {description}"
     for name, text in islice(_parameters(schema, _NESTING), _PARAMETER_LIMIT):
-        names.append(clean(name, 200))
+        names.append(clean_text(name, 200))
         texts.append(text[:400])
     return SearchableFields(
-        name=clean(tool.name, 500),
-        aliases=clean(" ".join((tool.title or "", *tool.aliases)), 1_000),
-        server=clean(tool.server or "", 200),
-        category=clean(" ".join((tool.category or "", tool.section or "", *tool.tags)), 500),
-        description=clean(_description(tool), _DESCRIPTION_LIMIT),
+        name=clean_text(tool.name, 500),
+        aliases=clean_text(" ".join((tool.title or "", *tool.aliases)), 1_000),
+        server=clean_text(tool.server or "", 200),
+        category=clean_text(" ".join((tool.category or "", tool.section or "", *tool.tags)), 500),
+        description=clean_text(description, _DESCRIPTION_LIMIT),
         parameters=" ".join(names),
-        parameter_text=clean(" ".join(texts), _PARAMETER_TEXT_LIMIT),
+        parameter_text=clean_text(" ".join(texts), _PARAMETER_TEXT_LIMIT),
         signature=_signature(schema),
     )
 
 
-def _description(tool: Tool) -> str:
-    if tool.summary and tool.summary not in tool.description:
-        return f"{tool.summary} {tool.description}"
-    return tool.description
-
-
 def _parameters(schema: Json, depth: int) -> Iterator[tuple[str, str]]:
-    """Name and text of each parameter, outer ones first, of anything that passes for a schema."""
+    """Name and text of each parameter, outer ones first; a malformed schema has none."""
     if depth == 0 or not isinstance(schema, dict):
         return
     properties = schema.get("properties")
     if not isinstance(properties, dict):
         return
     for name, part in properties.items():
-        yield str(name), _described(part)
+        described = part.get("description") if isinstance(part, dict) else None
+        words = [described] if isinstance(described, str) else []
+        yield str(name), " ".join((*words, *_choices(part, 20)))
     for part in properties.values():
         if isinstance(part, dict):
             yield from _parameters(part, depth - 1)
             yield from _parameters(part.get("items"), depth - 1)
-
-
-def _described(part: Json) -> str:
-    if not isinstance(part, dict):
-        return ""
-    description = part.get("description")
-    words = [description] if isinstance(description, str) else []
-    return " ".join((*words, *_choices(part, 20)))
 
 
 def _choices(part: Json, limit: int) -> list[str]:
@@ -97,7 +88,7 @@ def _choices(part: Json, limit: int) -> list[str]:
 
 
 def _signature(schema: Json) -> str:
-    """The outer parameters as a phrase: `assignee, status: open closed`."""
+    """The top-level parameters as a phrase: `assignee, status: open closed`."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(properties, dict):
         return ""
@@ -113,7 +104,7 @@ def _signature(schema: Json) -> str:
 
 
 def build_passage(fields: SearchableFields) -> str:
-    """The tool as one passage for a model: who offers it, its name, what it takes, what it does.
+    """The tool as one passage for a model: server, name, parameters, description.
 
     The parameters come before the description: models read a limited number of tokens, and the end
     of a long description says less than the names of the parameters.
@@ -122,6 +113,6 @@ def build_passage(fields: SearchableFields) -> str:
         (identifier_to_phrase(fields.server), identifier_to_phrase(fields.name))
     ).strip()
     takes = f" ({fields.signature})" if fields.signature else ""
-    # A sentence counts once: repeating it would pull the tool towards requests worded like it.
-    said = " ".join(dict.fromkeys(_SENTENCE_END.split(fields.description)))
-    return f"{head}{takes}. {said}"[:700]
+    # A sentence counts once: repeating it would pull the tool towards queries worded like it.
+    sentences = " ".join(dict.fromkeys(_SENTENCE_END.split(fields.description)))
+    return f"{head}{takes}. {sentences}"[:700]

@@ -17,11 +17,11 @@ import Stemmer
 from pegboard.core import sanitization
 
 
-def _words(text: str) -> frozenset[str]:
+def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-STOP_WORDS = _words(
+STOP_WORDS = _word_set(
     """
     a about above after again against all also am an and any anyone anything are as at be
     because been before being below between both but by can cannot could did do does doing don
@@ -38,22 +38,22 @@ STOP_WORDS = _words(
     """
 )
 
-GROUP_WORDS = _words(
+GROUP_WORDS = _word_set(
     "actions anything category commands everything functions operations stuff toolbox tools"
 )
-"""Words that ask for a whole group; "all" alone does not: "list all calendars" wants one tool."""
+"""Words that ask for a whole group. "all" alone does not: "list all calendars" wants one tool."""
 
-GROUP_FILLERS = _words(
+GROUP_FILLERS = _word_set(
     """
     a about all and any are available can concerning do entire every for from give have i in is
     list me of on please regarding related see server show that the there things to tool what which
     whole with works you your
     """
 )
-"""Words that stand around the name of a group in such a query."""
+"""Words around the name of a group in such a query."""
 
-TOPIC_WORDS = _words("administration handling management managing")
-"""Words that make a subject of the name of a group: "issue management"."""
+TOPIC_WORDS = _word_set("administration handling management managing")
+"""Words that turn the name of a group into a topic: "issue management"."""
 
 ABBREVIATIONS: dict[str, tuple[str, ...]] = {
     "admin": ("administrator",),
@@ -120,26 +120,30 @@ ABBREVIATIONS: dict[str, tuple[str, ...]] = {
 
 
 WORD = re.compile(r"[^\W_]+")
+# Runs of capitals, capitalized words, digits, and anything that is not ASCII.
 _PARTS = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+|[^\x00-\x7f]+")
 _LATIN_MARKS = re.compile("[\u0300-\u036f]")
+# Thai, Lao, Burmese, Khmer, kana, ideographs and Hangul.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\U00020000-\U0002fa1f]+"
 )
-_LONGEST_WORD = 64
+_MAX_WORD_LENGTH = 64
 
 
-def clean(text: str, limit: int = 20_000) -> str:
-    """The text as a person would see it, on one line and in plain letters.
+def clean_text(text: str, limit: int = 20_000) -> str:
+    """The text as a person sees it, on one line and in plain letters.
 
     Compatibility forms (full-width letters, ligatures, styled alphabets) become plain ones, so that
     a description cannot match by characters that nobody reads.
     """
-    seen = sanitization.sanitize_text(text[:limit])
-    return " ".join((seen if seen.isascii() else unicodedata.normalize("NFKC", seen)).split())
+    visible = sanitization.sanitize_text(text[:limit])
+    return " ".join(
+        (visible if visible.isascii() else unicodedata.normalize("NFKC", visible)).split()
+    )
 
 
-def split(identifier: str) -> list[str]:
+def split_identifier(identifier: str) -> list[str]:
     """The words of an identifier, in lower case: `getHTTPResponse2` -> get, http, response2."""
     return [
         part.lower() for word in WORD.findall(identifier) for part in _PARTS.findall(word) or [word]
@@ -148,44 +152,42 @@ def split(identifier: str) -> list[str]:
 
 def identifier_to_phrase(identifier: str) -> str:
     """An identifier as a phrase."""
-    return " ".join(split(clean(identifier)))
+    return " ".join(split_identifier(clean_text(identifier)))
 
 
 def normalize_name(name: str) -> str:
     """A name without case and separators: `Create-Issue` and `createIssue` are one."""
-    return "".join(WORD.findall(clean(name))).casefold()
+    return "".join(WORD.findall(clean_text(name))).casefold()
 
 
-def terms(text: str) -> list[str]:
-    """The stemmed terms of a cleaned text, in order, stop words left out."""
+def extract_terms(text: str) -> list[str]:
+    """The stemmed terms of a cleaned text, in order, without stop words."""
     found: list[str] = []
     for word in WORD.findall(text):
         found.extend(word_terms(word))
     return found
 
 
+# A catalog and its queries use the same few thousand words again and again.
 @lru_cache(maxsize=100_000)
 def word_terms(word: str) -> tuple[str, ...]:
-    """The terms of one word as written: its parts and, where it is a compound, the whole too."""
-    word = word[:_LONGEST_WORD]
+    """The terms of one word as written: its parts and, for a compound, the whole word too."""
+    word = word[:_MAX_WORD_LENGTH]
     if not word.isascii():
-        return _other_terms(word)
+        # Accents are removed from Latin letters only: in other scripts they change the word.
+        folded = _LATIN_MARKS.sub("", unicodedata.normalize("NFD", word.casefold()))
+        folded = unicodedata.normalize("NFC", folded)
+        if folded.isascii():
+            return _stems(folded)
+        found: list[str] = []
+        for run in _UNSPACED.findall(folded):
+            found.extend(run[i : i + 2] for i in range(max(1, len(run) - 1)))
+        found.extend(_UNSPACED.sub(" ", folded).split())
+        return tuple(found)
     parts = [p.lower() for p in _PARTS.findall(word)]
     if len(parts) > 1:
         parts.append(word.lower())  # people write "github" for GitHub
     return tuple(stem for part in parts for stem in _stems(part))
-
-
-def _other_terms(word: str) -> tuple[str, ...]:
-    folded = _LATIN_MARKS.sub("", unicodedata.normalize("NFD", word.casefold()))
-    folded = unicodedata.normalize("NFC", folded)
-    if folded.isascii():
-        return _stems(folded)
-    found: list[str] = []
-    for run in _UNSPACED.findall(folded):
-        found.extend(run[i : i + 2] for i in range(max(1, len(run) - 1)))
-    found.extend(w for w in _UNSPACED.sub(" ", folded).split())
-    return tuple(found)
 
 
 def _stems(word: str) -> tuple[str, ...]:
@@ -204,7 +206,7 @@ _local = threading.local()
 
 
 def _stemmer() -> _Stemmer:
-    """One stemmer per thread: they are not safe to share, and making one is cheap but not free."""
+    """One stemmer per thread: they are not thread-safe, and creating one is cheap but not free."""
     stemmer: _Stemmer | None = getattr(_local, "stemmer", None)
     if stemmer is None:
         stemmer = _local.stemmer = cast(_Stemmer, Stemmer.Stemmer("english"))

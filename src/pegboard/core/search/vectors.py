@@ -1,9 +1,9 @@
-"""Meaning: vectors of tools, and how near a query lies to them.
+"""Meaning: vectors of tools, and the cosine between them and a query.
 
-Every tool has a rough vector, made from its words at once. An exact one, from a model that reads
-the whole passage, comes later and is used as soon as it is there. Rough vectors are compared for
-the whole catalogue; exact ones only for the tools that are still in question, so that a large
-catalogue costs little more than a small one.
+Every tool has a rough vector, computed from its words immediately. An exact one, from a model that
+reads the whole passage, is computed later and used as soon as it is available. Rough vectors are
+compared for the whole catalog; exact ones only for the best candidates, so that a large catalog
+costs little more than a small one.
 """
 
 from __future__ import annotations
@@ -19,71 +19,71 @@ Floats: TypeAlias = NDArray[np.float32]
 
 
 class QueryVectors(NamedTuple):
-    """Where a query lies: in the space of rough vectors and, if a model is there, of exact ones."""
+    """A query in the space of rough vectors and, if a model is available, of exact ones."""
 
     rough: Floats
     exact: Floats | None
 
 
 class QuantizedVectors(NamedTuple):
-    """Exact vectors as bytes, one row each, and the scale of each row; 0 where none is known."""
+    """Exact vectors as bytes, one row each, and the scale of each row; 0 for a missing vector."""
 
     rows: NDArray[np.int8]
     scales: Floats
 
 
 class Vectorizer(Protocol):
-    """Gives texts their vectors."""
+    """Turns texts into vectors."""
 
-    def rough(self, passages: Sequence[str]) -> Floats:
-        """One row for each passage, at once."""
+    def rough_vectors(self, passages: Sequence[str]) -> Floats:
+        """One row per passage, immediately."""
         ...
 
-    def exact(self, keys: Sequence[bytes]) -> QuantizedVectors:
-        """The vectors known by now of the passages with these keys; computes nothing."""
+    def exact_vectors(self, keys: Sequence[bytes]) -> QuantizedVectors:
+        """The vectors already known for the passages with these keys; computes nothing."""
         ...
 
-    def place(self, query: str) -> QueryVectors:
-        """Where a query lies."""
+    def embed_query(self, query: str) -> QueryVectors:
+        """The vectors of a query."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ToolVectors:
-    """The vectors of a catalogue's tools, in its order."""
+    """The vectors of a catalog's tools, in its order."""
 
     rough: Floats
     exact: QuantizedVectors
 
-    def rough_nearness(self, place: QueryVectors) -> Floats:
+    def rough_cosines(self, query: QueryVectors) -> Floats:
         """The cosine of the query and each tool, by rough vectors."""
-        return self.rough @ place.rough
+        return self.rough @ query.rough
 
-    def nearness(self, place: QueryVectors, rough: Floats, numbers: NDArray[np.intp]) -> Floats:
-        """The cosine of the query and the numbered tools; by rough vectors where need be."""
+    def cosines(self, query: QueryVectors, rough: Floats, numbers: NDArray[np.intp]) -> Floats:
+        """The cosine of the query and the numbered tools; the rough one if there is no exact."""
         near = rough[numbers]
-        if place.exact is None:
+        if query.exact is None:
             return near
         scales = self.exact.scales[numbers]
-        cosines = (self.exact.rows[numbers].astype(np.float32) @ place.exact) * scales
+        # Only the candidates are widened to floats, which takes four times their memory.
+        cosines = (self.exact.rows[numbers].astype(np.float32) @ query.exact) * scales
         return np.where(scales > 0, cosines, near)
 
     def moved(
-        self, kept: NDArray[np.intp], at: NDArray[np.intp], size: int
+        self, old: NDArray[np.intp], new: NDArray[np.intp], size: int
     ) -> tuple[Floats, QuantizedVectors]:
-        """Room for `size` tools, with the rows of the kept ones at their new numbers."""
+        """Arrays for `size` tools, with the rows of the `old` numbers at the `new` ones."""
         rough = np.zeros((size, self.rough.shape[1]), np.float32)
         rows = np.zeros((size, self.exact.rows.shape[1]), np.int8)
         scales = np.zeros(size, np.float32)
-        rough[at] = self.rough[kept]
-        rows[at] = self.exact.rows[kept]
-        scales[at] = self.exact.scales[kept]
+        rough[new] = self.rough[old]
+        rows[new] = self.exact.rows[old]
+        scales[new] = self.exact.scales[old]
         return rough, QuantizedVectors(rows, scales)
 
 
 def quantize(vectors: Floats) -> QuantizedVectors:
-    """Unit vectors as bytes with a scale each: a quarter of the room, no measurable loss."""
+    """Unit vectors as bytes with a scale each: a quarter of the memory, no measurable loss."""
     scales = np.abs(vectors).max(axis=1, initial=1e-12) / np.float32(127)
-    return QuantizedVectors(
-        np.rint(vectors / scales[:, None]).astype(np.int8), scales.astype(np.float32)
-    )
+    rows = np.rint(vectors / scales[:, None]).astype(np.int8)
+    return QuantizedVectors(rows, scales.astype(np.float32))

@@ -28,7 +28,7 @@ def test_an_answer_does_not_wait_for_vectors(topics: TopicEmbedder, catalog_of: 
     index = LiveIndex(LocalVectorizer(embedder=topics)).index(catalog_of(**TOOLS))
     assert index.search("weather")[0].tool.id == "gamma"
     assert topics.passages == []
-    assert len(index.lacking()) == 3
+    assert len(index.tools_without_vector()) == 3
 
 
 def test_prepare_makes_every_vector_once_and_tells_how_far_it_is(
@@ -41,7 +41,7 @@ def test_prepare_makes_every_vector_once_and_tells_how_far_it_is(
 
     finder = LiveIndex(LocalVectorizer(embedder=topics))
     index = finder.prepare(catalog_of(**TOOLS), progress)
-    assert index.lacking() == []
+    assert index.tools_without_vector() == []
     assert told[-1] == (3, 3)
     finder.prepare(index.catalog)
     assert len(topics.passages) == 3
@@ -52,7 +52,7 @@ def test_vectors_are_found_again_at_the_next_start(
 ) -> None:
     LiveIndex(LocalVectorizer(tmp_path, topics)).prepare(catalog_of(**TOOLS))
     again = LiveIndex(LocalVectorizer(tmp_path, topics)).index(catalog_of(**TOOLS))
-    assert again.lacking() == []
+    assert again.tools_without_vector() == []
     assert len(topics.passages) == 3
 
 
@@ -70,8 +70,8 @@ def test_vectors_are_made_in_the_background(topics: TopicEmbedder, catalog_of: C
     made = threading.Event()
 
     class Telling(LocalVectorizer):
-        def keep(self, keys: Sequence[bytes], vectors: object) -> None:
-            super().keep(keys, vectors)  # pyright: ignore[reportArgumentType] - passed on as it is
+        def save(self, keys: Sequence[bytes], vectors: object) -> None:
+            super().save(keys, vectors)  # pyright: ignore[reportArgumentType] - passed on as it is
             made.set()
 
     finder = LiveIndex(Telling(embedder=topics))
@@ -81,7 +81,7 @@ def test_vectors_are_made_in_the_background(topics: TopicEmbedder, catalog_of: C
     finder.start()
     assert made.wait(10)
     finder.close()
-    assert finder.index(catalog).lacking() == []
+    assert finder.index(catalog).tools_without_vector() == []
 
 
 def test_when_all_vectors_are_made_nothing_is_left_of_the_indexes_without_them(
@@ -90,8 +90,8 @@ def test_when_all_vectors_are_made_nothing_is_left_of_the_indexes_without_them(
     rested = threading.Event()
 
     class Telling(LocalVectorizer):
-        def rest(self) -> None:
-            super().rest()
+        def release_memory(self) -> None:
+            super().release_memory()
             rested.set()
 
     finder = LiveIndex(Telling(embedder=topics))
@@ -105,7 +105,7 @@ def test_when_all_vectors_are_made_nothing_is_left_of_the_indexes_without_them(
     finally:
         gc.enable()
         finder.close()
-    assert finder.index(catalog).lacking() == []
+    assert finder.index(catalog).tools_without_vector() == []
 
 
 def test_closing_a_finder_ends_its_thread(topics: TopicEmbedder, catalog_of: CatalogOf) -> None:
@@ -171,7 +171,7 @@ def test_making_vectors_waits_while_other_things_are_answered() -> None:
     meanings = LocalVectorizer()
     answered = iter(range(1, 5))
     meanings.pulse = lambda: next(answered, 4)
-    meanings.give_way()
+    meanings.wait_for_idle()
     assert next(answered, None) is None
 
 
@@ -179,5 +179,5 @@ def test_making_vectors_goes_on_when_answers_never_end() -> None:
     meanings = LocalVectorizer()
     meanings.pulse = itertools.count(1).__next__
     began = time.monotonic()
-    meanings.give_way()
+    meanings.wait_for_idle()
     assert time.monotonic() - began >= PATIENCE

@@ -27,7 +27,9 @@ def test_narrow_vectors_and_a_view_give_the_cosine() -> None:
     query = bundled_models.encoder().queries(["weather tomorrow"])[0]
     texts = ["get forecast. Forecast for a place.", "send message. Sends a message."]
     np.testing.assert_allclose(
-        static.narrow(texts) @ static.view(query), static.documents(texts) @ query, atol=1e-4
+        static.narrow_vectors(texts) @ static.narrow_query(query),
+        static.documents(texts) @ query,
+        atol=1e-4,
     )
 
 

@@ -70,7 +70,7 @@ def test_a_match_says_why(office: SearchIndex) -> None:
 def test_asking_for_a_whole_category_returns_it(office: SearchIndex) -> None:
     found = office.search("everything about milestones")
     assert set(ids(found)) == {"add_milestone", "close_milestone", "reach"}
-    group = office.group("everything about milestones")
+    group = office.find_group("everything about milestones")
     assert group is not None
     assert (group.kind, group.name) == ("category", "milestones")
 
@@ -80,8 +80,8 @@ def test_asking_for_a_whole_server_returns_it(office: SearchIndex) -> None:
 
 
 def test_a_query_about_one_tool_asks_for_no_group(office: SearchIndex) -> None:
-    assert office.group("add a milestone") is None
-    assert office.group("list all my issues") is None
+    assert office.find_group("add a milestone") is None
+    assert office.find_group("list all my issues") is None
 
 
 def test_filters_leave_out_what_does_not_fit(office: SearchIndex) -> None:
@@ -255,11 +255,11 @@ def test_indexing_leaves_the_schemas_that_are_in_use_where_they_are() -> None:
 
 
 def test_the_index_of_a_part_is_made_once_and_follows_the_whole(office: SearchIndex) -> None:
-    assert office.among(office.catalog) is office
+    assert office.restricted_to(office.catalog) is office
     part = Catalog(office.catalog.tools[:2])
-    found = office.among(part)
+    found = office.restricted_to(part)
     assert found.catalog is part
-    assert office.among(part) is found
+    assert office.restricted_to(part) is found
     later = office.updated(office.catalog)
-    assert later.among(part) is not found
-    assert later.among(part) is later.among(part)
+    assert later.restricted_to(part) is not found
+    assert later.restricted_to(part) is later.restricted_to(part)

@@ -59,7 +59,7 @@ def test_the_second_start_reads_no_schema_and_embeds_no_tool(
     assert (len(topics.passages), sorted(set(reads))) == (3, sorted(TOOLS))
     reads.clear()
     again = finder().index(catalog(), "file")
-    assert again.lacking() == []
+    assert again.tools_without_vector() == []
     assert found(again) == found(first)
     assert (len(topics.passages), reads) == (3, [])
 
@@ -85,7 +85,7 @@ def test_a_kept_index_can_change_with_the_catalogue(
     changed = second.prepare(catalog_of(**{**TOOLS, "beta": "Creates an issue."}), source="other")
     assert [p.split(".")[0] for p in topics.passages] == ["beta"]
     assert changed.search("issue")[0].tool.id == "beta"
-    assert finder().index(changed.catalog, "other").lacking() == []
+    assert finder().index(changed.catalog, "other").tools_without_vector() == []
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_damaged_file_is_made_again(
     data = path.read_bytes()
     path.write_bytes(damage(data))
     assert found(finder().index(catalog_of(**TOOLS), "file")) == whole
-    assert "made again" in caplog.text
+    assert "is rebuilt" in caplog.text
     assert path.read_bytes() == data
     caplog.clear()
     finder().index(catalog_of(**TOOLS), "file")
@@ -157,11 +157,11 @@ def test_an_index_kept_before_its_vectors_were_made_gets_them_at_the_next_start(
     finder: Callable[[], LiveIndex], catalog_of: CatalogOf, tmp_path: Path
 ) -> None:
     early = finder()
-    assert early.index(catalog_of(**TOOLS), "file").lacking()
+    assert early.index(catalog_of(**TOOLS), "file").tools_without_vector()
     early_data = the_file(tmp_path).read_bytes()
     finder().prepare(catalog_of(**TOOLS), source="file")
     the_file(tmp_path).write_bytes(early_data)  # as if a slower process had written last
-    assert finder().index(catalog_of(**TOOLS), "file").lacking() == []
+    assert finder().index(catalog_of(**TOOLS), "file").tools_without_vector() == []
     assert the_file(tmp_path).read_bytes() != early_data
 
 
@@ -174,9 +174,9 @@ def test_vectors_made_in_the_background_are_kept_with_the_index(
     for thread in threading.enumerate():
         if thread.name == "pegboard-vectors":
             thread.join(10)
-    assert served.is_kept
+    assert served.is_saved
     assert the_file(tmp_path).suffix == SUFFIX
-    assert finder().index(catalog_of(**TOOLS), "file").lacking() == []
+    assert finder().index(catalog_of(**TOOLS), "file").tools_without_vector() == []
     assert len(topics.passages) == 3
 
 
@@ -188,7 +188,7 @@ def test_a_catalogue_that_was_read_again_and_is_the_same_is_not_written_again(
     before = the_file(tmp_path).stat()
     one.prepare(catalog_of(**TOOLS), source="file")
     after = the_file(tmp_path).stat()
-    assert one.is_kept
+    assert one.is_saved
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
@@ -200,8 +200,8 @@ def test_a_folder_that_cannot_be_written_is_said_once_and_costs_only_the_keeping
     with caplog.at_level(logging.WARNING):
         index = finder.prepare(catalog_of(**TOOLS), source="file")
     assert index.search("weather")[0].tool.id == "gamma"
-    assert not finder.is_kept
-    assert caplog.text.count("cannot be kept") == 1
+    assert not finder.is_saved
+    assert caplog.text.count("cannot be saved") == 1
 
 
 def test_nothing_is_kept_when_nobody_knows_what_the_tools_were_read_from(
@@ -210,25 +210,25 @@ def test_nothing_is_kept_when_nobody_knows_what_the_tools_were_read_from(
     one = finder()
     one.prepare(catalog_of(**TOOLS))
     assert not (tmp_path / "i").exists()
-    assert not one.is_kept
+    assert not one.is_saved
 
 
 def test_an_empty_catalogue_needs_no_file(finder: Callable[[], LiveIndex], tmp_path: Path) -> None:
     one = finder()
     assert one.prepare(Catalog([]), source="file").search("anything") == []
-    assert one.is_kept
+    assert one.is_saved
     assert not (tmp_path / "i").exists()
 
 
 def test_the_oldest_files_are_forgotten(
     topics: TopicEmbedder, catalog_of: CatalogOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_files, "MOST_KEPT", 2)
+    monkeypatch.setattr(index_files, "MAX_FILES", 2)
     meanings, kept = LocalVectorizer(embedder=topics), IndexFiles(tmp_path)
     for source in "abc":
         kept.save(SearchIndex.build(catalog_of(**TOOLS), meanings), source, meanings)
     assert len(list(tmp_path.iterdir())) == 2
-    monkeypatch.setattr(index_files, "MOST_BYTES", 1)
+    monkeypatch.setattr(index_files, "MAX_BYTES", 1)
     kept.save(SearchIndex.build(catalog_of(**TOOLS), meanings), "d", meanings)
     assert len(list(tmp_path.iterdir())) == 1
     assert kept.load(catalog_of(**TOOLS), "d", meanings) is not None
