@@ -106,7 +106,9 @@ DESIGN = Design(
         Criterion(
             "2.1",
             "Fields of a value that is not an object are rejected",
-            tests=("core/results/test_projection.py::test_no_fields_can_be_taken_of_what_is_no_object",),
+            tests=(
+                "core/results/test_projection.py::test_no_fields_can_be_taken_of_what_is_no_object",
+            ),
         ),
         Criterion(
             "2.1",
