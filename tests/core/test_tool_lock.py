@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pegboard.core.json import Json, JsonObject, digest
 from pegboard.core.tool_lock import (
-    MOST_WAITING,
+    MAX_WAITING,
     HoldReason,
     ListedDefinition,
     LockAction,
@@ -31,7 +31,7 @@ FIRST_USE, APPROVE = TrustRule("first-use"), TrustRule("approve")
 
 
 def see(lock: ServerLock, *entries: JsonObject, rule: TrustRule = FIRST_USE) -> ServerLock:
-    return lock.see([ListedDefinition.of(entry) for entry in entries], rule, 1.0)
+    return lock.record([ListedDefinition.of(entry) for entry in entries], rule, 1.0)
 
 
 def locked(mode: TrustMode, *listings: JsonObject) -> ServerLock:
@@ -47,7 +47,7 @@ def hold(lock: ServerLock, entry: JsonObject, rule: TrustRule = FIRST_USE) -> Ho
 
 def decided(lock: ServerLock, action: LockAction, entry: JsonObject | None = None) -> ServerLock:
     shown = definition_digest(entry) if entry is not None else None
-    return lock.decided(LockDecision(action, "calc", "add", "ann", 9.0, shown))
+    return lock.apply(LockDecision(action, "calc", "add", "ann", 9.0, shown))
 
 
 def test_a_definition_is_usable_on_first_use_and_held_when_it_changes() -> None:
@@ -128,7 +128,7 @@ def test_a_tool_that_left_cannot_come_back_as_another() -> None:
 def test_a_server_that_changes_all_the_time_does_not_fill_the_record() -> None:
     changes = [{**HARMLESS, "description": str(number)} for number in range(50)]
     lock = locked("first-use", HARMLESS, *changes)
-    assert len(lock.tools["add"].waiting) == MOST_WAITING
+    assert len(lock.tools["add"].waiting) == MAX_WAITING
     assert {hold(lock, entry) for entry in changes} == {"changed"}
     assert see(lock, changes[-1]) is lock
 
@@ -139,7 +139,7 @@ def test_a_definition_that_is_too_deep_for_a_digest_is_never_usable() -> None:
         schema = {"items": schema}
     deep = {**HARMLESS, "inputSchema": schema}
     for lock in (ServerLock(), locked("first-use", HARMLESS)):
-        after = lock.see([ListedDefinition.of(deep)], FIRST_USE, 1.0)
+        after = lock.record([ListedDefinition.of(deep)], FIRST_USE, 1.0)
         assert after is lock
         assert hold(after, deep) is not None
     while schema:  # else freeing it would nest as deeply

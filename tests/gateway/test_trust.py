@@ -133,7 +133,7 @@ file = FileLockStorage(Path(sys.argv[1]))
 for number in range(20):
     entry = {"name": f"{sys.argv[2]}-{number}"}
     listed = [ListedDefinition.of(entry)]
-    file.update_now("server", lambda record: record.see(listed, TrustRule(), 0.0))
+    file.update_now("server", lambda record: record.record(listed, TrustRule(), 0.0))
 """
 
 
@@ -154,7 +154,7 @@ async def test_locks_in_the_store_are_shared_and_announced() -> None:
     one, other = SharedLockStorage(store), SharedLockStorage(store)
     add = ListedDefinition.of({"name": "add"})
     async with other.changes() as changes:
-        await one.update("calc", lambda record: record.see([add], TrustRule("approve"), 1.0))
+        await one.update("calc", lambda record: record.record([add], TrustRule("approve"), 1.0))
         with anyio.fail_after(5):
             assert await anext(changes) == "calc"
     assert (await other.all())["calc"].waiting["add"].state == "new"

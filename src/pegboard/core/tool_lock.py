@@ -6,8 +6,8 @@ list are recorded with their digests, and a tool is usable only where the digest
 
     never recorded     approved (`first-use`), or waiting for a person (`approve`)
     the approved one   usable
-    any other          blocked, and waiting until a person approves or rejects it
-    revoked            blocked, whatever is listed, until a person approves it again
+    any other          held, and waiting until a person approves or rejects it
+    revoked            held, whatever is listed, until a person approves it again
 
 Several processes share a record, and they may list different definitions: a replica that still has
 the old one next to one that has the new one. So listing a definition only ever adds to what waits;
@@ -53,6 +53,340 @@ _WORDS = re.compile(r"\w+|[^\w\s]")
 
 _TextChange: TypeAlias = Callable[[Json], Json]
 
+TrustMode: TypeAlias = Literal["first-use", "approve"]
+LockState: TypeAlias = Literal["usable", "new", "changed", "revoked"]
+HoldReason: TypeAlias = Literal["new", "changed", "revoked", "unrecorded", "unknown"]
+"""Why a tool is held."""
+LockAction: TypeAlias = Literal["approve", "reject", "revoke"]
+
+HELD_KEY = "io.github.pegboard/held"
+FIRST_USE = "first use"
+"""In place of a person: the definition was approved because it was the first one."""
+MAX_WAITING = 8
+"""Definitions of one tool that wait for a decision, so that a server cannot fill the record."""
+_HOW_TO = (
+    "An operator can see it with `pegboard lock diff` and allow it with `pegboard lock approve`."
+)
+_REASONS: dict[HoldReason, str] = {
+    "new": f"nobody has approved it yet. {_HOW_TO}",
+    "changed": f"its definition changed since it was approved. {_HOW_TO}",
+    "revoked": f"an operator revoked it. {_HOW_TO}",
+    "unrecorded": "its definition could not be recorded in the lock. The gateway's log says why.",
+    "unknown": "operators' decisions about tools cannot be read at the moment. Try again later.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDefinition:
+    """One definition as a server lists it; the entry is parsed only when it is needed."""
+
+    name: str
+    digest: str
+    entry: Callable[[], JsonObject]
+
+    @classmethod
+    def of(cls, entry: JsonObject) -> ListedDefinition:
+        return cls(str(entry.get("name")), definition_digest(entry), lambda: entry)
+
+
+@dataclass(frozen=True, slots=True)
+class TrustRule:
+    """Which definitions of a server are accepted without a person."""
+
+    mode: TrustMode = "first-use"
+    reordered: bool = False
+    """Whether a definition stays approved when only the order of words in its texts changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedDefinition:
+    """One recorded definition; `at` is when it was first listed or approved, `by` who approved."""
+
+    digest: str
+    definition: JsonObject
+    at: float
+    by: str | None = None
+    version: int = DIGEST_VERSION
+
+    @classmethod
+    def of(cls, listed: ListedDefinition, now: float, by: str | None = None) -> RecordedDefinition:
+        return cls(listed.digest, listed.entry(), now, by)
+
+    def matches(self, listed: ListedDefinition) -> bool:
+        """Whether this is the same definition, by the version of digest that was recorded."""
+        if not listed.digest:
+            return False
+        if self.version == DIGEST_VERSION:
+            return self.digest == listed.digest
+        return self.digest == digest(listed.entry())
+
+    def has_same_words(self, entry: JsonObject) -> bool:
+        """Whether the two differ at most in the order of the words in their texts."""
+        found = words_digest(entry)
+        return bool(found) and found == words_digest(self.definition)
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """When a tool was revoked, and by whom."""
+
+    at: float = 0.0
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LockDecision:
+    """A person's decision about one definition of a tool."""
+
+    action: LockAction
+    server: str
+    tool: str
+    by: str
+    at: float
+    digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLock:
+    """The record of one tool: the approved definition, and those that wait for a person."""
+
+    approved: RecordedDefinition | None = None
+    waiting: tuple[RecordedDefinition, ...] = ()
+    revoked: Revocation | None = None
+
+    @property
+    def state(self) -> LockState:
+        """The state to show a person; `changed` where a process lists an unapproved definition."""
+        if self.revoked is not None:
+            return "revoked"
+        if self.approved is None:
+            return "new"
+        return "changed" if self.waiting else "usable"
+
+    @property
+    def undecided(self) -> tuple[RecordedDefinition, ...]:
+        """The definitions that could be approved."""
+        approved = (self.approved,) if self.approved is not None and self.revoked else ()
+        return (*approved, *self.waiting)
+
+    def hold(self, listed: ListedDefinition, rule: TrustRule) -> HoldReason | None:
+        """Why this definition may not be used; `None` where it may."""
+        if self.revoked is not None:
+            return "revoked"
+        if self.approved is None:
+            return "new"
+        return None if self._accepts(listed, rule) else "changed"
+
+    def record(self, listed: ListedDefinition, rule: TrustRule, now: float) -> ToolLock:
+        """The record after a process listed this definition; the same object if nothing is new."""
+        approved = self.approved
+        if approved is not None and approved.matches(listed):
+            if approved.version == DIGEST_VERSION or not listed.digest:
+                return self
+            # Approved by an older version of the digest: record it again by the current one.
+            return replace(self, approved=RecordedDefinition.of(listed, approved.at, approved.by))
+        # An entry that is nested too deeply has no digest, and is never recorded or approved.
+        if not listed.digest or (approved is not None and self._accepts(listed, rule)):
+            return self
+        if self == _UNRECORDED and rule.mode == "first-use":
+            return ToolLock(approved=RecordedDefinition.of(listed, now, FIRST_USE))
+        is_full = len(self.waiting) >= MAX_WAITING
+        if is_full or any(seen.matches(listed) for seen in self.waiting):
+            return self
+        return replace(self, waiting=(*self.waiting, RecordedDefinition.of(listed, now)))
+
+    def apply(self, decision: LockDecision) -> ToolLock:
+        """The record after a decision.
+
+        Raises:
+            NotPermitted: The definition that it is about no longer waits for a decision.
+        """
+        if decision.action == "revoke":
+            return replace(self, revoked=Revocation(decision.at, decision.by))
+        known = (self.approved, *self.waiting)
+        chosen = next((s for s in known if s is not None and s.digest == decision.digest), None)
+        name = f"{decision.server}.{decision.tool}"
+        if chosen is None:
+            raise NotPermitted(
+                f"{name} has changed again: the definition that was shown no longer waits for a "
+                "decision. Look at the current one, then decide."
+            )
+        if decision.action == "approve":
+            return ToolLock(approved=replace(chosen, at=decision.at, by=decision.by))
+        if self.approved is None or chosen is self.approved:
+            raise NotPermitted(f"{name} has no approved definition to go back to. Revoke it.")
+        return replace(self, waiting=tuple(seen for seen in self.waiting if seen is not chosen))
+
+    def is_reordered(self, seen: RecordedDefinition) -> bool:
+        """Whether a waiting definition has the same words as the approved one in another order."""
+        return self.approved is not None and self.approved.has_same_words(seen.definition)
+
+    def diff(self, seen: RecordedDefinition) -> list[str]:
+        """The diff from the approved definition; hidden characters are shown as escapes."""
+        before = _format_lines(self.approved.definition) if self.approved else []
+        after = _format_lines(seen.definition)
+        return [
+            line.rstrip("\n")
+            for line in difflib.unified_diff(before, after, "approved", "now", n=2)
+        ]
+
+    def _accepts(self, listed: ListedDefinition, rule: TrustRule) -> bool:
+        if self.approved is None:
+            return False
+        if self.approved.matches(listed):
+            return True
+        return rule.reordered and self.approved.has_same_words(listed.entry())
+
+
+_UNRECORDED = ToolLock()
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLock:
+    """The records of one server's tools, by the server's own names."""
+
+    tools: Mapping[str, ToolLock] = field(default_factory=dict[str, ToolLock])
+
+    def hold(self, listed: ListedDefinition, rule: TrustRule) -> HoldReason | None:
+        """Why a definition may not be used; `None` where it may."""
+        record = self.tools.get(listed.name)
+        if record is None:
+            return "unrecorded" if rule.mode == "first-use" else "new"
+        return record.hold(listed, rule)
+
+    def record(self, listed: Iterable[ListedDefinition], rule: TrustRule, now: float) -> ServerLock:
+        """The records after the server listed these; the same object when nothing is new."""
+        found = {
+            one.name: record
+            for one in listed
+            if (record := self._of(one.name).record(one, rule, now)) is not self._of(one.name)
+        }
+        return ServerLock({**self.tools, **found}) if found else self
+
+    def apply(self, decision: LockDecision) -> ServerLock:
+        """The records after a decision.
+
+        Raises:
+            ToolNotFound: There is no record of the tool.
+            NotPermitted: The definition that it is about no longer waits for a decision.
+        """
+        if decision.tool not in self.tools:
+            raise ToolNotFound(f"{decision.server}.{decision.tool}", what="tool of the lock")
+        record = self.tools[decision.tool].apply(decision)
+        return ServerLock({**self.tools, decision.tool: record})
+
+    @property
+    def waiting(self) -> dict[str, ToolLock]:
+        """The tools that need a decision: new, changed or revoked."""
+        return {name: tool for name, tool in self.tools.items() if tool.state != "usable"}
+
+    def undecided(self) -> Iterator[tuple[str, ToolLock, RecordedDefinition]]:
+        """Each definition that could be approved, with its tool's name and record."""
+        for name, tool in sorted(self.waiting.items()):
+            for seen in tool.undecided:
+                yield name, tool, seen
+
+    def _of(self, name: str) -> ToolLock:
+        return self.tools.get(name, _UNRECORDED)
+
+    def to_json(self) -> JsonObject:
+        """The stored form."""
+        return {name: _tool_to_json(tool) for name, tool in sorted(self.tools.items())}
+
+    @classmethod
+    def from_json(cls, value: Json) -> ServerLock:
+        """The stored records; none for `None`.
+
+        Raises:
+            ValueError: They cannot be read.
+        """
+        try:
+            return cls({name: _tool_from_json(tool) for name, tool in (value or {}).items()})
+        except (KeyError, TypeError, AttributeError) as exc:
+            raise ValueError(f"not the record of a lock: {exc!r}") from exc
+
+
+def make_placeholder(tool: Tool, hold: HoldReason) -> Tool:
+    """A placeholder for a held tool: it has the name, and nothing of the definition.
+
+    The model must not read a text that nobody has approved, so even the description is ours.
+    """
+    reason = _REASONS[hold]
+    return replace(
+        tool,
+        definition=constant_definition({"type": "object"}),
+        enabled=False,
+        summary="Held back until an operator approves it",
+        description=f"Held back: {reason}",
+        title=None,
+        annotations={},
+        icons=(),
+        examples=(),
+        related=(),
+        aliases=(),
+        tags=(),
+        section=None,
+        deprecated=None,
+        meta={HELD_KEY: reason},
+    )
+
+
+def hold_reason(tool: Tool) -> str | None:
+    """Why a tool is held, if it is."""
+    return tool.meta.get(HELD_KEY) if tool.meta else None
+
+
+def _format_lines(definition: JsonObject) -> list[str]:
+    """A definition for a person to read: keys in order, long texts on lines of their own."""
+    text = json.dumps(normal_form(definition), indent=2, sort_keys=True, ensure_ascii=False)
+    return [f"{escape_hidden(line)}\n" for line in text.replace("\\n", "\n").split("\n")]
+
+
+def _tool_to_json(tool: ToolLock) -> JsonObject:
+    record: JsonObject = {}
+    if tool.approved is not None:
+        record["approved"] = _definition_to_json(tool.approved)
+    if tool.waiting:
+        record["waiting"] = [_definition_to_json(seen) for seen in tool.waiting]
+    if tool.revoked is not None:
+        record["revoked"] = {"at": tool.revoked.at, "by": tool.revoked.by}
+    return record
+
+
+def _definition_to_json(seen: RecordedDefinition) -> JsonObject:
+    return {
+        "digest": seen.digest,
+        "digest_version": seen.version,
+        "at": seen.at,
+        **({"by": seen.by} if seen.by is not None else {}),
+        "definition": seen.definition,
+    }
+
+
+def _tool_from_json(record: JsonObject) -> ToolLock:
+    approved = record.get("approved")
+    waiting = record.get("waiting") or []
+    revoked = record.get("revoked")
+    return ToolLock(
+        _definition_from_json(approved) if approved else None,
+        # Files of the first version have one waiting definition, and not who revoked a tool.
+        tuple(
+            _definition_from_json(one)
+            for one in (waiting if isinstance(waiting, list) else [waiting])
+        ),
+        Revocation(**(revoked if isinstance(revoked, dict) else {})) if revoked else None,
+    )
+
+
+def _definition_from_json(record: JsonObject) -> RecordedDefinition:
+    version = record.get("digest_version", 1)
+    if version not in (1, DIGEST_VERSION):
+        raise ValueError(f"digests of version {version!r} are not supported")
+    definition = record["definition"]
+    if not isinstance(record["digest"], str) or not isinstance(definition, dict):
+        raise TypeError("a digest must be a string, and a definition an object")
+    return RecordedDefinition(record["digest"], definition, record["at"], record.get("by"), version)
+
 
 def definition_digest(entry: JsonObject) -> str:
     """SHA-256 over a `tools/list` entry in normal form.
@@ -63,12 +397,12 @@ def definition_digest(entry: JsonObject) -> str:
 
 
 def words_digest(entry: JsonObject) -> str:
-    """The same for all entries whose titles, descriptions and defaults differ in order alone."""
+    """Equal for all entries whose titles, descriptions and defaults differ only in word order."""
     return _hash(normal_form(entry, _sorted_words))
 
 
 def normal_form(entry: JsonObject, text: _TextChange | None = None) -> JsonObject:
-    """The entry with set-like keywords sorted; with `text`, its texts changed by that.
+    """The entry with set-like keywords sorted; `text`, if given, is applied to its texts.
 
     An entry nested too deeply to be walked comes back as it is.
     """
@@ -93,7 +427,7 @@ def _member(key: str, value: Json, text: _TextChange | None) -> Json:
         return _schema(value, text)
     if text is not None and key in _TEXTS:
         return text(value)
-    if text is not None and key == "annotations" and isinstance(value, dict):
+    if text is not None and key == "annotations" and isinstance(value, dict):  # it has a title
         return {k: text(v) if k in _TEXTS else v for k, v in value.items()}
     return value
 
@@ -132,328 +466,3 @@ def _sorted_words(value: Json) -> Json:
     if isinstance(value, list):
         return _sorted([_sorted_words(part) for part in value])
     return value
-
-
-TrustMode: TypeAlias = Literal["first-use", "approve"]
-LockState: TypeAlias = Literal["usable", "new", "changed", "revoked"]
-HoldReason: TypeAlias = Literal["new", "changed", "revoked", "unrecorded", "unknown"]
-"""Why a tool is held back."""
-LockAction: TypeAlias = Literal["approve", "reject", "revoke"]
-
-HELD_KEY = "io.github.pegboard/held"
-FIRST_USE = "first use"
-"""Who approved a definition that no person has looked at."""
-MOST_WAITING = 8
-"""Definitions of one tool that wait at a time, so that a server cannot fill the record."""
-_HOW = "An operator can see it with `pegboard lock diff` and allow it with `pegboard lock approve`."
-_REASONS: dict[HoldReason, str] = {
-    "new": f"nobody has approved it yet. {_HOW}",
-    "changed": f"its definition changed since it was approved. {_HOW}",
-    "revoked": f"an operator revoked it. {_HOW}",
-    "unrecorded": "its definition could not be recorded in the lock. The gateway's log says why.",
-    "unknown": "operators' decisions about tools cannot be read at the moment. Try again later.",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ListedDefinition:
-    """One definition as a server lists it; the entry is parsed when somebody needs it."""
-
-    name: str
-    digest: str
-    entry: Callable[[], JsonObject]
-
-    @classmethod
-    def of(cls, entry: JsonObject) -> ListedDefinition:
-        return cls(str(entry.get("name")), definition_digest(entry), lambda: entry)
-
-
-@dataclass(frozen=True, slots=True)
-class TrustRule:
-    """How a server's definitions are judged."""
-
-    mode: TrustMode = "first-use"
-    reordered: bool = False
-    """Whether a definition stays approved when only the order of words in its texts changes."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedDefinition:
-    """One recorded definition; `at` and `by` say when it was first listed, or approved by whom."""
-
-    digest: str
-    definition: JsonObject
-    at: float
-    by: str | None = None
-    version: int = DIGEST_VERSION
-
-    @classmethod
-    def of(cls, listed: ListedDefinition, now: float, by: str | None = None) -> RecordedDefinition:
-        return cls(listed.digest, listed.entry(), now, by)
-
-    def matches(self, listed: ListedDefinition) -> bool:
-        """Whether this is the definition at hand, by the kind of digest that was recorded."""
-        if not listed.digest:
-            return False
-        if self.version == DIGEST_VERSION:
-            return self.digest == listed.digest
-        return self.digest == digest(listed.entry())
-
-    def has_words_of(self, entry: JsonObject) -> bool:
-        """Whether the two differ at most in the order of words."""
-        found = words_digest(entry)
-        return bool(found) and found == words_digest(self.definition)
-
-
-@dataclass(frozen=True, slots=True)
-class Revocation:
-    """When a tool was revoked, and by whom."""
-
-    at: float = 0.0
-    by: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LockDecision:
-    """What a person decided about one tool, and about which definition of it."""
-
-    action: LockAction
-    server: str
-    tool: str
-    by: str
-    at: float
-    digest: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ToolLock:
-    """The record of one tool: the approved definition, and those that wait for a person."""
-
-    approved: RecordedDefinition | None = None
-    waiting: tuple[RecordedDefinition, ...] = ()
-    revoked: Revocation | None = None
-
-    @property
-    def state(self) -> LockState:
-        """What a person has to know; `changed` where some process lists an unapproved one."""
-        if self.revoked is not None:
-            return "revoked"
-        if self.approved is None:
-            return "new"
-        return "changed" if self.waiting else "usable"
-
-    @property
-    def undecided(self) -> tuple[RecordedDefinition, ...]:
-        """The definitions that an approval could be about."""
-        approved = (self.approved,) if self.approved is not None and self.revoked else ()
-        return (*approved, *self.waiting)
-
-    def hold(self, listed: ListedDefinition, rule: TrustRule) -> HoldReason | None:
-        """Why this definition may not be used; `None` where it may."""
-        if self.revoked is not None:
-            return "revoked"
-        if self.approved is None:
-            return "new"
-        return None if self._accepts(listed, rule) else "changed"
-
-    def see(self, listed: ListedDefinition, rule: TrustRule, now: float) -> ToolLock:
-        """The record after a process listed this definition; the same object if it knew it."""
-        approved = self.approved
-        if approved is not None and approved.matches(listed):
-            if approved.version == DIGEST_VERSION or not listed.digest:
-                return self
-            return replace(self, approved=RecordedDefinition.of(listed, approved.at, approved.by))
-        if not listed.digest or (approved is not None and self._accepts(listed, rule)):
-            return self
-        if self == _UNSEEN and rule.mode == "first-use":
-            return ToolLock(approved=RecordedDefinition.of(listed, now, FIRST_USE))
-        is_full = len(self.waiting) >= MOST_WAITING
-        if is_full or any(seen.matches(listed) for seen in self.waiting):
-            return self
-        return replace(self, waiting=(*self.waiting, RecordedDefinition.of(listed, now)))
-
-    def decided(self, decision: LockDecision) -> ToolLock:
-        """The record after a decision.
-
-        Raises:
-            NotPermitted: The definition that it is about does not wait any more.
-        """
-        if decision.action == "revoke":
-            return replace(self, revoked=Revocation(decision.at, decision.by))
-        known = (self.approved, *self.waiting)
-        chosen = next((s for s in known if s is not None and s.digest == decision.digest), None)
-        name = f"{decision.server}.{decision.tool}"
-        if chosen is None:
-            raise NotPermitted(
-                f"{name} has changed again: the definition that was shown does not wait any more. "
-                "Look at it once more, and decide then."
-            )
-        if decision.action == "approve":
-            return ToolLock(approved=replace(chosen, at=decision.at, by=decision.by))
-        if self.approved is None or chosen is self.approved:
-            raise NotPermitted(f"{name} has no approved definition to go back to. Revoke it.")
-        return replace(self, waiting=tuple(seen for seen in self.waiting if seen is not chosen))
-
-    def is_reordered(self, seen: RecordedDefinition) -> bool:
-        """Whether a waiting definition has the words of the approved one in another order."""
-        return self.approved is not None and self.approved.has_words_of(seen.definition)
-
-    def diff(self, seen: RecordedDefinition) -> list[str]:
-        """How a definition differs from the approved one; hidden characters are spelled out."""
-        before = _lines(self.approved.definition) if self.approved else []
-        after = _lines(seen.definition)
-        return [
-            line.rstrip("\n")
-            for line in difflib.unified_diff(before, after, "approved", "now", n=2)
-        ]
-
-    def _accepts(self, listed: ListedDefinition, rule: TrustRule) -> bool:
-        if self.approved is None:
-            return False
-        if self.approved.matches(listed):
-            return True
-        return rule.reordered and self.approved.has_words_of(listed.entry())
-
-
-_UNSEEN = ToolLock()
-
-
-@dataclass(frozen=True, slots=True)
-class ServerLock:
-    """The records of one server's tools, by the server's own names."""
-
-    tools: Mapping[str, ToolLock] = field(default_factory=dict[str, ToolLock])
-
-    def hold(self, listed: ListedDefinition, rule: TrustRule) -> HoldReason | None:
-        """Why a definition may not be used; `None` where it may."""
-        record = self.tools.get(listed.name)
-        if record is None:
-            return "unrecorded" if rule.mode == "first-use" else "new"
-        return record.hold(listed, rule)
-
-    def see(self, listed: Iterable[ListedDefinition], rule: TrustRule, now: float) -> ServerLock:
-        """The record after the server listed these; the same object when nothing is new."""
-        found = {
-            one.name: record
-            for one in listed
-            if (record := self._of(one.name).see(one, rule, now)) is not self._of(one.name)
-        }
-        return ServerLock({**self.tools, **found}) if found else self
-
-    def decided(self, decision: LockDecision) -> ServerLock:
-        """The record after a decision.
-
-        Raises:
-            ToolNotFound: There is no record of the tool.
-            NotPermitted: The definition that it is about does not wait any more.
-        """
-        if decision.tool not in self.tools:
-            raise ToolNotFound(f"{decision.server}.{decision.tool}", what="tool of the lock")
-        record = self.tools[decision.tool].decided(decision)
-        return ServerLock({**self.tools, decision.tool: record})
-
-    @property
-    def waiting(self) -> dict[str, ToolLock]:
-        """The tools that need a decision: new, changed or revoked."""
-        return {name: tool for name, tool in self.tools.items() if tool.state != "usable"}
-
-    def undecided(self) -> Iterator[tuple[str, ToolLock, RecordedDefinition]]:
-        """Each definition that an approval could be about, with its tool's name and record."""
-        for name, tool in sorted(self.waiting.items()):
-            for seen in tool.undecided:
-                yield name, tool, seen
-
-    def _of(self, name: str) -> ToolLock:
-        return self.tools.get(name, _UNSEEN)
-
-    def to_json(self) -> JsonObject:
-        """The record as it is stored."""
-        return {name: _record(tool) for name, tool in sorted(self.tools.items())}
-
-    @classmethod
-    def from_json(cls, value: Json) -> ServerLock:
-        """A stored record; an empty one for `None`.
-
-        Raises:
-            ValueError: It is not one.
-        """
-        try:
-            return cls({name: _locked(tool) for name, tool in (value or {}).items()})
-        except (KeyError, TypeError, AttributeError) as exc:
-            raise ValueError(f"not a record of a lock: {exc!r}") from exc
-
-
-def make_placeholder(tool: Tool, hold: HoldReason) -> Tool:
-    """A stand-in for a tool that is held back: it has the name, and nothing of the definition."""
-    reason = _REASONS[hold]
-    return replace(
-        tool,
-        definition=constant_definition({"type": "object"}),
-        enabled=False,
-        summary="Held back until an operator approves it",
-        description=f"Held back: {reason}",
-        title=None,
-        annotations={},
-        icons=(),
-        examples=(),
-        related=(),
-        aliases=(),
-        tags=(),
-        section=None,
-        deprecated=None,
-        meta={HELD_KEY: reason},
-    )
-
-
-def hold_reason(tool: Tool) -> str | None:
-    """Why a tool is held back, if it is."""
-    return tool.meta.get(HELD_KEY) if tool.meta else None
-
-
-def _lines(definition: JsonObject) -> list[str]:
-    """A definition as a person reads it: keys in order, long texts on lines of their own."""
-    text = json.dumps(normal_form(definition), indent=2, sort_keys=True, ensure_ascii=False)
-    return [f"{escape_hidden(line)}\n" for line in text.replace("\\n", "\n").split("\n")]
-
-
-def _record(tool: ToolLock) -> JsonObject:
-    record: JsonObject = {}
-    if tool.approved is not None:
-        record["approved"] = _seen_record(tool.approved)
-    if tool.waiting:
-        record["waiting"] = [_seen_record(seen) for seen in tool.waiting]
-    if tool.revoked is not None:
-        record["revoked"] = {"at": tool.revoked.at, "by": tool.revoked.by}
-    return record
-
-
-def _seen_record(seen: RecordedDefinition) -> JsonObject:
-    return {
-        "digest": seen.digest,
-        "digest_version": seen.version,
-        "at": seen.at,
-        **({"by": seen.by} if seen.by is not None else {}),
-        "definition": seen.definition,
-    }
-
-
-def _locked(record: JsonObject) -> ToolLock:
-    approved = record.get("approved")
-    waiting = record.get("waiting") or []
-    revoked = record.get("revoked")
-    return ToolLock(
-        _seen(approved) if approved else None,
-        # Files of the first version have one definition, and no word of who revoked a tool.
-        tuple(_seen(one) for one in (waiting if isinstance(waiting, list) else [waiting])),
-        Revocation(**(revoked if isinstance(revoked, dict) else {})) if revoked else None,
-    )
-
-
-def _seen(record: JsonObject) -> RecordedDefinition:
-    version = record.get("digest_version", 1)
-    if version not in (1, DIGEST_VERSION):
-        raise ValueError(f"digests of version {version!r} are not known here")
-    definition = record["definition"]
-    if not isinstance(record["digest"], str) or not isinstance(definition, dict):
-        raise TypeError("a digest is a text, and a definition is an object")
-    return RecordedDefinition(record["digest"], definition, record["at"], record.get("by"), version)

@@ -87,7 +87,7 @@ async def apply_decision(locks: LockStorage, decision: LockDecision) -> None:
         ToolNotFound: There is no record of the tool.
         NotPermitted: The definition that it names is not pending any more.
     """
-    await locks.update(decision.server, lambda record: record.decided(decision))
+    await locks.update(decision.server, lambda record: record.apply(decision))
     logger.info(
         "%s: %s of %s.%s, definition %s",
         decision.by, decision.action, decision.server, decision.tool, decision.digest or "any",

@@ -114,10 +114,10 @@ class ToolTrust:
         listed = (await to_thread.run_sync(lambda: catalog.listed)).values()
         rule, now = self.rule(server), self._clock()
         before = self._records.get(server, ServerLock())
-        if before.see(listed, rule, now) is before:
+        if before.record(listed, rule, now) is before:
             return
         try:
-            after = await self.locks.update(server, lambda old: old.see(listed, rule, now))
+            after = await self.locks.update(server, lambda old: old.record(listed, rule, now))
         except PegboardError as exc:
             logger.warning(
                 "New definitions of %s could not be recorded and are held back: %s",
