@@ -62,7 +62,7 @@ def test_nothing_is_known_of_a_server_that_was_never_listed(tmp_path: Path) -> N
     assert said == []
 
 
-def test_what_was_kept_reads_back_the_same(tmp_path: Path) -> None:
+def test_a_cached_catalog_reads_back_the_same(tmp_path: Path) -> None:
     kept, _ = folder(tmp_path)
     kept.save(SPEC, ABOUT, entries())
     found = kept.load(SPEC)
@@ -80,7 +80,7 @@ def test_saving_gives_back_what_loading_would(tmp_path: Path) -> None:
     assert (saved.hash, saved.entries()) == (loaded.hash, loaded.entries())
 
 
-def test_schemas_are_parsed_when_they_are_asked_for_and_not_held(tmp_path: Path) -> None:
+def test_schemas_are_parsed_when_needed_and_not_held(tmp_path: Path) -> None:
     kept, _ = folder(tmp_path)
     kept.save(SPEC, ABOUT, entries())
     (path,) = (tmp_path / "kept").iterdir()
@@ -92,7 +92,7 @@ def test_schemas_are_parsed_when_they_are_asked_for_and_not_held(tmp_path: Path)
     assert tool.input_schema is not tool.input_schema
 
 
-def test_the_configuration_of_today_applies_to_what_was_kept(tmp_path: Path) -> None:
+def test_the_current_configuration_applies_to_a_cached_catalog(tmp_path: Path) -> None:
     kept, _ = folder(tmp_path)
     kept.save(SPEC, ABOUT, entries())
     today = replace(SPEC, exclude=("tool_1",), category="c", prefix="f")
@@ -212,7 +212,7 @@ def test_a_file_of_a_later_version_is_ignored(tmp_path: Path) -> None:
     assert "another kind or version" in said[0]
 
 
-def test_a_folder_that_cannot_be_written_is_said_once_and_costs_nothing(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported_once_and_costs_nothing(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("a file where the folder should be")
     kept, said = folder(tmp_path)
     assert kept.load(SPEC) is None
@@ -259,7 +259,7 @@ def start(code: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file size limits are POSIX")
-def test_a_full_disk_leaves_the_old_catalogue_and_is_said_once(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_old_catalog_and_is_reported_once(tmp_path: Path) -> None:
     with start(FULL_DISK, str(tmp_path / "kept")) as process:
         output, _ = process.communicate(timeout=60)
     warning, lengths, after = output.splitlines()

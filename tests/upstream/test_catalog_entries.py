@@ -42,7 +42,7 @@ def build_tools(
     return tools, problems
 
 
-def test_everything_that_a_client_may_see_is_kept() -> None:
+def test_everything_that_a_client_may_see_is_preserved() -> None:
     raw = entry(
         title="Get a thing",
         description="Gets one thing by id. Fast.",

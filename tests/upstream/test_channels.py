@@ -91,7 +91,7 @@ async def test_an_error_of_the_server_is_raised_with_its_code_and_data() -> None
     await pipe.aclose()
 
 
-async def test_whoever_waits_is_told_when_the_connection_is_over_and_so_are_later_ones() -> None:
+async def test_waiting_and_later_requests_fail_when_the_connection_ends() -> None:
     pipe, answers = Pipe(), list[Any]()
     exchange = StdioChannel(MessageWriter(pipe))
     async with anyio.create_task_group() as tasks:

@@ -35,7 +35,7 @@ async def patiently(ctx: Context, p: Params) -> t.CallToolResult | t.InputRequir
     return t.InputRequiredResult(request_state=str(times + 1))
 
 
-async def test_a_modern_server_that_only_wants_to_be_asked_again_is() -> None:
+async def test_a_modern_server_that_only_wants_another_call_gets_it() -> None:
     async with everything_behind("modern", "legacy") as (it, client, _g):
         it.tools["patiently"] = patiently
         assert said(await client.call_tool("e.patiently", {})) == "ready"
@@ -74,7 +74,7 @@ async def test_a_question_within_the_process_has_nobody_to_answer_it() -> None:
         assert left["resultType"] == "input_required"
 
 
-async def test_a_modern_client_that_could_be_asked_cancels_at_the_server_too() -> None:
+async def test_a_modern_client_that_can_give_input_cancels_at_the_server_too() -> None:
     async with everything_behind("legacy", "modern", elicitation_callback=answer_form) as (
         it,
         client,
@@ -130,7 +130,7 @@ async def test_what_could_be_meant_for_two_owners_is_shown_to_neither(
     assert (one.told, two.told) == ([method], [])
 
 
-async def test_a_connection_of_one_owner_speaks_to_it_between_requests_too() -> None:
+async def test_a_connection_of_one_owner_notifies_it_between_requests_too() -> None:
     ear = Ear("one")
     router = InboundRouter("s", ear.downstream, _no_listener)
     for method in ("notifications/message", "notifications/vendor/thing"):

@@ -147,7 +147,7 @@ async def test_rich_content_is_relayed_as_it_came(front: str, server: str) -> No
 
 
 @PAIRS
-async def test_a_refused_question_is_told_to_the_server(front: str, server: str) -> None:
+async def test_a_refused_input_request_is_reported_to_the_server(front: str, server: str) -> None:
     async def decline(context: Any, params: Any) -> t.ElicitResult:
         return t.ElicitResult(action="decline")
 
@@ -156,7 +156,7 @@ async def test_a_refused_question_is_told_to_the_server(front: str, server: str)
 
 
 @PAIRS
-async def test_a_server_is_told_what_the_client_can_do(front: str, server: str) -> None:
+async def test_a_server_gets_the_capabilities_of_the_client(front: str, server: str) -> None:
     """Without the capability a server must not ask; a legacy one that does is refused."""
     async with everything_behind(server, front) as (_, client, _g):
         if server == "legacy":

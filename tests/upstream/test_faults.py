@@ -42,7 +42,7 @@ async def failure(through: Gateway, server: str, tool: str = "echo") -> Pegboard
     return caught.value
 
 
-async def test_a_server_that_does_not_exist_is_named_with_what_to_mend() -> None:
+async def test_a_server_that_does_not_exist_is_named_with_what_to_fix() -> None:
     missing = UpstreamSpec("missing", command="no-such-command-anywhere")
     async with gateway(missing, script("polite")) as through:
         error = await failure(through, "missing")
@@ -61,7 +61,7 @@ async def test_garbage_between_the_messages_does_no_harm() -> None:
         assert await call(through, "garbage") == "fine"
 
 
-async def test_nothing_but_garbage_is_shown_to_whoever_must_mend_it() -> None:
+async def test_a_server_that_prints_only_garbage_is_reported_with_its_output() -> None:
     async with gateway(faulty("only_garbage", start_timeout=0.5), script("polite")) as through:
         error = await failure(through, "only_garbage")
         assert "did not answer within 0.5 s" in error.message
@@ -148,7 +148,7 @@ async def test_ten_thousand_tools_are_listed_whole() -> None:
         assert names == [f"tool_{n}" for n in range(10_000)]
 
 
-async def test_a_bad_tool_is_kept_raw_beside_the_good_ones() -> None:
+async def test_a_bad_tool_stays_raw_beside_the_good_ones() -> None:
     async with gateway(faulty("bad_tool")) as through:
         tools = (await listed(through, "bad_tool")).tools
         assert [tool["name"] for tool in tools] == ["echo", "bad"]

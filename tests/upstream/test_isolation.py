@@ -69,7 +69,7 @@ async def test_the_first_start_of_all_is_not_shared_either() -> None:
     assert len(seen) == 5
 
 
-async def test_who_cannot_be_told_apart_is_refused_by_what_is_not_shared() -> None:
+async def test_an_unidentified_caller_is_refused_by_a_server_that_is_not_shared() -> None:
     stranger = Caller(anonymous=True)
     async with gateway(ledger(), ledger(server="open", stateless=True)) as through:
         with pytest.raises(NotPermitted, match="does not know who its users are"):

@@ -50,7 +50,7 @@ class Log:
 
 
 @pytest.mark.parametrize("server", ["legacy", "modern"])
-async def test_a_modern_client_hears_the_levels_it_asked_for(server: str) -> None:
+async def test_a_modern_client_gets_the_log_levels_it_requested(server: str) -> None:
     log = Log()
     async with everything_behind(server, "modern", logging_callback=log) as (it, client, _g):
         await client.call_tool("e.log", {})
@@ -171,7 +171,7 @@ async def test_a_task_is_followed_at_the_server_that_began_it() -> None:
 
 
 @pytest.mark.parametrize("front", ["legacy", "modern"])
-async def test_roots_that_a_legacy_server_wants_at_once_are_asked_of_the_first_caller(
+async def test_roots_that_a_legacy_server_wants_at_once_are_requested_from_the_first_caller(
     front: str,
 ) -> None:
     asking = script("misbehaving", "asks", server="asks")
@@ -196,7 +196,7 @@ async def test_changed_roots_are_announced_to_the_legacy_servers_of_the_session(
 
 
 @pytest.mark.parametrize("server", ["legacy", "modern"])
-async def test_a_change_of_tools_is_told_to_listeners(server: str) -> None:
+async def test_listeners_are_notified_of_changed_tools(server: str) -> None:
     events: list[tuple[str, str]] = []
     told = anyio.Event()
 

@@ -116,7 +116,7 @@ async def test_a_cancelled_pool_leaves_no_process_behind() -> None:
     assert not any(is_running(pid) for pid in pids)
 
 
-async def test_a_server_deaf_to_every_request_to_leave_is_killed(
+async def test_a_server_that_ignores_every_request_to_exit_is_killed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("pegboard.upstream.child_process.EXIT_TIMEOUT", 0.1)

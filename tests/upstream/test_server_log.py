@@ -16,7 +16,7 @@ def test_the_file_holds_what_was_written(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "a.log").read_bytes() == b"one\ntwo[pegboard] three\n"
 
 
-def test_two_files_of_the_limit_are_the_most_that_is_kept(tmp_path: Path) -> None:
+def test_there_are_at_most_two_files_of_the_limit(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     log = BoundedLog(path, limit=100)
     for number in range(200):
@@ -53,7 +53,7 @@ def test_a_flood_is_remembered_by_its_end_alone() -> None:
     assert log.tail == tuple(f"line {n}" for n in range(9_980, 10_000))
 
 
-def test_a_file_that_cannot_be_written_is_given_up_and_said(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_given_up_and_reported(tmp_path: Path) -> None:
     (tmp_path / "a.log").mkdir()
     log = BoundedLog(tmp_path / "a.log")
     log.write(b"kept in memory\n")

@@ -44,7 +44,7 @@ async def test_the_call_goes_on_at_the_server_while_the_client_is_away() -> None
         assert through.pool.status()[0].in_flight == 0
 
 
-async def test_a_client_that_comes_back_without_the_answer_is_asked_again() -> None:
+async def test_a_client_that_comes_back_without_the_answer_gets_the_input_request_again() -> None:
     async with everything_behind("legacy", "modern", elicitation_callback=answer_form) as (
         _,
         client,
@@ -111,7 +111,7 @@ async def test_too_many_waiting_calls_are_refused(monkeypatch: pytest.MonkeyPatc
         assert (await ask(client)).input_requests
 
 
-async def test_a_server_that_dies_while_the_client_is_away_is_told_on_return() -> None:
+async def test_a_server_that_dies_while_the_client_is_gone_is_reported_on_return() -> None:
     async with everything_behind("legacy", "modern", elicitation_callback=answer_form) as (
         _,
         client,
@@ -123,7 +123,7 @@ async def test_a_server_that_dies_while_the_client_is_away_is_told_on_return() -
             await ask(client, request_state=required.request_state)
 
 
-async def test_a_page_that_a_legacy_server_demands_first_is_asked_for_in_the_modern_way() -> None:
+async def test_a_page_that_a_legacy_server_requires_becomes_an_input_request() -> None:
     visited: list[str] = []
 
     async def visit(context: Any, params: Any) -> t.ElicitResult:

@@ -31,7 +31,7 @@ def test_halves_are_replaced_and_all_else_stays_however_the_bytes_come(
 
 
 @given(TEXTS)
-def test_a_whole_event_is_never_kept_waiting(text: str) -> None:
+def test_a_whole_event_never_waits(text: str) -> None:
     event = b"data: " + json.dumps({"text": text}).encode() + b"\n\n"
     mender = SurrogateFilter()
     assert mender.feed(event).endswith(b"}\n\n")

@@ -29,8 +29,7 @@ from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse, RequestId
 
 from pegboard.core.json import Json, JsonObject
 from pegboard.server import mcp_private
-from pegboard.wire.lines import serialize_message
-from pegboard.wire.message_streams import PIPE_CLOSED_ERRORS, MessageWriter
+from pegboard.wire.message_streams import PIPE_CLOSED_ERRORS, MessageWriter, serialize_message
 
 _CALL = "tools/call"
 _CANCELLED = "notifications/cancelled"

@@ -41,8 +41,13 @@ from pegboard.upstream.client_sdk import (
     trace_request,
 )
 from pegboard.upstream.handshake import InboundHandler, RelayDispatcher
-from pegboard.wire.lines import extract_error, parse_json, serialize_message
-from pegboard.wire.message_streams import PIPE_CLOSED_ERRORS, MessageWriter
+from pegboard.wire.message_streams import (
+    PIPE_CLOSED_ERRORS,
+    MessageWriter,
+    extract_error,
+    parse_json,
+    serialize_message,
+)
 from pegboard.wire.response_filters import MessageTooLarge
 
 FIRST_REQUEST_ID: Final = 1_000_000

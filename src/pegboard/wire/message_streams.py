@@ -1,36 +1,47 @@
-r"""Messages over a pair of pipes, as the streams that the SDK's dispatcher drives.
+"""JSON-RPC messages over pipes: as lines, and as the streams that the SDK's dispatcher drives.
+
+Both ends of a gateway on stdio use these: towards its servers and its client.
+
+    pipe --LineSplitter--> lines --parse_line--> JSON values --to_message--> MessageReader
+    MessageWriter --encode_message--> lines --> pipe
+
+Messages are decoded without modelling what is inside them. The SDK's own reader validates every
+message against four models, and copies the unfinished line with every chunk, so that its work grows
+with the square of a long result. Here each byte is looked at once, and only the outside of a
+message is checked: the code that uses its params or result checks those.
 
 There is no task and no queue between the dispatcher and the pipe: a message costs one write, or a
-part of one read. Both ends of a gateway on stdio use these: towards its servers and its client.
-
-    pipe -> MessageReader -> dispatcher
-                         \-> MessageInterceptor   takes some messages, past the dispatcher
+part of one read. A `MessageInterceptor` may take some of the messages, past the dispatcher.
 """
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeAlias
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 from mcp.shared.message import SessionMessage
+from mcp_types import (
+    INTERNAL_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from pegboard.core.json import Json, JsonObject
-from pegboard.wire.lines import (
-    MAX_LINE_BYTES,
-    LineSplitter,
-    LineTooLong,
-    Replacement,
-    encode_message,
-    parse_line,
-    serialize_message,
-    to_message,
-)
 
+MAX_LINE_BYTES = 1 << 28
+"""The longest line that is read into memory where no other limit is given: 256 MiB."""
 PIPE_CLOSED_ERRORS = (
     anyio.EndOfStream,
     anyio.ClosedResourceError,
@@ -38,6 +49,179 @@ PIPE_CLOSED_ERRORS = (
     OSError,
 )
 """What a pipe raises when nobody is at its other end any more."""
+_EDGE_BYTES = 512
+"""How many bytes of either end of a skipped line are given to what replaces it."""
+
+Replacement: TypeAlias = Callable[[bytes, bytes], bytes]
+"""Makes a line in place of one over the limit, out of that line's first and last bytes."""
+
+
+# Lines.
+
+
+class LineTooLong(Exception):
+    """A line grew past the limit."""
+
+
+class LineSplitter:
+    """Chunks in, whole lines out; each byte is copied once however long the line.
+
+    A line over the limit is skipped to its end and `replacement` gives one in its place; without a
+    replacement, `feed` raises.
+    """
+
+    def __init__(self, limit: int = MAX_LINE_BYTES, replacement: Replacement | None = None) -> None:
+        self._limit = limit
+        self._replacement = replacement
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._skipped_head: bytes | None = None
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The lines that this chunk completes. Raises `LineTooLong`."""
+        head, *rest = chunk.split(b"\n")
+        self._add(head)
+        for part in rest:
+            # The parts are let go before the line is used: it may be as large as the limit.
+            line = self.rest()
+            yield line
+            self._add(part)
+
+    def rest(self) -> bytes:
+        """What has come since the last line ended."""
+        line = b"".join(self._parts)
+        self._parts.clear()
+        self._size = 0
+        head, self._skipped_head = self._skipped_head, None
+        if head is not None and self._replacement is not None:
+            return self._replacement(head, line)
+        return line
+
+    def _add(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size <= self._limit:
+            if part:
+                self._parts.append(part)
+            return
+        if self._replacement is None:
+            raise LineTooLong(f"a message of more than {self._limit} bytes")
+        # Of a line over the limit only its two ends are held: that is enough to find its id.
+        self._parts.append(part)
+        if self._skipped_head is None:
+            self._skipped_head = _first_bytes(self._parts)
+        self._parts = [_last_bytes(self._parts)]
+
+
+def _first_bytes(parts: list[bytes]) -> bytes:
+    # Joining all parts would copy a line as large as the limit for its first few bytes.
+    found = b""
+    for part in parts:
+        found = (found + part[:_EDGE_BYTES])[:_EDGE_BYTES]
+        if len(found) == _EDGE_BYTES:
+            break
+    return found
+
+
+def _last_bytes(parts: list[bytes]) -> bytes:
+    found = b""
+    for part in reversed(parts):
+        found = (part[-_EDGE_BYTES:] + found)[-_EDGE_BYTES:]
+        if len(found) == _EDGE_BYTES:
+            break
+    return found
+
+
+# Writing. Both fall back to `json`, which escapes lone surrogates: JSON can carry them that way,
+# and UTF-8 cannot.
+
+
+def encode_message(message: JSONRPCMessage) -> bytes:
+    """One line of UTF-8, its end included."""
+    try:
+        return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+    except (PydanticSerializationError, UnicodeEncodeError):
+        return json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode() + b"\n"
+
+
+def serialize_message(value: JsonObject) -> bytes:
+    """A message that is not a model, as UTF-8 without an end of line."""
+    try:
+        return to_json(value)
+    except (PydanticSerializationError, UnicodeEncodeError):
+        return json.dumps(value).encode()
+
+
+# Reading.
+
+
+def parse_json(text: bytes | str) -> Json:
+    """The JSON value of a text. Raises `ValueError`."""
+    try:
+        return from_json(text)
+    except ValueError:
+        # Slower, and accepts escaped lone surrogates.
+        try:
+            return json.loads(text)
+        except RecursionError as exc:
+            raise ValueError("nested too deep") from exc
+
+
+def parse_line(line: bytes) -> list[Json]:
+    """What one line holds, usually one value; revision 2025-03-26 allowed batches.
+
+    Raises:
+        ValueError: The line is not JSON.
+    """
+    value = parse_json(line)
+    return value if isinstance(value, list) else [value]
+
+
+def to_message(value: Json) -> JSONRPCMessage:
+    """The message that a JSON value is. Raises `ValueError` when it is not one."""
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON-RPC message")
+    entry: JsonObject = value
+    request_id: Json = entry.get("id")
+    method = entry.get("method")
+    # `model_construct` skips validation: the checks here are all that the dispatcher relies on.
+    if isinstance(method, str):
+        params: Json = entry.get("params")
+        fields: JsonObject = {"params": params} if isinstance(params, dict) else {}
+        if is_request_id(request_id):
+            return JSONRPCRequest.model_construct(
+                jsonrpc="2.0", id=request_id, method=method, **fields
+            )
+        return JSONRPCNotification.model_construct(jsonrpc="2.0", method=method, **fields)
+    if not is_request_id(request_id) and "error" not in entry:
+        raise ValueError("neither a method nor an id")
+    result: Json = entry.get("result")
+    if isinstance(result, dict):
+        return JSONRPCResponse.model_construct(jsonrpc="2.0", id=request_id, result=result)
+    return JSONRPCError.model_construct(
+        jsonrpc="2.0",
+        id=request_id if is_request_id(request_id) else None,
+        error=extract_error(entry),
+    )
+
+
+def is_request_id(value: Json) -> bool:
+    """Whether a value can be the id of a request."""
+    # `True` is an `int` in Python, and no id in JSON-RPC.
+    return isinstance(value, (int, str)) and not isinstance(value, bool)
+
+
+def extract_error(entry: JsonObject) -> ErrorData:
+    """The error of an answer without a result."""
+    try:
+        return ErrorData.model_validate(entry.get("error"))
+    except ValidationError:
+        # The caller must not wait for an answer that has come, however odd it is.
+        return ErrorData(
+            code=INTERNAL_ERROR, message="The server answered with neither a result nor an error."
+        )
+
+
+# Streams of messages.
 
 
 class LineObserver(Protocol):

@@ -27,7 +27,7 @@ from typing import Final, TypeAlias
 import httpx2
 from mcp_types import INTERNAL_ERROR
 
-from pegboard.wire.lines import LineSplitter
+from pegboard.wire.message_streams import LineSplitter
 
 ResponseHook: TypeAlias = Callable[[httpx2.Response], Awaitable[None]]
 

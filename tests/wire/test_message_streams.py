@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.wire.lines import LineSplitter, LineTooLong, encode_message, parse_line, to_message
+from pegboard.wire.message_streams import (
+    LineSplitter,
+    LineTooLong,
+    encode_message,
+    parse_line,
+    to_message,
+)
 
 JSON: Any = st.recursive(
     st.none()
@@ -66,7 +72,7 @@ def test_a_lone_surrogate_survives() -> None:
     assert json.loads(encode_message(message))["result"] == {"text": "\ud83d"}
 
 
-def test_the_four_kinds_of_messages_are_told_apart() -> None:
+def test_the_four_kinds_of_messages_are_recognized() -> None:
     kinds: dict[bytes, type[Any]] = {
         b'{"jsonrpc":"2.0","id":1,"method":"ping"}': t.JSONRPCRequest,
         b'{"jsonrpc":"2.0","method":"notifications/x","params":{}}': t.JSONRPCNotification,
@@ -85,7 +91,7 @@ def test_a_batch_is_several_messages() -> None:
 
 
 @pytest.mark.parametrize("result", [b"null", b"[]", b"5", b'"text"'])
-def test_an_answer_without_a_result_object_is_an_error_for_who_asked(result: bytes) -> None:
+def test_an_answer_without_a_result_object_is_an_error(result: bytes) -> None:
     [message] = decode_line(b'{"jsonrpc":"2.0","id":1,"result":' + result + b"}")
     assert isinstance(message, t.JSONRPCError)
     assert message.id == 1

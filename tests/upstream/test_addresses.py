@@ -1,4 +1,4 @@
-"""The pure parts: what the eras spell differently, and the addresses of things."""
+"""The addresses of prompts, resources and tasks, and the way back."""
 
 from __future__ import annotations
 
@@ -8,86 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.upstream import addresses, era_translation
+from pegboard.upstream import addresses
 from pegboard.upstream.addresses import Addresses, Location
 from pegboard.upstream.listing import Listing
-
-ENVELOPE = era_translation.build_envelope("2026-07-28", {"name": "x"}, {"roots": {}}, "info")
-KEYS: Any = st.dictionaries(st.text(min_size=1).filter(lambda k: k not in ENVELOPE), st.integers())
-
-
-@given(KEYS, KEYS)
-def test_a_round_through_both_eras_keeps_all_but_the_envelope(
-    params: dict[str, Any], meta: dict[str, Any]
-) -> None:
-    for own in ("_meta", "inputResponses", "requestState"):
-        params.pop(own, None)
-    meta.pop("progressToken", None)
-    modern = era_translation.to_modern_params(
-        {**params, "_meta": {**meta, "progressToken": 1}}, "t", ENVELOPE
-    )
-    assert modern["_meta"] == {**meta, **ENVELOPE, "progressToken": "t"}
-    back = era_translation.to_legacy_params(modern, None)
-    assert back == ({**params, "_meta": meta} if meta else params)
-
-
-def test_a_legacy_server_gets_no_answers_of_the_modern_kind() -> None:
-    params = {"name": "x", "inputResponses": {}, "requestState": "s"}
-    assert era_translation.to_legacy_params(params, "t") == {
-        "name": "x",
-        "_meta": {"progressToken": "t"},
-    }
-
-
-def test_a_result_says_that_it_is_complete_to_modern_fronts_only() -> None:
-    assert era_translation.translate_result("modern", {"a": 1}) == {
-        "a": 1,
-        "resultType": "complete",
-    }
-    assert era_translation.translate_result("legacy", {"a": 1, "resultType": "complete"}) == {
-        "a": 1
-    }
-    asked = {"resultType": "input_required", "inputRequests": {}}
-    assert era_translation.translate_result("modern", asked) == asked
-
-
-def test_a_result_says_which_server_answered_where_the_era_has_a_place_for_it() -> None:
-    info = {"name": "x", "version": "1"}
-    signed: dict[str, Any] = {"_meta": {"io.modelcontextprotocol/serverInfo": info}}
-    assert era_translation.translate_result("modern", signed)["_meta"] == signed["_meta"]
-    for malformed in ("x", {"name": "x"}, {"name": 1, "version": "1"}):
-        signed["_meta"]["io.modelcontextprotocol/serverInfo"] = malformed
-        assert "_meta" not in era_translation.translate_result("modern", signed)
-    assert era_translation.translate_result("legacy", signed) == {}
-    assert era_translation.translate_result("legacy", {"_meta": {**signed["_meta"], "k": 1}}) == {
-        "_meta": {"k": 1}
-    }
-
-
-def test_a_modern_client_declares_to_legacy_servers_only_what_they_may_ask() -> None:
-    declared = {
-        "roots": {"listChanged": True},
-        "elicitation": {"form": {}},
-        "extensions": {"x/y": {}},
-    }
-    assert era_translation.to_legacy_capabilities(declared, "modern") == {
-        "roots": {},
-        "elicitation": {"form": {}},
-    }
-    assert era_translation.to_legacy_capabilities(declared, "legacy") == declared
-
-
-@pytest.mark.parametrize(
-    ("threshold", "level", "admitted"),
-    [
-        ("info", "error", True),
-        ("error", "info", False),
-        ("info", "odd", True),
-        (None, "error", False),
-    ],
-)
-def test_log_levels_are_ordered(threshold: str | None, level: str, admitted: bool) -> None:
-    assert era_translation.is_level_enabled(threshold, level) is admitted
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
@@ -98,7 +21,7 @@ def test_a_task_address_leads_back_to_its_server_and_id(server: str, task_id: st
 
 
 @pytest.mark.parametrize("address", [None, 5, "", "plain", ":x", "x:"])
-def test_what_is_no_task_address_is_told(address: object) -> None:
+def test_a_text_that_is_not_a_task_address_is_not_parsed(address: object) -> None:
     assert addresses.parse_task_address(address) is None
 
 
@@ -164,5 +87,5 @@ def test_a_uri_that_is_not_listed_is_found_by_template_then_by_where_it_was_seen
     assert found.find_template("db://{table}/{row}") == [Location("a", "db://{table}/{row}")]
 
 
-def test_the_only_server_with_resources_is_asked_for_what_nobody_lists() -> None:
+def test_the_only_server_with_resources_has_what_nobody_lists() -> None:
     assert Addresses([listing("a")]).find_resource("x://y") == [Location("a", "x://y")]
