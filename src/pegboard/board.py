@@ -284,7 +284,7 @@ class Pegboard(BoardCatalog):
         if self.rollouts is not None and (mode := self.rollouts.mode_for(caller)) is not None:
             options = replace(options, mode=mode)
         visible = policy.visible(self.known_catalog, caller)
-        constant = self._registry.without_loaded()
+        constant = self._registry.constant_snapshot()
         return self.dispatcher.view(
             visible,
             caller,

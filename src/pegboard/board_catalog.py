@@ -108,11 +108,11 @@ class BoardCatalog:
 
     def enable(self, name: str) -> None:
         """Switch a tool, or every tool of a category, on."""
-        self._registry.switch(name, True)
+        self._registry.set_enabled(name, True)
 
     def disable(self, name: str) -> None:
         """Switch a tool, or every tool of a category, off: not listed, not found, not callable."""
-        self._registry.switch(name, False)
+        self._registry.set_enabled(name, False)
 
     def on_change(self, listener: Callable[[], object]) -> Callable[[], None]:
         """Call `listener` whenever tools are added, removed or switched; returns how to stop."""
@@ -120,7 +120,7 @@ class BoardCatalog:
 
     def announce(self) -> None:
         """Notify listeners that lists have changed although the tools have not."""
-        self._registry.announce()
+        self._registry.notify_listeners()
 
     def check(self) -> None:
         """Check the whole board: related tools, pins, examples.
@@ -130,7 +130,7 @@ class BoardCatalog:
         """
         from pegboard.core.validation import check_examples
 
-        self._registry.check()
+        self._registry.check_related()
         for name in self.options.pins:
             try:
                 self.find(name)

@@ -80,16 +80,16 @@ def test_switching_a_tool_or_a_whole_category(registry: Registry) -> None:
     for name in ("a", "b"):
         registry.add(tool(name, "group"))
     registry.add(tool("c"))
-    registry.switch("group", False)
-    registry.switch("c", False)
-    registry.switch("b", True)
+    registry.set_enabled("group", False)
+    registry.set_enabled("c", False)
+    registry.set_enabled("b", True)
     assert [t.name for t in registry.snapshot().enabled] == ["b"]
 
 
 def test_a_tool_with_the_name_of_a_category_is_switched_alone(registry: Registry) -> None:
     registry.add(tool("search", "search"))
     registry.add(tool("other", "search"))
-    registry.switch("search", False)
+    registry.set_enabled("search", False)
     assert [t.name for t in registry.snapshot().enabled] == ["other"]
 
 
@@ -98,19 +98,19 @@ def test_switching_what_is_not_there_says_what_is(registry: Registry) -> None:
     registry.add(tool("search", "issues"))
     registry.add(tool("search", "documents"))
     with pytest.raises(ToolNotFound, match="create_issue"):
-        registry.switch("create_isue", False)
+        registry.set_enabled("create_isue", False)
     with pytest.raises(AmbiguousName):
-        registry.switch("search", False)
+        registry.set_enabled("search", False)
 
 
 def test_a_related_tool_may_be_in_a_category_that_has_not_been_loaded(registry: Registry) -> None:
     registry.add(tool("a", related=("later",)))
     with pytest.raises(ConfigError, match="'a' names a related tool that does not exist"):
-        registry.check()
+        registry.check_related()
     registry.add_loader("rest", lambda: [tool("later", "rest")])
-    registry.check()
+    registry.check_related()
     registry.load("rest")
-    registry.check()
+    registry.check_related()
 
 
 # Loaders -----------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def test_listeners_hear_of_every_change_until_they_stop(registry: Registry) -> N
     heard: list[int] = []
     stop = registry.subscribe(lambda: heard.append(len(registry.snapshot())))
     registry.add(tool("a"))
-    registry.switch("a", False)
+    registry.set_enabled("a", False)
     stop()
     stop()
     registry.add(tool("b"))
@@ -251,17 +251,17 @@ def test_a_loader_changes_no_list_unless_it_failed_before(registry: Registry, cl
         return given
 
     registry.add(tool("here"))
-    assert registry.without_loaded() is None
+    assert registry.constant_snapshot() is None
     registry.add_loader("good", loader)
     registry.add_loader("bad", loader)
-    constant_part = registry.without_loaded()
+    constant_part = registry.constant_snapshot()
     assert constant_part is not None
     registry.subscribe(lambda: heard.append(1))
     registry.load("good")
-    assert registry.without_loaded() is constant_part
+    assert registry.constant_snapshot() is constant_part
     assert "bad" in registry.load_all()
     assert heard == []
     clock.now += RETRY_AFTER
     registry.load("bad")
     assert heard == [1]  # lists had been made without its tools
-    assert [t.id for t in registry.without_loaded() or ()] == ["here"]
+    assert [t.id for t in registry.constant_snapshot() or ()] == ["here"]

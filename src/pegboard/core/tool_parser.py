@@ -23,7 +23,19 @@ from pegboard.core.sanitization import sanitize_text
 from pegboard.core.tools import Example, Tool, constant_definition, derive_summary, parse_execution
 from pegboard.errors import ConfigError
 
-CATEGORY_KEY = "io.github.pegboard/category"
+PREFIX = "io.github.pegboard/"
+EXTENSION_ID = f"{PREFIX}lazy-tools"
+LAZY_KEY = f"{PREFIX}lazy"
+DETAILS_KEY = f"{PREFIX}details"
+CATEGORY_KEY = f"{PREFIX}category"
+
+MAX_NAMES = 20
+MAX_EXAMPLES = 5
+_MAX_NAME = 128
+_MAX_SECTION = 64
+_MAX_EXAMPLE = 2_000
+_MAX_TEXT = 300
+_NOT_IN_SECTIONS = re.compile(r"[^\w-]+")
 
 
 def tool_from_wire(
@@ -49,19 +61,21 @@ def tool_from_wire(
     description = _optional_text(entry, "description") or ""
     annotations = _optional_mapping(entry, "annotations")
     meta = _optional_mapping(entry, "_meta")
-    given, output_schema = entry.get("inputSchema"), entry.get("outputSchema")
-    risk, risk_source = assess_risk(
-        entry["name"], annotations, _optional_text(entry, "server") or server
-    )
+    own_category = meta.get(CATEGORY_KEY)
+    input_schema, output_schema = entry.get("inputSchema"), entry.get("outputSchema")
+    server = _optional_text(entry, "server") or server
+    risk, risk_source = assess_risk(entry["name"], annotations, server)
     return Tool(
         name=entry["name"],
         definition=constant_definition(
-            {"type": "object"} if given is None else given,
+            {"type": "object"} if input_schema is None else input_schema,
             output_schema if isinstance(output_schema, dict) else None,
         ),
         id=_optional_text(entry, "id") or tool_id or "",
-        server=_optional_text(entry, "server") or server,
-        category=_optional_text(entry, "category") or _category(meta) or category,
+        server=server,
+        category=_optional_text(entry, "category")
+        or (own_category if isinstance(own_category, str) else None)
+        or category,
         summary=derive_summary(
             _optional_text(entry, "summary") or description or _optional_text(entry, "title") or ""
         ),
@@ -74,11 +88,6 @@ def tool_from_wire(
         risk=risk,
         risk_source=risk_source,
     )
-
-
-def _category(meta: Mapping[str, Json]) -> str | None:
-    value = meta.get(CATEGORY_KEY)
-    return value if isinstance(value, str) else None
 
 
 def _optional_text(entry: JsonObject, key: str) -> str | None:
@@ -95,23 +104,9 @@ def _optional_mapping(entry: JsonObject, key: str) -> JsonObject:
     raise ConfigError(f"`{key}` must be an object, not {type(value).__name__}")
 
 
-PREFIX = "io.github.pegboard/"
-EXTENSION_ID = f"{PREFIX}lazy-tools"
-LAZY_KEY = f"{PREFIX}lazy"
-DETAILS_KEY = f"{PREFIX}details"
-
-MOST_NAMES = 20
-MOST_EXAMPLES = 5
-_LONGEST_NAME = 128
-_LONGEST_SECTION = 64
-_LONGEST_EXAMPLE = 2_000
-_LONGEST_TEXT = 300
-_NOT_IN_SECTIONS = re.compile(r"[^\w-]+")
-
-
 @dataclass(frozen=True, slots=True)
 class Details:
-    """The part of a tool that MCP has no place for, as a server told it."""
+    """The details of a tool that MCP has no place for, as its server gave them."""
 
     section: str | None = None
     summary: str = ""
@@ -150,56 +145,57 @@ def build_details(
 
 
 def parse_details(meta: Mapping[str, Json], server: str) -> Details:
-    """The details in the `_meta` of an entry of this server; what is malformed is not used."""
+    """The details in the `_meta` of an entry of this server; malformed ones are ignored."""
     if not any(key.startswith(PREFIX) for key in meta):
         return NO_DETAILS
     summary, deprecated = meta.get(f"{PREFIX}summary"), meta.get(f"{PREFIX}deprecated")
     return Details(
         section=normalize_section(meta.get(f"{PREFIX}category")),
         summary=derive_summary(sanitize_text(summary)) if isinstance(summary, str) else "",
-        examples=_examples(meta.get(f"{PREFIX}examples")),
-        related=tuple(f"{server}.{name}" for name in _texts(meta.get(f"{PREFIX}related"))),
-        aliases=_texts(meta.get(f"{PREFIX}aliases")),
-        tags=_texts(meta.get(f"{PREFIX}tags")),
-        deprecated=_line(deprecated, _LONGEST_TEXT) or None,
+        examples=_parse_examples(meta.get(f"{PREFIX}examples")),
+        related=tuple(f"{server}.{name}" for name in _parse_texts(meta.get(f"{PREFIX}related"))),
+        aliases=_parse_texts(meta.get(f"{PREFIX}aliases")),
+        tags=_parse_texts(meta.get(f"{PREFIX}tags")),
+        deprecated=_parse_line(deprecated, _MAX_TEXT) or None,
     )
 
 
 def without_own_keys(meta: Mapping[str, Json]) -> JsonObject:
-    """The `_meta` of an entry without our own keys: in those we mark what *we* found out."""
+    """The `_meta` of an entry without our own keys, which a server must not set."""
     return {key: value for key, value in meta.items() if not key.startswith(PREFIX)}
 
 
 def normalize_section(value: Json) -> str | None:
-    """A category as a part of a name: without the separators that names of groups have."""
-    text = _line(value, 4 * _LONGEST_SECTION)
-    return _NOT_IN_SECTIONS.sub("-", text).strip("-")[:_LONGEST_SECTION] or None
+    """A category as a part of a group's name, without the separators of such names."""
+    text = _parse_line(value, 4 * _MAX_SECTION)
+    return _NOT_IN_SECTIONS.sub("-", text).strip("-")[:_MAX_SECTION] or None
 
 
-def _examples(value: Json) -> tuple[Example, ...]:
+def _parse_examples(value: Json) -> tuple[Example, ...]:
     if not isinstance(value, list):
         return ()
-    found = [_example(one) for one in value[: 2 * MOST_EXAMPLES]]
-    return tuple(example for example in found if example is not None)[:MOST_EXAMPLES]
+    found = [_parse_example(one) for one in value[: 2 * MAX_EXAMPLES]]
+    return tuple(example for example in found if example is not None)[:MAX_EXAMPLES]
 
 
-def _example(value: Json) -> Example | None:
+def _parse_example(value: Json) -> Example | None:
     match value:
         case {"description": str(text), "invocation": dict(invocation)}:
             call = compact(invocation)
-            if len(call) > _LONGEST_EXAMPLE or sanitize_text(call) != call:
-                return None  # arguments are sent as they are: what is hidden in them must not be
-            return Example(_line(text, _LONGEST_TEXT), invocation)
+            if len(call) > _MAX_EXAMPLE or sanitize_text(call) != call:
+                # Arguments cannot be sanitized, since they would mean something else then.
+                return None
+            return Example(_parse_line(text, _MAX_TEXT), invocation)
         case _:
             return None
 
 
-def _texts(value: Json) -> tuple[str, ...]:
+def _parse_texts(value: Json) -> tuple[str, ...]:
     if not isinstance(value, list):
         return ()
-    found = [_line(one, _LONGEST_NAME) for one in value[:MOST_NAMES]]
+    found = [_parse_line(one, _MAX_NAME) for one in value[:MAX_NAMES]]
     return tuple(dict.fromkeys(text for text in found if text))
 
 
-def _line(value: Json, longest: int) -> str:
-    return " ".join(sanitize_text(value[:longest]).split()) if isinstance(value, str) else ""
+def _parse_line(value: Json, max_length: int) -> str:
+    return " ".join(sanitize_text(value[:max_length]).split()) if isinstance(value, str) else ""

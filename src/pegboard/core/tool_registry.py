@@ -1,8 +1,10 @@
-"""What a board holds while it is built and run: tools by category, loaders, switches.
+"""The tools of one board while it is built and run: categories, loaders, enabled or not.
 
-Everything that reads goes through `snapshot()`, which gives the same immutable `Catalog` until
-something changes. Loaders run on first use, once, also when many threads ask at the same time; one
-that fails is reported, leaves the rest alone, and is tried again after a pause.
+    add, mount, loaders, set_enabled  -->  Registry  --snapshot()-->  Catalog (immutable)
+
+All readers use `snapshot()`, which returns the same `Catalog` until something changes. A loader
+runs on first use, and once, even if many threads need it at the same time. A loader that fails is
+reported, does not affect the other categories, and is tried again after a pause.
 """
 
 from __future__ import annotations
@@ -17,20 +19,17 @@ from pegboard.core.tools import Catalog, Category, Tool, set_enabled, split_qual
 from pegboard.errors import ConfigError, PegboardError, ToolNotFound
 
 Loader: TypeAlias = Callable[[], Iterable[Tool]]
+CatalogFilter: TypeAlias = Callable[[Catalog], Catalog]
+"""Returns the part of a catalog that a caller may see."""
 
 RETRY_AFTER = 10.0
 """Seconds before a loader that failed is tried again."""
-
-
-CatalogFilter: TypeAlias = Callable[[Catalog], Catalog]
-"""Gives the part of a catalogue that somebody may see."""
-
 NO_CATEGORY = "general"
-"""The group of tools that have no category; no loader gives any."""
+"""The group of tools that have no category; no loader provides any."""
 
 
 class LoadTarget(NamedTuple):
-    """What a request is about: a category, a tool by its name, or a tool of a category."""
+    """What a request is about: a category, a tool by name, or a tool of a category."""
 
     name: str | None = None
     category: str | None = None
@@ -38,7 +37,7 @@ class LoadTarget(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class _LazyCategory:
-    """A loader and how far it got."""
+    """A category with a loader, and the state of the loader."""
 
     loader: Loader
     lock: RLock = field(default_factory=RLock)
@@ -63,7 +62,7 @@ class Registry:
         self._listeners: dict[object, Callable[[], object]] = {}
 
     def subscribe(self, listener: Callable[[], object]) -> Callable[[], None]:
-        """Have `listener` called after every change, in the thread that made it; gives the end."""
+        """Call `listener` after every change, in the same thread; returns how to unsubscribe."""
         token = object()
         self._listeners[token] = listener
 
@@ -73,7 +72,7 @@ class Registry:
         return unsubscribe
 
     def describe_category(self, name: str, description: str = "") -> None:
-        """Make a category known, or give a known one its description."""
+        """Register a category, or set the description of a known one."""
         if not name or name != name.strip():
             raise ConfigError(f"A category needs a name without outer spaces; got {name!r}.")
         with self._lock:
@@ -89,7 +88,7 @@ class Registry:
         return tool
 
     def mount(self, tools: Iterable[Tool], pending: Iterable[str] = ()) -> None:
-        """Take these as all tools of all servers; `pending` names servers not known yet."""
+        """Replace all tools of all servers; `pending` names servers without known tools yet."""
         with self._lock:
             before = self._tools
             self._tools = {i: t for i, t in before.items() if t.server is None}
@@ -98,7 +97,7 @@ class Registry:
                 for tool in tools:
                     self._put(tool)
             except BaseException:
-                self._tools = before  # all of them or none
+                self._tools = before  # all of them, or none
                 raise
             finally:
                 self._changed()
@@ -112,7 +111,7 @@ class Registry:
             self._pending[category] = _LazyCategory(loader)
 
     def is_loaded(self, category: str) -> bool:
-        """Whether the tools of a category are there; a category without a loader always is."""
+        """Whether the tools of a category are loaded; always true without a loader."""
         if category not in self._categories:
             raise ToolNotFound(category, nearest(category, list(self._categories)), what="category")
         pending = self._pending.get(category)
@@ -120,14 +119,14 @@ class Registry:
 
     @property
     def unloaded(self) -> tuple[str, ...]:
-        """The categories whose loaders have not run or failed, by name."""
+        """The categories whose loaders have not run or have failed, by name."""
         return tuple(sorted(name for name, p in self._pending.items() if not p.loaded))
 
     def load(self, category: str) -> None:
         """Run a category's loader if it has not run.
 
         Raises:
-            ConfigError: The loader failed, now or a moment ago.
+            ConfigError: The loader failed, now or less than `RETRY_AFTER` ago.
         """
         pending = self._pending.get(category)
         if pending is None or pending.loaded:
@@ -137,50 +136,53 @@ class Registry:
                 return
             if pending.failed_at is not None and self._clock() - pending.failed_at < RETRY_AFTER:
                 raise ConfigError(self._failure(category, pending.error))
-            self._run(category, pending)
+            self._run_loader(category, pending)
 
     def load_all(self) -> dict[str, str]:
-        """Run every loader that has not run; says which failed and why."""
+        """Run every loader that has not run; returns the failures by category."""
         return self._load_each(self.unloaded)
 
     def load_for(
-        self, needs: Sequence[LoadTarget], seen: CatalogFilter = lambda whole: whole
+        self, targets: Sequence[LoadTarget], visible: CatalogFilter = lambda whole: whole
     ) -> dict[str, str]:
-        """Run the loaders that these need and that have not run; says which failed and why.
+        """Run the loaders that the targets need; returns the failures by category.
 
         Args:
-            needs: What is asked for.
-            seen: The part of the catalogue that the caller may see.
+            targets: What the request is about.
+            visible: The part of the catalog that the caller may see.
         """
-        failures = self._load_each(self.unloaded_for(needs, seen))
-        # `docs.search` may be a tool of that name and not one of the category `docs`.
-        rest = [name for name in self.unloaded_for(needs, seen) if name not in failures]
+        failures = self._load_each(self.unloaded_for(targets, visible))
+        # `docs.search` may be the name of a tool, and not a tool of the category `docs`.
+        rest = [name for name in self.unloaded_for(targets, visible) if name not in failures]
         return failures | self._load_each(rest)
 
     def unloaded_for(
-        self, needs: Sequence[LoadTarget], seen: CatalogFilter = lambda whole: whole
+        self, targets: Sequence[LoadTarget], visible: CatalogFilter = lambda whole: whole
     ) -> tuple[str, ...]:
-        """The categories that must be loaded to answer about these.
+        """The categories that must be loaded before the request can be answered.
 
-        A category that is named, alone or in front of a tool, is loaded alone. All are loaded only
-        for a name that no loaded tool has and that starts with no category to be loaded.
+        A category that is named, by itself or in front of a tool, is loaded by itself. All of them
+        are loaded only for a name that no loaded tool has and that starts with no category.
         """
         unloaded = self.unloaded
         if not unloaded:
             return ()
-        known = seen(self.snapshot())
-        return tuple(dict.fromkeys(c for n in needs for c in self._missing(n, known, unloaded)))
+        known = visible(self.snapshot())
+        return tuple(
+            dict.fromkeys(c for one in targets for c in self._categories_for(one, known, unloaded))
+        )
 
-    def _missing(self, need: LoadTarget, known: Catalog, unloaded: Sequence[str]) -> Sequence[str]:
-        if need.category not in (None, NO_CATEGORY):
-            if need.category in self._categories or any(t.server == need.category for t in known):
-                return [need.category] if need.category in unloaded else []
-            return unloaded  # a loader may give tools of other categories than its own
-        if need.name is None or known.matching(need.name):
+    def _categories_for(
+        self, target: LoadTarget, known: Catalog, unloaded: Sequence[str]
+    ) -> Sequence[str]:
+        name, category = target
+        if category not in (None, NO_CATEGORY):
+            if category in self._categories or any(tool.server == category for tool in known):
+                return [category] if category in unloaded else []
+            return unloaded  # a loader may provide tools of other categories than its own
+        if name is None or known.matching(name):
             return []
-        return [
-            group for group, _ in split_qualified_name(need.name) if group in unloaded
-        ] or unloaded
+        return [group for group, _ in split_qualified_name(name) if group in unloaded] or unloaded
 
     def _load_each(self, categories: Iterable[str]) -> dict[str, str]:
         failures: dict[str, str] = {}
@@ -192,10 +194,10 @@ class Registry:
         return failures
 
     def tools(self, category: str | None = None, *, include_disabled: bool = False) -> list[Tool]:
-        """All tools, or those of one category, after the loaders that give them have run.
+        """All tools, or those of one category, after their loaders have run.
 
         Raises:
-            ToolNotFound: There is no such category; `.nearest` lists what was perhaps meant.
+            ToolNotFound: There is no such category; `.nearest` lists similar names.
         """
         if category is None:
             self.load_all()
@@ -208,7 +210,7 @@ class Registry:
         ]
 
     def snapshot(self) -> Catalog:
-        """The catalogue as it is now, without running loaders."""
+        """The current catalog, without running loaders."""
         with self._lock:
             if self._catalog is None:
                 known = {**self._mounted, **self._categories}
@@ -216,11 +218,11 @@ class Registry:
                 self._catalog = Catalog(self._tools.values(), categories)
             return self._catalog
 
-    def without_loaded(self) -> Catalog | None:
-        """The catalogue as if no loader had run; `None` when there are no loaders.
+    def constant_snapshot(self) -> Catalog | None:
+        """The catalog as if no loader had run; `None` when there are no loaders.
 
-        MCP 2026-07-28 forbids a list that varies as a side effect of other requests, and whether a
-        loader has run is one: what a mode lists by itself may depend on this alone.
+        MCP 2026-07-28 forbids a list that changes as a side effect of other requests, such as
+        running a loader. So the list of a mode may depend only on this.
         """
         with self._lock:
             if not self._pending:
@@ -231,8 +233,8 @@ class Registry:
                 self._constant = Catalog(here, whole.categories)
             return self._constant
 
-    def switch(self, name: str, enabled: bool) -> None:
-        """Switch a tool, or all tools of a category, on or off."""
+    def set_enabled(self, name: str, enabled: bool) -> None:
+        """Enable or disable a tool, or all tools of a category."""
         with self._lock:
             catalog = self.snapshot()
             if name in self._categories and not catalog.named(name):
@@ -243,8 +245,8 @@ class Registry:
                 self._tools[tool.id] = set_enabled(tool, enabled)
             self._changed()
 
-    def check(self) -> None:
-        """Look over what can only be judged when everything is registered.
+    def check_related(self) -> None:
+        """Check the related tools, which is only possible once everything is registered.
 
         Raises:
             ConfigError: A tool names a related tool that does not exist.
@@ -252,12 +254,12 @@ class Registry:
         catalog = self.snapshot()
         for tool in catalog:
             if tool.server is not None:
-                continue  # what a server says of its tools is no fault of this board's
+                continue  # a mistake of a server must not stop this board
             for other in tool.related:
                 try:
                     resolve(catalog, other)
                 except PegboardError as exc:
-                    if self.unloaded:  # it may be in a category that has not been loaded
+                    if self.unloaded:  # it may be in a category that is not loaded yet
                         continue
                     raise ConfigError(
                         f"{tool.id!r} names a related tool that does not exist: {exc.message}",
@@ -274,16 +276,16 @@ class Registry:
         if tool.category and tool.server is None:
             self._categories.setdefault(tool.category, "")
 
-    def announce(self) -> None:
-        """Tell the listeners, though no tool has changed: what is shown of them has."""
+    def notify_listeners(self) -> None:
+        """Call the listeners, although no tool has changed: what is shown of them has."""
         for listener in list(self._listeners.values()):
             listener()
 
     def _changed(self) -> None:
         self._catalog = self._constant = None
-        self.announce()
+        self.notify_listeners()
 
-    def _run(self, category: str, pending: _LazyCategory) -> None:
+    def _run_loader(self, category: str, pending: _LazyCategory) -> None:
         try:
             tools = list(pending.loader())
             with self._lock:
@@ -292,13 +294,15 @@ class Registry:
                     for tool in tools:
                         self._put(tool)
                 except ConfigError:
-                    self._tools = before  # all of a category or none of it
+                    self._tools = before  # all of a category, or none of it
                     raise
                 self._loaded |= {tool.id for tool in tools}
                 self._catalog = None
-                if pending.failed_at is not None:  # lists have been made without these tools
+                # After a failure, clients have lists without these tools. Otherwise the lists are
+                # the same as before: they do not depend on loaders.
+                if pending.failed_at is not None:
                     self._changed()
-        except Exception as exc:  # a loader is somebody else's code
+        except Exception as exc:  # a loader is not our code and may raise anything
             pending.failed_at = self._clock()
             pending.error = f"{type(exc).__name__}: {exc}"
             raise ConfigError(self._failure(category, pending.error)) from exc

@@ -1,9 +1,14 @@
-"""The records of the catalogue: `Tool`, `Category`, `Example`, and the immutable `Catalog`.
+"""The records of the catalog: `Tool`, `Category`, `Example`, and the immutable `Catalog`.
 
-A `Tool` is light until its schemas are asked for: it holds a `definition` that yields them, which
-for a decorated function runs type inspection and for a kept catalogue parses JSON. Everything that
-needs schemas (`input_schema`, `signature`, `digest`, ...) is therefore computed on access, and
-listing a large catalogue by name costs only its names.
+A `Tool` is light until its schemas are needed: it has a `definition`, a function that returns them.
+For a decorated function that runs type inspection, for a cached catalog it parses JSON. Everything
+that needs schemas (`input_schema`, `signature`, `digest`, ...) is computed on access, so listing a
+large catalog by name touches only names.
+
+    id        unique, never changes                                   github.create_issue
+    name      what clients call                                       github_create_issue
+    own name  what its server calls it                                create_issue
+    bare      the own name, if it cannot be mistaken for another      create_issue
 """
 
 from __future__ import annotations
@@ -20,27 +25,27 @@ from pegboard.errors import ConfigError
 Risk: TypeAlias = Literal["read", "write", "destructive"]
 RISKS: tuple[Risk, ...] = ("read", "write", "destructive")
 RiskSource: TypeAlias = Literal["operator", "annotated", "inferred"]
-"""Who says what a tool may do: a rule, the tool's annotations, or its name (`core.risk`)."""
+"""What the risk comes from: a rule, the tool's annotations, or its name (`core.risk`)."""
 
 SUMMARY_LIMIT = 80
 
 
 class Schemas(NamedTuple):
-    """What a tool takes and what it gives back."""
+    """The input and output schemas of a tool."""
 
     input: JsonObject
     output: JsonObject | None = None
     originals: Mapping[str, str] = MappingProxyType({})
-    """Names and values of `input` that are spelled for showing, with what the server calls them."""
+    """Names and values of `input` that were escaped for display, with the server's originals."""
 
 
 Definition: TypeAlias = Callable[[], Schemas]
-"""Yields schemas. One that holds what it has yielded may have a `read_once`, which does not."""
+"""Returns schemas. One that caches them may have a `read_once`, which does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One valid call of a tool, shown to whoever asks for its description."""
+    """One valid call of a tool, shown with its description."""
 
     description: str
     invocation: Mapping[str, Json]
@@ -60,12 +65,12 @@ class Category:
 class Tool:
     """One callable thing. Equal when id and definition digest are equal.
 
-    `id` is unique in a catalogue and never changes; `name` is what a client calls. For a tool of a
-    server both start with the name that the configuration gives the server.
+    For a tool of a server, `id` and `name` start with the name that the configuration gives the
+    server.
 
-    What the configuration or the board's author decides (`id`, `server`, `category`, `name`) is all
-    that permissions and addresses go by. What a server says of its tool (`section`, `summary`,
-    `related`, `aliases`, `tags`) is text to show and to search.
+    Permissions and name resolution use only what the configuration or the board's author decides:
+    `id`, `server`, `category`, `name`. What a server says of its tool (`section`, `summary`,
+    `related`, `aliases`, `tags`) is only shown and searched.
     """
 
     name: str
@@ -74,11 +79,11 @@ class Tool:
     server: str | None = None
     category: str | None = None
     section: str | None = None
-    """The server's own category for it: shown as `category/section`."""
+    """The server's own category: shown as `category/section`."""
     bare: str | None = None
-    """The server's own name for it, where that cannot be taken for another tool's; else empty."""
+    """The server's own name, if it cannot be mistaken for another tool's; else empty."""
     is_shown_bare: bool = False
-    """Whether clients see `bare` as its name while no other tool that they see has it."""
+    """Whether clients see `bare` as its name, as long as no other tool that they see has it."""
     summary: str = ""
     description: str = ""
     title: str | None = None
@@ -97,12 +102,12 @@ class Tool:
     risk_source: RiskSource = "inferred"
     projection_root: str | None = None
     field_aliases: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Other names by which callers may ask for keys of the result, with those keys."""
+    """Other names for keys of the result that callers may use, with those keys."""
     field_descriptions: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What fields of the result mean, for documentation; not part of the definition."""
+    """Descriptions of fields of the result for the field reference; not in the definition."""
     timeout: float | None = None
     raw_name: str | None = None
-    """What its server calls it, where `id` cannot show that as it is."""
+    """What its server calls it, where `id` shows an escaped form of it."""
 
     def __post_init__(self) -> None:
         if not self.id:
@@ -114,7 +119,7 @@ class Tool:
 
     @property
     def own_name(self) -> str:
-        """What its own server calls it: the id without the server."""
+        """What its own server calls it: the id without the server's name."""
         if self.raw_name is not None:
             return self.raw_name
         return self.id.removeprefix(f"{self.server}.") if self.server else self.name
@@ -134,9 +139,8 @@ class Tool:
     @cached_property
     def signature(self) -> str:
         """How to call it, on one line: `create_issue(title: str, priority?: "low"|"high")`."""
-        from pegboard.core.schemas import (
-            format_signature,  # the reader of schemas loads when one is read
-        )
+        # Imported here and below: many processes list names only, and never read a schema.
+        from pegboard.core.schemas import format_signature
 
         return format_signature(self.name, self.input_schema)
 
@@ -149,18 +153,18 @@ class Tool:
 
     @cached_property
     def returns(self) -> str:
-        """The shape of its results, as in `{issues[]{key, title}, total}`; empty if unknown."""
+        """The shape of its results, such as `{issues[]{key, title}, total}`; empty if unknown."""
         from pegboard.core.schemas import format_result_shape
 
         return format_result_shape(self.output_schema)
 
     @cached_property
     def digest(self) -> str:
-        """Sha-256 of what a client would be shown; changes exactly when the definition does."""
+        """SHA-256 of the full `tools/list` entry; changes exactly when the definition does."""
         return digest(self.wire())
 
     def wire(self) -> JsonObject:
-        """The full `tools/list` entry, key order fixed so that prompt caches hold."""
+        """The full `tools/list` entry, keys in a fixed order so that prompt caches stay valid."""
         schemas = self.definition()
         entry: JsonObject = {"name": self.name}
         if self.title:
@@ -187,7 +191,7 @@ class Tool:
         return hash(self.id)
 
 
-def _grouped(tools: Iterable[Tool], key: Callable[[Tool], str]) -> dict[str, tuple[Tool, ...]]:
+def _group_by(tools: Iterable[Tool], key: Callable[[Tool], str]) -> dict[str, tuple[Tool, ...]]:
     found: dict[str, list[Tool]] = {}
     for tool in tools:
         found.setdefault(key(tool), []).append(tool)
@@ -195,47 +199,48 @@ def _grouped(tools: Iterable[Tool], key: Callable[[Tool], str]) -> dict[str, tup
 
 
 def split_qualified_name(name: str) -> Iterator[tuple[str, str]]:
-    """Every way to read a name as group and tool, since both may contain separators."""
+    """Every way to split a name into group and tool, since both may contain separators."""
     for at, character in enumerate(name):
         if character in "./" and 0 < at < len(name) - 1:
             yield name[:at], name[at + 1 :]
 
 
 def _is_qualified(name: str) -> bool:
-    """Whether a name may be read as that of a tool in some group."""
+    """Whether a name could be read as a group and a tool."""
     return "." in name or "/" in name
 
 
 def group_name(tool: Tool) -> str:
-    """The one group a tool is shown under where tools are shown by group.
+    """The group under which a tool is shown.
 
-    A server's own category stands behind the configured one, so it never joins another server's.
+    A server's own category comes after the configured one, so it never merges with another
+    server's.
     """
     group = tool.category or tool.server or "general"
     return f"{group}/{tool.section}" if tool.section else group
 
 
 def is_in_group(tool: Tool, group: str) -> bool:
-    """Whether a tool is meant by the name of a category, a server, or a group as it is shown."""
+    """Whether a tool belongs to a category, a server, or a group by the name that is shown."""
     return group in (tool.category, tool.server, group_name(tool))
 
 
 def constant_definition(
     input_schema: JsonObject, output_schema: JsonObject | None = None
 ) -> Definition:
-    """A definition that is already there.
+    """A definition whose schemas are there already.
 
     Raises:
-        ConfigError: The input schema is not one of an object.
+        ConfigError: The input schema does not describe an object.
     """
     schemas = Schemas(require_object_schema(input_schema), output_schema)
     return lambda: schemas
 
 
 def parse_execution(entry: Mapping[str, Json]) -> JsonObject:
-    """The `execution` of a `tools/list` entry, without a value that a client would refuse.
+    """The `execution` of a `tools/list` entry, without values that clients would refuse.
 
-    SDK clients refuse a whole list for one value of `taskSupport` that they do not know.
+    Clients of the SDK refuse a whole list because of one unknown value of `taskSupport`.
     """
     given = entry.get("execution")
     if not isinstance(given, dict):
@@ -245,7 +250,7 @@ def parse_execution(entry: Mapping[str, Json]) -> JsonObject:
 
 
 def check_summary(summary: str, tool: str) -> str:
-    """A person's own summary, or an error that says how long it is."""
+    """An author's summary on one line, or an error if it is too long."""
     text = " ".join(summary.split())
     if len(text) > SUMMARY_LIMIT:
         raise ConfigError(
@@ -282,7 +287,7 @@ class Catalog:
         self.tools: tuple[Tool, ...] = tuple(ordered)
         self._described = {c.name: c.description for c in categories}
         self.memo: dict[object, Json] = {}
-        """What was worked out from this catalogue, such as listings."""
+        """Values derived from this catalog, such as listings; a new catalog starts without any."""
 
     def __len__(self) -> int:
         return len(self.tools)
@@ -301,10 +306,10 @@ class Catalog:
     def matching(self, name: str, group: str | None = None) -> list[Tool]:
         """Every tool that a name may mean: an id, a bare name, or `group.tool` and `group/tool`.
 
-        A bare name is the one that clients see or, where no tool is seen under it, the one that the
-        tool's own server has for it, unless that could be read as a name in some group: else a
-        server could answer for another by calling its tool `github.create_pr`. With `group`, only
-        tools of that category or server are meant.
+        A bare name is the name that clients see. If no tool is shown under it, it is the name that
+        the tool's own server uses, unless that could be read as a tool of some group: otherwise a
+        server could impersonate another by naming its tool `github.create_pr`. With `group`, only
+        tools of that category or server match.
         """
         if group is not None:
             return self._in_group(name, group) or [
@@ -329,15 +334,15 @@ class Catalog:
         return []
 
     def related(self, tool: Tool) -> list[Tool]:
-        """The related tools that are here; those of a server's tool are of the same server."""
+        """The related tools in this catalog; for a tool of a server, only tools of that server."""
         if tool.server is not None:
             return [found for name in tool.related if (found := self._by_id.get(name))]
         return [found for name in tool.related for found in self.matching(name)]
 
     def address(self, tool: Tool) -> str:
-        """The shortest name that finds this tool and no other; what clients are shown.
+        """The shortest name that finds this tool and no other; this is what clients see.
 
-        Only tools of this catalogue count, so one that a caller may not see changes no name.
+        Only tools of this catalog count, so a tool that the caller may not see affects no name.
         """
         groups = [group for group in (tool.server, tool.category) if group]
         bare = [tool.bare] if tool.is_shown_bare and tool.bare else []
@@ -349,25 +354,25 @@ class Catalog:
 
     @cached_property
     def _by_name(self) -> dict[str, tuple[Tool, ...]]:
-        return _grouped(self.tools, lambda tool: tool.name)
+        return _group_by(self.tools, lambda tool: tool.name)
 
     @cached_property
     def _by_own_name(self) -> dict[str, tuple[Tool, ...]]:
-        """The tools that clients see under another name than their servers have for them."""
-        return _grouped((t for t in self.tools if t.own_name != t.name), lambda t: t.own_name)
+        """The tools that clients see under another name than their own servers use."""
+        return _group_by((t for t in self.tools if t.own_name != t.name), lambda t: t.own_name)
 
     @cached_property
     def _by_shown_bare_name(self) -> dict[str, tuple[Tool, ...]]:
-        return _grouped((t for t in self.tools if t.is_shown_bare), lambda t: t.bare or "")
+        return _group_by((t for t in self.tools if t.is_shown_bare), lambda t: t.bare or "")
 
     @cached_property
     def _by_bare_name(self) -> dict[str, tuple[Tool, ...]]:
         others = (t for t in self.tools if t.bare and t.bare != t.name)
-        return _grouped(others, lambda t: t.bare or "")
+        return _group_by(others, lambda t: t.bare or "")
 
     @cached_property
     def hash(self) -> str:
-        """Sha-256 over the ids and digests of the tools: equal catalogues have equal hashes."""
+        """SHA-256 over the ids and digests of the tools: equal catalogs have equal hashes."""
         return digest([[t.id, t.digest, t.enabled, group_name(t)] for t in self.tools])
 
     @cached_property
@@ -385,7 +390,7 @@ class Catalog:
     def groups(self) -> tuple[Category, ...]:
         """Every enabled tool in one group: its category, else its server, else `general`.
 
-        A category whose tools are all in sections is no group of its own.
+        A category whose tools are all in sections is not a group itself.
         """
         known = {c.name: c.description for c in self.categories}
         divided = {tool.category for tool in self.tools if tool.section}
@@ -395,29 +400,29 @@ class Catalog:
         return tuple(Category(n, known.get(n, ""), counts[n]) for n in sorted(counts))
 
     def group(self, name: str) -> tuple[Tool, ...]:
-        """The tools of one group, switched off or not."""
+        """The tools of one group, enabled or not."""
         return tuple(t for t in self.tools if group_name(t) == name)
 
     @cached_property
     def enabled(self) -> tuple[Tool, ...]:
         return tuple(t for t in self.tools if t.enabled)
 
-    def only(self, keep: Callable[[Tool], bool]) -> Catalog:
-        """The catalogue as somebody sees it who may see only these tools."""
-        kept = [t for t in self.tools if keep(t)]
-        if len(kept) == len(self.tools):
+    def only(self, is_visible: Callable[[Tool], bool]) -> Catalog:
+        """The catalog for a caller who may see only these tools."""
+        visible = [t for t in self.tools if is_visible(t)]
+        if len(visible) == len(self.tools):
             return self
-        present = {t.category for t in kept}
-        return Catalog(kept, [c for c in self.categories if c.name in present])
+        present = {t.category for t in visible}
+        return Catalog(visible, [c for c in self.categories if c.name in present])
 
 
 def set_enabled(tool: Tool, enabled: bool) -> Tool:
-    """The same tool, switched on or off."""
+    """The same tool, enabled or disabled."""
     return tool if tool.enabled == enabled else replace(tool, enabled=enabled)
 
 
 def require_object_schema(schema: Json) -> JsonObject:
-    """The schema as MCP wants it, an object at the root, or an error that says what it is."""
+    """The schema, if it describes an object as MCP requires; else an error that says what it is."""
     from pegboard.core.schemas import unwrap_root
 
     if isinstance(schema, dict) and unwrap_root(schema).get("type", "object") == "object":
