@@ -178,6 +178,7 @@ class Gateway:
 
     def _prepare_board(self, folder: Path, statistics: LiveStatistics) -> None:
         self.board.folder = folder
+        self.board.rollouts = self.decisions.rollouts
         self.board.parts = Parts(
             store=self.store,
             live=statistics,
@@ -340,7 +341,6 @@ class Gateway:
             await to_thread.run_sync(count_tokens, "")
             self._tokenizer_loaded = True
             self._compose_layers()
-            self.board.reconfigure(self.board.options)
 
     async def _follow_decisions(self) -> None:
         async def on_lock() -> None:
@@ -349,7 +349,6 @@ class Gateway:
 
         def on_rollout() -> None:
             self._compose_layers()
-            self.board.reconfigure(self.board.options)
             self.board.announce()  # clients request the list again, in their new mode
             tasks.start_soon(self._load_tokenizer)
 
@@ -506,9 +505,7 @@ class Gateway:
         if self._fixed_catalog is not None:
             fixed = self.board.policy.visible(self._fixed_catalog, caller)
             changes["constant"] = self.catalogs.filter_for_kind(PLAIN_CLIENT, fixed)
-        if (mode := self.decisions.rollouts.mode_for(caller)) is not None:
-            changes["options"] = replace(view.options, mode=mode)
-        if self.pending or self.unavailable:
+        if self.pending or self.failures or self.configuration.unusable:
             notes = self._describe_missing(caller, request.get("everything", False))
             changes["notes"] = (*view.notes, *notes)
             changes["is_complete"] = not self.pending

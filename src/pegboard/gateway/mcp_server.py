@@ -1,4 +1,13 @@
-"""The protocol server of a gateway: tools by mode, everything else passed through."""
+"""The MCP server of a gateway: tools by mode, everything else relayed to the server that owns it.
+
+    request  -->  GatewayMiddleware
+                    tools/*, stored results     -->  the board
+                    prompts, resources, tasks   -->  the server behind the gateway
+                    everything else             -->  the SDK
+
+Every request is counted against its caller's rate limit, recorded as an event, and counted by the
+drain, so that a shutdown can wait for it.
+"""
 
 from __future__ import annotations
 
@@ -38,27 +47,30 @@ from pegboard.upstream.downstream import build_downstream
 from pegboard.upstream.passthrough import MAX_SUBSCRIPTIONS, Subscriber
 
 MAX_STREAMS = 1024
+"""Streams of changes that may be open at a time, in one process."""
 MAX_STREAMS_PER_PRINCIPAL = 64
-_GOODBYE = 2.0
+_UNSUBSCRIBE_TIMEOUT = 2.0
 """Seconds for telling a server that nobody watches a resource any more."""
-_REMOVED = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
-"""Methods that 2026-07-28 no longer has."""
+_REMOVED_METHODS = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
+"""Methods that MCP 2026-07-28 no longer has."""
 _ACCOUNTED_ELSEWHERE = frozenset({"ping", "tools/call", "subscriptions/listen"})
-"""What is counted and recorded by dispatch, when a stream begins, or not at all."""
-_LONGEST_TARGET = 500
-_LISTS = frozenset({"prompts/list", "resources/list", "resources/templates/list"})
+"""Methods that dispatch accounts for, that are accounted for when a stream begins, or never."""
+_RELAYED_LISTS = frozenset({"prompts/list", "resources/list", "resources/templates/list"})
 _ROOTS_CHANGED = "notifications/roots/list_changed"
-
-
+_MAX_TARGET = 500
+"""Characters of a request's target in the audit log."""
 _PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host")
 
 
 def build_gateway_server(
     gateway: Gateway, *, environ: Mapping[str, str] = os.environ, single_user: bool = True
 ) -> Server[Any]:
-    """A low-level server in front of a gateway that is running already.
+    """A low-level server for a gateway that is already running.
 
-    `single_user` says that whoever can reach it without signing in is one and the same person.
+    Args:
+        gateway: The gateway.
+        environ: Where `PEGBOARD_MODE` may be.
+        single_user: Whether everybody who can reach it without a token is the same person.
     """
     changes = ListChangedNotifier()
     listen = _SubscriptionHandler(gateway, changes)
@@ -86,48 +98,99 @@ def build_gateway_server(
 
 
 class GatewayMiddleware(PegboardMiddleware):
-    """Answers tool methods from the board and passes the rest to the server that it is about."""
+    """Routes each request of a client, and accounts for it."""
 
     gateway: Gateway
     single_user = True
+
+    async def __call__(self, ctx: mcp_private.Context, call_next: CallNext) -> HandlerResult:
+        if ctx.request_id is None or not mcp_private.is_initialized(ctx):
+            if ctx.method == _ROOTS_CHANGED and mcp_private.is_initialized(ctx):
+                relay, params = self.gateway.passthrough, ctx.params or {}
+                await relay.notify(ctx.method, params, caller=self.caller(ctx), request=ctx)
+            return await call_next(ctx)
+        if ctx.method in _ACCOUNTED_ELSEWHERE:
+            return await self._route(ctx, call_next)
+        async with self.account(ctx):
+            return await self._route(ctx, call_next)
+
+    async def _route(self, ctx: mcp_private.Context, call_next: CallNext) -> HandlerResult:
+        if self.answers_tools(ctx):
+            return await self._answer_tools(ctx)
+        if self.gateway.passthrough.handles(ctx.method):
+            is_removed = ctx.method in _REMOVED_METHODS and mcp_private.get_era(ctx) == "modern"
+            # The SDK answers that there is no such method, in the words of the protocol.
+            return await (call_next(ctx) if is_removed else self._relay(ctx))
+        empty = self.answer_empty_list(ctx)
+        return await call_next(ctx) if empty is None else empty
 
     def read_caller(self, ctx: mcp_private.Context) -> Caller:
         caller = super().read_caller(ctx)
         if ctx.request is None or caller.principal != LOCAL_CALLER.principal:
             return caller
-        # A proxy or tunnel on this machine may bring anybody.
-        alone = self.single_user and not any(h in ctx.request.headers for h in _PROXY_HEADERS)
-        return caller if alone else replace(caller, anonymous=True)
+        # A proxy or tunnel on this machine may bring anybody: not only the local user.
+        is_proxied = any(header in ctx.request.headers for header in _PROXY_HEADERS)
+        is_local_user = self.single_user and not is_proxied
+        return caller if is_local_user else replace(caller, anonymous=True)
 
-    async def __call__(self, ctx: mcp_private.Context, call_next: CallNext) -> HandlerResult:
-        if ctx.request_id is None or not mcp_private.is_initialized(ctx):
-            if ctx.method == _ROOTS_CHANGED and mcp_private.is_initialized(ctx):
-                through, params = self.gateway.passthrough, ctx.params or {}
-                await through.notify(ctx.method, params, caller=self.caller(ctx), request=ctx)
-            return await super().__call__(ctx, call_next)
-        if ctx.method in _ACCOUNTED_ELSEWHERE:
-            return await super().__call__(ctx, call_next)
-        async with self.accounted(ctx):
-            return await self._answer(ctx, call_next)
+    async def _answer_tools(self, ctx: mcp_private.Context) -> HandlerResult:
+        limits, name = self.gateway.limits, str((ctx.params or {}).get("name"))
+        if limits is not None and ctx.method == "tools/call" and name in META_TOOL_NAMES:
+            # Dispatch counts calls of tools. What a meta-tool does may never get to dispatch.
+            try:
+                await limits.request(self.caller(ctx))
+            except Busy as exc:
+                return mcp_private.stamp_result(self.server, ctx, error_result(exc).wire)
+            except ConfigError as exc:
+                raise mcp_private.invalid_params(exc.message, exc.details or None) from exc
+        self._begin_request()
+        try:
+            return await self.answer_tools(ctx)
+        finally:
+            self.gateway.drain.end()
 
-    async def _answer(self, ctx: mcp_private.Context, call_next: CallNext) -> HandlerResult:
-        if self.answers_tools(ctx) or not self.gateway.passthrough.handles(ctx.method):
-            return await super().__call__(ctx, call_next)
-        if ctx.method in _REMOVED and mcp_private.get_era(ctx) == "modern":
-            return await call_next(ctx)  # which has no such method
-        return await self._passed(ctx)
+    async def _relay(self, ctx: mcp_private.Context) -> HandlerResult:
+        """Relay a request to the server that owns its prompt, resource or task."""
+        caller = self.caller(ctx)
+        self._begin_request()
+        limits = self.gateway.limits
+        counts_as_call = limits is not None and not ctx.method.endswith("/list")
+        try:
+            # Unlike the list of tools, these have no stand-in for servers that are starting.
+            if ctx.method in _RELAYED_LISTS:
+                await self.gateway.wait_for_first_listing()
+            async with limits.call(caller) if limits and counts_as_call else nullcontext():
+                with mcp_private.relay_upstream_errors():
+                    result = await self.gateway.passthrough.request(
+                        ctx.method, ctx.params or {}, caller=caller, request=ctx
+                    )
+        except PegboardError as exc:
+            raise mcp_private.request_failed(exc) from exc
+        finally:
+            self.gateway.drain.end()
+        return mcp_private.stamp_result(self.server, ctx, result)
+
+    def _begin_request(self) -> None:
+        try:
+            self.gateway.drain.begin()
+        except Busy as exc:
+            raise mcp_private.request_failed(exc) from exc
 
     @asynccontextmanager
-    async def accounted(self, ctx: mcp_private.Context) -> AsyncGenerator[None]:
-        """Count a request against its caller's limit, and tell of how it ended."""
+    async def account(self, ctx: mcp_private.Context) -> AsyncGenerator[None]:
+        """Count a request against its caller's limit, and record how it ended."""
         at, began = time.time(), time.perf_counter()
         outcome, error = "cancelled", None
         try:
             caller = self.caller(ctx)
-        except ConfigError as exc:  # a mode that does not exist was asked for
+        except ConfigError as exc:  # a mode that does not exist was requested
             raise mcp_private.invalid_params(exc.message, exc.details or None) from exc
         try:
-            await self._admit(caller)
+            if self.gateway.limits is not None:
+                try:
+                    await self.gateway.limits.request(caller)
+                except PegboardError as exc:
+                    raise mcp_private.request_failed(exc) from exc
             yield
             outcome = "ok"
         except Exception as exc:
@@ -139,7 +202,7 @@ class GatewayMiddleware(PegboardMiddleware):
                 method=ctx.method,
                 duration=time.perf_counter() - began,
                 outcome=outcome,
-                target=_request_target(ctx.params or {}),
+                target=_find_target(ctx.params or {}),
                 principal=caller.principal,
                 client=caller.client,
                 session=caller.session,
@@ -147,72 +210,23 @@ class GatewayMiddleware(PegboardMiddleware):
             )
             record_event(self.gateway.board.parts.observer, event)
 
-    async def _admit(self, caller: Caller) -> None:
-        if self.gateway.limits is None:
-            return
-        try:
-            await self.gateway.limits.request(caller)
-        except PegboardError as exc:
-            raise mcp_private.request_failed(exc) from exc
 
-    async def answer_tools(self, ctx: mcp_private.Context) -> HandlerResult:
-        limits, name = self.gateway.limits, str((ctx.params or {}).get("name"))
-        if limits is not None and ctx.method == "tools/call" and name in META_TOOL_NAMES:
-            # Direct calls are counted by dispatch; what a meta-tool does may not get there.
-            try:
-                await limits.request(self.caller(ctx))
-            except Busy as exc:
-                return mcp_private.stamp_result(self.server, ctx, error_result(exc).wire)
-            except ConfigError as exc:
-                raise mcp_private.invalid_params(exc.message, exc.details or None) from exc
-        self._begin()
-        try:
-            return await super().answer_tools(ctx)
-        finally:
-            self.gateway.drain.end()
-
-    def _begin(self) -> None:
-        try:
-            self.gateway.drain.begin()
-        except Busy as exc:
-            raise mcp_private.request_failed(exc) from exc
-
-    async def _passed(self, ctx: mcp_private.Context) -> HandlerResult:
-        caller = self.caller(ctx)
-        self._begin()
-        limits = self.gateway.limits
-        is_call = limits is not None and not ctx.method.endswith("/list")
-        try:
-            if ctx.method in _LISTS:  # the list of tools does not wait for a first start; these do
-                await self.gateway.wait_for_first_listing()
-            async with limits.call(caller) if limits and is_call else nullcontext():
-                with mcp_private.relay_upstream_errors():
-                    result = await self.gateway.passthrough.request(
-                        ctx.method, ctx.params or {}, caller=caller, request=ctx
-                    )
-        except PegboardError as exc:
-            raise mcp_private.request_failed(exc) from exc
-        finally:
-            self.gateway.drain.end()
-        return mcp_private.stamp_result(self.server, ctx, result)
-
-
-def _request_target(params: Mapping[str, Json]) -> str | None:
-    """What a request is about, for the record; the handle of a kept result is a secret."""
+def _find_target(params: Mapping[str, Json]) -> str | None:
+    """The URI, name or id that a request is about, for the audit log."""
     if uri_to_handle(params.get("uri")) is not None:
-        return URI_PREFIX
+        return URI_PREFIX  # the handle of a stored result is a secret
     ref = params.get("ref")
-    about: Mapping[str, Json] = ref if isinstance(ref, dict) else params
+    fields: Mapping[str, Json] = ref if isinstance(ref, dict) else params
     for key in ("uri", "name", "taskId", "names", "level"):
-        if about.get(key):
-            return str(about[key])[:_LONGEST_TARGET]
+        if fields.get(key):
+            return str(fields[key])[:_MAX_TARGET]
     wanted = params.get("notifications")
     uris = wanted.get("resourceSubscriptions") if isinstance(wanted, dict) else None
-    return str(uris)[:_LONGEST_TARGET] if uris else None
+    return str(uris)[:_MAX_TARGET] if uris else None
 
 
 class _SubscriptionHandler:
-    """Serves streams of changes: of lists to everybody, of resources to who subscribed to them."""
+    """Serves streams of changes: of lists to everybody, of resources to their subscribers."""
 
     middleware: GatewayMiddleware
 
@@ -224,29 +238,24 @@ class _SubscriptionHandler:
     async def __call__(
         self, ctx: mcp_private.Context, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
-        async with self.middleware.accounted(ctx):  # when it begins: it may last for days
+        async with self.middleware.account(ctx):  # only its beginning: a stream may last for days
             caller = self.middleware.caller(ctx)
-            await self._count_call(caller)
+            if self._gateway.limits is not None:
+                try:
+                    async with self._gateway.limits.call(caller):
+                        pass  # it counts as one call, which is over at once
+                except Busy as exc:
+                    raise mcp_private.request_failed(exc) from exc
         uris = [str(uri) for uri in params.notifications.resource_subscriptions or ()]
         stream = _StreamBus(self._changes.bus)
-        with self._counted(caller.principal, uris):
+        with self._count_stream(caller.principal, uris):
             downstream = build_downstream(caller, ctx, ctx.params or {})
             async with self._subscribed(Subscriber(downstream, stream, stream.updated), uris):
                 return await ListenHandler(stream)(ctx, params)
 
-    async def _count_call(self, caller: Caller) -> None:
-        """Count the stream as one call, which is over at once."""
-        if self._gateway.limits is None:
-            return
-        try:
-            async with self._gateway.limits.call(caller):
-                return
-        except Busy as exc:
-            raise mcp_private.request_failed(exc) from exc
-
     @contextmanager
-    def _counted(self, principal: str, uris: list[str]) -> Generator[None]:
-        """Bound the streams of each principal and of all, so that nobody takes everybody's."""
+    def _count_stream(self, principal: str, uris: list[str]) -> Generator[None]:
+        """Limit the streams of each principal, so that nobody takes those of everybody."""
         total = self._streams.total()
         if self._streams[principal] >= MAX_STREAMS_PER_PRINCIPAL or total >= MAX_STREAMS:
             raise mcp_private.request_failed(
@@ -266,26 +275,26 @@ class _SubscriptionHandler:
 
     @asynccontextmanager
     async def _subscribed(self, subscriber: Subscriber, uris: list[str]) -> AsyncGenerator[None]:
-        through = self._gateway.passthrough
+        relay = self._gateway.passthrough
         wanted: list[str] = []
         try:
             for uri in uris:
                 wanted.append(uri)
-                # As with a resource that is not there: acknowledged, and never announced.
+                # A resource that does not exist or is not permitted: acknowledged, never announced.
                 with suppress(PegboardError):
-                    await through.subscribe(uri, subscriber)
+                    await relay.subscribe(uri, subscriber)
             yield
         finally:
-            # The client has left, which cancels this task; the servers must still hear it.
-            with anyio.move_on_after(_GOODBYE, shield=True):
+            # The client has left, which cancels this task; the servers must still be told.
+            with anyio.move_on_after(_UNSUBSCRIBE_TIMEOUT, shield=True):
                 for uri in wanted:
                     with suppress(PegboardError):
-                        await through.unsubscribe(uri, subscriber)
-            through.forget_subscriber(subscriber.key)
+                        await relay.unsubscribe(uri, subscriber)
+            relay.forget_subscriber(subscriber.key)
 
 
 class _StreamBus:
-    """The bus of one stream: everybody's changes of lists, and updates meant for it alone."""
+    """The bus of one stream: changed lists, as for everybody, and updates of its own resources."""
 
     def __init__(self, lists: SubscriptionBus) -> None:
         self._lists = lists
@@ -296,7 +305,7 @@ class _StreamBus:
             listener(event)
 
     async def updated(self, uri: str) -> None:
-        """Tell the client of this stream that a resource has changed."""
+        """Notify the client of this stream that a resource has changed."""
         await self.publish(ResourceUpdated(uri=uri))
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
