@@ -89,8 +89,6 @@ class GatewayRunner:
 
         gateway = self.gateway
         gateway.serves_one_client = True
-        if first is not None:
-            first.when_over = partial(self._save_first_answers, first.record)
         folder = self.source.folder(gateway.configuration)
         with open_journal(folder, self.source.path) as journal:
             parts = gateway.board.parts
@@ -102,15 +100,23 @@ class GatewayRunner:
                     await anyio.sleep(WRITE_TIME)
                     tasks.cancel_scope.cancel()
 
+                if first is not None:
+                    # Answers that were made while servers were missing must not be repeated.
+                    complete = gateway.knows_all_servers
+                    first.when_over = partial(
+                        self._save_first_answers, first.record, complete=complete
+                    )
                 server = build_gateway_server(gateway, environ=self.source.environ)
                 async with self._watching(stop):
                     await serve_on_stdio(server, first)
                 tasks.cancel_scope.cancel()
 
-    def _save_first_answers(self, record: AnswerRecord, answers: Answers) -> None:
+    def _save_first_answers(
+        self, record: AnswerRecord, answers: Answers, *, complete: bool
+    ) -> None:
         """Save the answers to a client's first requests for the next start, if they will hold."""
         try:
-            if not self._depend_on_files_alone(answers):
+            if not complete or not self._depend_on_files_alone(answers):
                 record.forget()
             elif any(record.answers.get(key) != result for key, result in answers.items()):
                 record.save(answers, self._files_behind_answers())
