@@ -35,14 +35,17 @@ def reader_of(journal: EventJournal, key: str = "key") -> JournalReader:
 
 def test_another_process_reads_what_was_written_each_once(journal: EventJournal) -> None:
     reader = reader_of(journal)
-    assert reader.new() == []
+    assert reader.read_new() == []
     journal.record(ended(1))
     journal.record(ListAnswered(at=2.0, mode="proxy", tools=5, duration=0.1))
-    assert reader.new() == [ended(1), ListAnswered(at=2.0, mode="proxy", tools=5, duration=0.1)]
+    assert reader.read_new() == [
+        ended(1),
+        ListAnswered(at=2.0, mode="proxy", tools=5, duration=0.1),
+    ]
     journal.record(ended(3))
-    assert reader.new() == [ended(3)]
-    assert reader.new() == []
-    assert reader_of(journal, "other").new() == []
+    assert reader.read_new() == [ended(3)]
+    assert reader.read_new() == []
+    assert reader_of(journal, "other").read_new() == []
 
 
 def test_what_was_said_is_not_written(journal: EventJournal) -> None:
@@ -54,7 +57,7 @@ def test_what_was_said_is_not_written(journal: EventJournal) -> None:
     written = journal.path.read_text()
     assert "hunter2" not in written
     assert "0123abcd" not in written
-    assert [event.kind for event in reader_of(journal).new()] == [
+    assert [event.kind for event in reader_of(journal).read_new()] == [
         "call.finished",
         "search.answered",
     ]
@@ -67,12 +70,12 @@ def test_only_the_user_can_read_it(journal: EventJournal) -> None:
 
 
 def test_it_stays_small_and_a_reader_misses_nothing(tmp_path: Path) -> None:
-    journal = EventJournal(tmp_path, "key", most_bytes=2_000)
+    journal = EventJournal(tmp_path, "key", max_bytes=2_000)
     reader = reader_of(journal)
     seen: list[str] = []
     for number in range(200):
         journal.record(ended(number))
-        seen += [event.id for event in reader.new() if isinstance(event, CallFinished)]
+        seen += [event.id for event in reader.read_new() if isinstance(event, CallFinished)]
     assert seen == [str(number) for number in range(200)]
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 4_000
 
@@ -85,18 +88,18 @@ def test_a_line_that_is_none_is_passed_over(journal: EventJournal, line: bytes) 
     with journal.path.open("ab") as file:
         file.write(line + b"\n")
     journal.record(ended(2))
-    assert reader_of(journal).new() == [ended(1), ended(2)]
+    assert reader_of(journal).read_new() == [ended(1), ended(2)]
 
 
 def test_half_a_line_is_read_when_it_is_whole(journal: EventJournal) -> None:
     journal.record(ended(1))
     line = journal.path.read_bytes()
     reader = reader_of(journal)
-    reader.new()
+    reader.read_new()
     for half, read in ((line[:20], 0), (line[20:], 1)):
         with journal.path.open("ab") as file:
             file.write(half)
-        assert len(reader.new()) == read
+        assert len(reader.read_new()) == read
 
 
 def test_a_folder_that_cannot_be_written_is_told_of_once_and_stops_nothing(
@@ -126,8 +129,8 @@ def test_events_are_written_together_behind_the_answers(journal: EventJournal) -
     async def work() -> None:
         journal.record(ended(1))
         journal.record(ended(2))
-        assert reader.new() == []
-        while not (found := reader.new()):  # noqa: ASYNC110 - what is waited for is a file
+        assert reader.read_new() == []
+        while not (found := reader.read_new()):  # noqa: ASYNC110 - what is waited for is a file
             await anyio.sleep(0.01)
         assert [event.at for event in found] == [ended(1).at, ended(2).at]
 
@@ -144,4 +147,4 @@ def test_what_waits_is_written_when_it_is_closed_and_nothing_after(journal: Even
         journal.record(ended(2))
 
     anyio.run(work)
-    assert len(reader.new()) == 1
+    assert len(reader.read_new()) == 1

@@ -88,7 +88,7 @@ def test_the_last_calls_are_kept_newest_first_and_no_more_of_them() -> None:
 
 
 def test_memory_is_bounded_however_many_names_there_are() -> None:
-    live = LiveStatistics(most=10)
+    live = LiveStatistics(max_groups=10)
     for n in range(1000):
         live.record(finished(tool=f"t{n}", upstream=f"u{n}"))
         live.record(BreakerChanged(at=1, scope="tool", name=f"t{n}", state="open"))

@@ -1,10 +1,11 @@
 """The audit log: who did what, when, and with what outcome; one JSON line for each act.
 
-Tool calls, every other request of the protocol, searches, what operators decide, failed sign-ins.
+It records tool calls, all other requests of the protocol, searches, decisions of operators, and
+failed sign-ins. A layer of dispatch records calls, and an observer of events everything else.
 
-Lines are only ever added, each by one write, so that several processes can share a file. A full
-file is renamed by its date and a new one is begun. Arguments are there as a digest: two calls can
-be compared, and what they said cannot be read.
+Lines are only ever appended, each with one write, so that several processes can share a file. A
+full file is renamed by its date. Arguments are recorded as a digest: two calls can be compared, but
+their contents cannot be read.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ from pegboard.private_files import make_private_parents, open_private
 logger = logging.getLogger(__name__)
 
 _MAX_TEXT = 1_000
-"""Characters of one text in a line."""
+"""Characters of one text in a line; longer ones are cut."""
 
 
 class AuditLog:
-    """Lines in a file that goes on in a new one at `max_bytes`; `keep` old ones stay, 0 all."""
+    """A file of lines, rotated at `max_bytes`; `max_files` rotated files are kept, 0 keeps all."""
 
     def __init__(
         self,
@@ -55,28 +56,28 @@ class AuditLog:
         self._max_files = max_files
         self._clock = clock
         make_private_parents(path)
-        self._file = self._opened()
+        self._file = self._open()
 
     def write(self, record: JsonObject) -> None:
-        """Add one line; where that fails the log of the program says so and the call goes on."""
-        # Clients choose their names and the methods that they try: a line stays a line.
+        """Append one line; if that fails, an error is logged and the call goes on."""
+        # Clients choose their own names and the methods they try: nobody may fill the disk.
         short = {k: v[:_MAX_TEXT] if isinstance(v, str) else v for k, v in record.items()}
         line = compact(short).encode("utf-8", "backslashreplace") + b"\n"
         try:
-            self._file = self._current(len(line))
+            self._file = self._current_file(len(line))
             os.write(self._file, line)
         except OSError as exc:
             logger.error("The audit log %s cannot be written: %s", self.path, exc)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._file)
 
-    def _opened(self) -> int:
+    def _open(self) -> int:
         return open_private(self.path, os.O_WRONLY | os.O_APPEND)
 
-    def _current(self, room: int) -> int:
-        """The file to write to: another process may have begun a new one, or it may be full."""
+    def _current_file(self, length: int) -> int:
+        """The file to write to; rotates a full one, and notices if another process has done so."""
         file = self._file
         here = os.fstat(file)
         try:
@@ -84,25 +85,25 @@ class AuditLog:
         except FileNotFoundError:
             there = None
         if there is not None and there.st_ino == here.st_ino:
-            if here.st_size == 0 or here.st_size + room <= self._max_bytes:
+            if here.st_size == 0 or here.st_size + length <= self._max_bytes:
                 return file
-            self._set_aside()
+            self._rotate()
         os.close(file)
-        return self._opened()
+        return self._open()
 
-    def _set_aside(self) -> None:
+    def _rotate(self) -> None:
         at = datetime.fromtimestamp(self._clock(), UTC).strftime("%Y%m%dT%H%M%S.%f")
-        older = self.path.with_name(f"{self.path.stem}-{at}-{os.getpid()}{self.path.suffix}")
+        rotated = self.path.with_name(f"{self.path.stem}-{at}-{os.getpid()}{self.path.suffix}")
         with suppress(FileNotFoundError):  # another process was faster
-            os.rename(self.path, older)
+            os.rename(self.path, rotated)
         if self._max_files:
-            kept = sorted(self.path.parent.glob(f"{self.path.stem}-*{self.path.suffix}"))
-            for path in kept[: -self._max_files]:
+            files = sorted(self.path.parent.glob(f"{self.path.stem}-*{self.path.suffix}"))
+            for path in files[: -self._max_files]:
                 path.unlink(missing_ok=True)
 
 
 def audit_calls(log: AuditLog, *, clock: Callable[[], float] = time.time) -> Layer:
-    """A layer that records every call that reaches dispatch, refused ones included."""
+    """A layer that records every call that reaches dispatch, including refused ones."""
 
     def layer(inner: Handler) -> Handler:
         async def audited(call: ToolCall) -> CallResult:
@@ -127,14 +128,14 @@ def audit_calls(log: AuditLog, *, clock: Callable[[], float] = time.time) -> Lay
 
 
 class AuditObserver:
-    """An observer that records what is not a call that reached dispatch."""
+    """An observer that records everything except calls that reach dispatch."""
 
     def __init__(self, log: AuditLog) -> None:
         self._log = log
         self._sign_ins = _FloodLimit()
 
     def record(self, event: Event) -> None:
-        """Write a line for what somebody did."""
+        """Write a line, if the event is an act of somebody."""
         match event:
             case CallRejected():
                 self._write(_rejected_call_record(event))
@@ -147,35 +148,35 @@ class AuditObserver:
             case OperatorActed():
                 self._write(_operator_record(event))
             case SignInFailed():
-                if (left_out := self._sign_ins.admit(event.at)) is not None:
-                    self._write(_sign_in_record(event, left_out))
+                if (dropped := self._sign_ins.admit(event.at)) is not None:
+                    self._write(_sign_in_record(event, dropped))
             case _:
                 pass
 
     def _write(self, record: dict[str, Json]) -> None:
-        kept = {key: value for key, value in record.items() if value not in (None, "", [], {})}
-        self._log.write(kept)
+        known = {key: value for key, value in record.items() if value not in (None, "", [], {})}
+        self._log.write(known)
 
 
 class _FloodLimit:
-    """Lets so many through in a second, so that strangers cannot fill a disk."""
+    """Admits a number of events per second, so that strangers cannot fill the disk."""
 
-    def __init__(self, most: int = 10) -> None:
-        self._most = most
+    def __init__(self, max_per_second: int = 10) -> None:
+        self._max_per_second = max_per_second
         self._second = 0.0
         self._count = 0
-        self._left_out = 0
+        self._dropped = 0
 
     def admit(self, at: float) -> int | None:
-        """How many were left out before this one; `None` when it is left out itself."""
+        """How many events were dropped before this one; `None` when this one is dropped."""
         if abs(at - self._second) >= 1.0:
             self._second, self._count = at, 0
         self._count += 1
-        if self._count > self._most:
-            self._left_out += 1
+        if self._count > self._max_per_second:
+            self._dropped += 1
             return None
-        left_out, self._left_out = self._left_out, 0
-        return left_out
+        dropped, self._dropped = self._dropped, 0
+        return dropped
 
 
 def _request_record(event: RequestAnswered) -> dict[str, Json]:
@@ -193,7 +194,7 @@ def _request_record(event: RequestAnswered) -> dict[str, Json]:
 
 
 def _query_record(
-    event: SearchAnswered | DescribeAnswered, operation: str, asked: Json
+    event: SearchAnswered | DescribeAnswered, operation: str, query: Json
 ) -> dict[str, Json]:
     return {
         "time": _timestamp(event.at),
@@ -201,7 +202,7 @@ def _query_record(
         "principal": event.principal,
         "client": event.client,
         "mode": event.mode,
-        "arguments": f"sha256:{digest(asked)}",
+        "arguments": f"sha256:{digest(query)}",
         "outcome": "ok",
         "ms": round(event.duration * 1000, 3),
     }
@@ -221,7 +222,7 @@ def _operator_record(event: OperatorActed) -> dict[str, Json]:
     }
 
 
-def _sign_in_record(event: SignInFailed, left_out: int) -> dict[str, Json]:
+def _sign_in_record(event: SignInFailed, dropped: int) -> dict[str, Json]:
     return {
         "time": _timestamp(event.at),
         "operation": "sign-in",
@@ -229,12 +230,12 @@ def _sign_in_record(event: SignInFailed, left_out: int) -> dict[str, Json]:
         "address": event.address,
         "outcome": "error",
         "error": event.error,
-        "left_out": left_out or None,
+        "left_out": dropped or None,
     }
 
 
-def _outcome(ending: str) -> str:
-    return ending if ending in ("ok", "cancelled") else "error"
+def _outcome(outcome: str) -> str:
+    return outcome if outcome in ("ok", "cancelled") else "error"
 
 
 def _rejected_call_record(event: CallRejected) -> dict[str, Json]:

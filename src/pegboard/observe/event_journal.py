@@ -1,11 +1,11 @@
-"""What happened in one process, for the page of another: a bounded file of events.
+"""The event journal: what happened in one process, for the dashboard of another.
 
     gateway on stdio  ──writes──>  KEY-TIME-PID-NUMBER.jsonl  ──read──>  `pegboard ui`
 
-A process that serves on standard input has no address to be asked at. So it leaves a line for each
-call that has ended and each list that was answered: names, times and counts, never what was said.
-Arguments, queries, reasons and handles are not written. The file is the user's alone, goes on in a
-new one when it is full, and is swept away when it is old.
+A process that serves on standard input has no address that a dashboard could connect to. So it
+writes one line to a file for each finished call and each answered list: names, times and counts.
+Arguments, queries, reasons and handles are never written. Only the user can read the file; it is
+rotated when it is full, and deleted when it is old.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_BYTES = 256 * 1024
-"""After which a new file is begun; the one before it is kept, and no more."""
+"""The size at which a file is rotated; one rotated file is kept."""
 MAX_FILES = 20
 MAX_AGE = 7 * 86_400.0
 _KINDS = {
     kind.kind: kind for kind in (CallFinished, ListAnswered, SearchAnswered, DescribeAnswered)
 }
 _PRIVATE_FIELDS = ("arguments", "query", "found", "tools")
-"""What somebody asked for, in their words or by what was found for them."""
+"""What somebody searched for, or was shown."""
 _WRITTEN_FIELDS = {
     kind.kind: [
         f.name
@@ -60,35 +60,35 @@ _WRITTEN_FIELDS = {
     ]
     for kind in _KINDS.values()
 }
-"""What is written of each kind; of a list, `tools` is how many."""
+"""The fields that are written of each kind of event; of a list, `tools` is a number."""
 _WRITE_DELAY = 0.2
-"""Seconds that an event may wait for others to be written with: a client waits for none of it."""
+"""Seconds for which events are collected into one write, so that calls do not wait for the disk."""
 _MAX_WAITING = 100
 
 
 class EventJournal:
-    """An observer that writes what has ended; a file that cannot be written is told of once."""
+    """An observer that writes finished calls; if it cannot write, it warns once and stops."""
 
-    def __init__(self, folder: Path, key: str, *, most_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, folder: Path, key: str, *, max_bytes: int = MAX_BYTES) -> None:
         self._folder = folder
         self._name = f"{key}-{time.time_ns() // 1_000_000}-{os.getpid()}"
         self._number = 0
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._size = 0
         self._file: int | None = None
-        self._is_over = False
+        self._is_closed = False
         self._waiting: list[Event] = []
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def path(self) -> Path:
-        """The file that is written to now."""
+        """The current file."""
         return self._path(self._number)
 
     def record(self, event: Event) -> None:
-        """Write a line soon, if it is about something that has ended."""
-        if event.kind not in _KINDS or self._is_over:
+        """Write a line soon, if the event is of a kind that is written."""
+        if event.kind not in _KINDS or self._is_closed:
             return
         self._waiting.append(event)
         loop = _running_loop()
@@ -98,7 +98,7 @@ class EventJournal:
             self._loop, self._timer = loop, loop.call_later(_WRITE_DELAY, self.write)
 
     def write(self) -> None:
-        """Write what has been waiting."""
+        """Write the collected events."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -107,19 +107,19 @@ class EventJournal:
             if waiting:
                 self._write(b"".join(map(_event_to_line, waiting)))
         except OSError as exc:
-            self._is_over = True
+            self._is_closed = True
             logger.warning("`pegboard ui` will not see these calls: %s: %s", self.path, exc)
 
     def close(self) -> None:
-        """Write the rest and let go of the file."""
+        """Write the rest and close the file."""
         self.write()
-        self._is_over = True
+        self._is_closed = True
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
     def _write(self, lines: bytes) -> None:
-        if self._file is not None and self._size + len(lines) > self._most_bytes:
+        if self._file is not None and self._size + len(lines) > self._max_bytes:
             os.close(self._file)
             self._file = None
             self._path(self._number - 1).unlink(missing_ok=True)
@@ -135,7 +135,7 @@ class EventJournal:
 
 
 def delete_old_journals(folder: Path, *, now: float) -> None:
-    """Remove files that nobody has written to for long, and all but the newest."""
+    """Delete old files, and all but the newest `MAX_FILES`."""
     found = sorted(_journal_files(folder, "*"), key=_modified_at, reverse=True)
     for number, path in enumerate(found):
         if number >= MAX_FILES or _modified_at(path) < now - MAX_AGE:
@@ -144,31 +144,32 @@ def delete_old_journals(folder: Path, *, now: float) -> None:
 
 
 class JournalReader:
-    """Follows the journals of all processes with one key."""
+    """Reads the journals of all processes with one key."""
 
     def __init__(self, folder: Path, key: str) -> None:
         self._folder = folder
         self._key = key
         self._read: dict[str, int] = {}
-        """How far each file has been read, by its name."""
+        """The position up to which each file has been read, by its name."""
 
-    def new(self) -> list[Event]:
-        """What was written since the last time, oldest first."""
+    def read_new(self) -> list[Event]:
+        """The events written since the last time, oldest first."""
         found = [
             event
             for path in _journal_files(self._folder, self._key)
-            for event in self._rest_of(path)
+            for event in self._read_rest(path)
         ]
         return sorted(found, key=lambda event: event.at)
 
-    def _rest_of(self, path: Path) -> Iterator[Event]:
+    def _read_rest(self, path: Path) -> Iterator[Event]:
         try:
             with path.open("rb") as file:
                 file.seek(self._read.get(path.name, 0))
                 data = file.read()
-        except OSError:  # swept away meanwhile
+        except OSError:  # deleted meanwhile
             return
-        whole = data[: data.rfind(b"\n") + 1]  # a line that is still being written comes next time
+        # A line that is still being written is read the next time.
+        whole = data[: data.rfind(b"\n") + 1]
         self._read[path.name] = self._read.get(path.name, 0) + len(whole)
         for line in whole.splitlines():
             if (event := _parse_event(line)) is not None:
@@ -189,7 +190,7 @@ def _modified_at(path: Path) -> float:
 def _running_loop() -> asyncio.AbstractEventLoop | None:
     try:
         return asyncio.get_running_loop()
-    except RuntimeError:  # nobody would remind us to write
+    except RuntimeError:  # without a loop there is no timer
         return None
 
 
@@ -203,7 +204,7 @@ def _event_to_line(event: Event) -> bytes:
 
 
 def _parse_event(line: bytes) -> Event | None:
-    """The event of a line; `None` for what is none, such as one of a later version."""
+    """The event of a line; `None` if it is not one, for example of a later version."""
     try:
         record: Json = json.loads(line)
         kind = _KINDS[record.pop("event")]
@@ -217,12 +218,12 @@ def _parse_event(line: bytes) -> Event | None:
 
 
 POLL_INTERVAL = 0.5
-"""Seconds between two looks at the journals."""
+"""Seconds between two reads of the journals."""
 
 
 @contextmanager
 def open_journal(folder: Path, config: Path) -> Generator[EventJournal]:
-    """The journal that this process writes for a configuration; old ones are swept away."""
+    """The journal that this process writes for a configuration; old ones are deleted."""
     journal = EventJournal(folder / "journals", _config_key(config))
     delete_old_journals(journal.path.parent, now=time.time())
     try:
@@ -232,20 +233,20 @@ def open_journal(folder: Path, config: Path) -> Generator[EventJournal]:
 
 
 def follow_journals(app: Starlette, observer: Observer, folder: Path, config: Path) -> None:
-    """Have an observer told, while an application runs, of what others do with a configuration."""
+    """While an application runs, pass events of other processes with this configuration on."""
     reader = JournalReader(folder / "journals", _config_key(config))
-    serving = app.router.lifespan_context
+    inner = app.router.lifespan_context
 
-    async def look() -> None:
+    async def poll() -> None:
         while True:
-            for event in await to_thread.run_sync(reader.new):
+            for event in await to_thread.run_sync(reader.read_new):
                 observer.record(event)
             await anyio.sleep(POLL_INTERVAL)
 
     @asynccontextmanager
     async def lifespan(application: Starlette) -> AsyncGenerator[Any]:
-        async with serving(application) as state, anyio.create_task_group() as tasks:
-            tasks.start_soon(look)
+        async with inner(application) as state, anyio.create_task_group() as tasks:
+            tasks.start_soon(poll)
             yield state
             tasks.cancel_scope.cancel()
 
@@ -253,5 +254,5 @@ def follow_journals(app: Starlette, observer: Observer, folder: Path, config: Pa
 
 
 def _config_key(config: Path) -> str:
-    """Which configuration a journal is about, without saying where that lies."""
+    """Identifies a configuration without revealing its path."""
     return hashlib.sha256(str(config.resolve()).encode()).hexdigest()[:16]

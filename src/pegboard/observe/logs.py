@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
 _FIELDS = "pegboard_fields"
 _SUCCESS = -1
-"""The level of what went well: it depends on who reads."""
+"""Stands for the level of successful events, which depends on the format of the log."""
 
 
 class EventLog:
     """Writes each event as a line, at a level that fits it.
 
-    What went well is news to nobody but those who collect events: it is logged at `INFO` where
-    lines are JSON, and at `DEBUG` elsewhere, where only the name of the event would be seen.
-    What people searched for is left out unless `queries`; argument values are in an event only when
-    the observing layer was told to keep them.
+    Successful events matter only to collectors: they are logged at `INFO` where lines are JSON, and
+    at `DEBUG` elsewhere, where a line would only have the name of the event. Search queries are
+    left out unless `queries` is set; argument values are in an event only if the observing layer is
+    configured to record them.
     """
 
     def __init__(self, logger: logging.Logger | None = None, *, queries: bool = False) -> None:
@@ -64,7 +64,7 @@ class EventLog:
             if not self._logger.isEnabledFor(logging.INFO):
                 return
             level = logging.INFO if _is_structured(self._logger) else logging.DEBUG
-        # Where nobody set up logging, the names of events on stderr would tell nobody anything.
+        # Without a handler, Python would print the bare names of events on stderr.
         if not self._logger.isEnabledFor(level) or not self._logger.hasHandlers():
             return
         if isinstance(event, SearchAnswered) and not self._queries:
@@ -75,14 +75,14 @@ class EventLog:
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as one JSON object; secrets are taken out of every part of it."""
+    """Formats a record as one JSON object; secrets are redacted in every part of it."""
 
     def __init__(self, redactor: Redactor | None = None) -> None:
         super().__init__()
         self._redactor = redactor or Redactor()
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, without a line break in it."""
+        """The record on one line."""
         line: JsonObject = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -101,9 +101,9 @@ class JsonFormatter(logging.Formatter):
 def log_json(
     stream: TextIO, *, level: int | str = logging.INFO, redactor: Redactor | None = None
 ) -> logging.Handler:
-    """Write the logs of all `pegboard` loggers to a stream, as JSON lines; the handler to remove.
+    """Write the logs of all `pegboard` loggers to a stream, as JSON lines; returns the handler.
 
-    On stdio the stream must not be standard output: that is the protocol's.
+    On stdio the stream must not be standard output: the protocol uses that.
     """
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonFormatter(redactor))
@@ -114,10 +114,11 @@ def log_json(
 
 
 class RepeatFilter(logging.Filter):
-    """Lets a burst of the same warning through, and then one line that counts the rest.
+    """Admits a burst of the same warning, and then one line that counts the rest.
 
-    What a stranger can cause again and again, such as a request that is not HTTP, would else fill
-    the disk. Lines are the same when logger, level and beginning are; events are never left out.
+    Otherwise a stranger could fill the disk with a warning that is easy to cause, such as a request
+    that is not HTTP. Two lines are the same if logger, level and beginning are. Events are never
+    dropped.
     """
 
     def __init__(
@@ -134,15 +135,15 @@ class RepeatFilter(logging.Filter):
         self._counts: OrderedDict[tuple[str, int, str], list[float]] = OrderedDict()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a line is written."""
+        """Whether a record is written."""
         if record.levelno < logging.WARNING or hasattr(record, _FIELDS):
             return True
         key, now = (record.name, record.levelno, str(record.msg)[:_COMPARED_CHARS]), self._clock()
         began, count = self._counts.pop(key, (now, 0))
         if now - began >= self._interval:
-            left_out = int(count) - self._burst
-            if left_out > 0:
-                record.msg = f"{record.getMessage()} ({left_out} more lines like this left out)"
+            dropped = int(count) - self._burst
+            if dropped > 0:
+                record.msg = f"{record.getMessage()} ({dropped} more lines like this left out)"
                 record.args = ()
             began, count = now, 0
         self._counts[key] = [began, count + 1]
@@ -156,9 +157,9 @@ _MAX_COMPARED = 1_000
 
 
 def limit_repeated_lines() -> None:
-    """Limit what is written to standard error of any one warning, by whomever it is logged."""
+    """Limit repeated warnings on standard error, of all loggers."""
     handlers = [*logging.getLogger("pegboard").handlers, *logging.getLogger("uvicorn").handlers]
-    if logging.lastResort is not None:  # of loggers that nobody has set up, as asyncio's
+    if logging.lastResort is not None:  # the handler of loggers without one, such as asyncio's
         handlers.append(logging.lastResort)
     for handler in handlers:
         if not any(isinstance(one, RepeatFilter) for one in handler.filters):
@@ -182,7 +183,7 @@ def _event_level(event: Event) -> int:
 
 
 def _is_structured(logger: logging.Logger | None) -> bool:
-    """Whether a handler that hears of this logger writes the fields of events."""
+    """Whether some handler of this logger writes the fields of events."""
     while logger is not None:
         if any(isinstance(handler.formatter, JsonFormatter) for handler in logger.handlers):
             return True
@@ -194,11 +195,11 @@ _EVENT_LOGGER = "pegboard.events"
 
 
 _key_redactor = Redactor()
-"""Knows the forms of keys; the values of a configuration are known to the log's own."""
+"""Knows the usual formats of keys; the redactor of the log also knows configured values."""
 
 
 class TextFormatter(logging.Formatter):
-    """Log lines for a terminal: no secrets, and what servers name things cannot repaint it."""
+    """Formats records for a terminal: no secrets, and no control sequences from servers."""
 
     def __init__(self, redactor: Redactor) -> None:
         super().__init__("pegboard: %(message)s")
@@ -209,20 +210,20 @@ class TextFormatter(logging.Formatter):
 
 
 def collect_secrets(configuration: Configuration) -> set[str]:
-    """The values of a configuration that no log may show."""
-    known = (*configuration.upstreams, *configuration.sources)
-    found = {secret for one in known for secret in one.secrets}
-    return found | secret_values(urls=(configuration.settings.store.url,))
+    """The values of a configuration that no log may contain."""
+    specs = (*configuration.upstreams, *configuration.sources)
+    secrets = {secret for spec in specs for secret in spec.secrets}
+    return secrets | secret_values(urls=(configuration.settings.store.url,))
 
 
 def print_line(text: str) -> None:
-    """A line for the operator; standard output is the protocol's."""
+    """Print a line for the operator, on stderr: the protocol uses standard output."""
     sys.stderr.write(f"pegboard: {escape_hidden(_key_redactor.text(text))}\n")
     sys.stderr.flush()
 
 
 def print_problems(configuration: Configuration) -> None:
-    """What is wrong with a configuration, and what was left out on purpose."""
+    """Print what is wrong with a configuration, and what was left out on purpose."""
     for problem in configuration.problems:
         print_line(f"problem: {problem.message}")
     for note in configuration.notes:
@@ -232,7 +233,7 @@ def print_problems(configuration: Configuration) -> None:
 
 
 def print_progress(done: int, total: int, found: ListingResult) -> None:
-    """One line for each server that is listed for the first time."""
+    """Print one line for each server that is listed for the first time."""
     if found.listing is None:
         what = found.error.message if found.error else "no answer"
     else:
@@ -241,11 +242,11 @@ def print_progress(done: int, total: int, found: ListingResult) -> None:
 
 
 def log_text(redactor: Redactor) -> None:
-    """Have warnings of all parts read like the rest."""
+    """Write warnings of all `pegboard` loggers to stderr, as plain lines."""
     logger = logging.getLogger("pegboard")
     if not logger.handlers:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(TextFormatter(redactor))
-        handler.addFilter(lambda record: record.name != _EVENT_LOGGER)  # of every single call
+        handler.addFilter(lambda record: record.name != _EVENT_LOGGER)  # one for every call
         logger.addHandler(handler)
         logger.propagate = False

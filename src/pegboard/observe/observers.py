@@ -9,13 +9,13 @@ from pegboard.ports import Observer, record_event
 
 
 class CombinedObserver:
-    """Tells each observer in turn."""
+    """Passes each event to all observers; one that fails does not affect the others."""
 
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
 
     def record(self, event: Event) -> None:
-        """Tell all of them."""
+        """Pass an event to all of them."""
         for observer in self._observers:
             record_event(observer, event)
 

@@ -45,7 +45,7 @@ class _OpenSpan(NamedTuple):
 
 
 class CallSpans:
-    """An observer that keeps a span open for each call under way."""
+    """An observer that holds a span open for each call in progress."""
 
     def __init__(self, tracer: Tracer | None = None) -> None:
         from opentelemetry import trace
@@ -118,16 +118,16 @@ class CallSpans:
 
 
 def has_tracer_provider() -> bool:
-    """Whether the application has set up an SDK, so that spans go anywhere."""
+    """Whether the application has set up an SDK; without one, spans are never exported."""
     from opentelemetry import trace
 
     return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
 def _client_context(event: CallStarted) -> Context | None:
-    """The context to start in; `None` for the current one.
+    """The context to start a span in; `None` for the current one.
 
-    The SDK's own server span usually continues the client's trace already: then ours goes below it.
+    The MCP SDK's own server span usually continues the client's trace: then ours is its child.
     """
     from opentelemetry import propagate, trace
 
@@ -135,7 +135,7 @@ def _client_context(event: CallStarted) -> Context | None:
         return None
     try:
         extracted = propagate.extract(event.trace)
-    except (TypeError, ValueError):  # a header that some propagator chokes on is the client's fault
+    except (TypeError, ValueError):  # the client sent a header that some propagator cannot parse
         return None
     client = trace.get_current_span(extracted).get_span_context()
     current = trace.get_current_span().get_span_context()
@@ -149,25 +149,27 @@ def _without_none(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 class OtelMetrics:
-    """An observer that records what happens on OpenTelemetry's instruments."""
+    """An observer that records events on OpenTelemetry's instruments."""
 
     def __init__(self, meter: Meter | None = None) -> None:
-        made = meter or _get_meter()
-        self._calls = made.create_counter("pegboard.calls", "{call}", "Calls that ended.")
-        self._seconds = made.create_histogram("pegboard.call.duration", "s", "How long calls took.")
-        self._running = made.create_up_down_counter(
-            "pegboard.calls.running", "{call}", "Calls under way."
+        meter = meter or _get_meter()
+        self._calls = meter.create_counter("pegboard.calls", "{call}", "Calls that ended.")
+        self._seconds = meter.create_histogram(
+            "pegboard.call.duration", "s", "How long calls took."
         )
-        self._retries = made.create_counter("pegboard.retries", "{call}", "Calls made again.")
-        self._tokens = made.create_counter(
-            "pegboard.tokens", "{token}", "Tokens sent to models, and kept from them."
+        self._running = meter.create_up_down_counter(
+            "pegboard.calls.running", "{call}", "Calls in progress."
         )
-        self._asked = made.create_histogram(
+        self._retries = meter.create_counter("pegboard.retries", "{call}", "Calls made again.")
+        self._tokens = meter.create_counter(
+            "pegboard.tokens", "{token}", "Tokens sent to models, and tokens saved."
+        )
+        self._queries = meter.create_histogram(
             "pegboard.question.duration", "s", "How long lists, searches and descriptions took."
         )
-        self._open = made.create_gauge("pegboard.breaker.open", "1", "Whether a breaker is open.")
-        self._up = made.create_gauge("pegboard.upstream.up", "1", "Whether a server is ready.")
-        self._store = made.create_gauge(
+        self._open = meter.create_gauge("pegboard.breaker.open", "1", "Whether a breaker is open.")
+        self._up = meter.create_gauge("pegboard.upstream.up", "1", "Whether a server is ready.")
+        self._store = meter.create_gauge(
             "pegboard.store.shared", "1", "Whether the shared store answers."
         )
 
@@ -179,15 +181,15 @@ class OtelMetrics:
             case CallFinished():
                 self._finished(event)
             case CallRejected():
-                said = {"outcome": "refused", "error.type": event.error}
-                self._calls.add(1, {"pegboard.mode": event.mode or "", **said})
+                attributes = {"outcome": "refused", "error.type": event.error}
+                self._calls.add(1, {"pegboard.mode": event.mode or "", **attributes})
             case CallRetried():
                 self._retries.add(1, {"pegboard.upstream": event.upstream or ""})
             case AnswerSent():
                 self._tokens.add(event.tokens, {"pegboard.mode": event.mode, "kind": event.what})
             case ListAnswered() | SearchAnswered() | DescribeAnswered():
                 kind = event.kind.partition(".")[0]
-                self._asked.record(event.duration, {"pegboard.mode": event.mode, "kind": kind})
+                self._queries.record(event.duration, {"pegboard.mode": event.mode, "kind": kind})
             case BreakerChanged() | UpstreamStateChanged() | StoreStateChanged():
                 self._state(event)
             case _:
@@ -214,25 +216,25 @@ class OtelMetrics:
 
 
 class OtelRolloutMetrics:
-    """The figures of a rollout's arms on OpenTelemetry's instruments."""
+    """The arms of a rollout on OpenTelemetry's instruments."""
 
     def __init__(self, meter: Meter | None = None) -> None:
-        made = meter or _get_meter()
-        self._calls = made.create_counter("pegboard.rollout.calls", "{call}", "Calls of an arm.")
-        self._errors = made.create_counter("pegboard.rollout.errors", "{call}", "Failed ones.")
-        self._seconds = made.create_histogram(
+        meter = meter or _get_meter()
+        self._calls = meter.create_counter("pegboard.rollout.calls", "{call}", "Calls of an arm.")
+        self._errors = meter.create_counter("pegboard.rollout.errors", "{call}", "Failed ones.")
+        self._seconds = meter.create_histogram(
             "pegboard.rollout.call.duration", "s", "How long they took."
         )
-        self._sessions = made.create_counter(
-            "pegboard.rollout.sessions", "{session}", "Times that clients asked for the list."
+        self._sessions = meter.create_counter(
+            "pegboard.rollout.sessions", "{session}", "Times that clients requested the list."
         )
-        self._searches = made.create_counter("pegboard.rollout.searches", "{search}", "Searches.")
-        self._tokens = made.create_counter(
+        self._searches = meter.create_counter("pegboard.rollout.searches", "{search}", "Searches.")
+        self._tokens = meter.create_counter(
             "pegboard.rollout.tokens", "{token}", "Tokens sent to models."
         )
 
     def __call__(self, rollout: Rollout, arm: ArmName, figures: ArmStatistics) -> None:
-        """Record what one arm did."""
+        """Record the figures of one arm."""
         which = {"pegboard.mode": rollout.mode, "arm": arm}
         self._calls.add(figures.calls, which)
         self._errors.add(figures.errors, which)
@@ -254,7 +256,7 @@ _SERVICE_NAME = "OTEL_SERVICE_NAME"
 
 
 def configure_otel(environ: Mapping[str, str]) -> None:
-    """Send spans and metrics where `OTEL_TRACES_EXPORTER` and its kin say; `otlp` where they don't.
+    """Export spans and metrics as the `OTEL_` variables say; by `otlp` where they say nothing.
 
     Raises:
         ConfigError: The SDK or an exporter is not installed.
@@ -299,8 +301,8 @@ def _configure_metrics(exporters: list[Any], resource: Any) -> None:
 
 def _load_exporters(signal: Literal["traces", "metrics"], environ: Mapping[str, str]) -> list[Any]:
     """The classes of the exporters that the environment names."""
-    asked = environ.get(f"OTEL_{signal.upper()}_EXPORTER") or "otlp"
-    names = [name.strip() for name in asked.split(",")]
+    configured = environ.get(f"OTEL_{signal.upper()}_EXPORTER") or "otlp"
+    names = [name.strip() for name in configured.split(",")]
     return [_load_exporter(signal, name, environ) for name in names if name and name != "none"]
 
 

@@ -1,8 +1,8 @@
-"""Prometheus figures: calls, lists, searches, tokens, breakers, upstreams, the store, rollouts.
+"""Prometheus metrics: calls, lists, searches, tokens, breakers, upstreams, the store, rollouts.
 
-Needs `prometheus-client`. Labels are modes, servers, outcomes: as many as are configured, never as
-many as there are tools or people. With several workers (`PROMETHEUS_MULTIPROC_DIR` is set) the
-figures of all of them are added up, whichever one is asked.
+Needs `prometheus-client`. Labels are modes, servers and outcomes, whose number the configuration
+bounds; tools and principals are not used as labels. With several workers
+(`PROMETHEUS_MULTIPROC_DIR` is set) each of them answers with the sum of all.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ class PrometheusMetrics:
             "pegboard_call_seconds", "How long calls took.", by_call, buckets=_SECONDS, **own
         )
         self._running = Gauge(
-            "pegboard_calls_running", "Calls under way.", multiprocess_mode="livesum", **own
+            "pegboard_calls_running", "Calls in progress.", multiprocess_mode="livesum", **own
         )
         self._retries = Counter("pegboard_retries", "Calls made again.", ["server"], **own)
         self._tokens = Counter(
-            "pegboard_tokens", "Tokens sent to models, and kept from them.", ["mode", "kind"], **own
+            "pegboard_tokens", "Tokens sent to models, and tokens saved.", ["mode", "kind"], **own
         )
-        self._asked = Counter(
+        self._queries = Counter(
             "pegboard_questions", "Lists, searches and descriptions.", ["mode", "kind"], **own
         )
-        self._asked_seconds = Histogram(
+        self._query_seconds = Histogram(
             "pegboard_question_seconds", "How long these took.", ["kind"], buckets=_SECONDS, **own
         )
         self._open = Gauge(
@@ -72,7 +72,7 @@ class PrometheusMetrics:
         )  # fmt: skip
         self._store.set(1)
         self.arms = _RolloutMetrics(self._registry)
-        """Told how the arms of a rollout do."""
+        """Called with the figures of a rollout's arms."""
 
     def record(self, event: Event) -> None:
         """Count one event."""
@@ -109,11 +109,11 @@ class PrometheusMetrics:
 
     def _answered(self, event: ListAnswered | SearchAnswered | DescribeAnswered) -> None:
         kind = event.kind.partition(".")[0]
-        self._asked.labels(event.mode, kind).inc()
-        self._asked_seconds.labels(kind).observe(event.duration)
+        self._queries.labels(event.mode, kind).inc()
+        self._query_seconds.labels(kind).observe(event.duration)
 
     def exposition(self) -> bytes:
-        """All figures in Prometheus' text format."""
+        """All metrics in Prometheus' text format."""
         if os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
             together = CollectorRegistry()
             MultiProcessCollector(together)
@@ -122,7 +122,7 @@ class PrometheusMetrics:
 
 
 class _RolloutMetrics:
-    """Both arms of a rollout side by side; what a session costs is one counter over another."""
+    """Both arms of a rollout; the cost of a session is one counter divided by another."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         own: dict[str, Any] = {"labelnames": ["mode", "arm"], "registry": registry}
@@ -132,13 +132,13 @@ class _RolloutMetrics:
             "pegboard_rollout_call_seconds", "How long they took.", buckets=_SECONDS, **own
         )
         self._sessions = Counter(
-            "pegboard_rollout_sessions", "Times that clients asked for the list.", **own
+            "pegboard_rollout_sessions", "Times that clients requested the list.", **own
         )
         self._searches = Counter("pegboard_rollout_searches", "Searches.", **own)
         self._tokens = Counter("pegboard_rollout_tokens", "Tokens sent to models.", **own)
 
     def __call__(self, rollout: Rollout, arm: ArmName, figures: ArmStatistics) -> None:
-        """Add what one arm did."""
+        """Add the figures of one arm."""
         which = (rollout.mode, arm)
         self._calls.labels(*which).inc(figures.calls)
         self._errors.labels(*which).inc(figures.errors)

@@ -1,8 +1,15 @@
-"""The rollout under way: read from the store, followed by every replica, its figures added up."""
+"""The current rollout of a mode: read from the store, followed by every replica.
+
+    store:  rollout                   which mode, what percentage of whom
+            rollout/figures/<name>    calls, errors, durations, tokens of both arms, of all replicas
+
+Each replica counts for itself and adds its figures to those in the store once a second.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import anyio
@@ -20,32 +27,32 @@ FLUSH_INTERVAL = 1.0
 _FIGURES_TTL = 90 * 86_400.0
 
 ArmObserver: TypeAlias = Callable[[Rollout, ArmName, ArmStatistics], None]
-"""Told at once what an arm did here, for metrics."""
+"""Called at once with the figures of an arm in this process, for metrics."""
 
 
 class RolloutTracker:
-    """The switch of one gateway, and an observer that counts for the arms."""
+    """The rollout as this gateway last read it, and an observer that counts for its arms."""
 
-    def __init__(self, store: Store, told: Sequence[ArmObserver] = ()) -> None:
+    def __init__(self, store: Store, observers: Sequence[ArmObserver] = ()) -> None:
         self._store = store
-        self._told = tuple(told)
+        self._observers = tuple(observers)
         self.current: Rollout | None = None
         self._counted = Comparison()
 
     def mode_for(self, caller: Caller) -> str | None:
-        """The mode under trial, where this caller gets it."""
+        """The mode on trial, if this caller gets it."""
         return self.current.mode_for(caller) if self.current is not None else None
 
     # Following -----------------------------------------------------------------------------------
 
     async def load(self) -> None:
-        """Read the rollout under way, so that the first answer is of the right mode."""
+        """Read the current rollout, so that the first answer is in the right mode."""
         self.current = await _read_rollout(self._store)
 
     async def follow(self, changed: Callable[[], None]) -> None:
-        """Keep to what the store says, and add the figures up there, until cancelled."""
+        """Follow the rollout in the store, and add figures to it, until cancelled."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._flush_often)
+            tasks.start_soon(self._flush_regularly)
             await follow(lambda: self._store.subscribe(KEY), lambda: self._read(changed))
 
     async def _read(self, changed: Callable[[], None]) -> None:
@@ -55,7 +62,7 @@ class RolloutTracker:
             self.current = found
             changed()
 
-    async def _flush_often(self) -> None:
+    async def _flush_regularly(self) -> None:
         while True:
             await anyio.sleep(FLUSH_INTERVAL)
             await self.flush()
@@ -63,7 +70,7 @@ class RolloutTracker:
     # Counting ------------------------------------------------------------------------------------
 
     def record(self, event: Event) -> None:
-        """Count an event for the arm that it belongs to."""
+        """Count an event for the arm of its caller."""
         if self.current is None:
             return
         match event:
@@ -80,21 +87,21 @@ class RolloutTracker:
                 return
         arm = self.current.arm(event.principal, event.client)
         self._counted = self._counted.add(arm, figures)
-        for told in self._told:
-            told(self.current, arm, figures)
+        for observe in self._observers:
+            observe(self.current, arm, figures)
 
     async def flush(self) -> None:
-        """Add what was counted here to what all replicas counted."""
+        """Add the figures of this process to those of all replicas."""
         if self.current is None or not self._counted.arms:
             return
         counted, self._counted = self._counted, Comparison()
 
-        def add(kept: Json) -> Json:
-            return (Comparison.from_json(kept) + counted).to_json()
+        def add(stored: Json) -> Json:
+            return (Comparison.from_json(stored) + counted).to_json()
 
         try:
             await self._store.update(_figures_key(self.current), add, ttl=_FIGURES_TTL)
-        except StoreError:
+        except StoreError:  # tried again with the next flush, together with what comes meanwhile
             self._counted = self._counted + counted
 
 
@@ -102,23 +109,24 @@ class RolloutTracker:
 
 
 async def start(store: Store, rollout: Rollout) -> Rollout:
-    """Begin a rollout, or change the share of the one under way: callers keep their side."""
-    now = await _read_rollout(store)
-    if now is not None and (now.mode, now.by) == (rollout.mode, rollout.by):
-        rollout = Rollout(mode=now.mode, percent=rollout.percent, by=now.by, name=now.name)
-    await store.update(KEY, lambda kept: rollout.to_json())
+    """Begin a rollout, or change the percentage of the current one: callers stay in their arm."""
+    current = await _read_rollout(store)
+    if current is not None and (current.mode, current.by) == (rollout.mode, rollout.by):
+        # The name decides the arm of each caller and where the figures are: it must stay.
+        rollout = replace(current, percent=rollout.percent)
+    await store.update(KEY, lambda stored: rollout.to_json())
     await store.publish(KEY, None)
     return rollout
 
 
 async def stop(store: Store) -> None:
-    """Give everybody the configured mode again, at once."""
-    await store.update(KEY, lambda kept: None)
+    """Return everybody to the configured mode, at once."""
+    await store.update(KEY, lambda stored: None)
     await store.publish(KEY, None)
 
 
 async def show(store: Store) -> tuple[Rollout | None, Comparison]:
-    """The rollout under way and how its arms did."""
+    """The current rollout and the figures of its arms."""
     rollout = await _read_rollout(store)
     if rollout is None:
         return None, Comparison()

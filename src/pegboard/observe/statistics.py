@@ -1,13 +1,22 @@
-"""Statistics of this process since it started, in bounded memory."""
+"""Statistics of this process since it started, in bounded memory: the numbers of the dashboard.
+
+    LiveStatistics   one observer for all events
+      _Statistics    of all calls, and of the calls of each principal
+        CallTally    of all calls, of each tool, each upstream, each mode
+        Histogram    of durations
+
+All of it is bounded: a gateway may run for months, and clients choose the names of what they call.
+"""
 
 from __future__ import annotations
 
 import math
 import threading
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from pegboard.core.caches import BoundedCache
 from pegboard.core.calls import LOCAL_CALLER
 from pegboard.core.circuit_breaker import BreakerState
 from pegboard.core.events import (
@@ -24,10 +33,10 @@ from pegboard.core.events import (
 from pegboard.core.json import JsonObject
 
 OTHERS = "(others)"
-"""Where calls are counted for which there is no more room of their own."""
+"""The name under which calls are counted once there are too many tools, upstreams or modes."""
 
 _MAX_PRINCIPALS = 128
-"""Principals with figures of their own; who has been silent longest makes room."""
+"""Principals with statistics of their own; the least recently active one is evicted."""
 _MAX_GROUPS_PER_PRINCIPAL = 50
 _RECENT_PER_PRINCIPAL = 50
 _CountedEvent: TypeAlias = CallFinished | ListAnswered | SearchAnswered | DescribeAnswered
@@ -37,7 +46,7 @@ _GROWTH = math.log(1.1)
 
 
 class Histogram:
-    """Durations in buckets, each a tenth wider than the one before: percentiles within 5 %."""
+    """Durations in exponential buckets, each 10 % wider than the last: percentiles within 5 %."""
 
     __slots__ = ("_buckets", "count", "longest", "total")
 
@@ -48,23 +57,23 @@ class Histogram:
         self.longest = 0.0
 
     def add(self, seconds: float, bucket: int | None = None) -> None:
-        """Count one duration; whoever adds it to several can say its bucket."""
+        """Count one duration; `bucket` saves computing it when it is added to several."""
         self._buckets[duration_bucket(seconds) if bucket is None else bucket] += 1
         self.count += 1
         self.total += seconds
         self.longest = max(self.longest, seconds)
 
     def percentile(self, percent: float) -> float:
-        """The duration that so many percent do not exceed; 0 when there is none."""
-        left = math.ceil(self.count * percent / 100)
+        """The duration that this percentage of durations does not exceed; 0 without any."""
+        remaining = math.ceil(self.count * percent / 100)
         for bucket in sorted(self._buckets):
-            left -= self._buckets[bucket]
-            if left <= 0:
+            remaining -= self._buckets[bucket]
+            if remaining <= 0:
                 return min(_bucket_midpoint(bucket), self.longest)
         return 0.0
 
     def as_json(self) -> JsonObject:
-        """Milliseconds, rounded to what the buckets can tell."""
+        """Mean, percentiles and maximum in milliseconds."""
         mean = self.total / self.count if self.count else 0.0
         return {
             "mean_ms": _milliseconds(mean),
@@ -75,7 +84,7 @@ class Histogram:
 
 @dataclass(slots=True)
 class CallTally:
-    """What is counted of a group of calls."""
+    """Counts for a group of calls."""
 
     outcomes: Counter[str] = field(default_factory=Counter[str])
     errors: Counter[str] = field(default_factory=Counter[str])
@@ -88,7 +97,7 @@ class CallTally:
     tokens_out: int = 0
 
     def add(self, call: CallFinished, bucket: int | None = None) -> None:
-        """Count one call, in this bucket of durations where it is known."""
+        """Count one call; `bucket` is that of its duration, if it is known."""
         self.outcomes[call.outcome] += 1
         if call.error is not None:
             self.errors[call.error] += 1
@@ -101,7 +110,7 @@ class CallTally:
         self.tokens_out_before += call.tokens_out_before or call.tokens_out or 0
 
     def as_json(self) -> JsonObject:
-        """The figures as the page reads them."""
+        """The counts as the dashboard reads them."""
         return {
             "calls": self.durations.count,
             "outcomes": dict(self.outcomes),
@@ -117,45 +126,47 @@ class CallTally:
 
 
 class LiveStatistics:
-    """An observer that adds up what it hears; `snapshot` may be asked from any thread.
+    """An observer that counts events; its methods may be called from any thread.
 
-    At most `most` tools, upstreams and modes each have figures of their own; the rest share one.
-    Each principal has the same figures of their own calls, as long as there is room for them.
+    Args:
+        max_groups: How many tools, upstreams and modes have counts of their own; the rest share
+            one.
+        recent: How many recent calls are stored.
     """
 
-    def __init__(self, *, most: int = 2_000, recent: int = 100) -> None:
-        self._most = most
+    def __init__(self, *, max_groups: int = 2_000, recent: int = 100) -> None:
+        self._max_groups = max_groups
         self._lock = threading.Lock()
         self.changes = 0
-        """How many events there were: whoever shows the figures can tell whether they are new."""
+        """The number of events so far: the dashboard sends an update when it has changed."""
         self._in_flight = 0
-        self._everybody = _Statistics(most, recent)
-        self._people: OrderedDict[str, _Statistics] = OrderedDict()
+        self._total = _Statistics(max_groups, recent)
+        self._by_principal: BoundedCache[str, _Statistics] = BoundedCache(_MAX_PRINCIPALS)
         self._upstream_states: dict[str, str] = {}
         self._breakers: dict[str, BreakerState] = {}
         self._store_available = True
 
     def record(self, event: Event) -> None:
-        """Add one event up."""
+        """Count one event."""
         with self._lock:
             self.changes += 1
             self._add(event)
 
     def snapshot(self) -> JsonObject:
-        """All figures as they are now."""
+        """All statistics as they are now."""
         with self._lock:
             return {
                 "in_flight": self._in_flight,
-                **self._everybody.as_json(),
+                **self._total.as_json(),
                 "upstream_states": dict(self._upstream_states),
                 "breakers": dict(self._breakers),
                 "store_available": self._store_available,
             }
 
     def snapshot_of(self, principal: str) -> JsonObject:
-        """The figures of one principal's own calls, lists and searches."""
+        """The statistics of one principal's own calls, lists and searches."""
         with self._lock:
-            return self._figures_of(principal).as_json()
+            return self._statistics_of(principal).as_json()
 
     @property
     def breakers(self) -> dict[str, BreakerState]:
@@ -166,18 +177,19 @@ class LiveStatistics:
     def recent(self) -> list[CallFinished]:
         """The last calls, newest first."""
         with self._lock:
-            return list(reversed(self._everybody.recent))
+            return list(reversed(self._total.recent))
 
     def recent_of(self, principal: str) -> list[CallFinished]:
-        """The last calls of one principal, newest first, however many others have made since."""
+        """The last calls of one principal, newest first; calls of others do not evict them."""
         with self._lock:
-            return list(reversed(self._figures_of(principal).recent))
+            return list(reversed(self._statistics_of(principal).recent))
 
-    def _figures_of(self, principal: str) -> _Statistics:
-        # Where nobody is asked who they are, all calls are `local`: there is no second copy.
-        if principal == LOCAL_CALLER.principal and not self._people:
-            return self._everybody
-        return self._people.get(principal) or _Statistics(0, 0)
+    def _statistics_of(self, principal: str) -> _Statistics:
+        # Without authentication all calls are of the local principal: the total is theirs, and no
+        # second copy is counted.
+        if principal == LOCAL_CALLER.principal and not self._by_principal:
+            return self._total
+        return self._by_principal.get(principal) or _Statistics(0, 0)
 
     def _add(self, event: Event) -> None:
         match event:
@@ -189,7 +201,7 @@ class LiveStatistics:
             case ListAnswered() | SearchAnswered() | DescribeAnswered():
                 self._count(event)
             case BreakerChanged():
-                self._note_breaker(event)
+                self._set_breaker(event)
             case UpstreamStateChanged():
                 if event.upstream in self._upstream_states or self._has_room(self._upstream_states):
                     self._upstream_states[event.upstream] = event.state
@@ -199,20 +211,16 @@ class LiveStatistics:
                 pass
 
     def _count(self, event: _CountedEvent) -> None:
-        self._everybody.add(event)
+        self._total.add(event)
         if event.principal == LOCAL_CALLER.principal:
             return
-        own = self._people.get(event.principal)
+        own = self._by_principal.get(event.principal)
         if own is None:
-            own = self._people[event.principal] = _Statistics(
-                _MAX_GROUPS_PER_PRINCIPAL, _RECENT_PER_PRINCIPAL
-            )
-            if len(self._people) > _MAX_PRINCIPALS:
-                self._people.popitem(last=False)
-        self._people.move_to_end(event.principal)
+            own = _Statistics(_MAX_GROUPS_PER_PRINCIPAL, _RECENT_PER_PRINCIPAL)
+            self._by_principal.put(event.principal, own)
         own.add(event)
 
-    def _note_breaker(self, event: BreakerChanged) -> None:
+    def _set_breaker(self, event: BreakerChanged) -> None:
         name = f"{event.scope}:{event.name}"
         if event.state == "closed":
             self._breakers.pop(name, None)
@@ -220,20 +228,20 @@ class LiveStatistics:
             self._breakers[name] = event.state
 
     def _has_room(self, group: dict[str, str] | dict[str, BreakerState]) -> bool:
-        return len(group) < self._most
+        return len(group) < self._max_groups
 
 
 class _Statistics:
-    """Figures of everybody's calls, or of one principal's."""
+    """The statistics of all calls, or of one principal's."""
 
-    __slots__ = ("_all", "_asked", "_by", "_lists", "_most", "recent")
+    __slots__ = ("_all", "_by", "_lists", "_max_groups", "_queries", "recent")
 
-    def __init__(self, most: int, recent: int) -> None:
-        self._most = most
+    def __init__(self, max_groups: int, recent: int) -> None:
+        self._max_groups = max_groups
         self._lists: Counter[str] = Counter()
         self._all = CallTally()
         self._by: dict[str, dict[str, CallTally]] = {"tools": {}, "upstreams": {}, "modes": {}}
-        self._asked: dict[str, _QueryTally] = {
+        self._queries: dict[str, _QueryTally] = {
             k: _QueryTally() for k in ("list", "search", "describe")
         }
         self.recent: deque[CallFinished] = deque(maxlen=recent)
@@ -244,11 +252,11 @@ class _Statistics:
                 self._add_call(event)
             case ListAnswered():
                 self._lists[event.mode] += 1
-                self._asked["list"].add(event.duration, event.tokens, event.tokens_full)
+                self._queries["list"].add(event.duration, event.tokens, event.tokens_full)
             case SearchAnswered():
-                self._asked["search"].add(event.duration, event.tokens)
+                self._queries["search"].add(event.duration, event.tokens)
             case DescribeAnswered():
-                self._asked["describe"].add(event.duration, event.tokens)
+                self._queries["describe"].add(event.duration, event.tokens)
 
     def as_json(self) -> JsonObject:
         return {
@@ -257,7 +265,7 @@ class _Statistics:
                 group: {name: tally.as_json() for name, tally in tallies.items()}
                 for group, tallies in self._by.items()
             },
-            **{kind: asked.as_json() for kind, asked in self._asked.items()},
+            **{kind: tally.as_json() for kind, tally in self._queries.items()},
             "lists_by_mode": dict(self._lists),
         }
 
@@ -274,24 +282,24 @@ class _Statistics:
     def _tally(self, group: str, name: str) -> CallTally:
         tallies = self._by[group]
         if name not in tallies:
-            name = name if len(tallies) < self._most else OTHERS
+            name = name if len(tallies) < self._max_groups else OTHERS
             tallies.setdefault(name, CallTally())
         return tallies[name]
 
 
 @dataclass(slots=True)
 class _QueryTally:
-    """How often something was asked for, how long it took, and what it cost."""
+    """Counts for lists, searches or descriptions: how many, how long, how many tokens."""
 
     durations: Histogram = field(default_factory=Histogram)
     tokens: int = 0
     saved: int = 0
 
-    def add(self, duration: float, tokens: int | None, instead_of: int | None = None) -> None:
+    def add(self, duration: float, tokens: int | None, full_tokens: int | None = None) -> None:
         self.durations.add(duration)
         self.tokens += tokens or 0
-        if instead_of is not None and tokens is not None:
-            self.saved += max(0, instead_of - tokens)
+        if full_tokens is not None and tokens is not None:
+            self.saved += max(0, full_tokens - tokens)
 
     def as_json(self) -> JsonObject:
         return {
