@@ -1,8 +1,8 @@
-"""Secrets removed from what is written down or shown: by field name, by form, and by value.
+"""Redacting secrets from everything that is logged or shown: by field name, by form, by value.
 
-`secret_values` gathers the values from a configuration, a `Redactor` removes them, in the forms
-that they travel in: as they are, percent-encoded, and in base64. It is a guard against accidents. A
-server that wants to give a secret away can write it in ways that nobody recognizes.
+`secret_values` collects the values from a configuration; a `Redactor` removes them, plain,
+percent-encoded, escaped and in base64. It protects against accidents. A server that wants to leak a
+secret can write it in ways that nobody recognizes.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ _MARKS = (
     "-----begin", "bearer", "basic", "eyj", "sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "ghp_",
     "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "aiza", "hf_", "akia", "asia", "://",
 )  # fmt: skip
-"""One of these is in every text that `_FORMS` finds something in."""
+"""Every text that `_FORMS` matches contains one of these; searching for them is much faster."""
 _NAMED_MARKS = ("passw", "secret", "token", "api")
 
-_DEEPEST = 32
-_SHORTEST = 4
-"""Characters of a value that is called a secret; shorter ones would be found everywhere."""
-_SHORTEST_GUESS = 8
-"""Characters of a value that may be one: of an environment variable or a header of any name."""
-_SHORTEST_IN_PATH = 20
-"""Characters of a path segment that is taken for a key, as in `https://host/mcp/<key>`."""
+_MAX_DEPTH = 32
+_MIN_SECRET = 4
+"""Characters of a value that is named as a secret; shorter ones would match everywhere."""
+_MIN_GUESS = 8
+"""Characters of a value of any name that may be one, in the environment or in a header."""
+_MIN_PATH_KEY = 20
+"""Characters of a path segment that counts as a key, as in `https://host/mcp/<key>`."""
 _PATH = re.compile(r"(?:~|\.{1,2})?/|[A-Za-z]:[\\/]")
 _WORD_ALONE = re.compile(r"[a-z]+|[A-Z]+")
 ORDINARY_HEADERS = frozenset(
@@ -70,7 +70,7 @@ ORDINARY_HEADERS = frozenset(
 
 
 class Redactor:
-    """Knows what is secret: field names, forms of well-known keys, and the values it was given."""
+    """Recognizes secrets: by field name, by the form of well-known keys, and by given values."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: frozenset[str] = frozenset()
@@ -78,33 +78,33 @@ class Redactor:
         self.learn(secrets)
 
     def learn(self, secrets: Iterable[str]) -> None:
-        """Take further values as secret."""
-        found = self._secrets.union(s for s in secrets if len(s) >= _SHORTEST)
+        """Add further secret values."""
+        found = self._secrets.union(s for s in secrets if len(s) >= _MIN_SECRET)
         if found == self._secrets:
             return
         self._secrets = found
-        forms = {form for secret in found for form in _forms_of(secret)}
+        forms = {form for secret in found for form in _encodings_of(secret)}
         self._known = sorted(forms, key=len, reverse=True)
 
     def text(self, text: str) -> str:
-        """The text without the secrets in it, and without what is called one (`token=...`)."""
+        """The text without secrets, and without values that are named as secrets (`token=...`)."""
         text = self.message(text)
-        if not _holds(text, _NAMED_MARKS):
+        if not _contains_any(text, _NAMED_MARKS):
             return text
         return _NAMED.sub(lambda found: found[1] + REDACTED, text)
 
     def message(self, text: str) -> str:
-        """The text without known secrets and keys, for a reader who needs all other words."""
-        for form in self._known:  # faster than one pattern: a server may print megabytes
+        """The text without known secrets and keys, with everything else left readable."""
+        for form in self._known:  # faster than one regular expression: a server may print megabytes
             if form in text:
                 text = text.replace(form, REDACTED)
-        return _FORMS.sub(_keep_what_leads, text) if _holds(text, _MARKS) else text
+        return _FORMS.sub(_redact_after_prefix, text) if _contains_any(text, _MARKS) else text
 
     def value(self, value: Json, depth: int = 0) -> Json:
-        """The value without the secrets in it; a copy where anything changed hands."""
+        """The value without secrets; a copy of objects and lists."""
         if isinstance(value, str):
             return self.text(value)
-        if depth == _DEEPEST:
+        if depth == _MAX_DEPTH:
             return "[too deep]"
         if isinstance(value, Mapping):
             return {
@@ -124,12 +124,12 @@ def is_secret(name: str) -> bool:
     return not _SECRET_WORDS.isdisjoint(words) or not _SECRET_PAIRS.isdisjoint(pairs)
 
 
-def _holds(text: str, marks: tuple[str, ...]) -> bool:
+def _contains_any(text: str, marks: tuple[str, ...]) -> bool:
     lower = text.lower()
     return any(mark in lower for mark in marks)
 
 
-def _keep_what_leads(match: re.Match[str]) -> str:
+def _redact_after_prefix(match: re.Match[str]) -> str:
     return (match["scheme"] or match["url"] or "") + REDACTED
 
 
@@ -140,22 +140,22 @@ def secret_values(
     args: Iterable[str] = (),
     urls: Iterable[str | None] = (),
 ) -> frozenset[str]:
-    """The values of a configuration that nobody else should read."""
+    """The values of a configuration that must not be shown."""
     named = [(n, v) for n, v in (headers or {}).items() if n.lower() not in ORDINARY_HEADERS]
     found: set[str] = set()
     for name, value in (*(env or {}).items(), *named, *_named_arguments(args)):
         if is_secret(name) or _may_be_secret(value):
             found |= {value, *_credentials_in(value)}
-        found.update(_in_url(value))
+        found.update(_secrets_in_url(value))
     for url in (*urls, *args):
-        found.update(_in_url(url or ""))
-    return frozenset(value for value in found if len(value) >= _SHORTEST)
+        found.update(_secrets_in_url(url or ""))
+    return frozenset(value for value in found if len(value) >= _MIN_SECRET)
 
 
 def _may_be_secret(value: str) -> bool:
-    """Whether a value of any name may be a secret: no path, no address, no ordinary word."""
+    """Whether a value of any name may be a secret: not a path, a URL or an ordinary word."""
     return (
-        len(value) >= _SHORTEST_GUESS
+        len(value) >= _MIN_GUESS
         and "://" not in value
         and not _PATH.match(value)
         and not _WORD_ALONE.fullmatch(value)
@@ -163,7 +163,7 @@ def _may_be_secret(value: str) -> bool:
 
 
 def _named_arguments(args: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Arguments of a command that say that they are secret: `--token x`, `-e KEY=x`, `Name: x`."""
+    """Arguments of a command that are named as secrets: `--token x`, `-e KEY=x`, `Name: x`."""
     before = ""
     for arg in args:
         if is_secret(before) and not arg.startswith("-"):
@@ -175,7 +175,7 @@ def _named_arguments(args: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _credentials_in(value: str) -> Iterator[str]:
-    """What follows a scheme such as `Bearer`; of `Basic`, user and password too."""
+    """The credentials after a scheme such as `Bearer`; for `Basic`, also decoded."""
     scheme, _, credentials = value.strip().partition(" ")
     if not credentials.strip():
         return
@@ -188,8 +188,8 @@ def _credentials_in(value: str) -> Iterator[str]:
         yield from (pair, pair.partition(":")[2])
 
 
-def _in_url(url: str) -> Iterator[str]:
-    """Password, keys in the query, and keys in the path of an address."""
+def _secrets_in_url(url: str) -> Iterator[str]:
+    """The password, keys in the query, and keys in the path of a URL."""
     if "://" not in url:
         return
     try:
@@ -203,14 +203,14 @@ def _in_url(url: str) -> Iterator[str]:
         if is_secret(name) or _may_be_secret(value):
             yield value
     for segment in parts.path.split("/"):
-        if len(segment) >= _SHORTEST_IN_PATH and any(c.isdigit() for c in segment):
+        if len(segment) >= _MIN_PATH_KEY and any(c.isdigit() for c in segment):
             yield segment
 
 
-def _forms_of(secret: str) -> Iterator[str]:
-    """The forms that a secret travels in."""
+def _encodings_of(secret: str) -> Iterator[str]:
+    """The encodings in which a secret may appear."""
     yield secret
-    if len(secret) < _SHORTEST_GUESS:
+    if len(secret) < _MIN_GUESS:
         return
     yield from (quote(secret, safe=""), quote_plus(secret))
     yield from (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])

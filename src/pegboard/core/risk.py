@@ -1,13 +1,13 @@
-"""What a tool may do: the operator's rule first, then its annotations, then its name.
+"""The risk of a tool: from the operator's rules, else its annotations, else its name.
 
-    operator    a rule in the configuration, or nothing else counts
-    annotated   `readOnlyHint` and `destructiveHint`; of two that contradict, the stricter
-    inferred    by name: a plain reader reads, a plain deleter destroys, everything else writes
+    operator    a rule in the configuration; it overrides everything else
+    annotated   `readOnlyHint` and `destructiveHint`; if they contradict, the stricter one
+    inferred    by name: `get_...` reads, `delete_...` destroys, everything else writes
 
-MCP's own default for a tool that says nothing is destructive. Taken literally, most tools of most
+MCP's own default for a tool without annotations is destructive. Taken literally, most tools of most
 servers would need the strictest approval, and people would learn to approve without reading. So a
-tool that says nothing is `write`, and `destructive` only under `strict`. A rule that *denies* by
-risk always goes by the strict value: what may be destructive is not let through by silence.
+tool without annotations is `write`, and `destructive` only under `strict`. A rule that *denies* by
+risk always uses the strict value: a tool does not get through by saying nothing.
 
 An inferred `read` holds under `strict` too. A server that lies can annotate its tool as easily as
 it can name it, and honest servers name readers `get_`, `list_` or `search_`.
@@ -22,7 +22,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from pegboard.core.json import Json
-from pegboard.core.tools import RISKS, Risk, RiskSource, Tool
+from pegboard.core.tools import Risk, RiskSource, Tool
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -36,34 +36,34 @@ _READERS = _words(
     "preview"
 )
 _READERS_ANYWHERE = _words("get search read fetch retrieve describe lookup")
-"""Readers that are hardly ever nouns, so that `brave_web_search` and `issue_read` read as well.
+"""Verbs that are hardly ever nouns, so that `brave_web_search` and `issue_read` count as readers.
 
-`list`, `view` and `count` are: a `todo_list` is no reader.
+`list`, `view` and `count` are often nouns: a `todo_list` is not a reader.
 """
 _DELETERS = _words(
     "delete remove drop purge destroy erase wipe truncate clear prune expunge uninstall terminate "
     "unlink del rm rmdir"
 )
 _DELETERS_ANYWHERE = _words("delete remove purge destroy erase wipe truncate")
-"""Those that mean it behind other words too: `message_delete`, but not `drag_and_drop`."""
+"""Verbs that mean it after other words too: `message_delete`, but not `drag_and_drop`."""
 _WRITERS = _words(
     "add append apply approve archive assign cancel change close create deploy disable edit "
     "enable exec execute insert install invoke mark merge modify move overwrite patch publish "
     "push put rename replace reset restart restore run save send set start stop submit sync "
     "toggle trigger update upload upsert write and or then"
 )
-"""Words that show that a name does more than its reader says: `get_or_create`, `mark_as_read`."""
+"""Words that show that a tool does more than read: `get_or_create`, `mark_as_read`."""
 _CHANGERS = _WRITERS | _DELETERS
 _ALSO_NOUNS = _words(
     "ask book buy call check comment commit copy export fork import invite join link lock log make "
     "open order pay pin place play post query record register release reply request schedule "
     "share sign store subscribe tag transfer type vote"
 )
-"""Verbs that are nouns behind a reader (`get_post`) and verbs before one (`post_search`)."""
+"""Verbs that are nouns after a reader (`get_post`) and verbs before one (`post_search`)."""
 
 
 def annotated_risk(annotations: Mapping[str, Json]) -> Risk | None:
-    """The risk that MCP annotations state; `None` when they leave it open."""
+    """The risk that MCP annotations state; `None` when they do not."""
     reads, destroys = annotations.get("readOnlyHint"), annotations.get("destructiveHint")
     if destroys is True:
         return "destructive"
@@ -76,7 +76,9 @@ def annotated_risk(annotations: Mapping[str, Json]) -> Risk | None:
 def infer_risk(name: str, server: str | None = None) -> Risk:
     """The risk that a tool's own name suggests; the server's name before it does not count."""
     words = [word.lower() for word in _WORDS.findall(name)]
-    words = _without_prefix(words, [word.lower() for word in _WORDS.findall(server or "")])
+    prefix = [word.lower() for word in _WORDS.findall(server or "")]
+    if prefix and words[: len(prefix)] == prefix:
+        words = words[len(prefix) :]
     if not words:
         return "write"
     if words[0] in _DELETERS:
@@ -89,10 +91,6 @@ def infer_risk(name: str, server: str | None = None) -> Risk:
         return "read"
     at = next((i for i, word in enumerate(words) if word in _READERS_ANYWHERE), None)
     return "read" if at is not None and _ALSO_NOUNS.isdisjoint(words[:at]) else "write"
-
-
-def _without_prefix(words: list[str], server: list[str]) -> list[str]:
-    return words[len(server) :] if server and words[: len(server)] == server else words
 
 
 def assess_risk(
@@ -116,8 +114,8 @@ def apply_risk_rules(tool: Tool, rules: Mapping[str, Risk], *, strict: bool = Fa
 
     Args:
         tool: The tool, assessed by its annotations and name.
-        rules: Risks by globs over ids and names; the first that fits decides.
-        strict: Whether a tool that nothing is known of counts as destructive.
+        rules: Risks by globs over ids and names; the first match decides.
+        strict: Whether a tool of unknown risk counts as destructive.
     """
     for pattern, risk in rules.items():
         if any(fnmatchcase(name, pattern) for name in (tool.id, tool.name)):
@@ -128,7 +126,7 @@ def apply_risk_rules(tool: Tool, rules: Mapping[str, Risk], *, strict: bool = Fa
 
 
 def any_risk_declared(tools: Iterable[Tool], rules: Mapping[str, Risk]) -> bool:
-    """Whether a rule or a tool's annotations tell of risk at all."""
+    """Whether there is any rule, or any tool with annotations about its risk."""
     return bool(rules) or any(
         "readOnlyHint" in tool.annotations or "destructiveHint" in tool.annotations
         for tool in tools
@@ -136,14 +134,10 @@ def any_risk_declared(tools: Iterable[Tool], rules: Mapping[str, Risk]) -> bool:
 
 
 def strict_risk(tool: Tool) -> Risk:
-    """The risk that a denial goes by: never milder than what the tool's name says it does."""
+    """The risk that a denial uses: never milder than what the tool's name says it does."""
     if tool.risk_source == "operator":
         return tool.risk
     if (tool.risk, tool.risk_source) == ("write", "inferred"):
         return "destructive"
     named = infer_risk(tool.own_name, tool.server)
-    return _stricter((tool.risk, named)) if named == "destructive" else tool.risk
-
-
-def _stricter(risks: Iterable[Risk]) -> Risk:
-    return max(risks, key=RISKS.index)
+    return "destructive" if named == "destructive" else tool.risk

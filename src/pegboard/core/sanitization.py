@@ -1,17 +1,17 @@
-r"""Text from servers, made safe to show: nothing hidden, nothing that repaints a terminal.
+r"""Sanitizing text from servers: no hidden characters, no terminal escapes.
 
-Some characters reach a model and no person: zero-width and bidirectional characters, tag
-characters, variation selectors, control characters. What happens to them depends on what the text
-is for:
+Some characters are read by a model and seen by no person: zero-width and bidirectional characters,
+tag characters, variation selectors, control characters. What happens to them depends on the use of
+the text:
 
-    prose          titles, descriptions, messages         removed (`clean`)
-    names, values  what a call sends back: property       spelled out, as `\u{200b}` (`spelled`),
-                   names, enum values, prompt names       and restored before the call (`restored`)
-    addresses      URIs of resources                      percent-encoded (`spelled_uri`)
+    prose          titles, descriptions, messages         removed (`sanitize_text`)
+    names, values  sent back in a call: property          escaped as `\u{200b}` (`escape_value`) and
+                   names, enum values, prompt names       restored before it (`restore_originals`)
+    addresses      URIs of resources                      percent-encoded (`escape_uri`)
 
 So a server receives exactly the names and values that it listed. Emoji are made of several of these
-characters, and ordinary emoji sequences stay as they are. Sentences that try to command a model are
-another matter: whether they belong is a person's decision, so they are flagged and left alone.
+characters; ordinary emoji sequences stay as they are. Sentences that try to command a model are
+flagged and left as they are: whether they are justified is for a person to decide.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _INVISIBLE = (
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"  # fillers, variation selectors, byte order mark
     "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # controls of scripts
     "\U000e0000-\U000e0fff"  # tags, further variation selectors
-    "\ud800-\udfff"  # halves of characters
+    "\ud800-\udfff"  # lone surrogates
 )
 _EMOJI = (
     "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u25fe\u2600-\u27bf"
@@ -52,7 +52,7 @@ def _tags(text: str) -> str:
     return "".join(chr(0xE0000 + ord(letter)) for letter in text)
 
 
-# Any text could follow a black flag as tags. Only these three flags are in use.
+# Tag characters after a black flag could spell any text. Only these three flags are in use.
 _FLAGS = "|".join(f"\U0001f3f4{_tags(code)}\U000e007f" for code in ("gbeng", "gbsct", "gbwls"))
 _EMOJI_SEQUENCE = f"(?:{_FLAGS}|{_EMOJI})(?:\u200d{_EMOJI})*|[0-9#*]\ufe0f\u20e3"
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
@@ -86,11 +86,11 @@ _ROLE_OF: Final[Mapping[str, _Role]] = {
 }
 """What the strings under a keyword of JSON Schema are; under all others they are prose."""
 
-_TEXTS = frozenset({"description", "title", "$comment", "message"})
-_BY_NAME = frozenset(
+_PROSE = frozenset({"description", "title", "$comment", "message"})
+_KEYED_BY_NAME = frozenset(
     {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
 )
-"""Keywords whose keys are names that somebody chose, not keywords."""
+"""Keywords whose keys are names that an author chose, not keywords."""
 
 _SUSPICIOUS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (what, re.compile(pattern, re.IGNORECASE))
@@ -137,7 +137,7 @@ _SUSPICIOUS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 
 
 def sanitize_text(text: str) -> str:
-    """The text without terminal escapes and without characters that nobody sees."""
+    """The text without terminal escapes and hidden characters."""
     if text.isascii() and text.isprintable():
         return text
     text = _ANSI.sub("", text)
@@ -147,29 +147,29 @@ def sanitize_text(text: str) -> str:
 
 
 def escape_hidden(text: str) -> str:
-    """The text with what `clean` would remove shown as code points, for a person to see.
+    """The text with the characters that `sanitize_text` removes as escapes, for a person to see.
 
-    Doing it twice changes nothing more, so it is right for output of any origin.
+    Applying it twice changes nothing more, so it is right for output of any origin.
     """
     return _HIDDEN_OR_EMOJI.sub(_code_point, text) if _HIDDEN.search(text) else text
 
 
 def escape_hidden_json(text: str) -> str:
-    """A text of JSON with hidden characters as JSON escapes: it is the same value."""
+    """JSON text with hidden characters as JSON escapes: the value is the same."""
     if not _HIDDEN.search(text):
         return text
     return _HIDDEN_OR_EMOJI.sub(lambda found: found[1] or _json_escape(found[0]), text)
 
 
 def escape_value(text: str) -> str:
-    """A value with hidden characters as code points; different values stay different."""
+    """A value with hidden characters as escapes; different values stay different."""
     if "\\u{" in text:
         text = text.replace("\\u{", "\\u{5c}u{")
     return escape_hidden(text)
 
 
 def escape_name(text: str) -> str:
-    """A name, spelled like a value and on one line."""
+    """A name, escaped like a value and on one line."""
     text = escape_value(text)
     if not _HIDDEN_IN_NAME.search(text):
         return text
@@ -186,7 +186,7 @@ def escape_uri(uri: str) -> str:
 
 
 def restore_originals(value: Json, originals: Mapping[str, str]) -> Json:
-    """A value that a model sent, with every name and text that was spelled for it as it was."""
+    """A value that a model sent, with every escaped name and text replaced by the original."""
     if isinstance(value, str):
         return originals.get(value, value)
     if isinstance(value, list):
@@ -207,29 +207,30 @@ def sanitize_line(text: str, limit: int) -> str:
 
 
 def find_suspicious_phrases(text: str) -> tuple[str, ...]:
-    """What a text does that a description should not; empty for ordinary ones."""
+    """What is suspicious about a description; empty for ordinary ones."""
     return tuple(what for what, pattern in _SUSPICIOUS if pattern.search(text))
 
 
 def sanitize_schema(schema: Json) -> Schemas:
-    """An input schema as it may be shown, with the way back from what was spelled in it."""
+    """A sanitized input schema, with the originals of the names and values escaped in it."""
     originals: dict[str, str] = {}
-    shown = _shown(schema, "schema", originals)
+    shown = _sanitize_part(schema, "schema", originals)
     return Schemas(shown, originals=originals)
 
 
 def sanitize_output_schema(schema: JsonObject | None) -> JsonObject | None:
-    """An output schema with clean prose; `None` where its names or values hide something.
+    """A sanitized output schema; `None` where its names or values have hidden characters.
 
-    Clients check results against it, and results are relayed with the server's own names.
+    Clients check results against it, and results have the server's own names, so nothing in it can
+    be escaped.
     """
     originals: dict[str, str] = {}
-    shown = None if schema is None else _shown(schema, "schema", originals)
+    shown = None if schema is None else _sanitize_part(schema, "schema", originals)
     return None if originals else shown
 
 
 def sanitize_value(value: Json) -> Json:
-    """A value with clean strings and spelled keys and URIs; the same object if nothing changes."""
+    """A value with sanitized strings, keys and URIs; the same object if nothing changes."""
     if isinstance(value, str):
         return escape_uri(value) if _URI.fullmatch(value) else sanitize_text(value)
     if isinstance(value, list):
@@ -242,12 +243,12 @@ def sanitize_value(value: Json) -> Json:
 
 
 def sanitize_prose(value: Json) -> Json:
-    """A question to a person, such as an elicitation, with clean prose and all else as it is."""
-    return _prose(value, sanitize_text)
+    """A question to a person, such as an elicitation, with its prose sanitized and nothing else."""
+    return _map_prose(value, sanitize_text)
 
 
 def sanitize_entry(entry: JsonObject) -> JsonObject:
-    """The entry of a prompt or resource as it may be shown: names spelled, prose cleaned."""
+    """The entry of a prompt or resource: names escaped, prose sanitized."""
     shown: JsonObject = sanitize_value(entry)
     named: JsonObject = {}
     if isinstance(entry.get("name"), str):
@@ -259,16 +260,16 @@ def sanitize_entry(entry: JsonObject) -> JsonObject:
 
 
 def sanitize_tool(tool: Tool) -> Tool:
-    """The tool as it may be shown, and with flags in its `_meta` where it looks suspicious.
+    """The sanitized tool, with flags in its `_meta` where its texts look suspicious.
 
-    Its schemas are cleaned when somebody asks for them.
+    Its schemas are sanitized when they are read.
     """
     description = sanitize_text(tool.description)
     flags = find_suspicious_phrases(f"{tool.title or ''}\n{tool.summary}\n{description}")
     meta = {k: v for k, v in sanitize_value(dict(tool.meta)).items() if k != FLAGS_KEY}
     shown = replace(
         tool,
-        definition=_Clean(tool.definition),
+        definition=_SanitizedDefinition(tool.definition),
         summary=sanitize_text(tool.summary),
         description=description,
         title=sanitize_text(tool.title) if tool.title else tool.title,
@@ -293,20 +294,20 @@ def sanitize_tool(tool: Tool) -> Tool:
 
 
 def find_flags(entry: JsonObject) -> tuple[str, ...]:
-    """What is suspicious in a whole `tools/list` entry, its parameters included."""
+    """What is suspicious in a whole `tools/list` entry, including its parameters."""
     texts: list[str] = []
-    _prose(entry, lambda text: texts.append(text) or text)
+    _map_prose(entry, lambda text: texts.append(text) or text)
     return find_suspicious_phrases(sanitize_text("\n".join(texts)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Clean:
-    """A definition whose texts are cleaned when it is read."""
+class _SanitizedDefinition:
+    """A definition that is sanitized when it is read."""
 
     definition: Definition
 
     def __call__(self) -> Schemas:
-        return _in_use(self.definition)
+        return _cached_schemas(self.definition)
 
     def read_once(self) -> Schemas:
         found = self.definition()
@@ -315,22 +316,22 @@ class _Clean:
 
 
 @lru_cache(maxsize=1024)
-def _in_use(definition: Definition) -> Schemas:
-    """The schemas that are in use: those of thousands of tools would fill the memory."""
-    return _Clean(definition).read_once()
+def _cached_schemas(definition: Definition) -> Schemas:
+    """The schemas in use; only some are cached, because a catalog may have thousands of tools."""
+    return _SanitizedDefinition(definition).read_once()
 
 
-def _shown(value: Json, role: _Role, originals: dict[str, str]) -> Json:
-    """A part of a schema as it may be shown; parts that stay equal are not copied.
+def _sanitize_part(value: Json, role: _Role, originals: dict[str, str]) -> Json:
+    """A sanitized part of a schema; unchanged parts are not copied.
 
-    One frame for each level, so that a schema as deep as the parser takes fits the stack.
+    One stack frame for each level, so that a schema as deep as the parser accepts fits the stack.
     """
     if isinstance(value, str):
-        return _shown_text(value, role, originals)
+        return _sanitize_string(value, role, originals)
     if isinstance(value, list):
         parts: list[Json] = []
         for part in value:
-            parts.append(_shown(part, role, originals))  # noqa: PERF401 - another frame in 3.11
+            parts.append(_sanitize_part(part, role, originals))  # noqa: PERF401 - a comprehension is another frame in 3.11
         return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
     if not isinstance(value, dict):
         return value
@@ -341,12 +342,12 @@ def _shown(value: Json, role: _Role, originals: dict[str, str]) -> Json:
             inner = _ROLE_OF.get(key, "schema")
         elif role in ("names", "definitions", "pattern"):
             inner = "schema"
-        shown[_shown_key(key, role, originals)] = _shown(part, inner, originals)
+        shown[_sanitize_key(key, role, originals)] = _sanitize_part(part, inner, originals)
     same = all(shown.get(key) is part for key, part in value.items())
     return value if same else shown
 
 
-def _shown_text(text: str, role: _Role, originals: dict[str, str]) -> str:
+def _sanitize_string(text: str, role: _Role, originals: dict[str, str]) -> str:
     match role:
         case "value":
             shown = escape_value(text)
@@ -355,7 +356,7 @@ def _shown_text(text: str, role: _Role, originals: dict[str, str]) -> str:
         case "reference" | "definitions":
             return escape_name(text)
         case "pattern":
-            return escape_hidden(text)  # a regular expression reads `\\u{200b}` as that character
+            return escape_hidden(text)  # in a regular expression `\\u{200b}` means that character
         case "schema":
             return sanitize_text(text)
     if shown != text:
@@ -363,10 +364,10 @@ def _shown_text(text: str, role: _Role, originals: dict[str, str]) -> str:
     return shown
 
 
-def _shown_key(key: str, role: _Role, originals: dict[str, str]) -> str:
+def _sanitize_key(key: str, role: _Role, originals: dict[str, str]) -> str:
     if role == "schema":
         return escape_name(key)
-    return _shown_text(key, "name" if role == "value" else role, originals)
+    return _sanitize_string(key, "name" if role == "value" else role, originals)
 
 
 def _json_escape(character: str) -> str:
@@ -378,17 +379,17 @@ def _code_point(found: re.Match[str]) -> str:
     return found[1] or f"\\u{{{ord(found[0]):x}}}"
 
 
-def _prose(value: Json, change: Callable[[str], str], named: bool = False) -> Json:
-    """The value with every text under a keyword for prose changed; equal parts are not copied."""
+def _map_prose(value: Json, change: Callable[[str], str], named: bool = False) -> Json:
+    """The value with `change` applied to all prose; unchanged parts are not copied."""
     if isinstance(value, list):
-        parts = [_prose(part, change) for part in value]
+        parts = [_map_prose(part, change) for part in value]
         return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
     if not isinstance(value, dict):
         return value
     changed: JsonObject = {}
     for key, part in value.items():
         if isinstance(part, str):
-            changed[key] = change(part) if key in _TEXTS and not named else part
+            changed[key] = change(part) if key in _PROSE and not named else part
         else:
-            changed[key] = _prose(part, change, not named and key in _BY_NAME)
+            changed[key] = _map_prose(part, change, not named and key in _KEYED_BY_NAME)
     return value if all(changed[key] is part for key, part in value.items()) else changed
