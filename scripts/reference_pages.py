@@ -230,7 +230,7 @@ async def methods_page() -> str:
         'The protocol\'s own method with one more parameter, or `_meta["io.github.pegboard/lazy"]`: `true` gives stubs, '
         '`"bare"` stubs without `inputSchema`, `false` full definitions, whatever the mode. With `false` and '
         '`_meta["io.github.pegboard/details"]: true`, each entry also has category, summary, examples, related tools, '
-        "aliases, tags and deprecation in its `_meta`, under `io.github.pegboard/`. A gateway asks for them when one of "
+        "aliases, tags, deprecation and descriptions of result fields in its `_meta`, under `io.github.pegboard/`. A gateway asks for them when one of "
         "its servers advertises this extension, so that a Pegboard can stand behind another.",
         await _exchange("tools/list", {"lazy": "bare"}),
     ]

@@ -35,11 +35,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def fields(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def fields(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "pegboard", "fields", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "200"},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "200", **env},
         capture_output=True,
         text=True,
         timeout=60,
@@ -100,3 +100,21 @@ def test_wrong_use_is_said_in_a_sentence(
     assert done.returncode == code, done.stderr
     assert said in " ".join(done.stderr.replace("│", " ").split())
     assert "Traceback" not in done.stderr
+
+
+def test_descriptions_of_fields_come_from_the_servers_of_a_configuration(tmp_path: Path) -> None:
+    path = f"{ROOT}{os.pathsep}{ROOT / 'src'}"
+    server = {
+        "command": sys.executable,
+        "args": ["-c", "from docs_src.describing_fields import shop; shop.run()"],
+        "env": {"PYTHONPATH": path},
+    }
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"shop": server}}), "utf-8")
+    home = {"PEGBOARD_HOME": str(tmp_path / "home")}
+    for _ in range(2):  # from the server, then from the cache
+        done = fields(tmp_path, "shop.get_order", "--config", "mcp.json", "--json", **home)
+        assert done.returncode == 0, done.stderr
+        found = {f["path"]: f["description"] for f in json.loads(done.stdout)["fields"]}
+        assert found["total"] == "In cents, tax included"
+        assert found["items[].name"] == "Name of the product"
+        assert found["items[].price"] == ""

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.risk import assess_risk
@@ -31,6 +32,7 @@ CATEGORY_KEY = f"{PREFIX}category"
 
 MAX_NAMES = 20
 MAX_EXAMPLES = 5
+MAX_FIELDS = 200
 _MAX_NAME = 128
 _MAX_SECTION = 64
 _MAX_EXAMPLE = 2_000
@@ -115,13 +117,19 @@ class Details:
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     deprecated: str | None = None
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Descriptions of result fields, by path."""
 
 
 NO_DETAILS = Details()
 
 
 def build_details(
-    tool: Tool, *, category: str | None = None, related: Sequence[str] = ()
+    tool: Tool,
+    *,
+    category: str | None = None,
+    related: Sequence[str] = (),
+    fields: Mapping[str, str] | None = None,
 ) -> JsonObject:
     """The details of a tool for the `_meta` of its entry.
 
@@ -129,6 +137,7 @@ def build_details(
         tool: The tool.
         category: The category under which it is shown.
         related: Its related tools, by the names that they have in the same list.
+        fields: Descriptions of its result fields that are not in its schema, by path.
     """
     given: JsonObject = {
         "category": category,
@@ -140,6 +149,7 @@ def build_details(
         "aliases": list(tool.aliases),
         "tags": list(tool.tags),
         "deprecated": tool.deprecated,
+        "fields": dict(fields or {}),
     }
     return {f"{PREFIX}{key}": value for key, value in given.items() if value}
 
@@ -157,6 +167,7 @@ def parse_details(meta: Mapping[str, Json], server: str) -> Details:
         aliases=_parse_texts(meta.get(f"{PREFIX}aliases")),
         tags=_parse_texts(meta.get(f"{PREFIX}tags")),
         deprecated=_parse_line(deprecated, _MAX_TEXT) or None,
+        fields=_parse_field_descriptions(meta.get(f"{PREFIX}fields")),
     )
 
 
@@ -195,6 +206,16 @@ def _parse_texts(value: Json) -> tuple[str, ...]:
         return ()
     found = [_parse_line(one, _MAX_NAME) for one in value[:MAX_NAMES]]
     return tuple(dict.fromkeys(text for text in found if text))
+
+
+def _parse_field_descriptions(value: Json) -> dict[str, str]:
+    if not isinstance(value, dict):
+        return {}
+    found = {
+        _parse_line(path, _MAX_NAME): _parse_line(text, _MAX_TEXT)
+        for path, text in islice(value.items(), MAX_FIELDS)
+    }
+    return {path: text for path, text in found.items() if path and text}
 
 
 def _parse_line(value: Json, max_length: int) -> str:

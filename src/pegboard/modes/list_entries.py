@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pegboard.core.json import JsonObject
+from pegboard.core.results.output_fields import resolve_field_descriptions
 from pegboard.core.schemas import relax_output_schema, repair_schema
 from pegboard.core.tool_parser import build_details
 from pegboard.core.tools import Catalog, Tool, group_name
@@ -64,7 +65,8 @@ def list_detailed(view: View) -> list[JsonObject]:
         entry = full_entry(catalog, tool)
         category = group_name(tool) if tool.category or tool.server else None
         related = [catalog.address(other) for other in catalog.related(tool)]
-        if details := build_details(tool, category=category, related=related):
+        fields = resolve_field_descriptions(tool)
+        if details := build_details(tool, category=category, related=related, fields=fields):
             entry["_meta"] = {**entry.get("_meta", {}), **details}
         entries.append(entry)
     return entries

@@ -176,6 +176,7 @@ class ToolFactory:
             aliases=details.aliases,
             tags=details.tags,
             deprecated=details.deprecated,
+            field_descriptions=details.fields,
             annotations=annotations,
             icons=tuple(entry.get("icons") or ()),
             execution=parse_execution(entry),

@@ -330,6 +330,21 @@ def list_field_entries(tool: Tool, sample: Json = None) -> list[FieldEntry]:
     return entries
 
 
+def resolve_field_descriptions(tool: Tool) -> dict[str, str]:
+    """The author's descriptions of this tool's fields that its schema does not have, by path.
+
+    All tools of a server may share one table, so only what applies to this tool is taken from it.
+    """
+    if not tool.field_descriptions or (schema := tool.output_schema) is None:
+        return {}
+    found = {
+        path.replace("[]", ""): _find_description(tool, path)
+        for path, field in fields_by_path(schema)
+        if not any(view.description for view in field.views)
+    }
+    return {path: text for path, text in found.items() if text}
+
+
 def render_fields_page(server: str, tools: Iterable[Tool], samples: Mapping[str, Json]) -> str:
     """The reference of all tools of a server, as Markdown; `samples` are results by tool id."""
     listed = sorted(tools, key=lambda t: (t.category or "", t.name))
