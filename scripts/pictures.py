@@ -160,7 +160,7 @@ def window(browser: Browser, size: dict[str, int], scheme: Any = "light") -> Pag
 def overview(page: Page, url: str) -> None:
     """Open the overview and wait until all figures are loaded."""
     page.goto(url)
-    expect(page.locator("[data-part=figures]")).to_contain_text("everything would be")
+    expect(page.locator("[data-part=statistics]")).to_contain_text("all tools would be")
 
 
 def main() -> None:
@@ -193,9 +193,9 @@ def main() -> None:
         take(page, "tool")
         page.goto(f"{url}/ui/calls")
         page.get_by_role("link", name="Open the result of").first.click()
-        take(page, "kept")
+        take(page, "stored")
         page.goto(f"{url}/ui/trust")
-        page.get_by_text("mail: 1 tool let through").click()
+        page.get_by_text("mail: 2 tools approved").click()
         take(page, "trust")
         page = window(browser, TALL, "dark")
         overview(page, url)

@@ -1,4 +1,4 @@
-"""Boards and panels that the tests of the page share."""
+"""Boards and dashboards that the tests share."""
 
 from __future__ import annotations
 
@@ -80,6 +80,6 @@ def visit(board: Pegboard, **page: Any) -> TestClient:
     return TestClient(board.asgi(**page), base_url="http://127.0.0.1:8000")
 
 
-def proof_in(answer: httpx2.Response | Any) -> str:
-    """The proof that the form of a page carries."""
-    return answer.text.split('name="proof" value="')[1].split('"')[0]
+def csrf_token_in(answer: httpx2.Response | Any) -> str:
+    """The CSRF token in the form of a page."""
+    return answer.text.split('name="csrf_token" value="')[1].split('"')[0]

@@ -109,7 +109,7 @@ def call(url: str, name: str, **arguments: str) -> None:
 
 def test_five_thousand_tools_are_shown_within_300_milliseconds(page: Page, url: str) -> None:
     page.goto(url)
-    expect(page.locator("[data-part=figures]")).to_contain_text("everything would be")
+    expect(page.locator("[data-part=statistics]")).to_contain_text("all tools would be")
     page.goto(f"{url}/ui/tools?q=warm+up")  # what the first pages of a process make ready is made
     for path in ("/", "/ui/tools", "/ui/tools?page=40"):
         times = [loaded(page, url + path) for _ in range(5)]
@@ -121,7 +121,7 @@ def test_the_very_first_page_of_a_server_does_not_wait_for_figures(page: Page) -
     for _ in range(3):
         with served(large_board(5_000).asgi(servers=servers)) as fresh:
             times.append(loaded(page, fresh))
-            assert "counting" in page.locator("[data-part=figures]").inner_text()
+            assert "counting" in page.locator("[data-part=statistics]").inner_text()
             page.goto("about:blank")  # or the stream would keep the server from ending
     assert min(times) < 300, f"{times} ms"
 
@@ -135,13 +135,13 @@ def loaded(page: Page, address: str) -> float:
 def test_the_figures_follow_calls_without_a_reload(page: Page, url: str) -> None:
     page.goto(url)
     expect(page.get_by_role("status")).to_have_text("Live")
-    expect(page.locator("[data-part=figures]")).to_contain_text("everything would be")
+    expect(page.locator("[data-part=statistics]")).to_contain_text("all tools would be")
     call(url, "count_notes")
     expect(page.locator("[data-part=calls]")).to_contain_text("count_notes")
     call(url, "read_notes", topic="garden")
     expect(page.locator("[data-part=calls]")).to_contain_text("spilled")
     ask(url, "tools/list")
-    expect(page.locator("[data-part=figures]")).to_contain_text("in 1 list and 2 results")
+    expect(page.locator("[data-part=statistics]")).to_contain_text("in 1 list and 2 results")
 
 
 def test_moving_parts_can_be_stopped(page: Page, url: str) -> None:
@@ -201,9 +201,9 @@ def test_a_kept_result_is_opened_and_searched(page: Page, url: str) -> None:
     page.get_by_role("link", name="Open the result of notes.read_notes").first.click()
     result = page.get_by_label("The result")
     expect(result).to_contain_text("garden 0")
-    page.get_by_role("link", name="Read on").click()
+    page.get_by_role("link", name="Next page").click()
     expect(result).not_to_contain_text("garden 0")
-    page.get_by_label("Only what matches").fill("garden 41")
+    page.get_by_label("Filter").fill("garden 41")
     page.get_by_role("button", name="Read").click()
     expect(result).to_contain_text("garden 41")
     expect(result).not_to_contain_text("garden 12")

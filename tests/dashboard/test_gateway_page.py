@@ -16,7 +16,7 @@ import anyio
 import httpx2
 import pytest
 from starlette.testclient import TestClient
-from tests.dashboard.panels import proof_in
+from tests.dashboard.panels import csrf_token_in
 from tests.gateway.support import polite
 from tests.gateway.support import served as gateway_on_stdio
 
@@ -105,7 +105,7 @@ def test_a_gateway_asks_who_looks_and_shows_what_they_may_see(client: TestClient
 
 def test_the_configured_operator_switches_a_tool(client: TestClient) -> None:
     shown = client.get("/ui/tool?id=office_echo", headers=as_("ada"))
-    form = {"proof": proof_in(shown), "id": "office_echo", "enabled": ""}
+    form = {"csrf_token": csrf_token_in(shown), "id": "office_echo", "enabled": ""}
     assert client.post("/ui/tool/switch", data=form, headers=as_("bob")).status_code == 403
     off = client.post("/ui/tool/switch", data=form, headers=as_("ada"))
     assert "Switch on" in off.text
@@ -115,7 +115,7 @@ def test_a_definition_is_approved_as_it_was_shown_and_not_otherwise(held_back: T
     shown = held_back.get("/ui/trust")
     assert "office.echo" in shown.text
     assert 'class="added"' in shown.text
-    form = {"proof": proof_in(shown), "server": "office", "tool": "echo"}
+    form = {"csrf_token": csrf_token_in(shown), "server": "office", "tool": "echo"}
     other = held_back.post("/ui/trust/approve", data={**form, "digest": "0" * 64})
     assert other.status_code == 403
     assert "changed again" in other.text
@@ -128,14 +128,14 @@ def test_a_definition_is_approved_as_it_was_shown_and_not_otherwise(held_back: T
 
 def test_an_approved_definition_is_revoked(held_back: TestClient) -> None:
     shown = held_back.get("/ui/trust")
-    form = {"proof": proof_in(shown), "server": "office", "tool": "echo"}
+    form = {"csrf_token": csrf_token_in(shown), "server": "office", "tool": "echo"}
     digest = shown.text.split("office.echo")[1].split('name="digest" value="')[1].split('"')[0]
     approved = held_back.post("/ui/trust/approve", data={**form, "digest": digest})
     assert "office: 1 tool approved" in approved.text
-    assert held_back.post("/ui/trust/revoke", data={**form, "proof": "x"}).status_code == 403
+    assert held_back.post("/ui/trust/revoke", data={**form, "csrf_token": "x"}).status_code == 403
     assert held_back.post("/ui/trust/revoke", data={**form, "tool": "nobody"}).status_code == 404
     revoked = held_back.post("/ui/trust/revoke", data=form)
-    assert " approved</summary>" not in revoked.text
+    assert "tool approved" not in revoked.text
     assert '<span class="badge warn">revoked</span>' in revoked.text
 
 
@@ -143,12 +143,20 @@ def test_what_is_held_back_cannot_be_switched_on(held_back: TestClient) -> None:
     shown = held_back.get("/ui/tool?id=office_echo").text
     assert "Held back" in shown
     assert "Switch" not in shown
-    form = {"proof": proof_in(held_back.get("/ui/trust")), "id": "office_echo", "enabled": "1"}
+    form = {
+        "csrf_token": csrf_token_in(held_back.get("/ui/trust")),
+        "id": "office_echo",
+        "enabled": "1",
+    }
     assert held_back.post("/ui/tool/switch", data=form).status_code == 403
 
 
 def test_a_rollout_is_begun_and_ended(held_back: TestClient) -> None:
-    form = {"proof": proof_in(held_back.get("/ui/rollout")), "mode": "index", "by": "principal"}
+    form = {
+        "csrf_token": csrf_token_in(held_back.get("/ui/rollout")),
+        "mode": "index",
+        "by": "principal",
+    }
     begun = held_back.post("/ui/rollout/start", data={**form, "percent": "25"})
     assert "25 % of callers, by principal, get the index mode." in begun.text
     assert "Tokens per session" in begun.text
@@ -156,7 +164,7 @@ def test_a_rollout_is_begun_and_ended(held_back: TestClient) -> None:
         assert (
             held_back.post("/ui/rollout/start", data={**form, "percent": wrong}).status_code == 400
         )
-    assert "No rollout is under way" in held_back.post("/ui/rollout/stop", data=form).text
+    assert "No rollout is active" in held_back.post("/ui/rollout/stop", data=form).text
 
 
 def test_pegboard_ui_shows_the_page_to_whoever_has_its_address(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 from tests.boards import office_board
-from tests.dashboard.panels import ada_or_bob, large_board, proof_in, servers, visit
+from tests.dashboard.panels import ada_or_bob, csrf_token_in, large_board, servers, visit
 
 from pegboard import Pegboard
 from pegboard.core.calls import Caller
@@ -109,9 +109,9 @@ def test_the_list_is_paged_and_filtered_by_the_server() -> None:
 
 def test_a_board_without_tools_and_calls_says_so() -> None:
     client = visit(Pegboard("empty"))
-    assert "There are no tools here yet." in client.get("/ui/tools").text
+    assert "There are no tools yet." in client.get("/ui/tools").text
     overview = client.get("/").text
-    assert "no call has ended yet" in overview
+    assert "no call has finished yet" in overview
     assert "0.0 ms" not in overview
 
 
@@ -131,7 +131,7 @@ def test_a_search_says_why_each_tool_was_found(client: TestClient) -> None:
 
 def test_a_search_that_fits_nothing_says_so(client: TestClient) -> None:
     found = client.get("/ui/tools/list", params={"q": "zzzz qqqq"}).text
-    assert "No tool fits this." in found
+    assert "No tool matches." in found
 
 
 def test_a_tool_shows_what_it_takes_and_what_it_is_related_to(client: TestClient) -> None:
@@ -150,17 +150,17 @@ async def test_calls_are_counted_and_shown(board: Pegboard) -> None:
     text = client.get("/ui/calls").text
     assert "invalid_arguments" in text
     assert "/ui/tool?id=echo" in text
-    assert "1 not well" in client.get("/").text
+    assert "1 failed" in client.get("/").text
 
 
 def test_servers_are_shown_with_their_state_and_what_is_wrong() -> None:
     text = visit(large_board(20), servers=servers).get("/").text
-    assert "the command was not found. Tried again in 30 s." in text
+    assert "the command was not found. Retry in 30 s." in text
     assert '<span class="badge good">ready</span>' in text
 
 
 def test_a_tool_is_switched_off_and_on(board: Pegboard, client: TestClient) -> None:
-    form = {"proof": proof_in(client.get("/ui/tool?id=echo")), "id": "echo"}
+    form = {"csrf_token": csrf_token_in(client.get("/ui/tool?id=echo")), "id": "echo"}
     off = client.post("/ui/tool/switch", data={**form, "enabled": ""})
     assert "Switch on" in off.text
     assert "echo" not in [t.name for t in board.tools()]
@@ -173,21 +173,25 @@ def test_a_form_that_the_page_did_not_make_changes_nothing(
     board: Pegboard, client: TestClient, proof: str
 ) -> None:
     client.get("/ui/tool?id=echo")
-    answer = client.post("/ui/tool/switch", data={"proof": proof, "id": "echo", "enabled": ""})
+    answer = client.post("/ui/tool/switch", data={"csrf_token": proof, "id": "echo", "enabled": ""})
     assert answer.status_code == 403
     assert "echo" in [t.name for t in board.tools()]
 
 
-def test_a_proof_is_of_no_use_to_another_browser(board: Pegboard, client: TestClient) -> None:
-    proof = proof_in(client.get("/ui/tool?id=echo"))
+def test_a_csrf_token_is_of_no_use_to_another_browser(board: Pegboard, client: TestClient) -> None:
+    proof = csrf_token_in(client.get("/ui/tool?id=echo"))
     other = visit(board)
     other.get("/ui/tool?id=echo")
-    answer = other.post("/ui/tool/switch", data={"proof": proof, "id": "echo", "enabled": ""})
+    answer = other.post("/ui/tool/switch", data={"csrf_token": proof, "id": "echo", "enabled": ""})
     assert answer.status_code == 403
 
 
 def test_a_form_from_another_site_is_refused(client: TestClient) -> None:
-    form = {"proof": proof_in(client.get("/ui/tool?id=echo")), "id": "echo", "enabled": ""}
+    form = {
+        "csrf_token": csrf_token_in(client.get("/ui/tool?id=echo")),
+        "id": "echo",
+        "enabled": "",
+    }
     origin = {"Origin": "https://evil.example"}
     assert client.post("/ui/tool/switch", data=form, headers=origin).status_code == 403
 
@@ -197,7 +201,7 @@ def test_a_form_of_a_hundred_kilobytes_is_refused(client: TestClient) -> None:
     assert answer.status_code == 403
 
 
-@pytest.mark.parametrize("path", [*PAGES, "/ui/tools/list", "/ui/live?parts=figures"])
+@pytest.mark.parametrize("path", [*PAGES, "/ui/tools/list", "/ui/live?parts=statistics"])
 def test_nobody_sees_anything_without_a_token(board: Pegboard, path: str) -> None:
     answer = visit(board, identify=ada_or_bob).get(path)
     assert answer.status_code == 401
@@ -207,7 +211,7 @@ def test_nobody_sees_anything_without_a_token(board: Pegboard, path: str) -> Non
 def test_a_wrong_token_is_told_so(board: Pegboard) -> None:
     answer = visit(board, identify=ada_or_bob).post("/ui/enter", data={"token": "guess"})
     assert answer.status_code == 401
-    assert "not known here" in answer.text
+    assert "is not valid" in answer.text
     assert "set-cookie" not in answer.headers
 
 
@@ -256,18 +260,18 @@ def notes() -> Pegboard:
 async def _kept(board: Pegboard, who: str) -> str:
     await board.call("read_notes", {}, caller=Caller(who, mode="proxy"))
     page = signed_in(board, f"{who}-key").get("/ui/calls").text
-    return page.split('href="/ui/kept?call=')[1].split('"')[0]
+    return page.split('href="/ui/result?call=')[1].split('"')[0]
 
 
 @pytest.mark.anyio
 async def test_a_kept_result_is_read_in_pages_by_who_made_the_call(notes: Pegboard) -> None:
     call = await _kept(notes, "bob")
     bob = signed_in(notes, "bob-key")
-    first = bob.get(f"/ui/kept?call={call}").text
+    first = bob.get(f"/ui/result?call={call}").text
     assert "&lt;b&gt;0&lt;/b&gt;" in first
-    further = first.split('<a href="/ui/kept?')[1].split('"')[0].replace("&amp;", "&")
-    assert "note 0&quot;" not in bob.get(f"/ui/kept?{further}").text
-    matching = bob.get("/ui/kept", params={"call": call, "grep": "note 41"}).text
+    further = first.split('<a href="/ui/result?')[1].split('"')[0].replace("&amp;", "&")
+    assert "note 0&quot;" not in bob.get(f"/ui/result?{further}").text
+    matching = bob.get("/ui/result", params={"call": call, "grep": "note 41"}).text
     assert "note 41" in matching
     assert "note 12" not in matching
 
@@ -278,11 +282,11 @@ async def test_nobody_else_reads_it_and_no_page_tells_its_handle(notes: Pegboard
     (done,) = notes.parts.live.recent()
     ada = signed_in(notes, "ada-key")
     assert "of another caller" in ada.get("/ui/calls").text
-    assert ada.get(f"/ui/kept?call={call}").status_code == 400
-    assert ada.get(f"/ui/kept?call={done.handle}").status_code == 400
+    assert ada.get(f"/ui/result?call={call}").status_code == 400
+    assert ada.get(f"/ui/result?call={done.handle}").status_code == 400
     bob = signed_in(notes, "bob-key")
     assert done.handle is not None
-    for page in ("/", "/ui/calls", f"/ui/kept?call={call}"):
+    for page in ("/", "/ui/calls", f"/ui/result?call={call}"):
         assert done.handle not in bob.get(page).text
     assert "handle" not in event_to_json(done)
 
@@ -296,7 +300,7 @@ async def test_a_question_that_makes_no_page_is_answered_with_the_reason(
     notes: Pegboard, query: str
 ) -> None:
     call = await _kept(notes, "bob")
-    answer = signed_in(notes, "bob-key").get(f"/ui/kept?call={call}&{query}")
+    answer = signed_in(notes, "bob-key").get(f"/ui/result?call={call}&{query}")
     assert answer.status_code == 400
     assert 'role="alert"' in answer.text
 
@@ -324,7 +328,7 @@ async def test_a_section_is_shown_and_its_actions_are_carried_out(board: Pegboar
     bob, ada = ({"Authorization": f"Bearer {who}-key"} for who in ("bob", "ada"))
     assert client.get("/ui/trust", headers=bob).status_code == 403
     assert "Trust" not in client.get("/", headers=bob).text
-    form = {"proof": proof_in(client.get("/ui/trust", headers=ada))}
+    form = {"csrf_token": csrf_token_in(client.get("/ui/trust", headers=ada))}
     assert client.post("/ui/trust/approve", headers=ada).status_code == 403
     assert "ada" in client.post("/ui/trust/approve", data=form, headers=ada).text
     assert client.post("/ui/trust/approve", data=form, headers=bob).status_code == 403
@@ -344,12 +348,12 @@ def test_files_can_be_kept_for_ever_because_their_address_names_their_content(
 
 
 def test_the_script_and_the_sheet_come_from_nowhere_else(client: TestClient) -> None:
-    for name in ("page.js", "page.css"):
+    for name in ("dashboard.js", "dashboard.css"):
         assert "http" not in client.get(f"/ui/static/{name}").text
 
 
 def test_names_of_parts_are_those_that_the_page_asks_for(client: TestClient) -> None:
-    from pegboard.dashboard.live_updates import NAMES
+    from pegboard.dashboard.live_updates import PART_NAMES
 
     for path in ("/", "/ui/calls"):
         text = client.get(path).text
@@ -357,4 +361,4 @@ def test_names_of_parts_are_those_that_the_page_asks_for(client: TestClient) -> 
         assert live
         parts = re.findall(r'data-part="([^"]+)"', text)
         assert parts == live[1].split()
-        assert set(parts) <= set(NAMES)
+        assert set(parts) <= set(PART_NAMES)

@@ -66,7 +66,7 @@ def test_what_operators_decide_on_the_dashboard_is_on_record(world: World) -> No
         assert (line["source"], line["outcome"]) == ("dashboard", "ok")
         assert line["details"]["id"] == "wiki.edit"
         assert line["address"] == "127.0.0.1"
-        assert "proof" not in line["details"]
+        assert "csrf_token" not in line["details"]
     ann.post("trust/revoke", "trust", server="wiki", tool="edit")
     assert lines(world, "ann", "trust.revoke")[-1]["details"] == {"server": "wiki", "tool": "edit"}
     ann.post("rollout/start", "rollout", mode="index", percent="0", by="principal")

@@ -40,7 +40,7 @@ def test_a_planted_cookie_and_a_forged_proof_switch_nothing(
     if origin:
         headers["Origin"] = origin.format(port=httpx2.URL(world.url).port)
     with browser(world) as client:
-        form = {**FORM, "proof": proof("planted")}
+        form = {**FORM, "csrf_token": proof("planted")}
         answer = client.post("/ui/tool/switch", data=form, headers=headers)
         assert answer.status_code == 403
         assert "Switch off" in client.get("/ui/tool?id=wiki.edit").text
@@ -49,10 +49,10 @@ def test_a_planted_cookie_and_a_forged_proof_switch_nothing(
 def test_a_form_of_our_own_page_is_taken(world: World) -> None:
     with browser(world) as client:
         shown = client.get("/ui/tool?id=wiki.edit").text
-        ours = shown.split('name="proof" value="')[1].split('"')[0]
+        ours = shown.split('name="csrf_token" value="')[1].split('"')[0]
         assert ours == proof("planted", "key-of-ann")
         headers = {"Origin": world.url, "Sec-Fetch-Site": "same-origin"}
         for enabled in ("", "1"):
-            form = {**FORM, "enabled": enabled, "proof": ours}
+            form = {**FORM, "enabled": enabled, "csrf_token": ours}
             answer = client.post("/ui/tool/switch", data=form, headers=headers)
             assert answer.status_code == 303

@@ -84,8 +84,8 @@ class Person:
     def post(self, action: str, page: str, **form: str) -> httpx2.Response:
         """Post a form of the dashboard, as it is on this page of it."""
         shown = self.client.get(f"/ui/{page}").text
-        proof = shown.split('name="proof" value="')[1].split('"')[0]
-        answer = self.client.post(f"/ui/{action}", data={"proof": proof, **form})
+        proof = shown.split('name="csrf_token" value="')[1].split('"')[0]
+        answer = self.client.post(f"/ui/{action}", data={"csrf_token": proof, **form})
         assert answer.status_code == 303, answer.text
         return answer
 

@@ -84,8 +84,8 @@ class Replica:
         """Post a form of the page, as an operator does."""
         page = f"{self.url}/ui/{section}"
         shown = self.client.get(page, params={"id": form["id"]} if "id" in form else None).text
-        proof = shown.split('name="proof" value="')[1].split('"')[0]
-        answer = self.client.post(f"{page}/{action}", data={"proof": proof, **form})
+        proof = shown.split('name="csrf_token" value="')[1].split('"')[0]
+        answer = self.client.post(f"{page}/{action}", data={"csrf_token": proof, **form})
         assert answer.status_code == 303, answer.text
 
     def kill(self) -> None:

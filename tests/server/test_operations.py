@@ -134,9 +134,9 @@ def test_a_rollout_is_begun_and_ended_on_the_page() -> None:
 
         def post(action: str, **form: str) -> str:
             shown = operator.get("/ui/rollout")
-            [proof] = set(re.findall(r'name="proof" value="([^"]+)"', shown.text))
+            [proof] = set(re.findall(r'name="csrf_token" value="([^"]+)"', shown.text))
             sent = operator.post(
-                f"/ui/rollout/{action}", data={**form, "proof": proof}, follow_redirects=True
+                f"/ui/rollout/{action}", data={**form, "csrf_token": proof}, follow_redirects=True
             )
             return sent.text
 

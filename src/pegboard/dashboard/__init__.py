@@ -1,14 +1,14 @@
-"""The page: what a catalogue holds, what it costs, and what is being done with it, for people.
+"""The dashboard: the catalog, its token cost and the calls, for people with a browser.
 
-    /              figures, servers, the last calls; kept up to date by server-sent events
-    /ui/tools      the catalogue: filtered, paged, and searched with the reason for each match
-    /ui/tool       one tool, with its switch
-    /ui/calls      the last calls and the results that were kept back
-    /ui/kept       one of those results, read in pages by whoever made the call
-    /ui/SECTION    what else an owner of the page adds, such as approvals
+    /              statistics, servers, recent calls; updated live by server-sent events
+    /ui/tools      the catalog: filtered, paged, and searched with the reason for each match
+    /ui/tool       one tool, with a switch to turn it off
+    /ui/calls      recent calls, and the results that were too large to send
+    /ui/result     one of those results, in pages, for the caller that made the call
+    /ui/SECTION    further pages, such as approvals
 
-Everything is rendered here; the scripts only replace parts of it. A page is shown to whoever the
-`identify` of its `Dashboard` knows, and shows what that caller may see.
+All HTML is rendered here; the script only replaces parts of a page. The `identify` function of a
+`Dashboard` decides who is let in, and `visibility` what they see.
 """
 
 from pegboard.dashboard.interface import Dashboard, Section, ServerRow, Viewer, build_dashboard
@@ -16,13 +16,6 @@ from pegboard.dashboard.markup import Html, tag
 from pegboard.dashboard.routes import dashboard_routes, metrics_route
 
 __all__ = [
-    "Dashboard",
-    "Html",
-    "Section",
-    "ServerRow",
-    "Viewer",
-    "build_dashboard",
-    "dashboard_routes",
-    "metrics_route",
-    "tag",
+    "Dashboard", "Html", "Section", "ServerRow", "Viewer",
+    "build_dashboard", "dashboard_routes", "metrics_route", "tag",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
-"""Calls in progress, recent calls, and the results that were spilled.
+"""Calls in progress, recent calls, and the results that were too large to send.
 
-A spilled result is read in pages, as a model reads it, by the caller that made the call. The handle
+A stored result is read in pages, as a model reads it, by the caller that made the call. The handle
 never reaches the browser: a page is requested by the id of its call, which leads to a handle only
 for the caller that made it. To anybody else, the result does not exist.
 """
@@ -17,87 +17,84 @@ from pegboard.dashboard.interface import Dashboard, Viewer
 from pegboard.dashboard.markup import (
     Html,
     badge,
+    format_milliseconds,
+    format_number,
     join,
-    milliseconds,
-    number,
     pluralize,
     tag,
     time_tag,
 )
 from pegboard.errors import InvalidArguments
 
-_WORDS = ("path", "grep", "select")
-_LONGEST = 500
+_PARAMETERS = ("path", "grep", "select")
+_MAX_LENGTH = 500
 
 
 def can_read_result(viewer: Viewer, call: CallFinished) -> bool:
-    """Whether a viewer may read what was kept of a call: only who made it, operator or not."""
+    """Whether a viewer may read the stored result of a call: only the caller who made it."""
     return call.handle is not None and call.principal == viewer.caller.principal
 
 
-def spilled_result_url(call: CallFinished) -> str:
-    """Where the kept result of a call is read."""
+def stored_result_url(call: CallFinished) -> str:
+    """The address of the stored result of a call."""
     return _result_url(call.id, {})
 
 
-async def spilled_result_page(
+async def stored_result_page(
     viewer: Viewer, dashboard: Dashboard, query: Mapping[str, str]
 ) -> tuple[str, Html]:
-    """The title and the body of a page of a kept result.
+    """The title and the body of a page of a stored result.
 
     Raises:
-        InvalidArguments: This viewer has no kept result of that call, or what is asked for makes
-            no page of it.
-        InvalidField: The path leads nowhere, or the expression cannot be run.
+        InvalidArguments: The viewer has no stored result of this call, or the query is not valid.
+        InvalidField: The path does not exist, or the expression is not valid.
     """
-    asked = query.get("call", "")
+    call_id = query.get("call", "")
     own = dashboard.live.recent_of(viewer.caller.principal)
-    call = next((c for c in own if c.id == asked and can_read_result(viewer, c)), None)
+    call = next((c for c in own if c.id == call_id and can_read_result(viewer, c)), None)
     view = await dashboard.view(viewer.caller)
     if call is None or call.handle is None or view.read_result is None:
-        raise InvalidArguments(
-            "There is no such result, or it is kept no longer. Call the tool again."
-        )
-    reading = _reading(query)
+        raise InvalidArguments("There is no such result, or it has expired. Call the tool again.")
+    reading = _parse_query(query)
     answer = await view.read_result({"handle": call.handle, **reading}, viewer.caller)
     part = json.loads(answer.content[0]["text"])
     return f"Result of {call.tool}", _body(call, reading, part, view.options.spill_ttl)
 
 
-def _reading(query: Mapping[str, str]) -> JsonObject:
-    reading: JsonObject = {w: query[w][:_LONGEST] for w in _WORDS if query.get(w)}
+def _parse_query(query: Mapping[str, str]) -> JsonObject:
+    reading: JsonObject = {w: query[w][:_MAX_LENGTH] for w in _PARAMETERS if query.get(w)}
     offset = query.get("offset", "0")
     if not offset.lstrip("-").isdecimal() or len(offset) > 10:
-        raise InvalidArguments("The offset is a whole number.", field="offset")
+        raise InvalidArguments("The offset must be a whole number.", field="offset")
     return {**reading, "offset": int(offset)} if int(offset) else reading
 
 
-def _body(call: CallFinished, reading: JsonObject, part: JsonObject, life: float) -> Html:
-    following = part.pop("next", None)
+def _body(call: CallFinished, reading: JsonObject, part: JsonObject, lifetime: float) -> Html:
+    next_page = part.pop("next", None)
     text = part.pop("text", None)
-    shown = text if text is not None else _pretty(part.pop("value", part.pop("matches", None)))
-    said = [pluralize(call.tokens_out_before or 0, "token"), " in all, kept until ",
-            time_tag(call.at + life)]  # fmt: skip
+    shown = text if text is not None else _format_json(part.pop("value", part.pop("matches", None)))
+    summary = [pluralize(call.tokens_out_before or 0, "token"), " in total, stored until ",
+            time_tag(call.at + lifetime)]  # fmt: skip
     if "total" in part:
         first = min(part.get("offset", 0) + 1, part["total"])
-        said += [f"; here from {number(first)} of {number(part['total'])} on"]
+        summary += [f"; showing from item {format_number(first)} of {format_number(part['total'])}"]
     return join(
         [
             tag("h1", "Result of ", tag("code", call.tool)),
-            tag("p", *said, class_="quiet", role="status"),
+            tag("p", *summary, class_="quiet", role="status"),
             _form(call, reading),
             tag("pre", tag("code", shown), tabindex="0", aria_label="The result"),
-            _next(call, reading, following),
+            _next_link(call, reading, next_page),
         ]
     )
 
 
 def _form(call: CallFinished, reading: JsonObject) -> Html:
-    labels = {"path": "Path", "grep": "Only what matches", "select": "JMESPath"}
+    labels = {"path": "Path", "grep": "Filter", "select": "JMESPath"}
     fields = [
         tag("div", tag("label", labels[word], for_=word),
-            tag("input", id=word, name=word, value=reading.get(word, ""), maxlength=_LONGEST))
-        for word in _WORDS
+            tag("input", id=word, name=word, value=reading.get(word, ""), maxlength=_MAX_LENGTH))
+        for word in _PARAMETERS
     ]  # fmt: skip
     return tag(
         "form",
@@ -105,116 +102,124 @@ def _form(call: CallFinished, reading: JsonObject) -> Html:
         *fields,
         tag("button", "Read", type="submit", class_="primary"),
         method="get",
-        action="/ui/kept",
+        action="/ui/result",
         class_="fields",
     )
 
 
-def _next(call: CallFinished, reading: JsonObject, following: object) -> Html | None:
-    if not isinstance(following, dict):
+def _next_link(call: CallFinished, reading: JsonObject, next_page: object) -> Html | None:
+    if not isinstance(next_page, dict):
         return None
-    words = {**reading, **{str(k): v for k, v in following.items() if k != "handle"}}
-    return tag("p", tag("a", "Read on", href=_result_url(call.id, words), rel="next"))
+    parameters = {**reading, **{str(k): v for k, v in next_page.items() if k != "handle"}}
+    return tag("p", tag("a", "Next page", href=_result_url(call.id, parameters), rel="next"))
 
 
-def _result_url(call: str, words: JsonObject) -> str:
-    return f"/ui/kept?{urlencode({'call': call, **words})}"
+def _result_url(call: str, parameters: JsonObject) -> str:
+    return f"/ui/result?{urlencode({'call': call, **parameters})}"
 
 
-def _pretty(value: object) -> str:
+def _format_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-_ENDINGS = {"ok": "good", "tool_error": "bad", "failed": "bad", "refused": "warn"}
-_COLUMNS = ("Time", "Tool", "Outcome", "Took", "Tokens", "By")
-_NUMBERS = ("Took", "Tokens", "Sent")
+_OUTCOME_BADGES = {"ok": "good", "tool_error": "bad", "failed": "bad", "refused": "warn"}
+_COLUMNS = ("Time", "Tool", "Outcome", "Duration", "Tokens", "Caller")
+_NUMBERS = ("Duration", "Tokens", "Sent")
 
 
 def render_calls(
     running: Iterable[CallStarted], done: Sequence[CallFinished], *, most: int
 ) -> Html:
     """A table of calls, newest first."""
-    rows = [_running(call) for call in running] + [_done(call) for call in done[:most]]
+    rows = [_running_row(call) for call in running] + [_finished_row(call) for call in done[:most]]
     if not rows:
         return tag("p", "No tool has been called yet.", class_="quiet")
-    return _scrolling(_COLUMNS, rows, "calls-title")
+    return _scrollable_table(_COLUMNS, rows, "calls-title")
 
 
-def render_spilled_results(viewer: Viewer, done: Iterable[CallFinished], life: float) -> Html:
-    """Results that were too large to send, until when they can be read, and the way to it."""
+def render_stored_results(viewer: Viewer, done: Iterable[CallFinished], lifetime: float) -> Html:
+    """The results that were too large to send, with their expiry and a link to read them."""
     rows = [
         tag(
             "tr",
             tag("td", time_tag(call.at)),
-            tag("th", _tool(call.tool), scope="row"),
-            tag("td", _opening(viewer, call)),
-            tag("td", number(call.tokens_out_before or 0), class_="number"),
-            tag("td", "–" if call.tokens_out is None else number(call.tokens_out), class_="number"),
-            tag("td", time_tag(call.at + life)),
+            tag("th", _tool_link(call.tool), scope="row"),
+            tag("td", _result_link(viewer, call)),
+            tag("td", format_number(call.tokens_out_before or 0), class_="number"),
+            tag(
+                "td",
+                "–" if call.tokens_out is None else format_number(call.tokens_out),
+                class_="number",
+            ),
+            tag("td", time_tag(call.at + lifetime)),
         )
         for call in done
         if call.spilled
     ]
     if not rows:
-        return tag("p", "No result was kept back.", class_="quiet")
-    return _scrolling(
-        ("Time", "Tool", "Result", "Tokens", "Sent", "Kept until"), rows, "kept-title"
+        return tag("p", "No result was too large to send.", class_="quiet")
+    return _scrollable_table(
+        ("Time", "Tool", "Result", "Tokens", "Sent", "Stored until"), rows, "stored-title"
     )
 
 
-def _opening(viewer: Viewer, call: CallFinished) -> Html | str:
+def _result_link(viewer: Viewer, call: CallFinished) -> Html | str:
     if not can_read_result(viewer, call):
-        return "of another caller" if call.principal != viewer.caller.principal else "elsewhere"
+        return (
+            "of another caller"
+            if call.principal != viewer.caller.principal
+            else "in another process"
+        )
     return tag(
-        "a", "Open", href=spilled_result_url(call), aria_label=f"Open the result of {call.tool}"
+        "a", "Open", href=stored_result_url(call), aria_label=f"Open the result of {call.tool}"
     )
 
 
-def _running(call: CallStarted) -> Html:
+def _running_row(call: CallStarted) -> Html:
     return tag(
         "tr",
         tag("td", time_tag(call.at)),
-        tag("th", _tool(call.tool), scope="row"),
+        tag("th", _tool_link(call.tool), scope="row"),
         tag("td", badge("running", "busy")),
         tag("td", "…", class_="number"),
         tag("td", "", class_="number"),
-        tag("td", _who(call)),
+        tag("td", _caller(call)),
     )
 
 
-def _done(call: CallFinished) -> Html:
+def _finished_row(call: CallFinished) -> Html:
     marks = [word for word in ("cached", "spilled", "projected") if getattr(call, word)]
     return tag(
         "tr",
         tag("td", time_tag(call.at)),
-        tag("th", _tool(call.tool), scope="row"),
-        tag("td", badge(call.error or call.outcome, _ENDINGS.get(call.outcome, "")),
+        tag("th", _tool_link(call.tool), scope="row"),
+        tag("td", badge(call.error or call.outcome, _OUTCOME_BADGES.get(call.outcome, "")),
             [badge(mark) for mark in marks]),
-        tag("td", milliseconds(call.duration * 1000), class_="number"),
+        tag("td", format_milliseconds(call.duration * 1000), class_="number"),
         tag("td", _tokens(call), class_="number"),
-        tag("td", _who(call)),
+        tag("td", _caller(call)),
     )  # fmt: skip
 
 
 def _tokens(call: CallFinished) -> str:
     before = call.tokens_out_before
     if call.tokens_out is None:
-        return "–" if before is None else f"of {number(before)}"
+        return "–" if before is None else f"of {format_number(before)}"
     if before is None or before <= call.tokens_out:
-        return number(call.tokens_out)
-    return f"{number(call.tokens_out)} of {number(before)}"
+        return format_number(call.tokens_out)
+    return f"{format_number(call.tokens_out)} of {format_number(before)}"
 
 
-def _tool(tool: str) -> Html:
+def _tool_link(tool: str) -> Html:
     return tag("a", tool, href=f"/ui/tool?id={quote(tool)}")
 
 
-def _who(call: CallStarted | CallFinished) -> str:
+def _caller(call: CallStarted | CallFinished) -> str:
     return " · ".join(filter(None, [call.client, call.principal, call.via]))
 
 
-def _scrolling(columns: Sequence[str], rows: Sequence[Html], title: str) -> Html:
-    """A table that a keyboard can scroll where it is wider than the screen."""
+def _scrollable_table(columns: Sequence[str], rows: Sequence[Html], title: str) -> Html:
+    """A table that can be scrolled with the keyboard if it is wider than the screen."""
     head = [
         tag("th", column, scope="col", class_="number" if column in _NUMBERS else None)
         for column in columns

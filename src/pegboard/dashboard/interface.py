@@ -1,4 +1,9 @@
-"""`Dashboard`: everything that the page reads and does, handed in by whoever serves it."""
+"""`Dashboard`: everything that the pages read and change, supplied by the server behind them.
+
+    board or gateway --build_dashboard--> Dashboard --dashboard_routes--> Starlette routes
+
+The pages know neither the gateway nor the board, only these functions and values.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ from pegboard.core.calls import LOCAL_CALLER, Caller
 from pegboard.core.policy import AccessControl, Policy
 from pegboard.core.tools import Catalog
 from pegboard.dashboard.markup import Html
-from pegboard.dashboard.token_costs import Costs
+from pegboard.dashboard.token_costs import TokenCosts
 from pegboard.modes.mode import View
 from pegboard.observe.observers import InFlight
 from pegboard.observe.statistics import LiveStatistics
@@ -19,31 +24,31 @@ from pegboard.ports import Observer
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who looks at the page; an operator sees everybody's calls and may change things."""
+    """A user of the dashboard; an operator sees everybody's calls and may change things."""
 
     caller: Caller = LOCAL_CALLER
     is_operator: bool = False
     name: str | None = None
-    """Who it is, where the principal does not say: the user of this machine."""
+    """The name of the user, if the principal does not tell: the user of this machine."""
 
     @property
     def actor(self) -> str:
-        """Whom the record names for what they do."""
+        """The name in the audit log."""
         return self.name or self.caller.principal
 
 
 Identify: TypeAlias = Callable[[str | None], Awaitable[Viewer | None]]
-"""Whom a token stands for, or its absence; `None` for nobody who may look."""
+"""Identifies the holder of a token, or of none; `None` refuses access."""
 
 
 async def anybody(token: str | None) -> Viewer:
-    """Whoever can reach the page operates it: on one's own machine, where nobody is asked."""
+    """Everybody who can reach the dashboard is an operator: for a machine of one's own."""
     return Viewer(LOCAL_CALLER, is_operator=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerRow:
-    """One server behind the board at a glance."""
+    """The state of one server behind the board."""
 
     name: str
     state: str
@@ -61,10 +66,10 @@ Action: TypeAlias = Callable[[Viewer, Form], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A further page of the dashboard, at `/ui/NAME`; its actions are posted to `/ui/NAME/ACTION`.
+    """A further page at `/ui/NAME`; its forms post to `/ui/NAME/ACTION`.
 
-    `body` is given the viewer and the hidden field that each of its forms must contain. An action
-    is carried out for operators only; a `PegboardError` of it is shown to them.
+    `body` gets the viewer and the hidden field with the CSRF token, which each form must contain.
+    Only operators can run an action; they see the message of a `PegboardError` that it raises.
     """
 
     name: str
@@ -75,38 +80,33 @@ class Section:
 
 
 class ViewOf(Protocol):
-    """The board as one caller sees it, or as an operator does: `everything`."""
+    """The board as a caller sees it, or with `everything` as an operator does."""
 
     def __call__(self, caller: Caller, /, *, everything: bool = False) -> Awaitable[View]: ...
 
 
-def no_servers() -> Sequence[ServerRow]:
-    """What a board has that stands for itself."""
-    return ()
-
-
 @dataclass(frozen=True, kw_only=True)
 class Dashboard:
-    """What one page is about."""
+    """What the pages show, and what their forms change."""
 
     name: str
     view: ViewOf
     switch: Callable[[str, bool], Awaitable[None]]
-    """Turns a tool on or off, by its id."""
+    """Switches a tool on or off, by its id."""
     live: LiveStatistics
     in_flight: InFlight
     gate: Callable[[], AccessControl] = AccessControl
-    """The permissions in force now."""
-    servers: Callable[[], Sequence[ServerRow]] = no_servers
+    """The permissions that apply now."""
+    servers: Callable[[], Sequence[ServerRow]] = tuple
     identify: Identify = anybody
     observer: Observer | None = None
-    """Told of what operators do, and of sign-ins that failed."""
+    """Records what operators do, and sign-ins that failed."""
     sections: tuple[Section, ...] = ()
-    costs: Costs = field(default_factory=Costs)
+    costs: TokenCosts = field(default_factory=TokenCosts)
 
 
 class Observed(Protocol):
-    """What a dashboard reads the figures of."""
+    """The statistics that a dashboard reads."""
 
     @property
     def live(self) -> LiveStatistics: ...
@@ -116,7 +116,7 @@ class Observed(Protocol):
 
 
 class Board(Protocol):
-    """What a dashboard needs of a board."""
+    """The part of a board that a dashboard needs."""
 
     name: str
 
@@ -133,8 +133,8 @@ class Board(Protocol):
     def disable(self, name: str) -> None: ...
 
 
-def build_dashboard(board: Board, parts: Observed, **further: Any) -> Dashboard:
-    """The dashboard of a board; `further` are fields of `Dashboard` that differ from the usual."""
+def build_dashboard(board: Board, parts: Observed, **overrides: Any) -> Dashboard:
+    """The dashboard of a board; `overrides` are fields of `Dashboard`."""
 
     async def switch(tool_id: str, enabled: bool) -> None:
         (board.enable if enabled else board.disable)(tool_id)
@@ -147,4 +147,4 @@ def build_dashboard(board: Board, parts: Observed, **further: Any) -> Dashboard:
         "live": parts.live,
         "in_flight": parts.in_flight,
     }
-    return Dashboard(**{**own, **further})
+    return Dashboard(**{**own, **overrides})

@@ -1,4 +1,4 @@
-"""The frame around every page, and the files that go with it."""
+"""The frame around every page: head, navigation, sign-in; and the static files."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ import hashlib
 from functools import cache
 from importlib.resources import files
 
-from pegboard.dashboard.interface import Dashboard, Viewer
+from pegboard.dashboard.interface import Dashboard, Section, Viewer
 from pegboard.dashboard.markup import Child, Html, join, tag
 
 STATIC = {
-    "page.css": "text/css; charset=utf-8",
-    "page.js": "text/javascript; charset=utf-8",
+    "dashboard.css": "text/css; charset=utf-8",
+    "dashboard.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml",
 }
 
 
 @cache
 def read_static(name: str) -> bytes:
-    """A file of ours."""
+    """The content of a static file."""
     return files("pegboard.dashboard").joinpath("static", name).read_bytes()
 
 
 @cache
 def static_url(name: str) -> str:
-    """Where a file of ours is; a changed file has another address, so it can be kept for ever."""
+    """The address of a static file. It contains a digest, so that browsers can cache it forever."""
     return f"/ui/static/{name}?v={hashlib.sha256(read_static(name)).hexdigest()[:12]}"
 
 
-def document(
+def render_page(
     dashboard: Dashboard, viewer: Viewer | None, here: str, title: str, *body: Child, live: str = ""
 ) -> Html:
-    """A whole page; `live` names the parts of it that are kept up to date."""
+    """A complete page; `live` names its parts that are updated live."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -39,17 +39,17 @@ def document(
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{title} · {dashboard.name}"),
         tag("link", rel="icon", href=static_url("icon.svg"), type="image/svg+xml"),
-        tag("link", rel="stylesheet", href=static_url("page.css")),
-        tag("script", src=static_url("page.js"), defer=True),
+        tag("link", rel="stylesheet", href=static_url("dashboard.css")),
+        tag("script", src=static_url("dashboard.js"), defer=True),
     )
-    shown = tag(
+    body_tag = tag(
         "body",
         tag("a", "Skip to the content", class_="skip", href="#content"),
         _banner(dashboard, viewer, here, live),
         tag("main", *body, id="content", tabindex="-1"),
         data_live=live or None,
     )
-    return Html(f"<!doctype html>{tag('html', head, shown, lang='en')}")
+    return Html(f"<!doctype html>{tag('html', head, body_tag, lang='en')}")
 
 
 def _banner(dashboard: Dashboard, viewer: Viewer | None, here: str, live: str) -> Html:
@@ -65,12 +65,12 @@ def _banner(dashboard: Dashboard, viewer: Viewer | None, here: str, live: str) -
         tag("a", tag("img", src=static_url("icon.svg"), alt="", width=28, height=28),
             tag("span", dashboard.name), class_="name", href="/"),
         tag("nav", tag("ul", *items), aria_label="Pages") if viewer else None,
-        tag("div", _pause() if live else None, _who(viewer), class_="side"),
+        tag("div", _pause_button() if live else None, _sign_out_form(viewer), class_="side"),
     )  # fmt: skip
 
 
-def _pause() -> Html:
-    """Moving parts can be stopped; hidden until the script finds that they move."""
+def _pause_button() -> Html:
+    """The button that stops live updates; hidden until the script starts them."""
     return join(
         [
             tag("span", "", id="connection", role="status"),
@@ -79,7 +79,7 @@ def _pause() -> Html:
     )
 
 
-def _who(viewer: Viewer | None) -> Html | None:
+def _sign_out_form(viewer: Viewer | None) -> Html | None:
     if viewer is None or viewer.caller.principal == "local":
         return None
     return tag(
@@ -92,26 +92,25 @@ def _who(viewer: Viewer | None) -> Html | None:
     )
 
 
-def may_see(viewer: Viewer, section: object) -> bool:
-    """Whether a section is there for this viewer."""
-    return viewer.is_operator or not getattr(section, "operators_only", False)
+def may_see(viewer: Viewer, section: Section) -> bool:
+    """Whether the viewer may open a section."""
+    return viewer.is_operator or not section.operators_only
 
 
-def sign_in(dashboard: Dashboard, *, refused: bool) -> Html:
-    """The page for whoever is not known yet."""
-    problem = tag("p", "This token is not known here.", class_="problem", role="alert")
-    return document(
+def sign_in_page(dashboard: Dashboard, *, refused: bool) -> Html:
+    """The page for users who are not signed in."""
+    problem = tag("p", "This key or token is not valid.", class_="problem", role="alert")
+    return render_page(
         dashboard,
         None,
         "",
         "Sign in",
         tag("h1", "Sign in"),
-        tag("p", "This page is for those who may use its tools. Give the key or the access "
-                 "token that your client uses."),
+        tag("p", "Use the API key or the access token that your client uses."),
         problem if refused else None,
         tag(
             "form",
-            tag("label", "Key or token", for_="token"),
+            tag("label", "API key or token", for_="token"),
             tag("input", id="token", name="token", type="password", required=True,
                 autocomplete="current-password", autofocus=True),
             tag("button", "Sign in", type="submit", class_="primary"),
@@ -122,9 +121,9 @@ def sign_in(dashboard: Dashboard, *, refused: bool) -> Html:
     )  # fmt: skip
 
 
-def failure(dashboard: Dashboard, viewer: Viewer | None, title: str, message: str) -> Html:
-    """A page that says what went wrong."""
-    return document(
+def error_page(dashboard: Dashboard, viewer: Viewer | None, title: str, message: str) -> Html:
+    """A page with an error message."""
+    return render_page(
         dashboard, viewer, "", title, tag("h1", title), tag("p", message, role="alert"),
         tag("p", tag("a", "Back to the overview", href="/")),
     )  # fmt: skip

@@ -1,4 +1,11 @@
-"""The parts of a page that change while one looks at it, and the stream that brings them."""
+"""Live updates: the parts of a page that change, and the stream that sends them to the browser.
+
+A page names its live parts (`data-live`). The script opens a stream of server-sent events for them
+and replaces each part that arrives. The stream polls the state, renders the parts, and sends those
+that differ from what it sent before:
+
+    state changed? --render--> parts --differ from those sent?--> data: {"calls": "<table>..."}
+"""
 
 from __future__ import annotations
 
@@ -15,90 +22,91 @@ from pegboard.dashboard.interface import Dashboard, Viewer
 from pegboard.dashboard.markup import Html
 from pegboard.dashboard.visibility import visibility
 
-Again: TypeAlias = Callable[[], Awaitable[Viewer | None]]
-"""Who a stream is for, asked anew; `None` when their key is no longer good."""
+IdentifyAgain: TypeAlias = Callable[[], Awaitable[Viewer | None]]
+"""Identifies the viewer of a stream again; `None` once the key is no longer valid."""
 
-NAMES = ("figures", "servers", "breakers", "calls", "all-calls", "kept")
-EVERY = 0.5
-"""Seconds between two looks at whether there is something new."""
-BEAT = 15.0
-"""Seconds after which an idle stream says that it is alive, so that nobody in between cuts it."""
-LIFE = 600.0
-"""Seconds that one stream lasts: the browser comes back and is asked again who it is."""
-ON_OVERVIEW = 12
-SETTLED = 0.3
-"""Seconds after a page in which the browser fetches what goes with it, before we work ahead."""
+PART_NAMES = ("statistics", "servers", "breakers", "calls", "all-calls", "stored")
+POLL_INTERVAL = 0.5
+"""Seconds between two checks for changes."""
+HEARTBEAT_INTERVAL = 15.0
+"""Seconds after which an idle stream sends a comment, so that no proxy closes it."""
+STREAM_LIFETIME = 600.0
+"""Seconds after which a stream ends; the browser reconnects."""
+CALLS_ON_OVERVIEW = 12
+PREPARE_DELAY = 0.3
+"""Seconds that a browser has to fetch styles and script before background work starts."""
 
 
-class Parts:
-    """The changing parts as one viewer sees them."""
+class LiveParts:
+    """The changing parts of pages, as one viewer sees them."""
 
     def __init__(self, dashboard: Dashboard, viewer: Viewer) -> None:
         self._dashboard = dashboard
         self._viewer = viewer
 
     async def render(self, names: tuple[str, ...]) -> dict[str, Html]:
-        """These parts as they are now."""
+        """The current HTML of these parts."""
         visible = await visibility(self._dashboard, self._viewer)
-        view, figures = visible.view, visible.figures()
-        running, done = visible.running(), visible.recent()
+        view, statistics = visible.view, visible.statistics()
+        running, finished = visible.running(), visible.recent()
         cost = self._dashboard.costs.known(view)
-        made = {
-            "figures": lambda: overview_page.render_figures(view, figures, cost),
-            "servers": lambda: overview_page.render_servers(visible.servers(), view, figures),
+        renderers = {
+            "statistics": lambda: overview_page.render_statistics(view, statistics, cost),
+            "servers": lambda: overview_page.render_servers(visible.servers(), view, statistics),
             "breakers": lambda: overview_page.render_breakers(visible.breakers()),
-            "calls": lambda: calls_page.render_calls(running, done, most=ON_OVERVIEW),
-            "all-calls": lambda: calls_page.render_calls(running, done, most=len(done)),
-            "kept": lambda: calls_page.render_spilled_results(
-                self._viewer, done, view.options.spill_ttl
+            "calls": lambda: calls_page.render_calls(running, finished, most=CALLS_ON_OVERVIEW),
+            "all-calls": lambda: calls_page.render_calls(running, finished, most=len(finished)),
+            "stored": lambda: calls_page.render_stored_results(
+                self._viewer, finished, view.options.spill_ttl
             ),
         }
-        return {name: made[name]() for name in names}
+        return {name: renderers[name]() for name in names}
 
     async def prepare(self) -> None:
-        """Make ready what a page can do without and the next one wants: figures, the index."""
-        # Nothing comes after this in its task; a server that stops is no failure to report.
+        """Count tokens and build the search index in the background, for the next page."""
+        # This is the last thing in its task: a server that shuts down may simply cancel it.
         with suppress(anyio.get_cancelled_exc_class()):
-            await anyio.sleep(SETTLED)
-            await self._count()
+            await anyio.sleep(PREPARE_DELAY)
+            await self._count_tokens()
             view = (await visibility(self._dashboard, self._viewer)).view
             await to_thread.run_sync(view.index)
 
-    async def _count(self) -> bool:
-        """Count what has not been counted; whether there was any."""
+    async def _count_tokens(self) -> bool:
+        """Count the catalog's tokens unless they are known; whether they were counted now."""
         view = (await visibility(self._dashboard, self._viewer)).view
         is_new = self._dashboard.costs.known(view) is None
         if is_new:
             await self._dashboard.costs.of(view)
         return is_new
 
-    async def stream(self, names: tuple[str, ...], identify: Again) -> AsyncIterator[str]:
-        """Server-sent events: each holds the parts that are new, by name.
+    async def stream(self, names: tuple[str, ...], identify: IdentifyAgain) -> AsyncIterator[str]:
+        """Server-sent events, each with the parts that have changed, by name.
 
-        The viewer is identified again before anything is sent: the stream ends with their key, and
-        shows no more than they may see now.
+        The viewer is identified again before anything is sent: the stream ends when the key is
+        revoked, and never shows more than the viewer may see at that moment.
         """
         yield "retry: 2000\n\n"
         sent: dict[str, Html] = {}
-        seen: object = None
-        began = spoke = anyio.current_time()
-        while (now := anyio.current_time()) - began < LIFE:
+        rendered_state: object = None
+        started = last_sent = anyio.current_time()
+        while (now := anyio.current_time()) - started < STREAM_LIFETIME:
             viewer = await identify()
             if viewer is None:
                 return
             self._viewer = viewer
             dashboard = self._dashboard
+            # Everything the parts depend on that is cheap to compare; rendering is not.
             state = (viewer, dashboard.gate(), dashboard.live.changes, tuple(dashboard.servers()))
-            if state != seen:
-                seen = state
+            if state != rendered_state:
+                rendered_state = state
                 parts = await self.render(names)
                 new: JsonObject = {n: html for n, html in parts.items() if sent.get(n) != html}
                 if new:
-                    sent, spoke = parts, now
+                    sent, last_sent = parts, now
                     yield f"data: {compact(new)}\n\n"
-                if await self._count():
-                    seen = None
-            if now - spoke >= BEAT:
-                spoke = now
-                yield ": still here\n\n"
-            await anyio.sleep(EVERY)
+                if await self._count_tokens():
+                    rendered_state = None  # the counts are known now: render again
+            if now - last_sent >= HEARTBEAT_INTERVAL:
+                last_sent = now
+                yield ": heartbeat\n\n"
+            await anyio.sleep(POLL_INTERVAL)

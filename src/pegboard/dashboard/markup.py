@@ -17,7 +17,7 @@ _VOID = frozenset({"input", "link", "meta", "br", "img"})
 
 
 class Html(str):
-    """Text that is markup."""
+    """A string that is HTML already and is not escaped."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ Attribute: TypeAlias = str | int | float | bool | None
 
 
 def tag(name: str, /, *children: Child, **attributes: Attribute) -> Html:
-    """An element; `class_` is `class`, `data_x` is `data-x`, `None` and `False` are left out."""
+    """An element; `class_` means `class`, `data_x` `data-x`; `None` and `False` are omitted."""
     opening = f"<{name}{''.join(map(_attribute, attributes.items()))}>"
     if name in _VOID:
         return Html(opening)
@@ -35,7 +35,7 @@ def tag(name: str, /, *children: Child, **attributes: Attribute) -> Html:
 
 
 def join(children: Iterable[Child]) -> Html:
-    """Children one after the other."""
+    """The children as one piece of HTML."""
     return Html("".join(map(_text, children)))
 
 
@@ -57,12 +57,12 @@ def _attribute(item: tuple[str, Attribute]) -> str:
     return f" {written}" if value is True else f' {written}="{escape(str(value))}"'
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """`12,345`."""
     return f"{value:,.0f}"
 
 
-def milliseconds(value: float) -> str:
+def format_milliseconds(value: float) -> str:
     """`0.4 ms`, `12 ms`, `1.2 s`."""
     if value >= 1000:
         return f"{value / 1000:.1f} s"
@@ -70,7 +70,7 @@ def milliseconds(value: float) -> str:
 
 
 def time_tag(at: float, *, day: bool = False) -> Html:
-    """A time of day in UTC, or a `day`, which the script turns into the reader's own."""
+    """A time of day in UTC, or a date; the script converts it to the reader's time zone."""
     when = datetime.fromtimestamp(at, UTC)
     text = when.strftime("%Y-%m-%d" if day else "%H:%M:%S UTC")
     whole = when.isoformat(timespec="seconds")
@@ -78,10 +78,10 @@ def time_tag(at: float, *, day: bool = False) -> Html:
 
 
 def badge(text: str, kind: str = "") -> Html:
-    """A short word on a coloured ground."""
+    """A short word on a colored background."""
     return tag("span", text, class_=f"badge {kind}".strip())
 
 
 def pluralize(count: int, one: str, more: str | None = None) -> str:
     """`1 tool`, `2 tools`."""
-    return f"{number(count)} {one if count == 1 else more or one + 's'}"
+    return f"{format_number(count)} {one if count == 1 else more or one + 's'}"

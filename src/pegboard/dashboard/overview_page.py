@@ -1,15 +1,25 @@
-"""The first page: figures, servers, breakers."""
+"""The first page: statistics, servers, circuit breakers."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from urllib.parse import quote
 
 from pegboard.core.circuit_breaker import BreakerState
 from pegboard.core.json import JsonObject
 from pegboard.dashboard.interface import ServerRow
-from pegboard.dashboard.markup import Child, Html, badge, join, milliseconds, number, pluralize, tag
-from pegboard.dashboard.token_costs import Cost
+from pegboard.dashboard.markup import (
+    Child,
+    Html,
+    badge,
+    format_milliseconds,
+    format_number,
+    join,
+    pluralize,
+    tag,
+)
+from pegboard.dashboard.token_costs import ListCosts
 from pegboard.modes.mode import View
 
 _STATES = {
@@ -17,25 +27,25 @@ _STATES = {
 }  # fmt: skip
 
 
-def render_figures(view: View, snapshot: JsonObject, cost: Cost | None) -> Html:
-    """What there is, what it costs, what was saved, what is going on."""
+def render_statistics(view: View, snapshot: JsonObject, cost: ListCosts | None) -> Html:
+    """The statistics at the top: tools, token cost, savings, calls."""
     calls = snapshot["calls"]
     failed = calls["calls"] - calls["outcomes"].get("ok", 0)
     return tag(
         "dl",
-        _figure("Tools", number(len(view.catalog.enabled)), _groups(view)),
-        _figure("Tokens of the list", _tokens(cost and cost.shown), _shown(cost)),
-        _figure("Tokens saved so far", _tokens(tokens_saved(snapshot, cost)), _savings(snapshot)),
-        _figure("Calls", number(calls["calls"]), _calls(snapshot, failed)),
-        _figure("Median time", milliseconds(calls["p50_ms"]) if calls["calls"] else "–",
-                f"95th percentile {milliseconds(calls['p95_ms'])}" if calls["calls"] else
-                "no call has ended yet"),
-        class_="figures",
+        _card("Tools", format_number(len(view.catalog.enabled)), _groups(view)),
+        _card("Tokens in the list", _tokens(cost and cost.shown), _shown(cost)),
+        _card("Tokens saved so far", _tokens(tokens_saved(snapshot, cost)), _savings(snapshot)),
+        _card("Calls", format_number(calls["calls"]), _calls(snapshot, failed)),
+        _card("Median duration", format_milliseconds(calls["p50_ms"]) if calls["calls"] else "–",
+                f"95th percentile {format_milliseconds(calls['p95_ms'])}" if calls["calls"] else
+                "no call has finished yet"),
+        class_="statistics",
     )  # fmt: skip
 
 
-def tokens_saved(snapshot: JsonObject, cost: Cost | None) -> int | None:
-    """Tokens that clients were not sent: in lists, by the mode of each, and in results."""
+def tokens_saved(snapshot: JsonObject, cost: ListCosts | None) -> int | None:
+    """Tokens that clients did not have to read: in lists, by the mode of each, and in results."""
     if cost is None:
         return None
     lists = sum(
@@ -46,7 +56,7 @@ def tokens_saved(snapshot: JsonObject, cost: Cost | None) -> int | None:
 
 
 def render_servers(lines: Sequence[ServerRow], view: View, snapshot: JsonObject) -> Html:
-    """The servers that this viewer may know of, with their state."""
+    """The servers that the viewer may see, with their state."""
     tools = Counter(t.server for t in view.catalog.enabled)
     rows = [
         _server(line, tools[line.name], snapshot)
@@ -70,9 +80,9 @@ def render_servers(lines: Sequence[ServerRow], view: View, snapshot: JsonObject)
 
 
 def render_breakers(open_now: Mapping[str, BreakerState]) -> Html:
-    """What is not asked at present because it kept failing."""
+    """The circuit breakers that are not closed: servers and tools that failed repeatedly."""
     if not open_now:
-        return tag("p", "All breakers are closed.", class_="quiet")
+        return tag("p", "All circuit breakers are closed.", class_="quiet")
     items = [
         tag("li", tag("strong", name.partition(":")[2]), " ", badge(state, "bad"), " ",
             tag("span", name.partition(":")[0], class_="quiet"))
@@ -82,33 +92,33 @@ def render_breakers(open_now: Mapping[str, BreakerState]) -> Html:
 
 
 def _server(line: ServerRow, tools: int, snapshot: JsonObject) -> Html:
-    figures = snapshot["upstreams"].get(line.name, {})
-    name = tag("a", line.name, href=f"/ui/tools?server={line.name}") if tools else line.name
-    said = " ".join(filter(None, [line.version, line.era]))
-    retry = f" Tried again in {line.retry_after:.0f} s." if line.retry_after > 0 else ""
+    calls = snapshot["upstreams"].get(line.name, {})
+    name = tag("a", line.name, href=f"/ui/tools?server={quote(line.name)}") if tools else line.name
+    version = " ".join(filter(None, [line.version, line.era]))
+    retry = f" Retry in {line.retry_after:.0f} s." if line.retry_after > 0 else ""
     cells: list[Child] = [
-        number(tools),
-        number(figures.get("calls", 0)),
-        number(line.in_flight),
-        _time(line, figures),
+        format_number(tools),
+        format_number(calls.get("calls", 0)),
+        format_number(line.in_flight),
+        _duration(line, calls),
     ]
     return tag(
         "tr",
-        tag("th", name, tag("small", said) if said else None, scope="row"),
+        tag("th", name, tag("small", version) if version else None, scope="row"),
         tag("td", badge(line.state, _STATES.get(line.state, "")),
             tag("small", line.problem + retry, class_="problem") if line.problem else None),
         *[tag("td", cell, class_="number") for cell in cells],
     )  # fmt: skip
 
 
-def _time(line: ServerRow, figures: JsonObject) -> str:
-    """How long its calls take; before there were any, how long it takes to answer at all."""
-    if figures:
-        return milliseconds(figures["p95_ms"])
-    return "–" if line.latency is None else milliseconds(line.latency * 1000)
+def _duration(line: ServerRow, calls: JsonObject) -> str:
+    """The duration of its calls; before the first call, the latency of the server."""
+    if calls:
+        return format_milliseconds(calls["p95_ms"])
+    return "–" if line.latency is None else format_milliseconds(line.latency * 1000)
 
 
-def _figure(name: str, value: str, *more: Child) -> Html:
+def _card(name: str, value: str, *more: Child) -> Html:
     return tag(
         "div", tag("dt", name), tag("dd", tag("strong", value), tag("span", *more)), class_="card"
     )
@@ -121,13 +131,13 @@ def _groups(view: View) -> str:
 
 
 def _tokens(tokens: int | None) -> str:
-    return "counting …" if tokens is None else number(tokens)
+    return "counting …" if tokens is None else format_number(tokens)
 
 
-def _shown(cost: Cost | None) -> str:
+def _shown(cost: ListCosts | None) -> str:
     if cost is None:
-        return "definitions are being counted"
-    return f"{cost.mode} mode; everything would be {number(cost.whole)}"
+        return "counting definitions"
+    return f"{cost.mode} mode; all tools would be {format_number(cost.whole)}"
 
 
 def _savings(snapshot: JsonObject) -> str:
@@ -139,4 +149,4 @@ def _calls(snapshot: JsonObject, failed: int) -> Html:
     running = f"{snapshot['in_flight']} running"
     if not failed:
         return join([running, ", none failed"])
-    return join([running, ", ", tag("a", f"{number(failed)} not well", href="/ui/calls")])
+    return join([running, ", ", tag("a", f"{format_number(failed)} failed", href="/ui/calls")])

@@ -1,4 +1,4 @@
-"""The rollout on the page: the mode under trial, how its arms do, and its share."""
+"""The rollout page: the mode on trial, a comparison of both arms, and the share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pegboard.ports import Store
 _FIGURES = {
     "calls": "Calls",
     "sessions": "Sessions",
-    "errors": "Share of errors",
+    "errors": "Error rate",
     "mean_ms": "Mean time (ms)",
     "calls_per_session": "Calls per session",
     "searches_per_session": "Searches per session",
@@ -23,18 +23,18 @@ _FIGURES = {
 
 
 def rollout_section(store: Store) -> Section:
-    """The mode under trial, how its arms do, and its share."""
+    """The section for the rollout that this store holds."""
 
-    async def body(viewer: Viewer, proof: Html) -> Html:
+    async def body(viewer: Viewer, csrf_field: Html) -> Html:
         rollout, figures = await rollouts.show(store)
-        return tag("div", _under_way(rollout, figures), _share_form(rollout, proof),
-                   _stop_form(proof) if rollout else None)  # fmt: skip
+        return tag("div", _comparison(rollout, figures), _share_form(rollout, csrf_field),
+                   _stop_form(csrf_field) if rollout else None)  # fmt: skip
 
     async def start(viewer: Viewer, form: Form) -> None:
         try:
             percent = float(form.get("percent", ""))
         except ValueError as exc:
-            raise ConfigError("The share is a number of percent, such as 10.") from exc
+            raise ConfigError("The share must be a number of percent, such as 10.") from exc
         by = "client" if form.get("by") == "client" else "principal"
         await rollouts.start(store, Rollout(mode=form.get("mode", ""), percent=percent, by=by))
 
@@ -46,10 +46,10 @@ def rollout_section(store: Store) -> Section:
     )
 
 
-def _under_way(rollout: Rollout | None, figures: Comparison) -> Html:
+def _comparison(rollout: Rollout | None, figures: Comparison) -> Html:
     if rollout is None:
-        return tag("p", "No rollout is under way: everybody gets the configured mode.")
-    said = f"{rollout.percent:g} % of callers, by {rollout.by}, get the {rollout.mode} mode."
+        return tag("p", "No rollout is active: all callers get the configured mode.")
+    summary = f"{rollout.percent:g} % of callers, by {rollout.by}, get the {rollout.mode} mode."
     arms = {arm: figures[arm].summary() for arm in ARMS}
     names = [tag("th", arm, scope="col", class_="number") for arm in ARMS]
     head = tag("tr", tag("td", ""), *names)
@@ -58,7 +58,7 @@ def _under_way(rollout: Rollout | None, figures: Comparison) -> Html:
         for key, title in _FIGURES.items()
     ]
     table = tag("table", tag("thead", head), tag("tbody", *rows))
-    return tag("div", tag("p", said), tag("div", table, class_="wide", tabindex="0"))
+    return tag("div", tag("p", summary), tag("div", table, class_="wide", tabindex="0"))
 
 
 def _figure(summary: JsonObject, key: str) -> Html:
@@ -66,7 +66,7 @@ def _figure(summary: JsonObject, key: str) -> Html:
     return tag("td", "–" if value is None else f"{value:,g}", class_="number")
 
 
-def _share_form(rollout: Rollout | None, proof: Html) -> Html:
+def _share_form(rollout: Rollout | None, csrf_field: Html) -> Html:
     chosen = rollout.mode if rollout else "proxy"
     modes = [tag("option", f, value=f, selected=f == chosen) for f in MODES]
     by = rollout.by if rollout else "principal"
@@ -74,20 +74,20 @@ def _share_form(rollout: Rollout | None, proof: Html) -> Html:
     percent = f"{rollout.percent:g}" if rollout else "10"
     return tag(
         "form",
-        proof,
+        csrf_field,
         tag("div", tag("label", "Mode", for_="mode"),
             tag("select", *modes, id="mode", name="mode")),
         tag("div", tag("label", "Percent", for_="percent"),
             tag("input", id="percent", name="percent", type="number", min=0, max=100, step="any",
                 value=percent, required=True)),
         tag("div", tag("label", "By", for_="by"), tag("select", *keys, id="by", name="by")),
-        tag("button", "Set", type="submit", class_="primary"),
+        tag("button", "Apply", type="submit", class_="primary"),
         method="post",
         action="/ui/rollout/start",
         class_="fields",
     )  # fmt: skip
 
 
-def _stop_form(proof: Html) -> Html:
-    button = tag("button", "Stop: the configured mode for everybody, at once", type="submit")
-    return tag("form", proof, button, method="post", action="/ui/rollout/stop")
+def _stop_form(csrf_field: Html) -> Html:
+    button = tag("button", "Stop the rollout", type="submit")
+    return tag("form", csrf_field, button, method="post", action="/ui/rollout/stop")

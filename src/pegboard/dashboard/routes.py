@@ -19,201 +19,208 @@ from pegboard.core.events import OperatorActed, SignInFailed
 from pegboard.core.tool_lock import hold_reason
 from pegboard.dashboard import calls_page, layout, tools_page
 from pegboard.dashboard.interface import Dashboard, Form, Section, Viewer
-from pegboard.dashboard.layout import document
-from pegboard.dashboard.live_updates import NAMES, Parts
+from pegboard.dashboard.layout import render_page
+from pegboard.dashboard.live_updates import PART_NAMES, LiveParts
 from pegboard.dashboard.markup import Child, Html, join, tag
 from pegboard.dashboard.security import (
-    PROOF,
+    CSRF_FIELD,
     CsrfTokens,
-    forget,
+    delete_token_cookie,
     identify_viewer,
     read_form,
-    remember,
-    token_of,
+    request_token,
+    set_token_cookie,
     with_security_headers,
 )
 from pegboard.dashboard.visibility import visibility
 from pegboard.errors import AmbiguousName, NotPermitted, PegboardError, ToolNotFound
-from pegboard.modes.mode import find_tool
+from pegboard.modes.mode import View, find_tool
 from pegboard.ports import record_event
 
-Answer: TypeAlias = Callable[[Request, Viewer], Awaitable[Response]]
+Handler: TypeAlias = Callable[[Request, Viewer], Awaitable[Response]]
 
 _STATUS: dict[type[PegboardError], int] = {NotPermitted: 403, ToolNotFound: 404, AmbiguousName: 404}
-_FOR_EVER = "public, max-age=31536000, immutable"
+_CACHE_FOREVER = "public, max-age=31536000, immutable"
 
 
 def dashboard_routes(dashboard: Dashboard) -> list[BaseRoute]:
-    """The routes of the page, for any Starlette application."""
-    page = Page(dashboard)
+    """The routes of the dashboard, for any Starlette application."""
+    pages = Pages(dashboard)
     routes: list[BaseRoute] = [
-        Route("/", page.shown(page.overview)),
-        Route("/ui/tools", page.shown(page.tools)),
-        Route("/ui/tools/list", page.shown(page.listing)),
-        Route("/ui/tool", page.shown(page.tool)),
-        Route("/ui/tool/switch", page.shown(page.switch), methods=["POST"]),
-        Route("/ui/calls", page.shown(page.calls)),
-        Route("/ui/kept", page.shown(page.kept)),
-        Route("/ui/live", page.shown(page.live)),
-        Route("/ui/enter", page.enter, methods=["GET", "POST"]),
-        Route("/ui/leave", page.leave, methods=["POST"]),
-        Route("/ui/static/{name}", page.static),
+        Route("/", pages.signed_in(pages.overview)),
+        Route("/ui/tools", pages.signed_in(pages.tools)),
+        Route("/ui/tools/list", pages.signed_in(pages.listing)),
+        Route("/ui/tool", pages.signed_in(pages.tool)),
+        Route("/ui/tool/switch", pages.signed_in(pages.switch), methods=["POST"]),
+        Route("/ui/calls", pages.signed_in(pages.calls)),
+        Route("/ui/result", pages.signed_in(pages.stored_result)),
+        Route("/ui/live", pages.signed_in(pages.live)),
+        Route("/ui/enter", pages.enter, methods=["GET", "POST"]),
+        Route("/ui/leave", pages.leave, methods=["POST"]),
+        Route("/ui/static/{name}", pages.static),
     ]
     for section in dashboard.sections:
-        routes.append(Route(f"/ui/{section.name}", page.shown(page.section(section))))
+        routes.append(Route(f"/ui/{section.name}", pages.signed_in(pages.section(section))))
         routes.append(
-            Route(f"/ui/{section.name}/{{action}}", page.shown(page.act(section)), methods=["POST"])
+            Route(
+                f"/ui/{section.name}/{{action}}",
+                pages.signed_in(pages.act(section)),
+                methods=["POST"],
+            )
         )
     return routes
 
 
-class Page:
-    """The answers of one dashboard."""
+class Pages:
+    """The handlers of one dashboard."""
 
     def __init__(self, dashboard: Dashboard) -> None:
         self._dashboard = dashboard
 
-    def shown(self, answer: Answer) -> Callable[[Request], Awaitable[Response]]:
-        """The answer for whoever may look; a way in for everybody else."""
+    def signed_in(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+        """A route for viewers who are signed in; all others get the sign-in page."""
 
         async def handle(request: Request) -> Response:
             viewer = await identify_viewer(request, self._dashboard)
             if viewer is None:
-                if token_of(request):
-                    self._refused(request)
+                if request_token(request):
+                    self._record_failed_sign_in(request)
                 return with_security_headers(
-                    HTMLResponse(layout.sign_in(self._dashboard, refused=False), 401)
+                    HTMLResponse(layout.sign_in_page(self._dashboard, refused=False), 401)
                 )
             try:
-                return with_security_headers(await answer(request, viewer))
+                return with_security_headers(await handler(request, viewer))
             except PegboardError as exc:
                 status = _STATUS.get(type(exc), 400)
-                shown = layout.failure(self._dashboard, viewer, "That did not work", exc.message)
+                shown = layout.error_page(self._dashboard, viewer, "That did not work", exc.message)
                 return with_security_headers(HTMLResponse(shown, status))
 
         return handle
 
-    # Looking -----------------------------------------------------------------------------------
+    # Pages -------------------------------------------------------------------------------------
 
     async def overview(self, request: Request, viewer: Viewer) -> Response:
-        names = ("figures", "servers", "breakers", "calls")
+        names = ("statistics", "servers", "breakers", "calls")
         if not self._dashboard.servers():
-            names = ("figures", "breakers", "calls")
-        parts = await Parts(self._dashboard, viewer).render(names)
-        titles = {"servers": "Servers", "breakers": "Breakers", "calls": "Last calls"}
-        body: list[Child] = [tag("h1", "Overview"), _part("figures", parts["figures"])]
-        body += [_section(n, titles[n], _part(n, parts[n])) for n in names if n != "figures"]
+            names = ("statistics", "breakers", "calls")
+        parts = await LiveParts(self._dashboard, viewer).render(names)
+        titles = {"servers": "Servers", "breakers": "Circuit breakers", "calls": "Recent calls"}
+        body: list[Child] = [tag("h1", "Overview"), _part("statistics", parts["statistics"])]
+        body += [_section(n, titles[n], _part(n, parts[n])) for n in names if n != "statistics"]
         return self._page(viewer, "/", "Overview", *body, live=" ".join(names))
 
     async def calls(self, request: Request, viewer: Viewer) -> Response:
-        parts = await Parts(self._dashboard, viewer).render(("all-calls", "kept"))
+        parts = await LiveParts(self._dashboard, viewer).render(("all-calls", "stored"))
         return self._page(
             viewer,
             "/ui/calls",
             "Calls",
             tag("h1", "Calls", id="calls-title"),
             _part("all-calls", parts["all-calls"]),
-            _section("kept", "Results kept back", _part("kept", parts["kept"])),
-            live="all-calls kept",
+            _section("stored", "Stored results", _part("stored", parts["stored"])),
+            live="all-calls stored",
         )
 
-    async def kept(self, request: Request, viewer: Viewer) -> Response:
-        title, body = await calls_page.spilled_result_page(
+    async def stored_result(self, request: Request, viewer: Viewer) -> Response:
+        title, body = await calls_page.stored_result_page(
             viewer, self._dashboard, request.query_params
         )
         return self._page(viewer, "/ui/calls", title, body)
 
     async def tools(self, request: Request, viewer: Viewer) -> Response:
-        asked = tools_page.CatalogQuery.of(request.query_params)
-        view = (await visibility(self._dashboard, viewer)).view
-        found = await to_thread.run_sync(
-            tools_page.render_tools, asked, view, self._dashboard.costs
-        )
+        query, view, results = await self._find_tools(request, viewer)
         return self._page(
             viewer,
             "/ui/tools",
             "Tools",
             tag("h1", "Tools"),
-            tools_page.filter_form(asked, view),
-            tag("div", found, id="results"),
+            tools_page.filter_form(query, view),
+            tag("div", results, id="results"),
         )
 
     async def listing(self, request: Request, viewer: Viewer) -> Response:
-        """The results alone, for the script that searches while one types."""
-        asked = tools_page.CatalogQuery.of(request.query_params)
+        """The results alone, for the script that searches while the user types."""
+        _, _, results = await self._find_tools(request, viewer)
+        return HTMLResponse(results)
+
+    async def _find_tools(
+        self, request: Request, viewer: Viewer
+    ) -> tuple[tools_page.CatalogQuery, View, Html]:
+        query = tools_page.CatalogQuery.parse(request.query_params)
         view = (await visibility(self._dashboard, viewer)).view
-        found = await to_thread.run_sync(
-            tools_page.render_tools, asked, view, self._dashboard.costs
+        # In a thread, since searching thousands of tools would block other requests.
+        results = await to_thread.run_sync(
+            tools_page.render_tools, query, view, self._dashboard.costs
         )
-        return HTMLResponse(found)
+        return query, view, results
 
     async def tool(self, request: Request, viewer: Viewer) -> Response:
         visible = await visibility(self._dashboard, viewer)
         chosen = find_tool(visible.view, request.query_params.get("id", ""))
-        proofs = CsrfTokens(request, viewer)
-        figures = visible.figures()["tools"].get(chosen.id)
+        csrf = CsrfTokens(request, viewer)
+        statistics = visible.statistics()["tools"].get(chosen.id)
         may_switch = viewer.is_operator and hold_reason(chosen) is None
-        switch = tools_page.switch_form(chosen, proofs.field) if may_switch else None
+        switch = tools_page.switch_form(chosen, csrf.field) if may_switch else None
         related = visible.view.related(chosen)
         body = tools_page.render_tool(
-            chosen, self._dashboard.costs.tool(chosen), figures, related, switch
+            chosen, self._dashboard.costs.tool(chosen), statistics, related, switch
         )
         response = self._page(viewer, "/ui/tools", chosen.name, body)
-        proofs.keep(response)
+        csrf.set_cookie(response)
         return response
 
     async def live(self, request: Request, viewer: Viewer) -> Response:
-        asked = request.query_params.get("parts", "").split()
-        names = tuple(name for name in NAMES if name in asked)
-        events = Parts(self._dashboard, viewer).stream(
+        requested = request.query_params.get("parts", "").split()
+        names = tuple(name for name in PART_NAMES if name in requested)
+        events = LiveParts(self._dashboard, viewer).stream(
             names, lambda: identify_viewer(request, self._dashboard)
         )
         return _Events(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
-    # Changing ----------------------------------------------------------------------------------
+    # Changes -----------------------------------------------------------------------------------
 
     async def switch(self, request: Request, viewer: Viewer) -> Response:
         form = await read_form(request)
         enabled = bool(form.get("enabled"))
-        with self._recorded(request, viewer, f"tool.{'enable' if enabled else 'disable'}", form):
+        with self._audited(request, viewer, f"tool.{'enable' if enabled else 'disable'}", form):
             self._check(request, viewer, form)
             view = (await visibility(self._dashboard, viewer)).view
             chosen = find_tool(view, form.get("id", ""))
             if hold_reason(chosen) is not None:
-                raise NotPermitted(f"{chosen.name} is held back. It has to be approved first.")
+                raise NotPermitted(f"{chosen.name} is held back. Approve it first.")
             await self._dashboard.switch(chosen.id, enabled)
         return RedirectResponse(tools_page.tool_url(chosen), 303)
 
-    def section(self, section: Section) -> Answer:
-        """A further page."""
+    def section(self, section: Section) -> Handler:
+        """The page of a section."""
 
-        async def answer(request: Request, viewer: Viewer) -> Response:
+        async def handle(request: Request, viewer: Viewer) -> Response:
             self._permit(viewer, section)
-            proofs = CsrfTokens(request, viewer)
-            body = await section.body(viewer, proofs.field)
+            csrf = CsrfTokens(request, viewer)
+            body = await section.body(viewer, csrf.field)
             heading = tag("h1", section.title)
             path = f"/ui/{section.name}"
             response = self._page(viewer, path, section.title, heading, body)
-            proofs.keep(response)
+            csrf.set_cookie(response)
             return response
 
-        return answer
+        return handle
 
-    def act(self, section: Section) -> Answer:
-        """An action of a further page."""
+    def act(self, section: Section) -> Handler:
+        """An action of a section, which its forms post to."""
 
-        async def answer(request: Request, viewer: Viewer) -> Response:
+        async def handle(request: Request, viewer: Viewer) -> Response:
             name = request.path_params["action"]
             action = section.actions.get(name)
             if action is None:
                 return HTMLResponse("There is no such action.", 404)
             form = await read_form(request)
-            with self._recorded(request, viewer, f"{section.name}.{name}", form):
+            with self._audited(request, viewer, f"{section.name}.{name}", form):
                 self._check(request, viewer, form)
                 await action(viewer, form)
             return RedirectResponse(f"/ui/{section.name}", 303)
 
-        return answer
+        return handle
 
     def _check(self, request: Request, viewer: Viewer, form: Form) -> None:
         if not viewer.is_operator:
@@ -221,10 +228,10 @@ class Page:
         CsrfTokens(request, viewer).check(form)
 
     @contextmanager
-    def _recorded(
+    def _audited(
         self, request: Request, viewer: Viewer, action: str, form: Form
     ) -> Generator[None]:
-        """Tell who did what, or tried to."""
+        """Record in the audit log what an operator did, or tried to do."""
         outcome, error = "failed", None
         try:
             yield
@@ -233,21 +240,22 @@ class Page:
             outcome, error = "refused", exc.kind
             raise
         finally:
-            said = {name[:50]: form[name][:200] for name in list(form)[:10] if name != PROOF}
+            # Bounded: a form may be sent by anybody who is signed in.
+            fields = {n[:50]: form[n][:200] for n in list(form)[:10] if n != CSRF_FIELD}
             event = OperatorActed(
                 at=time.time(),
                 action=action,
                 outcome=outcome,
                 source="dashboard",
                 principal=viewer.actor,
-                details=said,
+                details=fields,
                 address=request.client.host if request.client else None,
                 error=error,
             )
             record_event(self._dashboard.observer, event)
 
-    def _refused(self, request: Request) -> None:
-        """Tell that somebody came with a token that is not known."""
+    def _record_failed_sign_in(self, request: Request) -> None:
+        """Record a request with an unknown token."""
         address = request.client.host if request.client else None
         path = request.url.path
         event = SignInFailed(at=time.time(), path=path, error="unknown_token", address=address)
@@ -257,16 +265,16 @@ class Page:
         if not layout.may_see(viewer, section):
             raise NotPermitted("Only operators may see this.")
 
-    # Coming and going --------------------------------------------------------------------------
+    # Sign-in and static files ------------------------------------------------------------------
 
     async def enter(self, request: Request) -> Response:
-        """Take a token from a form, or from the address that `pegboard ui` prints."""
-        given = request.query_params
-        token = (await read_form(request) if request.method == "POST" else given).get("token", "")
+        """Sign in with a token from the form, or from the address that `pegboard ui` prints."""
+        values = await read_form(request) if request.method == "POST" else request.query_params
+        token = values.get("token", "")
         if await self._dashboard.identify(token or None) is None:
             if token:
-                self._refused(request)
-            refused = layout.sign_in(self._dashboard, refused=bool(token))
+                self._record_failed_sign_in(request)
+            refused = layout.sign_in_page(self._dashboard, refused=bool(token))
             return with_security_headers(HTMLResponse(refused, 401))
         response: Response = RedirectResponse("/", 303)
         if request.method == "GET":
@@ -274,33 +282,33 @@ class Page:
             # file of `pegboard ui`, another site, for which it would hold back the new cookie.
             home = tag("meta", http_equiv="refresh", content="0;url=/")
             response = HTMLResponse(f"<!doctype html>{home}")
-        remember(request, response, token)
+        set_token_cookie(request, response, token)
         return with_security_headers(response)
 
     async def leave(self, request: Request) -> Response:
-        """Forget the token."""
+        """Sign out."""
         response = RedirectResponse("/", 303)
-        forget(request, response)
+        delete_token_cookie(request, response)
         return with_security_headers(response)
 
     async def static(self, request: Request) -> Response:
-        """A file of ours; it says nothing about the catalogue, so everybody may have it."""
+        """A static file; it reveals nothing about the catalog, so no sign-in is needed."""
         name = request.path_params["name"]
         if name not in layout.STATIC:
             return with_security_headers(Response("There is no such file.", 404))
         file = Response(layout.read_static(name), media_type=layout.STATIC[name])
-        return with_security_headers(file, cache=_FOR_EVER)
+        return with_security_headers(file, cache=_CACHE_FOREVER)
 
     def _page(
         self, viewer: Viewer, here: str, title: str, *body: Child, live: str = ""
     ) -> HTMLResponse:
-        shown = document(self._dashboard, viewer, here, title, *body, live=live)
-        soon = BackgroundTask(Parts(self._dashboard, viewer).prepare)
+        shown = render_page(self._dashboard, viewer, here, title, *body, live=live)
+        soon = BackgroundTask(LiveParts(self._dashboard, viewer).prepare)
         return HTMLResponse(shown, background=soon)
 
 
 class _Events(StreamingResponse):
-    """A stream that lasts until somebody ends it; that the server does is no failure to report."""
+    """A stream that ends quietly when the server shuts down."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with suppress(anyio.get_cancelled_exc_class()):

@@ -1,8 +1,9 @@
-"""What listing a catalogue costs, whole and under the modes, worked out behind the page.
+"""The token cost of a catalog's list in every mode, counted in the background.
 
-Counting some thousand definitions takes a second, so a page asks for what is known and the figures
-follow. They are kept with the catalogue that they are about. Counting goes on by slices with a
-breath between two: a thread that computes without end would make every page wait for its turn.
+Counting thousands of definitions takes a second, so a page shows the costs that are known and gets
+the others later by a live update. They are stored with the catalog that they belong to, so a new
+catalog is counted anew. Counting runs in slices with pauses: a thread that computes without a pause
+holds Python's interpreter lock, and every other request would wait.
 """
 
 from __future__ import annotations
@@ -24,59 +25,59 @@ from pegboard.tokens import count_tokens
 T = TypeVar("T")
 
 SLICE = 100
-"""Definitions that are counted at once: some ten milliseconds."""
-BREATH = 0.01
-"""Seconds between two slices, for whoever waits for a page."""
+"""Definitions that are counted at once: about ten milliseconds."""
+PAUSE = 0.01
+"""Seconds between two slices, in which other requests run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """Tokens of a list."""
+class ListCosts:
+    """The tokens of a list in each mode."""
 
     mode: str
-    """The mode that `auto` or the configuration gives a client of the modern era."""
+    """The mode that a modern client gets by configuration or from `auto`."""
     whole: int
     by_mode: dict[str, int] = field(default_factory=dict[str, int])
 
     @property
     def shown(self) -> int:
-        """Tokens of the list that a client gets unless it asks for another."""
+        """Tokens of the list that a client gets by default."""
         return self.by_mode.get(self.mode, self.whole)
 
 
-class Costs:
-    """The costs of catalogues, counted once for each."""
+class TokenCosts:
+    """The costs of catalogs, each counted once."""
 
     def __init__(self) -> None:
         self._tools: dict[str, tuple[Definition, int]] = {}
         self._counting = anyio.Lock()
 
-    def known(self, view: View) -> Cost | None:
-        """What has been counted already."""
-        return view.listed.memo.get(Cost)
+    def known(self, view: View) -> ListCosts | None:
+        """The costs of a catalog, if they have been counted."""
+        return view.listed.memo.get(ListCosts)
 
-    async def of(self, view: View) -> Cost:
-        """The costs of a catalogue; other requests are answered while it is counted."""
+    async def of(self, view: View) -> ListCosts:
+        """The costs of a catalog; other requests are answered while it is counted."""
         async with self._counting:
             cost = self.known(view)
             if cost is None:
-                cost = view.listed.memo[Cost] = await self._counted(view)
+                cost = view.listed.memo[ListCosts] = await self._count(view)
         return cost
 
     def counted(self, tool: Tool) -> int | None:
-        """Tokens of one definition, if it has been counted."""
+        """The tokens of one definition, if they have been counted."""
         definition, tokens = self._tools.get(tool.id, (None, 0))
         return tokens if definition is tool.definition else None
 
     def tool(self, tool: Tool) -> int:
-        """Tokens of one definition."""
+        """The tokens of one definition."""
         tokens = self.counted(tool)
         if tokens is None:
             tokens = count_tokens(tool)
             self._tools[tool.id] = tool.definition, tokens
         return tokens
 
-    async def _counted(self, view: View) -> Cost:
+    async def _count(self, view: View) -> ListCosts:
         whole = await _sum(self.tool, view.listed.enabled)
         by_mode = {"eager": whole}
         for name, mode in MODES_BY_NAME.items():
@@ -86,17 +87,17 @@ class Costs:
         mode = choose_mode(
             view.options.mode, LOCAL_CALLER, view.listed, view.options, complete=complete
         )
-        return Cost(mode, whole, by_mode)
+        return ListCosts(mode, whole, by_mode)
 
 
 async def _sum(count: Callable[[T], int], items: Sequence[T]) -> int:
-    """What all items come to, counted beside the event loop and with pauses."""
+    """The sum over all items, counted in a thread and with pauses."""
     total = 0
     for start in range(0, len(items), SLICE):
         total += await to_thread.run_sync(
             lambda part: sum(map(count, part)), items[start : start + SLICE]
         )
-        await anyio.sleep(BREATH)
+        await anyio.sleep(PAUSE)
     return total
 
 

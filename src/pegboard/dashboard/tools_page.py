@@ -10,8 +10,17 @@ from urllib.parse import quote, urlencode
 
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.tools import RISKS, Risk, Tool, group_name
-from pegboard.dashboard.markup import Child, Html, badge, join, milliseconds, number, pluralize, tag
-from pegboard.dashboard.token_costs import Costs
+from pegboard.dashboard.markup import (
+    Child,
+    Html,
+    badge,
+    format_milliseconds,
+    format_number,
+    join,
+    pluralize,
+    tag,
+)
+from pegboard.dashboard.token_costs import TokenCosts
 from pegboard.modes.mode import View
 
 if TYPE_CHECKING:
@@ -19,14 +28,14 @@ if TYPE_CHECKING:
 
 
 PER_PAGE = 50
-BEST = 20
-_LONGEST_QUERY = 500
+MOST_MATCHES = 20
+_MAX_QUERY_LENGTH = 500
 RISK_BADGES: dict[Risk, str] = {"read": "good", "write": "warn", "destructive": "bad"}
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogQuery:
-    """What of the catalogue is asked for."""
+    """The filters and the search of the tools page."""
 
     q: str = ""
     server: str = ""
@@ -36,20 +45,20 @@ class CatalogQuery:
     page: int = 1
 
     @classmethod
-    def of(cls, query: Mapping[str, str]) -> Self:
-        """What an address asks for; what makes no sense is passed over."""
-        page = query.get("page", "")
+    def parse(cls, values: Mapping[str, str]) -> Self:
+        """Parse the query of an address; values that are not valid are ignored."""
+        page = values.get("page", "")
         return cls(
-            q=query.get("q", "")[:_LONGEST_QUERY].strip(),
-            server=query.get("server", ""),
-            group=query.get("group", ""),
-            risk=query.get("risk", "") if query.get("risk") in RISKS else "",
-            state=query.get("state", "") if query.get("state") in ("on", "off") else "",
+            q=values.get("q", "")[:_MAX_QUERY_LENGTH].strip(),
+            server=values.get("server", ""),
+            group=values.get("group", ""),
+            risk=values.get("risk", "") if values.get("risk") in RISKS else "",
+            state=values.get("state", "") if values.get("state") in ("on", "off") else "",
             page=int(page) if page.isdecimal() and len(page) < 7 and int(page) > 0 else 1,
         )
 
     def admits(self, tool: Tool) -> bool:
-        """Whether the filters let a tool through."""
+        """Whether a tool passes the filters."""
         return (
             (not self.server or tool.server == self.server)
             and (not self.group or group_name(tool) == self.group)
@@ -57,14 +66,14 @@ class CatalogQuery:
             and (not self.state or tool.enabled == (self.state == "on"))
         )
 
-    def address(self, page: int) -> str:
-        """Where another page of the same is."""
-        given = replace(self, page=page)
-        words = {name: getattr(given, name) for name in self.__slots__}
-        return f"/ui/tools?{urlencode({k: v for k, v in words.items() if v})}"
+    def page_url(self, page: int) -> str:
+        """The address of another page of the same list."""
+        target = replace(self, page=page)
+        values = {name: getattr(target, name) for name in self.__slots__}
+        return f"/ui/tools?{urlencode({k: v for k, v in values.items() if v})}"
 
 
-def filter_form(asked: CatalogQuery, view: View) -> Html:
+def filter_form(query: CatalogQuery, view: View) -> Html:
     """The form above the list."""
     servers = sorted({t.server for t in view.catalog if t.server})
     groups = sorted({group_name(t) for t in view.catalog})
@@ -72,14 +81,14 @@ def filter_form(asked: CatalogQuery, view: View) -> Html:
         "form",
         tag("div",
             tag("label", "What do you want to do?", for_="q"),
-            tag("input", id="q", name="q", type="search", value=asked.q, autocomplete="off",
-                placeholder="a task in your own words", maxlength=_LONGEST_QUERY),
+            tag("input", id="q", name="q", type="search", value=query.q, autocomplete="off",
+                placeholder="describe a task in your own words", maxlength=_MAX_QUERY_LENGTH),
             class_="query"),
-        _select("server", "Server", servers, asked.server) if servers else None,
-        _select("group", "Group", groups, asked.group)
+        _select("server", "Server", servers, query.server) if servers else None,
+        _select("group", "Group", groups, query.group)
         if len(groups) > 1 and groups != servers else None,
-        _select("risk", "Risk", RISKS, asked.risk),
-        _select("state", "State", ("on", "off"), asked.state),
+        _select("risk", "Risk", RISKS, query.risk),
+        _select("state", "State", ("on", "off"), query.state),
         tag("button", "Search", type="submit", class_="primary"),
         id="filters",
         role="search",
@@ -88,49 +97,51 @@ def filter_form(asked: CatalogQuery, view: View) -> Html:
     )  # fmt: skip
 
 
-def render_tools(asked: CatalogQuery, view: View, costs: Costs) -> Html:
-    """The tools that are asked for: the best matches, or a page of the list."""
-    return _found(asked, view, costs) if asked.q else _listed(asked, view, costs)
+def render_tools(query: CatalogQuery, view: View, costs: TokenCosts) -> Html:
+    """The best matches of a search, or a page of the list."""
+    return _search_results(query, view, costs) if query.q else _list_page(query, view, costs)
 
 
-def _found(asked: CatalogQuery, view: View, costs: Costs) -> Html:
+def _search_results(query: CatalogQuery, view: View, costs: TokenCosts) -> Html:
     def allowed(tool: Tool) -> bool:
-        return asked.admits(tool) and view.catalog.get(tool.id) is not None
+        return query.admits(tool) and view.catalog.get(tool.id) is not None
 
-    risk = cast("Risk", asked.risk) if asked.risk else None
+    risk = cast("Risk", query.risk) if query.risk else None
     matches = view.index().search(
-        asked.q, BEST, risk=risk, include_disabled=asked.state == "off", allowed=allowed
+        query.q, MOST_MATCHES, risk=risk, include_disabled=query.state == "off", allowed=allowed
     )
-    said = f"{pluralize(len(matches), 'tool')}, best first" if matches else "No tool fits this."
+    status = f"{pluralize(len(matches), 'tool')}, best first" if matches else "No tool matches."
     rows = [_row(m.tool, costs, render_match_reasons(m)) for m in matches]
-    return join([_status(said), tag("ol", *rows, class_="tools")])
+    return join([_status_line(status), tag("ol", *rows, class_="tools")])
 
 
-def _listed(asked: CatalogQuery, view: View, costs: Costs) -> Html:
-    chosen = [t for t in view.catalog if asked.admits(t)]
+def _list_page(query: CatalogQuery, view: View, costs: TokenCosts) -> Html:
+    chosen = [t for t in view.catalog if query.admits(t)]
     pages = max(1, -(-len(chosen) // PER_PAGE))
-    page = min(asked.page, pages)
+    page = min(query.page, pages)
     shown = chosen[(page - 1) * PER_PAGE : page * PER_PAGE]
-    said = pluralize(len(chosen), "tool") + (f", page {page} of {pages}" if pages > 1 else "")
+    status = pluralize(len(chosen), "tool") + (f", page {page} of {pages}" if pages > 1 else "")
     if not len(view.catalog):
-        said = "There are no tools here yet."
+        status = "There are no tools yet."
     rows = [_row(tool, costs) for tool in shown]
-    return join([_status(said), tag("ul", *rows, class_="tools"), _pager(asked, page, pages)])
+    return join(
+        [_status_line(status), tag("ul", *rows, class_="tools"), _pager(query, page, pages)]
+    )
 
 
 def render_match_reasons(match: Match) -> Html:
-    """How well a tool fits, and what of it."""
+    """The score of a match, and the reasons for it."""
     score = f"{match.score:.2f}"
     return tag(
         "div",
-        tag("meter", score, value=score, min=0, max=1, aria_label=f"fits {score} of 1"),
+        tag("meter", score, value=score, min=0, max=1, aria_label=f"score {score} of 1"),
         tag("span", score, class_="number"),
         [badge(reason, "why") for reason in match.why],
         class_="why-line",
     )
 
 
-def _row(tool: Tool, costs: Costs, more: Html | None = None) -> Html:
+def _row(tool: Tool, costs: TokenCosts, more: Html | None = None) -> Html:
     marks: list[Child] = [badge(tool.risk, RISK_BADGES[tool.risk])]
     if not tool.enabled:
         marks.append(badge("off", "off"))
@@ -150,11 +161,11 @@ def _row(tool: Tool, costs: Costs, more: Html | None = None) -> Html:
     )
 
 
-def _status(said: str) -> Html:
-    return tag("p", said, role="status", class_="count")
+def _status_line(status: str) -> Html:
+    return tag("p", status, role="status", class_="count")
 
 
-def _pager(asked: CatalogQuery, page: int, pages: int) -> Html | None:
+def _pager(query: CatalogQuery, page: int, pages: int) -> Html | None:
     if pages == 1:
         return None
     near = sorted({1, *range(max(1, page - 2), min(pages, page + 2) + 1), pages})
@@ -163,7 +174,7 @@ def _pager(asked: CatalogQuery, page: int, pages: int) -> Html | None:
         if number_ - before > 1:
             items.append(tag("li", "…", aria_hidden="true"))
         current = "page" if number_ == page else None
-        link = tag("a", number(number_), href=asked.address(number_), aria_current=current,
+        link = tag("a", format_number(number_), href=query.page_url(number_), aria_current=current,
                    aria_label=f"Page {number_}")  # fmt: skip
         items.append(tag("li", link))
     return tag("nav", tag("ul", *items), aria_label="Pages of the list", class_="pager")
@@ -178,11 +189,11 @@ def _select(name: str, label: str, choices: Iterable[str], chosen: str) -> Html:
 def render_tool(
     tool: Tool,
     tokens: int,
-    figures: JsonObject | None,
+    statistics: JsonObject | None,
     related: Sequence[str],
     switch: Html | None,
 ) -> Html:
-    """The whole of one tool; `switch` is the form that turns it on or off, for who may."""
+    """All about one tool; `switch` is the form that turns it on or off, for operators."""
     return join(
         [
             tag("h1", tool.title or tool.name, badge(tool.risk, RISK_BADGES[tool.risk]),
@@ -190,10 +201,10 @@ def render_tool(
             tag("p", tool.deprecated, class_="problem") if tool.deprecated else None,
             tag("code", tool.signature, class_="signature"),
             tag("p", tool.description or tool.summary, class_="description"),
-            _facts(tool, tokens, figures),
+            _facts(tool, tokens, statistics),
             switch,
-            _json("Takes", tool.input_schema),
-            _json("Gives", tool.output_schema) if tool.output_schema else None,
+            _json("Input schema", tool.input_schema),
+            _json("Output schema", tool.output_schema) if tool.output_schema else None,
             _examples(tool),
             _related(related),
         ]
@@ -201,17 +212,17 @@ def render_tool(
 
 
 def tool_url(tool: Tool) -> str:
-    """Where the page of a tool is."""
+    """The address of a tool's page."""
     return f"/ui/tool?id={quote(tool.id)}"
 
 
-def switch_form(tool: Tool, proof: Html) -> Html:
+def switch_form(tool: Tool, csrf_field: Html) -> Html:
     """The form that turns a tool on or off for everybody."""
     on = tool.enabled
-    note = "Off, it is not listed, not found and cannot be called, by anybody."
+    note = "A tool that is switched off is not listed and not found, and nobody can call it."
     return tag(
         "form",
-        proof,
+        csrf_field,
         tag("input", type="hidden", name="id", value=tool.id),
         tag("input", type="hidden", name="enabled", value="" if on else "1"),
         tag("button", f"Switch {'off' if on else 'on'}", type="submit", aria_describedby="switch"),
@@ -222,7 +233,7 @@ def switch_form(tool: Tool, proof: Html) -> Html:
     )
 
 
-def _facts(tool: Tool, tokens: int, figures: JsonObject | None) -> Html:
+def _facts(tool: Tool, tokens: int, statistics: JsonObject | None) -> Html:
     facts: list[tuple[str, Child]] = [("Definition", pluralize(tokens, "token"))]
     if tool.server:
         link = tag("a", tool.server, href=f"/ui/tools?server={quote(tool.server)}")
@@ -230,11 +241,11 @@ def _facts(tool: Tool, tokens: int, figures: JsonObject | None) -> Html:
     group = group_name(tool)
     if group != tool.server:
         facts.append(("Group", tag("a", group, href=f"/ui/tools?group={quote(group)}")))
-    if figures:
-        facts.append(("Calls", number(figures["calls"])))
-        facts.append(("95th percentile", milliseconds(figures["p95_ms"])))
-        failed = figures["calls"] - figures["outcomes"].get("ok", 0)
-        facts.append(("Not well", number(failed)))
+    if statistics:
+        facts.append(("Calls", format_number(statistics["calls"])))
+        facts.append(("95th percentile", format_milliseconds(statistics["p95_ms"])))
+        failed = statistics["calls"] - statistics["outcomes"].get("ok", 0)
+        facts.append(("Failed", format_number(failed)))
     rows = [tag("div", tag("dt", name), tag("dd", value)) for name, value in facts]
     return tag("dl", *rows, class_="facts")
 

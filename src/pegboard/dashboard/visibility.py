@@ -1,10 +1,11 @@
-"""What of a running board one viewer of the dashboard may see.
+"""What a viewer of the dashboard may see.
 
-Operators see everything. Everybody else sees what their catalog shows (its tools, the servers that
-these come from, breakers of both) and the figures of their own calls. Why a server fails is for
-operators: its last lines of stderr may say anything.
+Operators see everything. Other viewers see their own catalog (its tools, the servers of these, the
+circuit breakers of both) and the statistics of their own calls. Why a server fails is shown only to
+operators: the last lines of its stderr may contain anything.
 
-Every page and the live stream read figures, servers, breakers and calls from here and nowhere else.
+Every page and the live stream read statistics, servers, breakers and calls through this module, and
+in no other way.
 """
 
 from __future__ import annotations
@@ -30,26 +31,26 @@ async def visibility(dashboard: Dashboard, viewer: Viewer) -> Visibility:
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """The gate between a dashboard and one viewer."""
+    """Filters what a dashboard has for one viewer."""
 
     dashboard: Dashboard
     viewer: Viewer
     view: View
 
-    def figures(self) -> JsonObject:
-        """What was counted: of everybody, or of the viewer alone."""
+    def statistics(self) -> JsonObject:
+        """The statistics of all calls, or of the viewer's own."""
         if self.viewer.is_operator:
             return self.dashboard.live.snapshot()
         own = self.dashboard.live.snapshot_of(self.viewer.caller.principal)
         return {**own, "in_flight": len(self.running())}
 
     def running(self) -> list[CallStarted]:
-        """The calls under way."""
+        """The calls in progress."""
         calls = self.dashboard.in_flight.calls
         return [call for call in calls if self._is_visible(call)]
 
     def recent(self) -> list[CallFinished]:
-        """The last calls, newest first."""
+        """The recent calls, newest first."""
         if self.viewer.is_operator:
             return self.dashboard.live.recent()
         return self.dashboard.live.recent_of(self.viewer.caller.principal)

@@ -1,4 +1,4 @@
-// Keeps a page up to date and searches while one types; without it every page works by itself.
+// Live updates, and search while typing. Every page also works without this script.
 "use strict";
 
 const times = (root) => {
@@ -8,8 +8,8 @@ const times = (root) => {
   }
 };
 
-// The server renders; here the new parts take the places of the old ones. A part that is being used
-// from the keyboard is left alone until the focus has gone, so that nobody loses their place.
+// The server renders HTML; the script replaces the old parts with the new ones. A part that has the
+// keyboard focus is left alone until the focus moves on, so that nobody loses their place.
 const replaceParts = (parts) => {
   for (const [name, html] of Object.entries(parts)) {
     const place = document.querySelector(`[data-part="${name}"]`);
@@ -58,7 +58,7 @@ const searchWhileTyping = (form) => {
       results.innerHTML = html;
       history.replaceState(null, "", query ? `/ui/tools?${query}` : "/ui/tools");
     } catch {
-      if (mine === asked) results.querySelector("[role=status]").textContent = "The server does not answer.";
+      if (mine === asked) results.querySelector("[role=status]").textContent = "The server does not respond.";
     } finally {
       if (mine === asked) results.classList.remove("stale");
     }
