@@ -272,8 +272,8 @@ async def test_a_connection_serves_further_requests_past_the_dispatcher() -> Non
             served = mcp_private.open_direct_connection(made, ctx)
             assert served is not None
             params = {**(ctx.params or {}), "name": "x", "arguments": {}}
-            asked = served.asked("tools/call", 7, params)
-            found.append(("result", await asked.result(), True))
+            request = served.open_request("tools/call", 7, params)
+            found.append(("result", await request.result(), True))
         if ctx.method == "tools/call":
             found.append((ctx.method, ctx.request_id, ctx.session.can_send_request))
         return await call_next(ctx)

@@ -197,7 +197,7 @@ async def test_a_static_key_stands_for_its_principal_and_only_its_hash_is_known(
 def test_a_key_that_is_no_hash_or_stands_for_nobody_is_a_mistake() -> None:
     with pytest.raises(ConfigError, match="SHA-256"):
         StaticKeys([StaticKey("bot", "opensesame")])
-    with pytest.raises(ConfigError, match="stands for nobody"):
+    with pytest.raises(ConfigError, match="is reserved"):
         StaticKeys([StaticKey("local", "0" * 64)])
 
 
@@ -271,9 +271,9 @@ def test_lists_that_depend_on_the_caller_are_not_for_shared_caches(
 
 def test_an_open_door_to_other_machines_must_be_asked_for_twice() -> None:
     told = {"PEGBOARD_UNAUTHENTICATED": "1"}
-    with pytest.raises(ConfigError, match="say so twice"):
+    with pytest.raises(ConfigError, match="confirm it twice"):
         refuse_exposure("0.0.0.0", None, {}, allowed=True)
-    with pytest.raises(ConfigError, match="say so twice"):
+    with pytest.raises(ConfigError, match="confirm it twice"):
         refuse_exposure("192.168.1.4", None, told, allowed=False)
     refuse_exposure("0.0.0.0", None, told, allowed=True)
     refuse_exposure("127.0.0.1", None, {}, allowed=False)

@@ -167,8 +167,8 @@ async def test_streams_that_may_hold_an_answer_outlast_those_that_cannot() -> No
             for method in sent:
                 tasks.start_soon(ask, method)
             await anyio.wait_all_tasks_blocked()
-            streams.end_lasting()
+            streams.end_listening()
             await anyio.wait_all_tasks_blocked()
             assert (is_over("GET"), is_over("POST")) == (True, False)
-            streams.end()
+            streams.end_all()
         assert is_over("POST")

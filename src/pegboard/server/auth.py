@@ -1,9 +1,9 @@
-"""Who may use the HTTP endpoint: bearer tokens, checked here, carried through by the SDK.
+"""Authentication of the HTTP endpoint: bearer tokens, verified here, passed along by the SDK.
 
     keys   static keys, of which only the hashes are known
-    jwt    tokens of an OAuth 2.1 authorization server: signature by its published keys, issuer,
-           audience and expiry checked; the endpoint says where to get one (RFC 9728)
-    none   nobody is asked; off this machine only where the operator says so twice
+    jwt    tokens of an OAuth 2.1 authorization server: the signature is checked with its published
+           keys, as are issuer, audience and expiry; the endpoint says where to get one (RFC 9728)
+    none   no authentication; for other machines only if the operator confirms it twice
 
 The principal of a request is the token's subject. Rules may also name its scopes and groups.
 """
@@ -47,7 +47,7 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512",
 _LEEWAY = 30.0
 _KEYS_FRESH = 600.0
 _KEYS_PAUSE = 10.0
-"""Seconds between two fetches that unknown key ids cause, so that forged ones cost nothing."""
+"""Seconds between two fetches for unknown key ids, so that forged tokens cause no load."""
 _FETCH_TIME = 10.0
 _LONGEST_TOKEN = 16_384
 RECHECK = 1.0
@@ -57,7 +57,7 @@ _LISTEN = "subscriptions/listen"
 
 @dataclass(frozen=True, slots=True)
 class StaticKey:
-    """A key, known by its hash; whom it stands for, and what rules may know of them."""
+    """A key, known by its hash; its principal, and what else rules may refer to."""
 
     principal: str
     sha256: str
@@ -74,20 +74,20 @@ class StaticKeys:
             hashed = key.sha256.lower()
             if len(hashed) != 64 or not set(hashed) <= set("0123456789abcdef"):
                 raise ConfigError(
-                    f"The key of {key.principal!r} is no SHA-256 in hexadecimal; "
+                    f"The key of {key.principal!r} is not a SHA-256 hash in hexadecimal; "
                     "make one with: printf %s KEY | sha256sum"
                 )
             if key.principal == LOCAL_CALLER.principal:
                 raise ConfigError(
-                    f"{LOCAL_CALLER.principal!r} stands for nobody: name the principal."
+                    f"{LOCAL_CALLER.principal!r} is reserved: choose another principal."
                 )
             self._keys[hashed] = key
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Whom a key stands for; `None` for any other text."""
+        """The principal of a key; `None` for any other text."""
         if len(token) > _LONGEST_TOKEN:
             return None
-        # The table is found by the hash: how long that takes tells nothing of the key.
+        # Looked up by the hash, so the time that it takes reveals nothing about the key.
         key = self._keys.get(hashlib.sha256(token.encode()).hexdigest())
         if key is None:
             return None
@@ -101,7 +101,7 @@ class StaticKeys:
 
 
 class Fetch(Protocol):
-    """Gets a JSON document."""
+    """Fetches a JSON document."""
 
     async def __call__(self, url: str, /) -> Json: ...
 
@@ -115,7 +115,7 @@ async def fetch_json(url: str) -> Json:
 
 
 class KeySet:
-    """The signing keys of an authorization server, fetched when needed and kept for a while."""
+    """The signing keys of an authorization server, fetched when needed and cached for a while."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class KeySet:
         self._lock = anyio.Lock()
 
     async def key(self, key_id: str | None) -> jwt.PyJWK | None:
-        """The key of that id; a key that is not known is looked for, though not too often."""
+        """The key of that id; unknown ids cause a fetch, but not too often."""
         if self._is_due(key_id):
             async with self._lock:
                 if self._is_due(key_id):
@@ -157,7 +157,7 @@ class KeySet:
         self._keys = {key.key_id: key for key in found.keys}
 
     async def _discovered(self) -> str:
-        """Where the issuer says its keys are (OpenID Connect Discovery, RFC 8414)."""
+        """The address of the keys, from the issuer (OpenID Connect Discovery, RFC 8414)."""
         document = await self._fetch(f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
         if document["issuer"] != self._issuer:
             raise ValueError(f"it calls itself {document['issuer']!r}")
@@ -174,10 +174,10 @@ class JwtTokens:
     keys: KeySet
     groups_claim: str = GROUPS
     keep_token: bool = False
-    """Whether the token itself is kept with the request, for servers that it is passed on to."""
+    """Whether the token itself stays with the request, for servers that it is passed on to."""
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Whom a token stands for; `None` where anything about it is wrong."""
+        """The identity in a token; `None` where anything about it is wrong."""
         if len(token) > _LONGEST_TOKEN:
             return None
         try:
@@ -216,7 +216,7 @@ class JwtTokens:
 
 @dataclass(frozen=True, kw_only=True)
 class Auth:
-    """How an endpoint asks its callers who they are."""
+    """How an endpoint authenticates its callers."""
 
     verifier: TokenVerifier
     required_scopes: tuple[str, ...] = ()
@@ -224,12 +224,12 @@ class Auth:
     resource: str | None = None
     """The public address of the endpoint, where tokens come from an authorization server."""
     scopes: tuple[str, ...] = field(default=())
-    """What clients are told to ask for."""
+    """The scopes that clients are told to request."""
     refused: Callable[[SignInFailed], None] = lambda event: None
-    """Told when somebody comes with a token that is not good enough."""
+    """Called when a request has a token that is not accepted."""
 
     def protect(self, app: Starlette, path: str = "/mcp") -> None:
-        """Have an application of the SDK let through authenticated requests only."""
+        """Let only authenticated requests through to an application of the SDK."""
         from starlette.middleware import Middleware
         from starlette.middleware.authentication import AuthenticationMiddleware
         from starlette.routing import Route
@@ -253,7 +253,7 @@ class Auth:
         app.user_middleware.append(Middleware(AuthContextMiddleware))
 
     async def identify(self, token: str | None) -> AccessToken | None:
-        """Whom a token stands for now, if it is good and has the scopes that everybody needs."""
+        """The identity in a token, if it is valid now and has the required scopes."""
         known = await self.verifier.verify_token(token) if token else None
         if known is None or not set(self.required_scopes) <= set(known.scopes):
             return None
@@ -269,7 +269,7 @@ class Auth:
 
 
 class _Refusals:
-    """An endpoint that tells of tokens which are refused; one without any is no attempt."""
+    """Records tokens that are refused; a request without one is not an attempt to sign in."""
 
     def __init__(self, app: ASGIApp, auth: Auth) -> None:
         self._app = app
@@ -293,7 +293,7 @@ class _Refusals:
 
 
 class OwnerToken:
-    """Verifies one token that was made for this run; it stands for the local user."""
+    """Verifies one token that was generated for this run; it belongs to the local user."""
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
@@ -307,9 +307,9 @@ class OwnerToken:
 
 
 class LastingStreams:
-    """Ends streams of changes when the token that they were opened with is no longer good.
+    """Ends notification streams when the token that opened them is no longer valid.
 
-    A call under way is answered to its end: its token was good when it was made.
+    A call in progress is answered: its token was valid when it was made.
     """
 
     def __init__(self, auth: Auth) -> None:
@@ -317,7 +317,7 @@ class LastingStreams:
         self._open: dict[anyio.CancelScope, str] = {}
 
     def endpoint(self, app: ASGIApp) -> ASGIApp:
-        """An endpoint whose streams are watched."""
+        """The endpoint, with its long-lived streams tracked."""
         from starlette.datastructures import Headers
 
         async def watched(scope: Scope, receive: Receive, send: Send) -> None:
@@ -337,7 +337,7 @@ class LastingStreams:
         return watched
 
     def watched_during(self, lifespan: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """A lifespan during which tokens of open streams are checked again and again."""
+        """The lifespan, during which the tokens of open streams are checked regularly."""
 
         @asynccontextmanager
         async def during(app: Any) -> AsyncGenerator[Any]:
@@ -360,19 +360,19 @@ class LastingStreams:
 def refuse_exposure(
     host: str, auth: Auth | None, environ: Mapping[str, str], *, allowed: bool
 ) -> None:
-    """Refuse to listen for other machines without asking who they are, unless told so twice.
+    """Refuse to serve other machines without authentication, unless that is confirmed twice.
 
     Raises:
-        ConfigError: It would be open to everybody who can reach it.
+        ConfigError: The server would be open to everybody who can reach it.
     """
     if auth is not None or is_loopback(host):
         return
     if allowed and environ.get(UNAUTHENTICATED) == "1":
-        logger.warning("Everybody who can reach %s may use every tool: nobody is asked.", host)
+        logger.warning("Everybody who can reach %s may use every tool: no authentication.", host)
         return
     raise ConfigError(
-        f"{host} can be reached from other machines and nobody would be asked who they are. "
-        "Set `auth`, or listen on 127.0.0.1. To leave it open all the same, say so twice: "
+        f"{host} can be reached from other machines, and there is no authentication. "
+        "Set `auth`, or listen on 127.0.0.1. To leave it open all the same, confirm it twice: "
         f"`unauthenticated = true` under [http], and {UNAUTHENTICATED}=1 in the environment."
     )
 
@@ -386,7 +386,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _words(value: Json) -> list[str]:
-    """A claim that is a text of words, a list, or nothing."""
+    """A claim that is a text of words, a list, or missing, as a list."""
     if isinstance(value, str):
         return value.split()
     if isinstance(value, list):

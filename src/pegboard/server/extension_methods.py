@@ -18,7 +18,7 @@ MANIFEST_PAGE = 500
 
 
 def describe(view: View, params: Mapping[str, Json]) -> JsonObject:
-    """Full definitions by name: `name`, `names`, or the earlier systems' `tool_name`.
+    """Full definitions by name: `name`, `names`, or `tool_name` as in an earlier system.
 
     `names` takes at most 200 names; more are refused with `data.maxNames`.
     """
@@ -36,7 +36,7 @@ def describe(view: View, params: Mapping[str, Json]) -> JsonObject:
 
 
 def describe_batch(view: View, params: Mapping[str, Json]) -> JsonObject:
-    """What can be described, in order, and what is missing; an unknown name fails no other.
+    """Full definitions of the tools that exist, in order, and the names that do not.
 
     It takes at most 200 names; more are refused with `data.maxNames`.
     """
@@ -49,7 +49,7 @@ def describe_batch(view: View, params: Mapping[str, Json]) -> JsonObject:
 
 
 def manifest(view: View, params: Mapping[str, Json]) -> JsonObject:
-    """Name, digest and size of every tool, so that a client can tell what has changed."""
+    """Name, digest and size of every tool, from which a client can tell what has changed."""
     cursor = params.get("cursor") or "0"
     start = whole_number(cursor)
     if start is None:
@@ -69,7 +69,7 @@ METHODS: dict[str, Callable[[View, Mapping[str, Json]], JsonObject]] = {
 
 
 def needed_tools(params: Mapping[str, Json]) -> list[LoadTarget] | None:
-    """The tools that a request names; `None` where it is about all of them."""
+    """The tools that a request names, for which loaders may have to run; `None` for all of them."""
     given = [params[key] for key in ("tool_name", "name", "tool_names", "names") if key in params]
     if not given:
         return None

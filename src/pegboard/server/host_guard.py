@@ -1,10 +1,11 @@
-"""Which HTTP requests are answered at all, by the names in their `Host` and `Origin` headers.
+"""Which HTTP requests are answered at all, by their `Host` and `Origin` headers.
 
-A page that a browser shows can have its own name point at this machine (DNS rebinding) and then
-speak to whatever listens here. Such a request names the page's host. So a request is answered when
-its host is a name that no stranger can own: an address in figures, this machine, or one that the
-operator has listed. An origin, where a browser sends one, must be of the same host and port, or
-listed: another port of this machine may be another user's, and browsers share cookies among ports.
+A web page can make its own host name resolve to this machine (DNS rebinding), and its scripts can
+then talk to whatever listens here. Such a request has the page's name in its `Host` header. So a
+request is answered only if its host is a name that no stranger can control: an IP address, this
+machine, or a name that the operator has listed. An origin, which browsers send, must have the same
+host and port, or be listed: another port of this machine may belong to another user, and browsers
+share cookies among ports.
 """
 
 from __future__ import annotations
@@ -27,45 +28,48 @@ FORBIDDEN = 403
 
 @dataclass(frozen=True, slots=True)
 class HostGuard:
-    """What one listening address answers.
+    """The hosts and origins for which one listening address answers.
 
     Args:
-        names: Host names that are this machine's, without ports.
-        figures: Whether a host that is an IP address is taken, whichever it is.
-        hosts: Further values of `Host`, as listed: `name`, `name:port` or `name:*`.
-        origins: Further values of `Origin`, as listed; `*` as a port means any.
+        names: Host names of this machine, without ports.
+        any_ip: Whether any IP address is accepted as a host.
+        hosts: Further values of `Host`: `name`, `name:port` or `name:*`.
+        origins: Further values of `Origin`; `*` as a port means any.
     """
 
     names: frozenset[str] = _LOOPBACK
-    figures: bool = False
+    any_ip: bool = False
     hosts: frozenset[str] = field(default_factory=frozenset[str])
     origins: frozenset[str] = field(default_factory=frozenset[str])
 
     @classmethod
     def bound_to(cls, host: str, *, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> Self:
         """The guard of a server that listens on `host`."""
-        names, figures = set(_LOOPBACK), False
-        if host not in _LOOPBACK:
+        names = set(_LOOPBACK)
+        is_exposed = host not in _LOOPBACK
+        if is_exposed:
             names |= {host.lower(), socket.gethostname().lower()}
-            figures = True
-        return cls(frozenset(names), figures, _lower(hosts), _lower(origins))
+        return cls(frozenset(names), is_exposed, _lower(hosts), _lower(origins))
 
     def refuses(self, host: str | None, origin: str | None) -> int | None:
         """The HTTP status to refuse a request with; `None` when it may pass."""
-        if host is None or not self._knows_host(host.lower()):
+        if host is None or not self._accepts_host(host.lower()):
             return MISDIRECTED
-        if origin is not None and not self._knows_origin(origin.lower(), host.lower()):
+        if origin is not None and not self._accepts_origin(origin.lower(), host.lower()):
             return FORBIDDEN
         return None
 
-    def _knows_host(self, host: str) -> bool:
-        name = _name(f"//{host}")
+    def _accepts_host(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname
+        except ValueError:
+            return False
         if name is None:
             return False
         listed = {host, name, f"{host.rpartition(':')[0]}:*", f"{name}:*"}
-        return name in self.names or bool(listed & self.hosts) or (self.figures and _is_ip(name))
+        return name in self.names or bool(listed & self.hosts) or (self.any_ip and _is_ip(name))
 
-    def _knows_origin(self, origin: str, host: str) -> bool:
+    def _accepts_origin(self, origin: str, host: str) -> bool:
         without_port = f"{origin.rpartition(':')[0]}:*"
         if origin in self.origins or without_port in self.origins:
             return True
@@ -103,15 +107,8 @@ def _text(headers: dict[bytes, bytes], name: bytes) -> str | None:
     return None if value is None else value.decode("latin-1")
 
 
-def _name(url: str) -> str | None:
-    try:
-        return urlsplit(url).hostname
-    except ValueError:
-        return None
-
-
 def _host_and_port(url: str, default: int | None) -> tuple[str, int] | None:
-    """Both parts of an origin; `None` where it is not one that a browser would send."""
+    """Both parts of an origin; `None` for one that no browser would send."""
     try:
         parts = urlsplit(url)
         port = parts.port or default

@@ -31,25 +31,25 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from pegboard.core import defaults
 
 RESERVED_DESCRIPTORS = 16
-"""For files, servers behind us and the store, beside those that are open at the start."""
+"""For files, upstream servers and the store, in addition to those open at the start."""
 ACCEPT_BATCH = 16
-"""Clients that are accepted before the event loop goes on: each takes a descriptor at once."""
+"""Clients that are accepted in one step of the event loop: each takes a descriptor at once."""
 LISTEN_BACKLOG = 2048
-"""Clients that the system lets wait to be accepted."""
+"""Clients that the operating system queues until they are accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How long clients may take, in seconds, and how many there may be."""
+    """How long clients may take, in seconds, and how many may be connected."""
 
     header_timeout: float = defaults.HEADER_TIMEOUT
     body_timeout: float = defaults.BODY_TIMEOUT
     write_timeout: float = defaults.WRITE_TIMEOUT
     connections: int = defaults.MAX_CONNECTIONS
 
-    def most(self) -> int:
-        """Connections that fit the descriptors of this process."""
-        with suppress(ImportError):  # there is none on Windows, and no such limit
+    def max_connections(self) -> int:
+        """The number of connections that fits the file descriptors of this process."""
+        with suppress(ImportError):  # Windows has no such module, and no such limit
             import resource
 
             soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -68,7 +68,7 @@ def _open_descriptors() -> int:
 
 def make_http_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     """The class of uvicorn's connections, with these limits."""
-    most = limits.most()
+    most = limits.max_connections()
     numbers = count()
 
     class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
@@ -88,7 +88,9 @@ def make_http_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
             super().connection_made(transport)
             self._expect()
             if len(self.connections) > most:
-                _close_one(self.connections, self)
+                # The oldest one that waits for a request; where all are busy, this new one.
+                waiting = (c for c in self.connections if c.is_waiting and c.is_open)
+                min(waiting, key=lambda one: one.number, default=self).transport.abort()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
@@ -112,19 +114,23 @@ def make_http_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
                 self._stalled.cancel()
 
         @property
+        def is_open(self) -> bool:
+            return not self.transport.is_closing()
+
+        @property
         def is_waiting(self) -> bool:
-            """Whether no request is being answered, so that nothing is lost with it."""
+            """Whether no request is being answered, so that closing it loses nothing."""
             return self.cycle is None or self.cycle.response_complete
 
         def _expect(self) -> None:
-            """Have the client send what comes next in time; the clock runs from its beginning."""
+            """Start the deadline for what the client must send next, unless it is running."""
             if not self.is_waiting:
                 awaited = "body" if self.cycle.more_body else None
             else:
-                # Between two requests uvicorn's own timeout runs, until the next one begins.
+                # Between two requests uvicorn's own keep-alive timeout runs.
                 awaited = "headers" if self.timeout_keep_alive_task is None else None
             if awaited != self._awaited:
-                self._cancel()
+                self._cancel()  # a client that trickles bytes does not get more time
                 self._awaited = awaited
                 if awaited is not None:
                     seconds = limits.header_timeout if awaited == "headers" else limits.body_timeout
@@ -138,16 +144,10 @@ def make_http_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     return Connection
 
 
-def _close_one(connections: set[Any], newest: Any) -> None:
-    """Close the oldest connection that waits for a request; where all are busy, the newest."""
-    waiting = (one for one in connections if one.is_waiting and not one.transport.is_closing())
-    min(waiting, key=lambda one: one.number, default=newest).transport.abort()
-
-
 SHUTDOWN_GRACE = 1.0
-"""Seconds that answers under way are given when the server stops."""
+"""Seconds that answers in progress get at shutdown."""
 _FORCED_SHUTDOWN = 3
-"""Seconds after which uvicorn ends by force what is still there, and complains of it."""
+"""Seconds after which uvicorn cancels what is left, and logs it."""
 
 
 class StreamTracker:
@@ -155,15 +155,15 @@ class StreamTracker:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._lasting: set[anyio.CancelScope] = set()
+        self._listening: set[anyio.CancelScope] = set()
         self._answering: set[anyio.CancelScope] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, and see it through when it is ended."""
+        """Answer one request, and complete its stream when it is ended from outside."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        kind = self._lasting if scope["method"] == "GET" else self._answering
+        kind = self._listening if scope["method"] == "GET" else self._answering
         with anyio.CancelScope() as whole:
 
             async def sent(message: Message) -> None:
@@ -178,18 +178,15 @@ class StreamTracker:
         if whole.cancel_called:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def end_lasting(self) -> None:
+    def end_listening(self) -> None:
         """End the streams that carry no answer."""
-        _cancel(self._lasting)
+        for scope in tuple(self._listening):
+            scope.cancel()
 
-    def end(self) -> None:
+    def end_all(self) -> None:
         """End all streams."""
-        _cancel(self._lasting | self._answering)
-
-
-def _cancel(scopes: set[anyio.CancelScope]) -> None:
-    for scope in tuple(scopes):
-        scope.cancel()
+        for scope in (*self._listening, *self._answering):
+            scope.cancel()
 
 
 def _is_stream_start(message: Message) -> bool:
@@ -200,7 +197,7 @@ def _is_stream_start(message: Message) -> bool:
 
 
 class HttpServer(uvicorn.Server):
-    """Ends the streams of its application when it stops."""
+    """A uvicorn server with limits, which ends the streams of its application at shutdown."""
 
     def __init__(
         self, app: ASGIApp, *, keep_alive: int = 5, limits: ConnectionLimits | None = None
@@ -218,15 +215,16 @@ class HttpServer(uvicorn.Server):
         )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and let many clients wait to be accepted."""
+        """Listen, with a long queue of clients to be accepted."""
         await super().startup(sockets)
+        # Again, because asyncio accepts `backlog` clients at once: that number has to be small.
         for one in sockets or ():
             with suppress(OSError):
                 one.listen(LISTEN_BACKLOG)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no more requests, end what does not end by itself, and then the application."""
-        self._streams.end_lasting()
-        later = asyncio.get_running_loop().call_later(SHUTDOWN_GRACE, self._streams.end)
+        """Accept no more requests, end the streams that would stay open, then the application."""
+        self._streams.end_listening()
+        later = asyncio.get_running_loop().call_later(SHUTDOWN_GRACE, self._streams.end_all)
         await super().shutdown(sockets)
         later.cancel()

@@ -18,10 +18,12 @@ import json
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pegboard.core import defaults
+from pegboard.core.caches import BoundedCache
 from pegboard.core.json import Json
 from pegboard.errors import Busy, StoreError
 from pegboard.ports import Store
@@ -35,18 +37,18 @@ MAX_OPENING_BYTES = 64 * 1024
 MAX_VALUES = 250_000
 """Values in one request."""
 _MAX_BYTES = 4 * 1024 * 1024
-"""What is larger is refused by the SDK."""
-_SESSION = b"mcp-session-id"
-_VERSION = b"mcp-protocol-version"
-_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+"""The SDK refuses larger requests."""
+_SESSION_HEADER = b"mcp-session-id"
+_VERSION_HEADER = b"mcp-protocol-version"
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 Admit: TypeAlias = Callable[["Scope"], Awaitable[None]]
-"""Raises `Busy` where the caller may not do more now."""
+"""Raises `Busy` where the caller has exceeded a rate limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionLimits:
-    """How many sessions there may be."""
+    """How many sessions may be open."""
 
     in_all: int = defaults.MAX_SESSIONS
     per_principal: int = defaults.MAX_SESSIONS_PER_PRINCIPAL
@@ -59,7 +61,7 @@ class _Session:
 
 
 class OpenSessions:
-    """The sessions that this process holds, the least recently used one first."""
+    """The sessions that this process holds, least recently used first."""
 
     def __init__(self, limits: SessionLimits) -> None:
         self._limits = limits
@@ -70,13 +72,13 @@ class OpenSessions:
         return len(self._open)
 
     def begin(self, session: str) -> None:
-        """Note that a request of a session is being answered."""
+        """Count a request of a session as in flight."""
         if session in self._open:
             self._open.move_to_end(session)
             self._open[session].in_flight += 1
 
     def end(self, session: str) -> None:
-        """Note that it has been."""
+        """Count a request of a session as answered."""
         if session in self._open:
             self._open[session].in_flight -= 1
 
@@ -84,28 +86,29 @@ class OpenSessions:
         self._open.pop(session, None)
 
     def reserve(self, principal: str, exists: Callable[[str], bool]) -> str | None:
-        """Count a session that is about to be opened; gives one that has to end for it.
+        """Reserve a place for a session; returns one that has to end for it, if any.
 
         Raises:
             Busy: There are too many, and all of them are in use.
         """
-        # Where nobody is asked who they are, all are one principal: only the limit for all counts.
+        # Without authentication everybody is the same principal: only the total limit applies.
         most = self._limits.per_principal if principal else self._limits.in_all
         held = Counter(one.principal for one in self._open.values()) + self._opening
         replaced = None
         if held[principal] >= most or held.total() >= self._limits.in_all:
             for session in [one for one in self._open if not exists(one)]:
-                self.forget(session)  # it ended by itself
+                self.forget(session)  # the SDK has ended it after a timeout
             held = Counter(one.principal for one in self._open.values()) + self._opening
         if held[principal] >= most:
-            replaced = self._idle(principal)
+            replaced = self._evict_idle(principal)
         elif held.total() >= self._limits.in_all:
-            most, count = held.most_common(1)[0]
-            replaced = self._idle(most if count > held[principal] else principal)
+            # The principal with the most sessions loses one, so that nobody can lock others out.
+            largest, count = held.most_common(1)[0]
+            replaced = self._evict_idle(largest if count > held[principal] else principal)
         self._opening[principal] += 1
         return replaced
 
-    def _idle(self, principal: str) -> str:
+    def _evict_idle(self, principal: str) -> str:
         for session, one in self._open.items():
             if one.principal == principal and not one.in_flight:
                 self.forget(session)
@@ -113,21 +116,21 @@ class OpenSessions:
         raise Busy("Too many sessions are open: end one, or try again later.", retry_after=30.0)
 
     def opened(self, principal: str, session: str | None) -> None:
-        """Note what became of a session that was about to be opened; `None` when nothing did."""
+        """Turn a reserved place into an open session, or release it when none was opened."""
         self._opening[principal] -= 1
         if session is not None:
             self._open[session] = _Session(principal)
 
 
 class Admission:
-    """ASGI middleware for the endpoints of the protocol.
+    """ASGI middleware that bounds requests and sessions of the protocol.
 
     Args:
-        app: The application behind.
-        sessions: Those that it holds.
+        app: The application behind it.
+        sessions: The open sessions; `None` where legacy clients get none.
         exists: Whether the SDK still has a session.
-        end_session: Ends one.
-        legacy: Versions of the protocol that have sessions, as the header names them.
+        end_session: Ends a session.
+        legacy: Versions of the protocol that have sessions, as in the header.
         admit: The caller's rate limit.
     """
 
@@ -153,8 +156,8 @@ class Admission:
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        session = headers.get(_SESSION, b"").decode("latin-1")
-        is_legacy = headers.get(_VERSION) is None or headers[_VERSION] in self._legacy
+        session = headers.get(_SESSION_HEADER, b"").decode("latin-1")
+        is_legacy = headers.get(_VERSION_HEADER) is None or headers[_VERSION_HEADER] in self._legacy
         is_opening = scope["method"] == "POST" and not session and is_legacy
         bounded = is_opening and self._sessions is not None
         if scope["method"] == "POST":
@@ -183,17 +186,17 @@ class Admission:
             return
         opened: str | None = None
 
-        async def watched(message: Message) -> None:
+        async def send_and_watch(message: Message) -> None:
             nonlocal opened
             if message["type"] == "http.response.start" and message["status"] < 400:
-                named = dict(message.get("headers") or ()).get(_SESSION, b"")
-                opened = named.decode("latin-1") or None
+                header = dict(message.get("headers") or ()).get(_SESSION_HEADER, b"")
+                opened = header.decode("latin-1") or None
             await send(message)
 
         try:
             if replaced is not None:
                 await self._end_session(replaced)
-            await self._app(scope, receive, watched)
+            await self._app(scope, receive, send_and_watch)
         finally:
             sessions.opened(principal, opened)
 
@@ -210,22 +213,22 @@ class Admission:
 
 
 def principal_from_scope(scope: Scope) -> str:
-    """Whom a request stands for; empty where nobody is asked who they are."""
+    """The principal of a request; empty without authentication."""
     token = getattr(scope.get("user"), "access_token", None)
     return "" if token is None else str(token.subject or token.client_id)
 
 
 def _is_protocol(scope: Scope) -> bool:
-    """Whether a request is for the protocol, from somebody who may use it."""
+    """Whether a request is for the protocol, and authenticated where that is required."""
     path: str = scope["path"]
     if path != "/mcp" and not path.startswith("/mcp/"):
         return False
     user = scope.get("user")
-    return user is None or user.is_authenticated  # else it is refused before its body is read
+    return user is None or user.is_authenticated  # otherwise refused before its body is read
 
 
 async def _read_body(receive: Receive, most: int) -> tuple[list[Message], bytes]:
-    """The messages of a body, to its end or beyond the limit, and what they carry."""
+    """The messages of a body, up to its end or just past the limit, and their content."""
     messages: list[Message] = []
     size = 0
     while True:
@@ -250,27 +253,25 @@ def _replay(messages: list[Message], receive: Receive) -> Receive:
 
 
 def _find_problem(body: bytes, *, opens: bool) -> str | None:
-    """What is too much about a request."""
+    """Which limit a request exceeds, if any."""
     if opens and len(body) > MAX_OPENING_BYTES:
         return f"A request that opens a session has at most {MAX_OPENING_BYTES:,} bytes."
-    if _has_many_values(body):
+    # Most bodies pass the first, cheap count, which also counts separators inside strings.
+    if _count_values(body) > MAX_VALUES and _count_values(_STRING.sub(b"", body)) > MAX_VALUES:
         return f"A request has at most {MAX_VALUES:,} values."
     return None
 
 
-def _has_many_values(body: bytes) -> bool:
-    if _separators(body) <= MAX_VALUES:
-        return False
-    return _separators(_TEXT.sub(b"", body)) > MAX_VALUES  # texts may hold as many as they like
-
-
-def _separators(body: bytes) -> int:
+def _count_values(body: bytes) -> int:
+    """About how many values a JSON text has, by its separators; without parsing it."""
     return body.count(b",") + body.count(b"[") + body.count(b"{")
 
 
 async def _refuse(send: Send, status: int, message: str, retry_after: Any = None) -> None:
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": message}}
-    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    headers = [(b"content-type", b"application/json")]
+    if status != 404:
+        headers.append((b"connection", b"close"))  # the rest of the body is not read
     if retry_after is not None:
         headers.append((b"retry-after", str(max(1, round(retry_after))).encode()))
     await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -278,7 +279,7 @@ async def _refuse(send: Send, status: int, message: str, retry_after: Any = None
 
 
 OWNER_TTL = 6 * 3600.0
-_SESSION_HEADER = b"mcp-session-id"
+"""Seconds for which the store knows which replica holds a session."""
 _MAX_OWN = 100_000
 _MAX_ID_LENGTH = 128
 ELSEWHERE = (
@@ -288,67 +289,51 @@ ELSEWHERE = (
 
 
 class SessionOwners:
-    """ASGI middleware that notes sessions opened here and knows those opened elsewhere."""
+    """ASGI middleware that records which replica opened a session, and refuses those of others."""
 
     def __init__(self, app: ASGIApp, store: Store, replica: str) -> None:
         self._app = app
         self._store = store
         self._replica = replica
-        self._own: OrderedDict[str, None] = OrderedDict()
+        self._own: BoundedCache[str, bool] = BoundedCache(_MAX_OWN)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        principal = _owner_principal(scope)
+        principal = principal_from_scope(scope)
         session = _parse_session_id(dict(scope["headers"]).get(_SESSION_HEADER))
         if session is not None and session not in self._own:
-            note = await self._note(session)
-            if note and note["replica"] != self._replica and note["principal"] == principal:
-                await _refuse_elsewhere(scope, receive, send)
+            owner = await self._find_owner(session)
+            if owner and owner["replica"] != self._replica and owner["principal"] == principal:
+                await _refuse(send, 404, ELSEWHERE)
                 return
 
-        async def noting(message: Message) -> None:
+        async def send_and_record(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] < 400:
                 opened = _parse_session_id(dict(message.get("headers") or ()).get(_SESSION_HEADER))
                 if opened is not None and opened not in self._own:
-                    await self._opened(opened, principal)
+                    await self._record(opened, principal)
             await send(message)
 
-        await self._app(scope, receive, noting)
+        await self._app(scope, receive, send_and_record)
 
-    async def _note(self, session: str) -> Json:
+    async def _find_owner(self, session: str) -> Json:
         try:
             return await self._store.get(f"owner/{session}")
         except StoreError:
             return None
 
-    async def _opened(self, session: str, principal: str) -> None:
-        self._own[session] = None
-        if len(self._own) > _MAX_OWN:
-            self._own.popitem(last=False)
-        note = {"replica": self._replica, "principal": principal}
-        try:
-            await self._store.update(f"owner/{session}", lambda kept: note, ttl=OWNER_TTL)
-        except StoreError:
-            return  # then others say that they do not know it
-
-
-def _owner_principal(scope: Scope) -> str:
-    token = getattr(scope.get("user"), "access_token", None)
-    return "" if token is None else str(token.subject or token.client_id)
+    async def _record(self, session: str, principal: str) -> None:
+        self._own.put(session, True)
+        owner = {"replica": self._replica, "principal": principal}
+        # Without the store, other replicas answer that the session is unknown.
+        with suppress(StoreError):
+            await self._store.update(f"owner/{session}", lambda stored: owner, ttl=OWNER_TTL)
 
 
 def _parse_session_id(value: bytes | None) -> str | None:
-    """A session id as the SDK makes them; anything else is not looked up."""
+    """A session id of the form that the SDK generates; nothing else is looked up in the store."""
     if value is None or len(value) > _MAX_ID_LENGTH or not value.isalnum():
         return None
     return value.decode("ascii")
-
-
-async def _refuse_elsewhere(scope: Any, receive: Any, send: Any) -> None:
-    from starlette.responses import JSONResponse
-
-    error = {"code": -32600, "message": ELSEWHERE}
-    body = {"jsonrpc": "2.0", "id": None, "error": error}
-    await JSONResponse(body, status_code=404)(scope, receive, send)

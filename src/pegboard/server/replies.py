@@ -1,4 +1,4 @@
-"""Our errors on the wire: what a model can mend is a result, misuse a JSON-RPC error."""
+"""Our errors on the wire: a result where a model can fix the call, else a JSON-RPC error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pegboard.errors import PegboardError
 
 
 class InvalidParams(PegboardError):
-    """A request that no change of a tool's arguments would mend: answered with -32602."""
+    """A request that is wrong whatever the tool's arguments are: answered with -32602."""
 
     kind = "misuse"
 
@@ -21,25 +21,21 @@ class InvalidParams(PegboardError):
 
 
 def error_result(exc: PegboardError, tool: Tool | None = None) -> CallResult:
-    """A failed call as a result that a model can read and mend.
+    """A failed call as a result that a model can read and react to.
 
     Args:
         exc: What went wrong.
-        tool: The tool whose output schema the client was told. The TypeScript SDK 1.x checks even
-            failures against it, so where it does not let the error pass, the text must do.
+        tool: The tool whose output schema the client knows. The TypeScript SDK 1.x checks even
+            failures against it, so where the error does not satisfy it, only the text is sent.
     """
     shape = error_to_json(exc)
     structured: JsonObject | None = {"error": shape}
-    if (
-        tool is not None
-        and tool.output_schema is not None
-        and not notice_fits_schema(structured, tool)
-    ):
-        structured = None
+    if tool is not None and tool.output_schema is not None:
+        structured = structured if notice_fits_schema(structured, tool) else None
     return CallResult.text(shape["message"], structured=structured, is_error=True)
 
 
 def as_invalid_params(exc: PegboardError) -> InvalidParams:
-    """The same error as misuse, with what helps to mend it as data."""
+    """The same error as a JSON-RPC error, with the details that help to fix it as data."""
     data: JsonObject = {"kind": exc.kind, **exc.details}
     return InvalidParams(exc.message, data)

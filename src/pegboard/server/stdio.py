@@ -1,9 +1,10 @@
-"""Serving on our own stdin and stdout, without the threads that the SDK reads files with.
+"""Serving on our own stdin and stdout, without the threads in which the SDK reads files.
 
-A client gives its server pipes, and the event loop can wait for pipes by itself; going through
-threads is most of what a relayed call costs otherwise. A terminal is somebody who tries what a
-server does: they are told, and can end it. Where stdin or stdout is something else (a file,
-Windows) the SDK's `stdio_server` does the work.
+    pipes              the event loop waits for them itself; tool calls take the fast path
+    a terminal         somebody is trying the command: they get a hint, and Ctrl-C works
+    a file, Windows    the SDK's own `stdio_server`
+
+Threads would be most of the cost of a relayed call.
 
 While serving, fd 0 is the null device and fd 1 is stderr, so that nothing that prints or reads by
 mistake, here or in a child process, touches the protocol.
@@ -51,8 +52,8 @@ async def serve_on_stdio(server: Server[Any], first: FirstExchange | None = None
         return
     if first is not None:
         first.take_over()
-    async with _pipes(first) as (stdin, stdout), StdioFastPath.beside(server, stdout) as lane:
-        await server.run(MessageReader(stdin, _StrayLineLog(), lane), lane.writer, options)
+    async with _pipes(first) as (stdin, stdout), StdioFastPath.beside(server, stdout) as fast:
+        await server.run(MessageReader(stdin, _StrayLineLog(), fast), fast.writer, options)
 
 
 @asynccontextmanager
@@ -76,21 +77,22 @@ async def _pipes(first: FirstExchange | None) -> AsyncGenerator[tuple[_PipeReade
 
 @contextmanager
 def _redirect(number: int, instead: str | None) -> Generator[int]:
-    """A private duplicate of a standard stream, which meanwhile leads elsewhere or to stderr."""
-    private, kept = os.dup(number), os.dup(number)
+    """A private duplicate of a standard stream; the stream itself leads to `instead` or stderr."""
+    # One duplicate for the event loop, which closes it, and one to restore the stream from.
+    private, original = os.dup(number), os.dup(number)
     other = os.dup(2) if instead is None else os.open(instead, os.O_RDONLY)
     os.dup2(other, number)
     os.close(other)
     try:
         yield private
     finally:
-        os.set_blocking(kept, True)
-        os.dup2(kept, number)
-        os.close(kept)
+        os.set_blocking(original, True)  # the event loop made the shared pipe non-blocking
+        os.dup2(original, number)
+        os.close(original)
 
 
 class _StrayLineLog:
-    """The client at the other end: what it sends that is not protocol is noted."""
+    """Logs what a client sends that is not a message of the protocol."""
 
     def on_message(self) -> None: ...
 
@@ -135,7 +137,7 @@ class _PipeWriter(ByteSendStream):
 
 class _Keyboard(ByteReceiveStream):
     async def receive(self, max_bytes: int = _CHUNK) -> bytes:
-        await anyio.wait_readable(0)  # in a thread, nothing but a key could end the waiting
+        await anyio.wait_readable(0)  # a read in a thread could not be cancelled, only by a key
         line = os.read(0, max_bytes)
         if not line:
             raise anyio.EndOfStream

@@ -1,15 +1,18 @@
-r"""Calls of tools on a pipe, past the SDK's dispatcher.
+r"""Tool calls on a pipe, past the SDK's dispatcher.
 
-    pipe -> MessageReader -> lane        tools/call, once the SDK has served a request
-                         \-> dispatcher  everything else, and the first request of all
+    pipe -> MessageReader -> StdioFastPath   tools/call, once the SDK has served a request
+                         \-> dispatcher      everything else, and the first request of all
 
-The dispatcher has all that a session needs: queues, a task or two for each message. A call needs
-less, and a client makes many. What answers it is the same: the server's middleware and handlers,
-run by the SDK.
+The dispatcher provides everything that a session may need: queues, and a task or two per message. A
+call needs less, and a client makes many of them. What answers a call is the same on both paths: the
+server's middleware and handlers, run by the SDK.
 
-The lane learns from what the SDK serves, as a middleware. It takes a call only where the SDK has
-accepted one like it, on the same connection and with the same envelope, and where nothing that the
-client sent before is still on its way through the dispatcher: no call overtakes a notification.
+The fast path learns from what the SDK serves, as a middleware. It takes a call only if
+
+    - the SDK has accepted a request on this connection with the same envelope (what a modern
+      request says about its client), so that every check of the SDK would pass again;
+    - nothing that the client sent earlier is still in the dispatcher's queues, so that no call
+      overtakes an earlier request or notification.
 """
 
 from __future__ import annotations
@@ -29,32 +32,37 @@ from mcp_types import ErrorData, JSONRPCError, JSONRPCResponse, RequestId
 
 from pegboard.core.json import Json, JsonObject
 from pegboard.server import mcp_private
-from pegboard.wire.message_streams import PIPE_CLOSED_ERRORS, MessageWriter, serialize_message
+from pegboard.wire.message_streams import (
+    PIPE_CLOSED_ERRORS,
+    MessageWriter,
+    is_request_id,
+    serialize_message,
+)
 
 _CALL = "tools/call"
 _CANCELLED = "notifications/cancelled"
 _GOODBYE_SECONDS = 1.0
-"""Seconds for telling the client of a call that is not answered any more."""
+"""Seconds for notifying the client of a call that will not be answered."""
 _DRAIN_SECONDS = 5.0
-"""Seconds for a client that has left to read the answers that are being written."""
+"""Seconds in which answers that are being written may still reach a client that is leaving."""
 _log = logging.getLogger(__name__)
 
 
 class _Call:
-    """One call under way."""
+    """One call in flight."""
 
-    __slots__ = ("asked", "ended_by", "is_answered", "scope")
+    __slots__ = ("ended_by", "is_answered", "request", "scope")
 
-    def __init__(self, asked: mcp_private.DirectRequest) -> None:
-        self.asked = asked
+    def __init__(self, request: mcp_private.DirectRequest) -> None:
+        self.request = request
         self.scope = anyio.CancelScope()
         self.ended_by: Literal["client", "server"] | None = None
         self.is_answered = False
 
     def end(self, by: Literal["client", "server"]) -> None:
-        """Give it up, unless its answer is being written: half a line would be none."""
+        """Cancel it, unless its answer is being written: half a line would break the protocol."""
         self.ended_by = self.ended_by or by
-        self.asked.give_up()
+        self.request.cancel()
         if not self.is_answered:
             self.scope.cancel()
 
@@ -63,105 +71,107 @@ class StdioFastPath:
     """Answers the calls that a client sends on a pipe, each in a task of its own."""
 
     def __init__(self, server: Server[Any], pipe: ByteSendStream, tasks: TaskGroup) -> None:
-        self.writer = MessageWriter(pipe, self._answered)
-        """What the SDK is to write to."""
+        self.writer = MessageWriter(pipe, self._on_written)
+        """What the SDK writes to."""
         self._server = server
         self._tasks = tasks
-        self._served: mcp_private.DirectConnection | None = None
+        self._connection: mcp_private.DirectConnection | None = None
         self._calls: dict[RequestId, _Call] = {}
         self._running: set[_Call] = set()
         self._idle = anyio.Event()
+        # What the client sent that is still on its way through the dispatcher.
         self._requests_ahead: set[RequestId] = set()
         self._notifications_ahead = 0
 
     @classmethod
     @asynccontextmanager
     async def beside(cls, server: Server[Any], pipe: ByteSendStream) -> AsyncGenerator[Self]:
-        """A lane beside the dispatcher of a server, for as long as the block runs."""
+        """A fast path beside the dispatcher of a server, for as long as the block runs."""
         async with anyio.create_task_group() as tasks:
-            lane = cls(server, pipe, tasks)
-            server.middleware.insert(0, lane)
+            fast_path = cls(server, pipe, tasks)
+            server.middleware.insert(0, fast_path)
             try:
-                yield lane
+                yield fast_path
             finally:
-                server.middleware.remove(lane)
+                server.middleware.remove(fast_path)
                 tasks.cancel_scope.cancel()
 
     # What the SDK serves -----------------------------------------------------------------------
 
     async def __call__(self, ctx: mcp_private.Context, call_next: CallNext) -> HandlerResult:
-        """Learn from what passes the SDK; for `Server.middleware`."""
+        """Learn from what passes through the SDK; for `Server.middleware`."""
         if ctx.request_id is None:
             self._notifications_ahead = max(0, self._notifications_ahead - 1)
             return await call_next(ctx)
         self._requests_ahead.discard(_normalize_id(ctx.request_id))
         result = await call_next(ctx)
-        if self._served is None or self._served.envelope != mcp_private.get_envelope(
-            ctx.params or {}
-        ):
-            self._served = mcp_private.open_direct_connection(self._server, ctx) or self._served
+        envelope = mcp_private.get_envelope(ctx.params or {})
+        if self._connection is None or self._connection.envelope != envelope:
+            connection = mcp_private.open_direct_connection(self._server, ctx)
+            self._connection = connection or self._connection
         return result
 
-    def _answered(self, item: SessionMessage) -> None:
-        """The SDK answers a request, which it may have refused before anybody could see it."""
+    def _on_written(self, item: SessionMessage) -> None:
+        """Note that the SDK answers a request: it may have refused it before its middleware ran."""
         if isinstance(item.message, JSONRPCResponse | JSONRPCError):
             self._requests_ahead.discard(_normalize_id(item.message.id))
 
     # What comes from the pipe ------------------------------------------------------------------
 
     def wants(self, message: JsonObject) -> bool:
-        """Whether this is a call for the lane, or the end of one; what is not goes elsewhere."""
+        """Whether to take a message: a call, or the cancellation of one that was taken."""
         method, number, params = message.get("method"), message.get("id"), message.get("params")
-        if method == _CANCELLED and isinstance(params, dict) and _is_id(params.get("requestId")):
-            if _normalize_id(params["requestId"]) in self._calls:
+        if not isinstance(method, str):
+            return False
+        if isinstance(params, dict):
+            if method == _CALL and is_request_id(number) and self._accepts(params):
                 return True
-        elif method == _CALL and _is_id(number) and isinstance(params, dict):
-            served = self._served
-            is_free = not self._requests_ahead and not self._notifications_ahead
-            if (
-                served is not None
-                and is_free
-                and mcp_private.get_envelope(params) == served.envelope
-            ):
+            if method == _CANCELLED and _normalize_id(params.get("requestId")) in self._calls:
                 return True
-        if isinstance(method, str):
-            self._note_ahead(number)
-        return False
-
-    def _note_ahead(self, number: Json) -> None:
-        if _is_id(number):
+        if is_request_id(number):
             self._requests_ahead.add(_normalize_id(number))
         else:
             self._notifications_ahead += 1
+        return False
+
+    def _accepts(self, params: JsonObject) -> bool:
+        """Whether a call may take the fast path now."""
+        if self._connection is None or self._requests_ahead or self._notifications_ahead:
+            return False
+        return mcp_private.get_envelope(params) == self._connection.envelope
 
     def take(self, message: JsonObject) -> None:
-        """Answer a call, or give it up."""
+        """Answer a call, or cancel it."""
         params: JsonObject = message["params"]
         if message["method"] == _CANCELLED:
             self._calls.pop(_normalize_id(params["requestId"])).end("client")
             return
-        assert self._served is not None
+        assert self._connection is not None
         number: RequestId = message["id"]
-        call = self._calls[_normalize_id(number)] = _Call(self._served.asked(_CALL, number, params))
+        call = _Call(self._connection.open_request(_CALL, number, params))
+        self._calls[_normalize_id(number)] = call
         self._running.add(call)
         self._tasks.start_soon(self._run, call, number)
 
     async def on_end(self) -> None:
-        """Give up what is under way, before the SDK lets go of what it needs: the client left."""
+        """Cancel what is in flight when the client has left.
+
+        Before the SDK learns of it: it would tear down the connection that handlers still use.
+        """
         for call in self._running:
             call.end("server")
         with anyio.move_on_after(_DRAIN_SECONDS):
-            await self._finished()
+            await self._wait_until_idle()
         for call in self._running:
             call.scope.cancel()
-        await self._finished()
+        await self._wait_until_idle()
 
-    async def _finished(self) -> None:
+    async def _wait_until_idle(self) -> None:
         while self._running:
             self._idle = anyio.Event()
             await self._idle.wait()
 
-    # What goes to it ---------------------------------------------------------------------------
+    # What goes to the pipe ---------------------------------------------------------------------
 
     async def _run(self, call: _Call, number: RequestId) -> None:
         try:
@@ -174,6 +184,7 @@ class StdioFastPath:
             raise
         finally:
             self._running.discard(call)
+            # A client may use a number again as soon as it has the answer.
             if self._calls.get(_normalize_id(number)) is call:
                 del self._calls[_normalize_id(number)]
             if not self._running:
@@ -181,19 +192,22 @@ class StdioFastPath:
 
     async def _answer(self, call: _Call, number: RequestId) -> None:
         try:
-            line = _encode_line(number, "result", await call.asked.result())
+            line = _encode_line(number, "result", await call.request.result())
         except Exception as exc:
             line = _encode_failure(number, exc)
-        if call.ended_by is None:  # a handler may end in its own way though it was given up
+        if call.ended_by is None:  # a handler may catch the cancellation and return all the same
             await self._write(call, line)
 
     async def _say_goodbye(self, call: _Call, number: RequestId) -> None:
+        """Notify the client that a call will not be answered, unless it cancelled the call."""
         if not call.is_answered and call.ended_by != "client":
+            # Shielded: this runs while everything around it is being cancelled.
             with anyio.move_on_after(_GOODBYE_SECONDS, shield=True):
-                await self._write(call, _error_line(number, mcp_private.connection_closed()))
+                line = _encode_error(number, mcp_private.connection_closed())
+                await self._write(call, line)
 
     async def _write(self, call: _Call, line: bytes) -> None:
-        call.is_answered = True  # a write that is interrupted may have arrived
+        call.is_answered = True  # set first: an interrupted write may still have arrived
         with suppress(*PIPE_CLOSED_ERRORS):
             await self.writer.write(line)
 
@@ -202,25 +216,20 @@ def _encode_line(number: RequestId, kind: str, value: JsonObject) -> bytes:
     return serialize_message({"jsonrpc": "2.0", "id": number, kind: value}) + b"\n"
 
 
-def _error_line(number: RequestId, error: ErrorData) -> bytes:
-    return _encode_line(
-        number, "error", error.model_dump(by_alias=True, mode="json", exclude_none=True)
-    )
+def _encode_error(number: RequestId, error: ErrorData) -> bytes:
+    wire = error.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return _encode_line(number, "error", wire)
 
 
 def _encode_failure(number: RequestId, exc: Exception) -> bytes:
-    """What a client is told of a call that failed; nothing, where that is nobody's business."""
-    with suppress(Exception):  # an error may hold what cannot be written
+    """The error of a call that failed; a bug of ours is logged, and the client gets no details."""
+    with suppress(Exception):  # the data of an error may not be JSON
         if (error := mcp_private.to_error_data(exc)) is not None:
-            return _error_line(number, error)
+            return _encode_error(number, error)
     _log.error("A call failed", exc_info=exc)
-    return _error_line(number, mcp_private.internal_error().error)
-
-
-def _is_id(value: Json) -> bool:
-    return isinstance(value, (int, str)) and not isinstance(value, bool)
+    return _encode_error(number, mcp_private.internal_error().error)
 
 
 def _normalize_id(number: Json) -> RequestId:
-    """By what a request is found again: a client may send its number back as a text."""
-    return coerce_request_id(number) if _is_id(number) else ""
+    """The key of a request: some clients cancel request 7 as "7"."""
+    return coerce_request_id(number) if is_request_id(number) else ""
