@@ -38,6 +38,7 @@ def read_keyring(service: str, name: str) -> str | None:
         ConfigError: There is no keyring here.
     """
     try:
+        # Optional, and slow to import: it looks for the backends of the operating system.
         import keyring
         from keyring.errors import KeyringError
     except ImportError as exc:
@@ -45,6 +46,7 @@ def read_keyring(service: str, name: str) -> str | None:
     try:
         return keyring.get_password(service, name)
     except KeyringError as exc:
+        # Only the type: the text of a backend may quote what it was asked for.
         raise ConfigError(f"The keyring cannot be read ({type(exc).__name__}).") from exc
 
 
@@ -89,6 +91,7 @@ class Credentials:
         try:
             return {**plain, **self.headers(templates, LOCAL_CALLER.principal, server=server)}
         except NotPermitted:
+            # Many servers list their tools to anybody; one that does not answers with a status.
             return plain
 
     def _read(self, template: re.Match[str], principal: str) -> str | None:

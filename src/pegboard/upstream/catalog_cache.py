@@ -46,6 +46,7 @@ from pegboard.upstream.catalog_entries import (
 from pegboard.upstream.namespaces import DEFAULT_NAMING, Namespaces, Naming
 from pegboard.upstream.spec import UpstreamSpec
 
+# This spelling is part of the format on disk: another one would orphan the files that exist.
 CATALOG_SUFFIX = ".catalogue"
 FAILURE_SUFFIX = ".failed"
 _MAGIC = b"pegboard-catalogue 1"
@@ -249,6 +250,7 @@ def _serialize(name: str, about: ServerProfile, entries: Iterable[Json]) -> byte
 
 
 def _parse(name: str, data: bytes, saved_at: float) -> CachedCatalog:
+    # Bounded: a file of another kind may be one long line.
     end = data.find(b"\n", 0, 200)
     head = data[: max(end, 0)].split(b" ")
     if len(head) != 4 or b" ".join(head[:2]) != _MAGIC:
@@ -375,6 +377,7 @@ class CatalogCache:
 
 def _write(path: Path, data: bytes) -> None:
     """Replace a file; one that holds the same already only becomes newer."""
+    # Most listings bring nothing new. Their time still counts: `sweep` removes by age.
     with suppress(OSError):
         if path.stat().st_size == len(data) and path.read_bytes() == data:
             os.utime(path)

@@ -44,8 +44,8 @@ from pegboard.upstream.handshake import InboundHandler, RelayDispatcher
 from pegboard.wire.message_streams import (
     PIPE_CLOSED_ERRORS,
     MessageWriter,
+    decode_json,
     extract_error,
-    parse_json,
     serialize_message,
 )
 from pegboard.wire.response_filters import MessageTooLarge
@@ -106,7 +106,7 @@ class StdioChannel:
         self, method: str, params: JsonObject, headers: Mapping[str, str] | None
     ) -> JsonObject:
         if self._has_ended:
-            raise connection_closed()
+            raise build_closed_error()
         # A request that was never sent must not be cancelled at the server.
         await anyio.lowlevel.checkpoint_if_cancelled()
         self._last_number += 1
@@ -115,7 +115,7 @@ class StdioChannel:
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
         try:
             with trace_request(method, params) as traced:
-                await self._write(build_request(number, method, traced))
+                await self._write(build_jsonrpc_request(number, method, traced))
                 return extract_result(await answer)
         except asyncio.CancelledError:
             # The caller gave up or ran out of time. The server is notified, even in a scope that
@@ -152,7 +152,7 @@ class StdioChannel:
         try:
             await self._writer.write(serialize_message(message) + b"\n")
         except PIPE_CLOSED_ERRORS as exc:
-            raise connection_closed() from exc
+            raise build_closed_error() from exc
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +198,7 @@ class HttpChannel:
             MCPError: The server's own error, or there is no answer.
             httpx2.HTTPError: The server cannot be reached.
         """
+        # A scope for each request, so that `end` can fail those that wait for a response.
         with anyio.CancelScope() as scope:
             self._waiting.add(scope)
             try:
@@ -209,7 +210,7 @@ class HttpChannel:
                 return await self._redirected.send(method, params, headers)
             return extract_result(answer)
         # Only `end` leads here.
-        raise connection_closed()
+        raise build_closed_error()
 
     def end(self) -> None:
         for scope in self._waiting:
@@ -223,7 +224,7 @@ class HttpChannel:
         request = self._client.build_request(
             "POST",
             self._url,
-            content=serialize_message(build_request(self._last_number, method, params)),
+            content=serialize_message(build_jsonrpc_request(self._last_number, method, params)),
             headers={**_HEADERS, **(headers or {})},
         )
         response = await self._client.send(request, stream=True, follow_redirects=False)
@@ -241,7 +242,7 @@ class HttpChannel:
         kind = response.headers.get("content-type", "").lower()
         if status >= 400:
             return _parse_error_response(status, await response.aread())
-        if status == 202:
+        if status == 202:  # for notifications only: no answer would ever come
             raise MCPError(INVALID_REQUEST, "server answered a request with 202 Accepted")
         if kind.startswith("application/json"):
             return _parse_object(await response.aread())
@@ -265,13 +266,13 @@ class HttpChannel:
                 except Exception:  # what becomes of a notification must not fail the request
                     _log.exception("the notification %r could not be passed on", message["method"])
         except httpx2.SSEError as exc:
-            raise connection_closed(f"SSE stream failed: {exc}") from exc
+            raise build_closed_error(f"SSE stream failed: {exc}") from exc
         except httpx2.HTTPError as exc:
             _log.debug("an event stream broke", exc_info=exc)
-        raise connection_closed("SSE stream ended without a response")
+        raise build_closed_error("SSE stream ended without a response")
 
 
-def build_request(number: int, method: str, params: JsonObject) -> JsonObject:
+def build_jsonrpc_request(number: int, method: str, params: JsonObject) -> JsonObject:
     """A JSON-RPC request."""
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
@@ -279,7 +280,7 @@ def build_request(number: int, method: str, params: JsonObject) -> JsonObject:
 def extract_result(answer: JsonObject | None) -> JsonObject:
     """The result of an answer. Raises `MCPError` when it has none."""
     if answer is None:
-        raise connection_closed()
+        raise build_closed_error()
     result: Json = answer.get("result")
     if isinstance(result, dict):
         return result
@@ -287,7 +288,7 @@ def extract_result(answer: JsonObject | None) -> JsonObject:
     raise MCPError(error.code, error.message, error.data)
 
 
-def connection_closed(message: str = "Connection closed") -> MCPError:
+def build_closed_error(message: str = "Connection closed") -> MCPError:
     """The SDK's error for a request that will not be answered any more."""
     return MCPError(CONNECTION_CLOSED, message)
 
@@ -302,7 +303,7 @@ def _response_id(answer: JsonObject) -> int:
 
 def _parse_object(text: bytes | str) -> JsonObject:
     try:
-        value = parse_json(text)
+        value = decode_json(text)
     except ValueError as exc:
         raise MCPError(PARSE_ERROR, f"Failed to parse JSON response: {exc}") from exc
     if isinstance(value, dict):
@@ -317,7 +318,7 @@ def _parse_error_response(status: int, body: bytes) -> JsonObject:
         MCPError: There is none; the message explains the status.
     """
     try:
-        value: Json = parse_json(body)
+        value: Json = decode_json(body)
     except ValueError:
         value = None
     if isinstance(value, dict) and isinstance(value.get("error"), dict):

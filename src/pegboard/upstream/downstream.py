@@ -49,6 +49,7 @@ class Downstream:
     ) -> None:
         self.caller = caller
         self.channel = channel
+        # A call from within the process has nobody to resume it, so it counts as legacy.
         self.era: Era = caller.era if channel is not None else "legacy"
         self.progress_token: Json = meta.get("progressToken") if channel is not None else None
         level = meta.get(LOG_LEVEL_META_KEY) if self.era == "modern" else None

@@ -65,6 +65,7 @@ def _describe_exit(code: int) -> str:
 
 
 def _describe_exception(exc: BaseException | None) -> str:
+    # Task groups of the SDK wrap what happened, sometimes twice; the first one is the cause.
     while isinstance(exc, BaseExceptionGroup):
         exc = exc.exceptions[0]
     if exc is None or (isinstance(exc, MCPError) and is_connection_closed(exc)):
@@ -97,6 +98,7 @@ def build_server_error(exc: MCPError, server: str, redactor: Redactor) -> Upstre
 
 
 def _sanitize_data(data: Json, redactor: Redactor) -> Json:
+    # As text: a secret may be anywhere in it, also in a key.
     text = compact(data)
     if len(text) > MAX_DATA_LENGTH:
         return {"note": f"The server's data had {len(text):,} characters and is left out."}

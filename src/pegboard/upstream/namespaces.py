@@ -64,7 +64,7 @@ class Naming:
 DEFAULT_NAMING = Naming()
 
 
-class ToolNames(NamedTuple):
+class DisplayNames(NamedTuple):
     """The names of one tool, as `Tool` has them."""
 
     name: str
@@ -113,13 +113,13 @@ class Namespaces:
             self._namespaces[server] = start + naming.separator
         self._all = frozenset(self._namespaces.values())
 
-    def of(self, server: str, own: str) -> ToolNames:
+    def of(self, server: str, own: str) -> DisplayNames:
         """The names of one tool; they do not depend on other tools."""
         # Without a bare name for those in a namespace, a server cannot list a tool
         # `github.create_pr` and answer for `github`.
         bare = "" if "." in own or "/" in own or self._owner(own) else own
         is_shown_bare = server in self._shown_bare and self._is_plain(bare) and self._fits(bare)
-        return ToolNames(self.name(server, own), bare, is_shown_bare)
+        return DisplayNames(self.name(server, own), bare, is_shown_bare)
 
     def name(self, server: str, own: str) -> str:
         """The qualified name of one tool."""

@@ -121,6 +121,7 @@ class BoundedLog:
             self._file = os.fdopen(open_private(path, os.O_WRONLY | os.O_APPEND), "ab", buffering=0)
             self._size = self._file.tell()
         if self._size + len(data) > self._limit:
+            # By size alone: what was written by an earlier process counts too.
             self._file.close()
             path.replace(path.with_name(path.name + ".1"))
             self._file = os.fdopen(open_private(path), "wb", buffering=0)
@@ -160,5 +161,6 @@ def find_error_line(lines: Sequence[str] | deque[str]) -> str | None:
         raised = [line for line in found[starts[-1] :] if _EXCEPTION.match(line)]
         if raised:
             return raised[-1]
+    # Otherwise the last line with words in it: a stack trace of Node.js ends in braces and places.
     in_words = [line for line in found if line and not _DETAIL.match(line)]
     return in_words[-1] if in_words else next(reversed(lines), None)

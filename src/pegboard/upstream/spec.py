@@ -60,6 +60,7 @@ class UpstreamSpec:
     """The file it was read from."""
 
     def __post_init__(self) -> None:
+        # Checked here and not only where files are read: embedders and tests make specs too.
         if self.transport == "stdio" and not self.command:
             raise ConfigError(f"Server {self.name!r} has no `command` to start.", server=self.name)
         if self.transport != "stdio" and not self.url:
@@ -86,13 +87,15 @@ class UpstreamSpec:
     def label(self) -> str:
         """What it runs or where it is, for a person: without arguments, query or password."""
         if self.transport == "stdio":
-            return self.command or ""
+            return self.command or ""  # arguments often hold tokens
         parts = urlsplit(self.url or "")
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
     @property
     def secrets(self) -> frozenset[str]:
         """The values in it that no log, no error and no dashboard may show."""
+        # A template is not secret, and redacting its text would garble unrelated messages. What it
+        # is filled with is known per request (`Connection`).
         plain = {n: v for n, v in self.headers.items() if not is_template(v)}
         return secret_values(env=self.env, headers=plain, args=self.args, urls=(self.url,))
 

@@ -41,7 +41,7 @@ from pegboard.upstream.client_sdk import (
 from pegboard.upstream.handshake import InboundHandler, RelayDispatcher
 from pegboard.upstream.server_log import BoundedLog
 from pegboard.upstream.spec import UpstreamSpec
-from pegboard.wire.message_streams import BorrowedStream, MessageSource, parse_json, to_message
+from pegboard.wire.message_streams import BorrowedStream, MessageSource, decode_json, to_message
 from pegboard.wire.response_filters import filter_surrogates, limit_response_size
 
 CONNECT_TIMEOUT = 30.0
@@ -160,7 +160,7 @@ class SseReader(MessageSource):
             async for event in self._events:
                 if event.event == "message" and event.data:
                     try:
-                        return SessionMessage(to_message(parse_json(event.data)))
+                        return SessionMessage(to_message(decode_json(event.data)))
                     except ValueError:
                         _log.warning("An event is not JSON-RPC: %r", event.data[:200])
         except httpx2.HTTPError as exc:

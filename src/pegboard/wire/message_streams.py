@@ -154,7 +154,7 @@ def serialize_message(value: JsonObject) -> bytes:
 # Reading.
 
 
-def parse_json(text: bytes | str) -> Json:
+def decode_json(text: bytes | str) -> Json:
     """The JSON value of a text. Raises `ValueError`."""
     try:
         return from_json(text)
@@ -172,7 +172,7 @@ def parse_line(line: bytes) -> list[Json]:
     Raises:
         ValueError: The line is not JSON.
     """
-    value = parse_json(line)
+    value = decode_json(line)
     return value if isinstance(value, list) else [value]
 
 
