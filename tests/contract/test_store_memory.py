@@ -76,7 +76,7 @@ async def test_the_bytes_kept_never_exceed_the_bound() -> None:
 async def test_a_value_larger_than_the_store_is_refused_and_displaces_nothing() -> None:
     store = MemoryStore(max_bytes=1000)
     await store.update("k", put("small"))
-    with pytest.raises(StoreError, match="Raise its bound or keep less"):
+    with pytest.raises(StoreError, match="Raise its limit or store less"):
         await store.update("k", put("x" * 2000))
     assert await store.get("k") == "small"
 

@@ -1,1 +1,1 @@
-"""State that outlives a request: in this process, or shared by all replicas."""
+"""Stores: where breakers, sessions, stored results and limits are, in memory or in Redis."""

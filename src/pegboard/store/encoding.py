@@ -1,4 +1,4 @@
-"""JSON values as the bytes that every store keeps, so that all stores hold the same things."""
+"""JSON values as bytes, the same in every store."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pegboard.core.json import Json
 
 
 def encode(value: Json) -> bytes:
-    """The bytes of a value. Raises `TypeError` or `ValueError` when it is not JSON."""
+    """The bytes of a value. Raises `TypeError` or `ValueError` if it is not JSON."""
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     except RecursionError as exc:
-        raise ValueError("The value is nested too deeply to be kept.") from exc
-    return text.encode("utf-8", "surrogatepass")  # tools do answer with lone surrogates
+        raise ValueError("The value is nested too deeply to be stored.") from exc
+    return text.encode("utf-8", "surrogatepass")  # tools do return lone surrogates
 
 
 def decode(data: bytes) -> Json:
@@ -22,7 +22,7 @@ def decode(data: bytes) -> Json:
 
 
 def check_ttl(ttl: float | None) -> float | None:
-    """The ttl, or an error: a value that is gone at once is removed by a change to `None`."""
+    """The ttl, or an error: to remove a value, change it to `None`."""
     if ttl is not None and not 0 < ttl < float("inf"):
         raise ValueError(f"A ttl is a positive number of seconds; got {ttl}.")
     return ttl

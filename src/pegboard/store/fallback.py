@@ -1,11 +1,11 @@
-"""The shared store while it can be reached, this process's memory while it cannot.
+"""The shared store while it is available, the memory of this process while it is not.
 
-    shared ──(StoreError)──> local, and another try every `retry` seconds ──(it answers)──> shared
+    shared ──(StoreError)──> local, with a retry every `retry` seconds ──(it answers)──> shared
 
-While the shared store is away, each replica goes on with a state of its own: breakers, sessions and
-spilled results live in its memory, and messages reach its own subscribers. When the store is back,
-what was written here meanwhile is handed over, key by key as it is next used, where the shared
-store has nothing of that name; where it has something, that is what counts.
+While the shared store is unavailable, each replica continues with its own state: breakers, sessions
+and stored results are in its memory, and messages reach its own subscribers. When the store is
+available again, each key that was written here is handed over when it is next used, unless the
+shared store has a value under it, which wins.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_UNREAD = 256
+_MAX_UNREAD = 256
 
 
 class FallbackStore:
-    """A store that never fails for want of the shared one."""
+    """A store that works without the shared one."""
 
     def __init__(
         self,
@@ -50,19 +50,19 @@ class FallbackStore:
         self._local = MemoryStore() if local is None else local
         self._observer = observer
         self._retry = retry
-        self._clock = clock  # not the wall clock: set back, it would keep the store unused
+        self._clock = clock  # not the wall clock, which may be set back: no retry for hours
         self._wall_clock = wall_clock
-        self._away_until: float | None = None
+        self._unavailable_until: float | None = None
 
     @property
     def shared(self) -> Store:
-        """The shared store alone, which fails while it is away."""
+        """The shared store alone, which fails while it is unavailable."""
         return self._shared
 
     @property
     def is_shared(self) -> bool:
-        """Whether the shared store answered when it was last asked."""
-        return self._away_until is None
+        """Whether the shared store answered the last request."""
+        return self._unavailable_until is None
 
     async def get(self, key: str) -> Json:
         """The value, or `None`."""
@@ -74,7 +74,7 @@ class FallbackStore:
         return await self._either(shared, lambda: self._local.get(key))
 
     async def update(self, key: str, change: Change, *, ttl: float | None = None) -> Json:
-        """Apply a pure change atomically, here or for all replicas, and return the new value."""
+        """Apply a pure change atomically, for all replicas or here, and return the new value."""
 
         async def shared() -> Json:
             await self._hand_over(key)
@@ -83,7 +83,7 @@ class FallbackStore:
         return await self._either(shared, lambda: self._local.update(key, change, ttl=ttl))
 
     async def publish(self, topic: str, message: Json) -> None:
-        """Tell every subscriber that can be reached."""
+        """Send a message to every subscriber that can be reached."""
         await self._either(
             lambda: self._shared.publish(topic, message),
             lambda: self._local.publish(topic, message),
@@ -91,8 +91,8 @@ class FallbackStore:
 
     @asynccontextmanager
     async def subscribe(self, topic: str) -> AsyncGenerator[AsyncIterator[Json], None]:
-        """The topic's messages of all replicas, or of this one alone while it is alone."""
-        queue = MessageQueue(_UNREAD)
+        """The topic's messages of all replicas, or of this one while the store is unavailable."""
+        queue = MessageQueue(_MAX_UNREAD)
         failure: Exception | None = None
         async with self._local.subscribe(topic) as own, anyio.create_task_group() as tasks:
             tasks.start_soon(_pass_on, own, queue)
@@ -100,14 +100,14 @@ class FallbackStore:
             try:
                 yield queue
             except Exception as exc:
-                failure = exc  # to be raised outside of the group, which would wrap it
+                failure = exc  # raised outside the group, which would wrap it
             finally:
                 tasks.cancel_scope.cancel()
         if failure is not None:
             raise failure
 
     async def aclose(self) -> None:
-        """Let go of the connections of the shared store, if it has any."""
+        """Close the connections of the shared store, if it has any."""
         aclose = getattr(self._shared, "aclose", None)
         if aclose is not None:
             await aclose()
@@ -115,30 +115,35 @@ class FallbackStore:
     async def _either(
         self, shared: Callable[[], Awaitable[T]], local: Callable[[], Awaitable[T]]
     ) -> T:
-        if self._away_until is not None:
+        if self._unavailable_until is not None:
             now = self._clock()
-            if now < self._away_until:
+            if now < self._unavailable_until:
                 return await local()
-            self._away_until = now + self._retry  # this one tries; others need not wait for it
+            # This request retries; concurrent ones stay local and need not wait for it.
+            self._unavailable_until = now + self._retry
         try:
             value = await shared()
         except StoreError as exc:
-            self._went_away(exc)
+            self._mark_unavailable(exc)
             return await local()
-        self._came_back()
+        if self._unavailable_until is not None:
+            self._unavailable_until = None
+            logger.info("The shared store is available again.")
+            self._notify(available=True)
         return value
 
     async def _hand_over(self, key: str) -> None:
-        """Give the shared store what was written here meanwhile, where it has nothing itself."""
+        """Move a value that was written here to the shared store, unless it has one."""
         taken = self._local.take(key) if len(self._local) else None
         if taken is None:
             return
         value, ttl = taken
         try:
             if await self._shared.get(key) is None:
-                await self._shared.update(key, _unless_there(value), ttl=ttl)
+                await self._shared.update(key, _if_missing(value), ttl=ttl)
         except StoreError:
-            await self._local.update(key, _unless_there(value), ttl=ttl)
+            # Unavailable again: put it back for the next attempt.
+            await self._local.update(key, _if_missing(value), ttl=ttl)
             raise
 
     async def _pass_on_shared(
@@ -151,34 +156,28 @@ class FallbackStore:
                     begin()
                     await _pass_on(messages, queue)
             except StoreError as exc:
-                self._went_away(exc)
-                begin()  # without the shared messages: the local ones come already
-            begin = partial(queue.put, None)  # what was said until then was missed
+                self._mark_unavailable(exc)
+                begin()  # without the shared messages: the local ones arrive already
+            begin = partial(queue.put, None)  # messages until then were missed: say so
             await anyio.sleep(self._retry)
 
-    def _went_away(self, exc: StoreError) -> None:
-        was_there = self._away_until is None
-        self._away_until = self._clock() + self._retry
-        if was_there:
-            logger.warning("The shared store is away; going on with local state. %s", exc)
-            self._tell(available=False, reason=exc.message)
+    def _mark_unavailable(self, exc: StoreError) -> None:
+        was_available = self._unavailable_until is None
+        self._unavailable_until = self._clock() + self._retry
+        if was_available:
+            logger.warning("The shared store is unavailable; using local state. %s", exc)
+            self._notify(available=False, reason=exc.message)
 
-    def _came_back(self) -> None:
-        if self._away_until is not None:
-            self._away_until = None
-            logger.info("The shared store is back.")
-            self._tell(available=True)
-
-    def _tell(self, *, available: bool, reason: str | None = None) -> None:
+    def _notify(self, *, available: bool, reason: str | None = None) -> None:
         at = self._wall_clock()
         record_event(self._observer, StoreStateChanged(at=at, available=available, reason=reason))
 
 
 def decision_store(store: Store) -> Store:
-    """The store for what operators decide, beside the one for everything else.
+    """The store for the decisions of operators.
 
-    The shared store alone, without the local one that stands in for it: a decision is stored for
-    all replicas or refused. In memory, one that callers' results cannot push decisions out of.
+    It is the shared store without its local fallback: a decision is stored for all replicas or
+    rejected. In memory it is a separate store, from which results of callers can evict nothing.
     """
     if isinstance(store, FallbackStore):
         return store.shared
@@ -190,5 +189,5 @@ async def _pass_on(messages: AsyncIterator[Json], queue: MessageQueue) -> None:
         queue.put(message)
 
 
-def _unless_there(value: Json) -> Change:
+def _if_missing(value: Json) -> Change:
     return lambda old: value if old is None else old

@@ -22,45 +22,48 @@ from pegboard.errors import StoreError
 from pegboard.ports import Change
 from pegboard.store.encoding import check_ttl, decode, encode
 
+_FOREVER = float("inf")
+
 
 class MessageQueue:
-    """What one subscriber has not read yet; when it overflows, a single `None` says so.
+    """The unread messages of one subscriber; when it overflows, a single `None` replaces them.
 
-    Belongs to the event loop of its reader: `put` is called on that loop.
+    It belongs to the event loop of its reader: `put` must be called on that loop.
     """
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._waiting: deque[Json] = deque()
+        self._unread: deque[Json] = deque()
         self._arrived = anyio.Event()
 
     def put(self, message: Json) -> None:
-        """Leave a message without waiting for the reader."""
-        if len(self._waiting) >= self._size:
-            self._waiting.clear()
+        """Add a message without waiting for the reader."""
+        if len(self._unread) >= self._size:
+            # `None` tells the reader to read the state itself; then older messages are useless.
+            self._unread.clear()
             message = None
-        self._waiting.append(message)
+        self._unread.append(message)
         self._arrived.set()
 
     def __aiter__(self) -> AsyncIterator[Json]:
         return self
 
     async def __anext__(self) -> Json:
-        while not self._waiting:
+        while not self._unread:
             self._arrived = anyio.Event()
             await self._arrived.wait()
-        return self._waiting.popleft()
+        return self._unread.popleft()
 
 
 class Topics:
-    """Who listens to what."""
+    """The subscribers of each topic."""
 
     def __init__(self, size: int = 256) -> None:
         self._size = size
         self._queues: defaultdict[str, set[MessageQueue]] = defaultdict(set)
 
     def publish(self, topic: str, message: Json) -> None:
-        """Leave each subscriber its own copy."""
+        """Give each subscriber its own copy."""
         queues = self._queues.get(topic, ())
         data = encode(message)
         for queue in tuple(queues):
@@ -68,7 +71,7 @@ class Topics:
 
     @asynccontextmanager
     async def subscribe(self, topic: str) -> AsyncGenerator[AsyncIterator[Json], None]:
-        """The messages left from now on."""
+        """The messages published from now on."""
         queue = MessageQueue(self._size)
         self._queues[topic].add(queue)
         try:
@@ -79,19 +82,16 @@ class Topics:
                 del self._queues[topic]
 
 
-_FOREVER = float("inf")
-
-
 class _Entry(NamedTuple):
     data: bytes
     expires_at: float
 
 
 class MemoryStore:
-    """Keeps values as bytes, so that nobody holds a reference into the store.
+    """Stores values as bytes, so that nobody holds a reference into the store.
 
-    When it is full, what has expired goes first, then what was read or written longest ago.
-    A message reaches the subscribers on the event loop that publishes it.
+    When it is full, expired entries are evicted first, then the least recently used ones. A message
+    reaches the subscribers on the event loop that publishes it.
     """
 
     def __init__(
@@ -105,6 +105,7 @@ class MemoryStore:
         self._max_bytes = max_bytes
         self._clock = clock
         self._lock = threading.Lock()
+        # Not a `BoundedCache`: the total size is bounded too, and every eviction must update it.
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._expiries: list[tuple[float, str]] = []
         self._bytes = 0
@@ -115,7 +116,7 @@ class MemoryStore:
 
     @cached_property
     def decisions(self) -> MemoryStore:
-        """A store of its own for what operators decide: few, and never evicted."""
+        """A separate store for the decisions of operators: few, and never evicted."""
         return MemoryStore(max_entries=sys.maxsize, max_bytes=sys.maxsize, clock=self._clock)
 
     @property
@@ -125,17 +126,17 @@ class MemoryStore:
 
     async def get(self, key: str) -> Json:
         """The value, or `None`."""
-        if key not in self._entries:  # most reads find nothing: no breaker is open
+        if key not in self._entries:  # without the lock: most reads find nothing
             return None
         with self._lock:
-            entry = self._live(key)
+            entry = self._find(key)
         return None if entry is None else decode(entry.data)
 
     async def update(self, key: str, change: Change, *, ttl: float | None = None) -> Json:
         """Apply a pure change atomically and return the new value."""
         check_ttl(ttl)
         with self._lock:
-            entry = self._live(key)
+            entry = self._find(key)
             value = change(None if entry is None else decode(entry.data))
             if value is None:
                 self._remove(key)
@@ -145,9 +146,9 @@ class MemoryStore:
         return decode(data)
 
     def take(self, key: str) -> tuple[Json, float | None] | None:
-        """Remove a value and return it with its time to live; `None` when it is not there."""
+        """Remove a value and return it with its time to live; `None` if it is missing."""
         with self._lock:
-            entry = self._live(key)
+            entry = self._find(key)
             if entry is None:
                 return None
             self._remove(key)
@@ -155,14 +156,14 @@ class MemoryStore:
             return decode(entry.data), (None if left == _FOREVER else left)
 
     async def publish(self, topic: str, message: Json) -> None:
-        """Tell every subscriber of the topic."""
+        """Send a message to every subscriber of the topic."""
         self._topics.publish(topic, message)
 
     def subscribe(self, topic: str) -> AbstractAsyncContextManager[AsyncIterator[Json]]:
         """The topic's messages from the moment the block is entered."""
         return self._topics.subscribe(topic)
 
-    def _live(self, key: str) -> _Entry | None:
+    def _find(self, key: str) -> _Entry | None:
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -173,15 +174,19 @@ class MemoryStore:
         return entry
 
     def _put(self, key: str, entry: _Entry) -> None:
-        size = _size(key, entry)
+        size = _entry_size(key, entry)
         if size > self._max_bytes:
             raise StoreError(
                 f"The value of {key!r} has {size:,} bytes; this store holds {self._max_bytes:,}. "
-                "Raise its bound or keep less.",
+                "Raise its limit or store less.",
                 key=key,
             )
         self._remove(key)
-        self._make_room(size)
+        self._evict_expired()
+        while self._entries and (
+            len(self._entries) >= self._max_entries or self._bytes + size > self._max_bytes
+        ):
+            self._remove(next(iter(self._entries)))
         self._entries[key] = entry
         self._bytes += size
         if entry.expires_at < _FOREVER:
@@ -190,26 +195,21 @@ class MemoryStore:
     def _remove(self, key: str) -> None:
         entry = self._entries.pop(key, None)
         if entry is not None:
-            self._bytes -= _size(key, entry)
+            self._bytes -= _entry_size(key, entry)
 
-    def _make_room(self, size: int) -> None:
-        self._drop_expired()
-        while self._entries and (
-            len(self._entries) >= self._max_entries or self._bytes + size > self._max_bytes
-        ):
-            self._remove(next(iter(self._entries)))
-
-    def _drop_expired(self) -> None:
+    def _evict_expired(self) -> None:
         now = self._clock()
         while self._expiries and self._expiries[0][0] <= now:
-            at, key = heapq.heappop(self._expiries)
+            expires_at, key = heapq.heappop(self._expiries)
             entry = self._entries.get(key)
-            if entry is not None and entry.expires_at == at:
+            # The heap is not updated when an entry is rewritten: its old expiry means nothing.
+            if entry is not None and entry.expires_at == expires_at:
                 self._remove(key)
-        if len(self._expiries) > 2 * len(self._entries) + 64:  # entries rewritten many times
+        # Rebuilt when most of it is outdated, or rewriting one entry would grow it without end.
+        if len(self._expiries) > 2 * len(self._entries) + 64:
             live = ((e.expires_at, k) for k, e in self._entries.items())
             self._expiries = sorted(pair for pair in live if pair[0] < _FOREVER)
 
 
-def _size(key: str, entry: _Entry) -> int:
+def _entry_size(key: str, entry: _Entry) -> int:
     return len(key) + len(entry.data)

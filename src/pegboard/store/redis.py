@@ -36,39 +36,41 @@ from pegboard.errors import ConfigError, StoreError
 from pegboard.ports import Change
 from pegboard.store.encoding import check_ttl, decode, encode
 
+logger = logging.getLogger(__name__)
+
 Client: TypeAlias = Redis | RedisCluster
+
+_SENTINEL_PORT = 26379
 
 
 class RedisConnection(NamedTuple):
-    """A client, and what it needs beside it until it is closed."""
+    """A client, and the sentinels that it needs until it is closed."""
 
     client: Client
     sentinel: Sentinel | None = None
 
 
-_SENTINEL_PORT = 26379
-
-
 def connect_redis(url: str) -> RedisConnection:
-    """A client that connects on its first use. Raises `ConfigError` for a URL it cannot read."""
+    """A client that connects on first use. Raises `ConfigError` for an invalid URL."""
     scheme, _, variant = urlsplit(url).scheme.partition("+")
     try:
         if variant == "cluster":
-            return RedisConnection(RedisCluster.from_url(_with_scheme(url, scheme), **_timeouts()))
+            plain = urlunsplit(urlsplit(url)._replace(scheme=scheme))
+            return RedisConnection(RedisCluster.from_url(plain, **_timeouts()))
         if variant == "sentinel":
-            return _behind_sentinels(url, scheme)
+            return _connect_sentinels(url, scheme)
         if not variant:
             return RedisConnection(Redis.from_url(url, **_timeouts()))
     except ValueError as exc:
-        raise ConfigError(f"The address of the Redis store cannot be read: {exc}") from exc
+        raise ConfigError(f"The URL of the Redis store is not valid: {exc}") from exc
     raise ConfigError(
-        f"Unknown kind of Redis store {scheme}+{variant!r}: use redis://, rediss://, unix://, "
+        f"Unknown scheme of a Redis store {scheme}+{variant!r}: use redis://, rediss://, unix://, "
         "redis+cluster:// or redis+sentinel://."
     )
 
 
 def _timeouts() -> dict[str, Any]:
-    """A store that hangs must not hang the calls: a second or two, then `StoreError`."""
+    """A store that hangs must not hang the calls: `StoreError` after a second or two."""
     return {
         "socket_timeout": 2.0,
         "socket_connect_timeout": 1.0,
@@ -77,12 +79,13 @@ def _timeouts() -> dict[str, Any]:
     }
 
 
-def _behind_sentinels(url: str, scheme: str) -> RedisConnection:
+def _connect_sentinels(url: str, scheme: str) -> RedisConnection:
     parts = urlsplit(url)
     login, _, hosts = parts.netloc.rpartition("@")
     service, _, database = parts.path.strip("/").partition("/")
     if not service:
-        raise ValueError("redis+sentinel:// needs the service's name, as in //host:26379/mymaster")
+        raise ValueError("redis+sentinel:// needs a service name, as in //host:26379/mymaster")
+    # Without the hosts, of which `redis-py` would accept only one.
     plain = parts._replace(
         scheme=scheme, netloc=f"{login}@x" if login else "x", path=f"/{database}"
     )
@@ -101,12 +104,6 @@ def _address(host: str) -> tuple[str, int]:
     return parts.hostname, parts.port or _SENTINEL_PORT
 
 
-def _with_scheme(url: str, scheme: str) -> str:
-    return urlunsplit(urlsplit(url)._replace(scheme=scheme))
-
-
-logger = logging.getLogger(__name__)
-
 _SWAP = """
 local current = redis.call('GET', KEYS[1]) or ''
 if current ~= ARGV[1] then return current end
@@ -115,24 +112,24 @@ elseif ARGV[3] == '' then redis.call('SET', KEYS[1], ARGV[2])
 else redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
 return false
 """
-"""Compare and set: nothing comes back when it was done, what is there now when it was not."""
+"""Compare and set: returns nothing if it was done, otherwise the current value."""
 
 _NOTHING = b""
-"""No JSON text is empty, so this stands for "no value"."""
+"""Stands for "no value", since no JSON text is empty."""
 
 _ATTEMPTS = 100
-_AT_ONCE = 32
-"""Commands under way; the client keeps a connection for each and refuses beyond a hundred."""
+_MAX_COMMANDS = 32
+"""Concurrent commands; the client opens a connection for each and fails beyond a hundred."""
 
-_PATIENCE = 5.0
-_PAUSE = 0.2
-_AWAY = (RedisError, RedisClusterException, OSError)
+_SUBSCRIBE_TIMEOUT = 5.0
+_RECONNECT_PAUSE = 0.2
+_FAILURES = (RedisError, RedisClusterException, OSError)
 
 Sleep = Callable[[float], Awaitable[None]]
 
 
 class RedisStore:
-    """Keeps values under `prefix`. Belongs to one event loop; close it with `aclose`."""
+    """Stores values under `prefix`. Belongs to one event loop; close it with `aclose`."""
 
     def __init__(
         self,
@@ -145,47 +142,49 @@ class RedisStore:
         self._client: Any = connected.client  # its commands are typed for sync and async at once
         self._sentinel = connected.sentinel
         self._swap = self._client.register_script(_SWAP)
-        self._turn = anyio.Semaphore(_AT_ONCE, fast_acquire=True)
+        self._turn = anyio.Semaphore(_MAX_COMMANDS, fast_acquire=True)
         self._prefix = prefix
         self._random = random
         self._sleep = sleep
 
     @classmethod
     def from_url(cls, url: str, *, prefix: str = "pegboard:") -> RedisStore:
-        """A store at any address that `redis_urls` reads. Raises `ConfigError`."""
+        """A store at any URL in the forms above. Raises `ConfigError`."""
         return cls(connect_redis(url), prefix=prefix)
 
     async def get(self, key: str) -> Json:
         """The value, or `None`."""
         data = await self._read(key)
-        return _value(key, data) if data else None
+        return _decode_value(key, data) if data else None
 
     async def update(self, key: str, change: Change, *, ttl: float | None = None) -> Json:
         """Apply a pure change atomically and return the new value."""
         expiry = "" if check_ttl(ttl) is None else max(1, round((ttl or 0) * 1000))
         known = await self._read(key)
+        # Optimistic: contention on one key is rare, and the loser starts from the winner's value.
         for attempt in range(_ATTEMPTS):
-            value = change(_value(key, known) if known else None)
+            value = change(_decode_value(key, known) if known else None)
             data = _NOTHING if value is None else encode(value)
-            found = await self._ask(self._swap, [self._prefix + key], [known, data, expiry])
+            found = await self._run(self._swap, [self._prefix + key], [known, data, expiry])
             if found is None:
                 return decode(data) if data else None
             known = found
+            # Random pauses, so that replicas that collided do not collide again.
             await self._sleep(self._random() * min(0.05, 0.001 * 2**attempt))
         raise StoreError(
             f"{key!r} changed {_ATTEMPTS} times while it was being updated. Try again.", key=key
         )
 
     async def publish(self, topic: str, message: Json) -> None:
-        """Tell every subscriber of the topic, in every replica."""
-        await self._ask(self._client.publish, self._prefix + topic, encode(message))
+        """Send a message to every subscriber of the topic, in every replica."""
+        await self._run(self._client.publish, self._prefix + topic, encode(message))
 
     @asynccontextmanager
     async def subscribe(self, topic: str) -> AsyncGenerator[AsyncIterator[Json], None]:
         """The topic's messages from the moment the block is entered."""
         subscription = _Subscription(self._client, self._prefix + topic, self._sleep)
         try:
-            with _border():
+            with _translate_errors():
                 await subscription.begin()
             yield subscription
         finally:
@@ -193,23 +192,23 @@ class RedisStore:
                 await subscription.end()
 
     async def aclose(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._client.aclose()
         for sentinel in self._sentinel.sentinels if self._sentinel else ():
             await sentinel.aclose()
 
     async def _read(self, key: str) -> bytes:
-        return await self._ask(self._client.get, self._prefix + key) or _NOTHING
+        return await self._run(self._client.get, self._prefix + key) or _NOTHING
 
-    async def _ask(self, command: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
-        """The server's answer, when it is this command's turn."""
-        with _border():
+    async def _run(self, command: Callable[..., Awaitable[Any]], *arguments: Any) -> Any:
+        """The answer to a command, with a limit on concurrent ones."""
+        with _translate_errors():
             async with self._turn:
                 return await command(*arguments)
 
 
 class _Subscription:
-    """One channel's messages; subscribes again after a broken connection and says so by `None`."""
+    """The messages of one channel; a `None` after a reconnect says that some may be missing."""
 
     def __init__(self, client: Any, channel: str, sleep: Sleep) -> None:
         self._client = client
@@ -219,13 +218,12 @@ class _Subscription:
 
     async def begin(self) -> None:
         """Subscribe, and wait until the server has confirmed it."""
-        await (
-            self._client.initialize()
-        )  # a cluster's client must know the nodes before it subscribes
+        # A cluster's client must know the nodes before it subscribes.
+        await self._client.initialize()
         self._pubsub = pubsub = self._client.pubsub()
         await pubsub.subscribe(self._channel)
-        if await pubsub.get_message(timeout=_PATIENCE) is None:
-            raise RedisTimeout(f"no answer to SUBSCRIBE within {_PATIENCE} s")
+        if await pubsub.get_message(timeout=_SUBSCRIBE_TIMEOUT) is None:
+            raise RedisTimeout(f"no answer to SUBSCRIBE within {_SUBSCRIBE_TIMEOUT} s")
 
     async def end(self) -> None:
         pubsub, self._pubsub = self._pubsub, None
@@ -241,42 +239,39 @@ class _Subscription:
                 if self._pubsub is None:
                     await self.begin()
                     return None
-                message = await self._pubsub.get_message(timeout=_PATIENCE)
-            except _AWAY:
+                message = await self._pubsub.get_message(timeout=_SUBSCRIBE_TIMEOUT)
+            except _FAILURES:
                 await self.end()
-                await self._sleep(_PAUSE)
+                await self._sleep(_RECONNECT_PAUSE)
                 continue
             match message:
                 case {"type": "message", "data": bytes(data)}:
-                    return self._decoded(data)
-                case {"type": "subscribe"}:  # the client connected again by itself
+                    try:
+                        return decode(data)
+                    except (ValueError, RecursionError):  # anybody can publish on a channel
+                        channel = self._channel
+                        logger.warning("A message on %s is not JSON and is ignored.", channel)
+                        return None
+                case {"type": "subscribe"}:  # the client has reconnected by itself
                     return None
                 case _:
                     continue
 
-    def _decoded(self, data: bytes) -> Json:
-        """The message, or `None` for one that is not ours: anybody can publish on a channel."""
-        try:
-            return decode(data)
-        except (ValueError, RecursionError):
-            logger.warning("A message on %s is not JSON and is ignored.", self._channel)
-            return None
-
 
 @contextmanager
-def _border() -> Generator[None, None, None]:
-    """Foreign exceptions become ours."""
+def _translate_errors() -> Generator[None, None, None]:
+    """Turn exceptions of the client into ours."""
     try:
         yield
-    except _AWAY as exc:
+    except _FAILURES as exc:
         raise StoreError(f"The Redis store failed ({type(exc).__name__}: {exc}).") from exc
 
 
-def _value(key: str, data: bytes) -> Json:
+def _decode_value(key: str, data: bytes) -> Json:
     try:
         return decode(data)
     except (ValueError, RecursionError) as exc:
         raise StoreError(
-            f"Redis holds something that is not ours at {key!r}: give this board its own prefix.",
+            f"Redis has a value of another program at {key!r}: give this board its own prefix.",
             key=key,
         ) from exc
