@@ -74,7 +74,7 @@ def test_unicode_line_separators_inside_texts_do_not_end_a_line(tmp_path: Path) 
         ('[{"name": "a", "inputSchema": {"type": "array"}}]', "tool 1: .*type 'object'"),
         ('[{"name": "a", "description": 5}]', "tool 1: `description` must be text, not int"),
         ('[{"name": "a", "annotations": []}]', "`annotations` must be an object"),
-        ('[{"name": "a"}, {"name": "a"}]', "tool 2: a tool 'a' is there already.*own `id`"),
+        ('[{"name": "a"}, {"name": "a"}]', "tool 2: there is already a tool 'a'.*own `id`"),
         ('{"name": "a"}\n{"name": ', "line 2: not JSON"),
     ],
 )
@@ -86,10 +86,10 @@ def test_a_bad_file_says_where_and_what(tmp_path: Path, text: str, message: str)
 
 
 def test_a_file_that_cannot_be_read_is_an_error_of_configuration(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="Cannot read the catalogue"):
+    with pytest.raises(ConfigError, match="Cannot read the catalog"):
         read_catalog(tmp_path / "missing.json")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\xfa")
-    with pytest.raises(ConfigError, match="Cannot read the catalogue"):
+    with pytest.raises(ConfigError, match="Cannot read the catalog"):
         read_catalog(tmp_path / "binary")
 
 

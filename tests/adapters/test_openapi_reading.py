@@ -50,13 +50,12 @@ def test_operations_become_tools_with_names_of_their_own() -> None:
 def test_what_cannot_be_a_tool_is_left_out_and_said() -> None:
     _, problems = parse_operations(read_document(LIBRARY), SPEC)
     assert [str(p) for p in problems] == [
-        "library: upload: POST /upload is left out: its body is multipart/form-data.",
-        "library: elsewhere: GET /elsewhere is left out: https://example.org/schema.json is "
-        "outside the document, where nothing is fetched.",
-        "library: dangling: GET /dangling is left out: #/components/parameters/None points at "
-        "nothing.",
-        "library: unnamed: GET /unnamed/{what} is left out: no parameter says what what in its "
-        "path is.",
+        "library: upload: POST /upload is skipped: its body is multipart/form-data.",
+        "library: elsewhere: GET /elsewhere is skipped: https://example.org/schema.json is "
+        "outside the document, and nothing else is fetched.",
+        "library: dangling: GET /dangling is skipped: #/components/parameters/None does not exist.",
+        "library: unnamed: GET /unnamed/{what} is skipped: no parameter describes what in its "
+        "path.",
     ]
 
 
@@ -249,9 +248,9 @@ def test_an_output_that_may_be_anything_is_not_promised() -> None:
     ("text", "says"),
     [
         ('{"swagger": "2.0"}', "this is Swagger 2"),
-        ('{"openapi": "4.0.0"}', "no OpenAPI 3 document: `openapi` is '4.0.0'"),
-        ("just text", "no OpenAPI 3 document"),
-        ('{"openapi": "3.1.0", "paths": []}', "paths: an object is expected"),
+        ('{"openapi": "4.0.0"}', "not an OpenAPI 3 document: `openapi` is '4.0.0'"),
+        ("just text", "not an OpenAPI 3 document"),
+        ('{"openapi": "3.1.0", "paths": []}', "`paths` must be an object"),
         ('{"openapi":\n "3.1.0" 5}', "x:2: this is not valid JSON"),
         ("a: [1\nb: 2", "x:2: this is not valid YAML"),
     ],
@@ -263,7 +262,7 @@ def test_what_is_no_document_is_refused(text: str, says: str) -> None:
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match="Cannot read"):
         read_document(tmp_path / "none.json")
 
 

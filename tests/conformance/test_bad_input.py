@@ -188,7 +188,9 @@ def test_type_hints_that_make_no_schema_are_refused_by_name() -> None:
 
     board = Pegboard("board")
     board.tool(odd)
-    with pytest.raises(ConfigError, match="No schema can be made of the type hints of 'odd'"):
+    with pytest.raises(
+        ConfigError, match="No schema can be generated from the type hints of 'odd'"
+    ):
         _ = board.describe("odd")[0].input_schema
 
 

@@ -1,1 +1,1 @@
-"""Other people's shapes of tools, made ours: Python functions, servers, OpenAPI documents."""
+"""Sources of tools other than MCP servers: Python functions, catalog files, OpenAPI documents."""

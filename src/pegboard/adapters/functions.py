@@ -36,99 +36,15 @@ from pegboard.core.tools import (
 from pegboard.errors import ConfigError, InvalidArguments, PegboardError, ToolError, UpstreamError
 
 if TYPE_CHECKING:
-    pass
     from mcp.server.mcpserver.context import Context
     from mcp.server.mcpserver.tools.base import Tool as SdkTool
-
-
-_WRAPPED = (str, int, float, bool, bytes, NoneType)
-
-
-def sdk_is_imported() -> bool:
-    """Whether somebody has imported the SDK, so that asking it costs little more."""
-    return "mcp" in sys.modules or "mcp_types" in sys.modules  # the latter has hints of its own
-
-
-def build_plain_schemas(fn: Callable[..., Any]) -> Schemas | None:
-    """The schemas that the SDK would give a function; `None` where only the SDK can tell."""
-    try:
-        signature = inspect.signature(fn, eval_str=True)
-        output = _output(signature.return_annotation, fn.__name__)
-        return None if output is None else Schemas(_input(signature, fn.__name__), output.schema)
-    except Exception:  # whatever is wrong with a signature, the SDK has the words for it
-        return None
-
-
-class _Output:
-    def __init__(self, schema: JsonObject | None) -> None:
-        self.schema = schema
-
-
-def _input(signature: inspect.Signature, name: str) -> JsonObject:
-    from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, create_model
-
-    parameters: dict[str, Any] = {}
-    for parameter in signature.parameters.values():
-        if parameter.name.startswith("_") or hasattr(BaseModel, parameter.name):
-            raise ValueError(f"{parameter.name} needs what the SDK does about it")
-        hint: Any = parameter.annotation
-        if hint is parameter.empty:
-            hint = Annotated[Any, WithJsonSchema({"title": parameter.name, "type": "string"})]
-        default = ... if parameter.default is parameter.empty else parameter.default
-        parameters[parameter.name] = (Annotated[hint, Field()], default)
-    config = ConfigDict(arbitrary_types_allowed=True)
-    model = create_model(f"{name}Arguments", __config__=config, **parameters)
-    schema = model.model_json_schema(by_alias=True)
-    if "x-mcp-header" in str(schema):
-        raise ValueError("the SDK checks headers")
-    return schema
-
-
-def _output(hint: Any, name: str) -> _Output | None:
-    """The output schema of a return type, which may be none; `None` where the SDK must tell."""
-    from pydantic import BaseModel, Field, TypeAdapter, create_model
-
-    if hint is inspect.Signature.empty:
-        return _Output(None)
-    if not _is_ordinary(hint):
-        return None
-    model: Any
-    if inspect.isclass(hint) and issubclass(hint, BaseModel):
-        model = hint
-    elif get_origin(hint) is dict and get_args(hint)[:1] == (str,):
-        model = Annotated[hint, Field(title=f"{name}DictOutput")]
-    else:
-        model = create_model(f"{name}Output", result=hint)
-    schema = TypeAdapter(model).json_schema(schema_generator=_strict())
-    return None if "$ref" in schema else _Output(schema)
-
-
-def _is_ordinary(hint: Any) -> bool:
-    """Whether a return type is a model, a scalar, or a container or union of any types at all."""
-    from pydantic import BaseModel
-
-    if hint is None or isinstance(hint, GenericAlias | UnionType) or get_origin(hint) is Union:
-        return True
-    return isinstance(hint, type) and (hint in _WRAPPED or issubclass(hint, BaseModel))
-
-
-def _strict() -> Any:
-    from pydantic.json_schema import GenerateJsonSchema
-
-    class Strict(GenerateJsonSchema):
-        """Raises where a type has no JSON form, instead of warning."""
-
-        def emit_warning(self, kind: Any, detail: str) -> None:
-            raise ValueError(f"{kind}: {detail}")
-
-    return Strict
 
 
 Function: TypeAlias = Callable[..., Any]
 
 
 class ToolKeywords(TypedDict, total=False):
-    """The keywords of `@board.tool(...)`: what is left out comes from the function."""
+    """The keywords of `@board.tool(...)`; defaults come from the function."""
 
     category: str | None
     summary: str | None
@@ -187,17 +103,17 @@ class Registration:
 
 
 class FunctionTools:
-    """The functions registered on one board: makes a `Tool` of each and runs its calls."""
+    """The functions registered on one board: creates a `Tool` for each and runs its calls."""
 
     def __init__(self, schemas: SchemaCache) -> None:
         self._schemas = schemas
 
     def make(self, fn: Function, given: Registration) -> Tool:
-        """The `Tool` of a function; its schemas are generated when they are first asked for."""
+        """The `Tool` of a function; its schemas are generated on first access."""
         name = given.name or getattr(fn, "__name__", "")
         if not name or name == "<lambda>":
-            raise ConfigError("A lambda has no name of its own: give one with name=...")
-        doc = _Docstring.of(fn)
+            raise ConfigError("A lambda has no name: give it one with name=...")
+        doc = _Docstring.parse(fn)
         description = given.description or doc.text
         annotations = dict(given.annotations or {})
         risk, risk_source = assess_risk(name, annotations)
@@ -213,12 +129,14 @@ class FunctionTools:
             else derive_summary(description or name.replace("_", " ")),
             description=description,
             title=given.title,
-            examples=tuple(_example(e) for e in given.examples),
+            examples=tuple(map(_parse_example, given.examples)),
             related=tuple(given.related),
             aliases=tuple(given.aliases),
             tags=tuple(given.tags),
             enabled=given.enabled,
-            deprecated=_deprecation(given.deprecated, name),
+            deprecated=f"{name} is deprecated."
+            if given.deprecated is True
+            else given.deprecated or None,
             annotations=annotations,
             icons=tuple(given.icons),
             meta=dict(given.meta),
@@ -231,14 +149,14 @@ class FunctionTools:
         )
 
     async def call(self, call: ToolCall) -> CallResult | None:
-        """Run the function behind a call; `None` when there is none behind its tool."""
+        """Run the function of a tool; `None` if the tool is not a function of this board."""
         definition = call.tool.definition
         return await definition.function.run(call) if isinstance(definition, _Definition) else None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Definition:
-    """Gives the schemas of a function; a tool carries its function here, and nowhere else."""
+    """Returns the schemas of a function. It is also how a tool leads back to its function."""
 
     function: _Function
     cache: SchemaCache
@@ -261,30 +179,29 @@ class _Function:
 
         try:
             tool = SdkTool.from_function(self.fn, name=self.name, description=self.description)
-            return _taking_arguments_as_they_are(tool)
-        except Exception as exc:  # pydantic and the SDK raise many kinds for a bad signature
+            return _without_json_guessing(tool)
+        except Exception as exc:  # pydantic and the SDK raise many types for a bad signature
             raise ConfigError(
-                f"No schema can be made of the type hints of {self.name!r}: {exc}", tool=self.name
+                f"No schema can be generated from the type hints of {self.name!r}: {exc}",
+                tool=self.name,
             ) from exc
 
     @property
     def schemas(self) -> Schemas:
-        from pegboard.core.schemas import strip_generated_titles  # the reader of schemas loads late
+        # A board that lists only names never needs the schema modules.
+        from pegboard.core.schemas import strip_generated_titles
 
-        made = None if sdk_is_imported() else build_plain_schemas(self.fn)
-        if made is None:
-            made = Schemas(self.sdk_tool.parameters, self.sdk_tool.output_schema)
-        schema = require_object_schema(strip_generated_titles(made.input))
-        properties: JsonObject = {
-            name: self._described(name, prop) for name, prop in schema.get("properties", {}).items()
-        }
-        output = None if made.output is None else strip_generated_titles(made.output)
+        generated = None if is_sdk_imported() else build_plain_schemas(self.fn)
+        if generated is None:
+            generated = Schemas(self.sdk_tool.parameters, self.sdk_tool.output_schema)
+        schema = require_object_schema(strip_generated_titles(generated.input))
+        properties: JsonObject = {}
+        for name, prop in schema.get("properties", {}).items():
+            if name in self.parameters and "description" not in prop:
+                prop = {**prop, "description": self.parameters[name]}
+            properties[name] = prop
+        output = None if generated.output is None else strip_generated_titles(generated.output)
         return Schemas({**schema, "properties": properties}, output)
-
-    def _described(self, name: str, schema: JsonObject) -> JsonObject:
-        if name in self.parameters and "description" not in schema:
-            return {**schema, "description": self.parameters[name]}
-        return schema
 
     async def run(self, call: ToolCall) -> CallResult:
         from mcp.server.mcpserver.exceptions import ToolError as SdkToolError
@@ -292,17 +209,20 @@ class _Function:
 
         inputs = {k: call.params[k] for k in ("inputResponses", "requestState") if k in call.params}
         context = _context_class()(
-            request_context=call.request,  # pyright: ignore[reportArgumentType] opaque outside the server room
+            request_context=call.request,  # pyright: ignore[reportArgumentType] opaque outside `server`
             input_params=InputResponseRequestParams.model_validate(inputs) if inputs else None,
         )
         try:
             result = await self.sdk_tool.run(call.arguments, context, convert_result=True)
         except SdkToolError as exc:
-            raise self._failure(exc) from exc
+            raise self._translate_error(exc) from exc
         return CallResult(result.model_dump(by_alias=True, mode="json", exclude_none=True))
 
-    def _failure(self, exc: Exception) -> PegboardError:
-        """What a model may read of a failure: the text of an anticipated one, never of a crash."""
+    def _translate_error(self, exc: Exception) -> PegboardError:
+        """The error for the model: the text of an intended one, but never of a crash.
+
+        The text of a crash can contain credentials or private data; it goes to the log.
+        """
         cause = exc.__cause__
         if isinstance(cause, PegboardError):
             return cause
@@ -310,18 +230,18 @@ class _Function:
             return InvalidArguments(str(exc), tool=self.name)
         if cause is None or isinstance(cause, ValueError) or type(cause).__name__ == "ToolError":
             return ToolError(str(cause or exc), tool=self.name)
-        import logging  # here, as most that is imported for this module is imported late
+        import logging  # imported late, as nearly everything in this module
 
         logging.getLogger(__name__).error("tool %s failed", self.name, exc_info=cause)
         return UpstreamError(
-            f"{self.name} failed inside ({type(cause).__name__}); see the server's log.",
+            f"{self.name} crashed ({type(cause).__name__}); see the server's log.",
             tool=self.name,
         )
 
 
 @cache
 def _context_class() -> type[Context[Any, Any]]:
-    """The SDK's context for functions, whose progress also gives the call more time."""
+    """The SDK's context for functions; reporting progress also extends the timeout."""
     from mcp.server.mcpserver.context import Context
 
     from pegboard.ports import progress_callback
@@ -336,35 +256,35 @@ def _context_class() -> type[Context[Any, Any]]:
     return TimedContext
 
 
-def _taking_arguments_as_they_are(tool: SdkTool) -> SdkTool:
-    """The tool without the SDK's guess that any text which is JSON was meant as an object.
+def _without_json_guessing(tool: SdkTool) -> SdkTool:
+    """The tool without the SDK's conversion of every text that happens to be JSON.
 
-    It turns `body='{"a": 1}'` into an object even where the parameter takes text. Arguments have
-    been read by their schema before they come here.
+    It turns `body='{"a": 1}'` into an object even if the parameter takes text. Arguments have
+    already been coerced by their schema when they come here.
     """
     from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 
-    class AsTheyAre(FuncMetadata):
+    class Unconverted(FuncMetadata):
         def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
             return data
 
     parts = {name: getattr(tool.fn_metadata, name) for name in FuncMetadata.model_fields}
-    return tool.model_copy(update={"fn_metadata": AsTheyAre(**parts)})
+    return tool.model_copy(update={"fn_metadata": Unconverted(**parts)})
 
 
 @dataclass(frozen=True, slots=True)
 class _Docstring:
-    """A docstring without its sections, and what its `Args:` say."""
+    """A docstring without its sections, and the descriptions in its `Args:`."""
 
     text: str
     parameters: Mapping[str, str]
 
     @classmethod
-    def of(cls, fn: Function) -> _Docstring:
+    def parse(cls, fn: Function) -> _Docstring:
         doc = inspect.getdoc(fn)
         if not doc:
             return cls("", {})
-        if ":" not in doc and "---" not in doc:  # no sections: spare the parser
+        if ":" not in doc and "---" not in doc:  # no sections: no need to load the parser
             return cls(doc, {})
         from docstring_parser import parse
 
@@ -376,7 +296,7 @@ class _Docstring:
         )
 
 
-def _example(given: Example | Mapping[str, Json]) -> Example:
+def _parse_example(given: Example | Mapping[str, Json]) -> Example:
     if isinstance(given, Example):
         return given
     try:
@@ -388,7 +308,77 @@ def _example(given: Example | Mapping[str, Json]) -> Example:
         ) from exc
 
 
-def _deprecation(given: str | bool | None, name: str) -> str | None:
-    if given is True:
-        return f"{name} is deprecated."
-    return given or None
+# --- schemas without the SDK ----------------------------------------------------------------------
+
+_SCALARS = (str, int, float, bool, bytes, NoneType)
+
+
+class _NeedsSdk(Exception):
+    """Only the SDK can generate these schemas."""
+
+
+def is_sdk_imported() -> bool:
+    """Whether something has imported the SDK, so that using it costs little more."""
+    return "mcp" in sys.modules or "mcp_types" in sys.modules  # the latter has type hints too
+
+
+def build_plain_schemas(fn: Callable[..., Any]) -> Schemas | None:
+    """The schemas that the SDK would generate for a function; `None` if that needs the SDK."""
+    try:
+        signature = inspect.signature(fn, eval_str=True)
+        output = _plain_output(signature.return_annotation, fn.__name__)
+        return Schemas(_plain_input(signature, fn.__name__), output)
+    except Exception:  # whatever is wrong with a signature, the SDK reports it better
+        return None
+
+
+def _plain_input(signature: inspect.Signature, name: str) -> JsonObject:
+    from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, create_model
+
+    parameters: dict[str, Any] = {}
+    for parameter in signature.parameters.values():
+        # The SDK renames parameters that pydantic would reject or take for its own.
+        if parameter.name.startswith("_") or hasattr(BaseModel, parameter.name):
+            raise _NeedsSdk
+        hint: Any = parameter.annotation
+        if hint is parameter.empty:
+            hint = Annotated[Any, WithJsonSchema({"title": parameter.name, "type": "string"})]
+        default = ... if parameter.default is parameter.empty else parameter.default
+        parameters[parameter.name] = (Annotated[hint, Field()], default)
+    config = ConfigDict(arbitrary_types_allowed=True)
+    model = create_model(f"{name}Arguments", __config__=config, **parameters)
+    schema = model.model_json_schema(by_alias=True)
+    if "x-mcp-header" in str(schema):  # the SDK validates headers
+        raise _NeedsSdk
+    return schema
+
+
+def _plain_output(hint: Any, name: str) -> JsonObject | None:
+    """The output schema of a return type; `None` if it has none."""
+    from pydantic import BaseModel, Field, TypeAdapter, create_model
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Strict(GenerateJsonSchema):
+        """Raises for a type without a JSON form, instead of logging a warning."""
+
+        def emit_warning(self, kind: Any, detail: str) -> None:
+            raise ValueError(f"{kind}: {detail}")
+
+    if hint is inspect.Signature.empty:
+        return None
+    is_model = inspect.isclass(hint) and issubclass(hint, BaseModel)
+    is_container = isinstance(hint, GenericAlias | UnionType) or get_origin(hint) is Union
+    if not (hint is None or is_model or is_container or hint in _SCALARS):
+        raise _NeedsSdk
+    model: Any
+    if is_model:
+        model = hint
+    elif get_origin(hint) is dict and get_args(hint)[:1] == (str,):
+        model = Annotated[hint, Field(title=f"{name}DictOutput")]
+    else:
+        wrapped: Any = hint
+        model = create_model(f"{name}Output", result=wrapped)
+    schema = TypeAdapter(model).json_schema(schema_generator=Strict)
+    if "$ref" in schema:  # a recursive model, whose root the SDK resolves
+        raise _NeedsSdk
+    return schema

@@ -19,8 +19,8 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def parse_origin(url: str) -> tuple[str, str, int] | None:
-    """Scheme, host and port of an `http(s)` address; `None` for anything else."""
-    if "\\" in url or not url.isprintable():  # read in two ways by different programs
+    """Scheme, host and port of an `http(s)` URL; `None` for anything else."""
+    if "\\" in url or not url.isprintable():  # programs disagree about what such a URL means
         return None
     try:
         parts = urlsplit(url)
@@ -33,7 +33,7 @@ def parse_origin(url: str) -> tuple[str, str, int] | None:
 
 
 def strip_credentials(url: str) -> str:
-    """The address without user and password, for messages and results."""
+    """The URL without user and password, for messages and results."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
@@ -42,13 +42,13 @@ def strip_credentials(url: str) -> str:
 class OpenApiSpec:
     """One API: where its document is, where calls go, and what every call carries.
 
-    Credentials are `headers`, `query` and `cookies` like any other; they stay out of `repr`, win
-    over arguments of a call, and are not offered as parameters.
+    Credentials are ordinary `headers`, `query` and `cookies`; they are not in `repr`, override the
+    arguments of a call, and are not listed as parameters.
     """
 
     name: str
     document: str
-    """A file, or an `http(s)://` address."""
+    """A file, or an `http(s)://` URL."""
     base_url: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     query: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
@@ -59,59 +59,59 @@ class OpenApiSpec:
     prefix: str | None = None
     timeout: float = defaults.CALL_TIMEOUT
     max_bytes: int = defaults.MAX_MESSAGE_BYTES
-    """The largest answer that is read."""
+    """The largest response that is read."""
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The values in it that no log, no error and no page may show."""
+        """The values that no log, no error and no dashboard may show."""
         named = {**self.query, **self.cookies}
         return secret_values(env=named, headers=self.headers, urls=(self.base_url, self.document))
 
     @property
     def has_credentials(self) -> bool:
-        """Whether requests carry anything that is meant for this API alone."""
+        """Whether requests carry anything that only this API may see."""
         ordinary = {name.lower() for name in self.headers} <= ORDINARY_HEADERS
         return bool(self.query or self.cookies) or not ordinary
 
     def trusts(self, url: str) -> bool:
-        """Whether an address may get the credentials: the configured one, or the document's own.
+        """Whether a URL may get the credentials: the configured one, or the document's own.
 
-        A document names servers as it likes, so these alone are no reason.
+        A document can name any servers, so naming one is not enough.
         """
         configured = self.base_url or self.document
         return (origin := parse_origin(url)) is not None and origin == parse_origin(configured)
 
     def shows(self, operation: str) -> bool:
-        """Whether an operation passes `include` and `exclude`."""
+        """Whether `include` and `exclude` admit an operation."""
         if self.include and not any(fnmatchcase(operation, glob) for glob in self.include):
             return False
         return not any(fnmatchcase(operation, glob) for glob in self.exclude)
 
 
 _DATA = frozenset({"example", "examples", "default", "enum", "const"})
-"""Keys of a schema whose values are data, in which a `$ref` means nothing."""
+"""Keys of a schema whose values are data, in which a `$ref` has no meaning."""
 
 
 class BadReference(Exception):
-    """A `$ref` that leads out of the document, nowhere, or in a circle."""
+    """A `$ref` that leads out of the document, nowhere, or in a cycle."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiDocument:
-    """A document and where it came from."""
+    """A document, and the file or URL that it came from."""
 
     value: JsonObject = field(repr=False)
     origin: str
-    _sound: set[str] = field(default_factory=set[str], repr=False, compare=False)
-    """Pointers from which every reference is known to lead somewhere."""
+    _checked: set[str] = field(default_factory=set[str], repr=False, compare=False)
+    """Pointers that have been checked: every reference below them can be resolved."""
 
     @property
     def is_3_0(self) -> bool:
-        """Whether its schemas are the older dialect and not JSON Schema itself."""
+        """Whether its schemas are in the older dialect and not JSON Schema itself."""
         return str(self.value["openapi"]).startswith("3.0")
 
     def follow(self, node: Json) -> JsonObject:
-        """The object itself, behind any number of `$ref`s.
+        """The object behind any number of `$ref`s.
 
         Raises:
             BadReference: The reference cannot be followed inside this document.
@@ -120,7 +120,7 @@ class ApiDocument:
         while isinstance(node, dict) and "$ref" in node:
             pointer = str(node["$ref"])
             if pointer in seen:
-                raise BadReference(f"{pointer} leads back to itself")
+                raise BadReference(f"{pointer} refers to itself")
             seen.add(pointer)
             node = self.at(pointer)
         if not isinstance(node, dict):
@@ -130,25 +130,25 @@ class ApiDocument:
     def at(self, pointer: str) -> Json:
         """What a local reference such as `#/components/schemas/Pet` points at."""
         if not pointer.startswith("#/"):
-            raise BadReference(f"{pointer} is outside the document, where nothing is fetched")
+            raise BadReference(f"{pointer} is outside the document, and nothing else is fetched")
         node: Any = self.value
         for part in pointer[2:].split("/"):
             part = unquote(part).replace("~1", "/").replace("~0", "~")
             try:
                 node = node[int(part)] if isinstance(node, list) else node[part]
             except (KeyError, IndexError, TypeError, ValueError):
-                raise BadReference(f"{pointer} points at nothing") from None
+                raise BadReference(f"{pointer} does not exist") from None
         return node
 
     def check(self, node: Json) -> None:
-        """Raise `BadReference` unless every reference below a schema leads somewhere in here."""
+        """Raise `BadReference` unless every reference below a schema can be resolved."""
         todo: list[Json] = [node]
         seen: set[str] = set()
         while todo:
             match todo.pop():
                 case dict(entry):
                     pointer = entry.get("$ref")
-                    if isinstance(pointer, str) and pointer not in seen | self._sound:
+                    if isinstance(pointer, str) and pointer not in seen | self._checked:
                         seen.add(pointer)
                         todo.append(self.at(pointer))
                     todo.extend(v for k, v in entry.items() if k not in _DATA)
@@ -156,20 +156,25 @@ class ApiDocument:
                     todo.extend(entries)
                 case _:
                     pass
-        self._sound.update(seen)
+        self._checked.update(seen)
 
     def server_url(self, *holders: JsonObject) -> str | None:
-        """Where calls go: the first `servers` entry of the innermost that has one."""
+        """The base URL of calls: the first `servers` entry of the innermost holder with one."""
         for holder in (*holders, self.value):
             servers = holder.get("servers")
             if isinstance(servers, list) and servers and isinstance(servers[0], dict):
-                url = _with_defaults(servers[0])
+                url = str(servers[0].get("url", ""))
+                variables = servers[0].get("variables")
+                for name, entry in (variables if isinstance(variables, dict) else {}).items():
+                    default = entry.get("default", "") if isinstance(entry, dict) else ""
+                    url = url.replace("{" + str(name) + "}", str(default))
+                # A relative URL is relative to where the document came from.
                 return urljoin(self.origin, url) if self.origin.startswith("http") else url
         return None
 
 
 def parse_document(text: str, origin: str) -> ApiDocument:
-    """The text of a file or answer as a document.
+    """The text of a file or response as a document.
 
     Raises:
         ConfigError: It is neither JSON nor YAML, or not OpenAPI 3.
@@ -178,23 +183,23 @@ def parse_document(text: str, origin: str) -> ApiDocument:
     version = str(value.get("openapi", "")) if isinstance(value, dict) else ""
     if isinstance(value, dict) and "swagger" in value:
         raise ConfigError(
-            f"{origin}: this is Swagger 2; convert it to OpenAPI 3 first.", file=origin
+            f"{origin}: this is Swagger 2. Convert it to OpenAPI 3 first.", file=origin
         )
     if not version.startswith(("3.0", "3.1", "3.2")):
         raise ConfigError(
-            f"{origin}: this is no OpenAPI 3 document: `openapi` is {version!r}.", file=origin
+            f"{origin}: this is not an OpenAPI 3 document: `openapi` is {version!r}.", file=origin
         )
     if not isinstance(value.get("paths", {}), dict):
-        raise ConfigError(f"{origin}: paths: an object is expected.", file=origin)
+        raise ConfigError(f"{origin}: `paths` must be an object.", file=origin)
     return ApiDocument(value, origin)
 
 
 def read_document(path: Path) -> ApiDocument:
-    """A file as a document."""
+    """The document in a file."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
-        raise ConfigError(f"{path}: it cannot be read: {exc}.", file=str(path)) from exc
+        raise ConfigError(f"Cannot read {path}: {exc}.", file=str(path)) from exc
     return parse_document(text, str(path))
 
 
@@ -220,13 +225,3 @@ def _parse_text(text: str, origin: str) -> Any:
         raise ConfigError(
             f"{origin}:{line}: this is not valid YAML: {reason}.", file=origin, line=line
         ) from exc
-
-
-def _with_defaults(server: JsonObject) -> str:
-    """The address with its variables at their defaults."""
-    url = str(server.get("url", ""))
-    variables = server.get("variables")
-    for name, variable in (variables if isinstance(variables, dict) else {}).items():
-        default = variable.get("default", "") if isinstance(variable, dict) else ""
-        url = url.replace("{" + str(name) + "}", str(default))
-    return url

@@ -16,12 +16,13 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import quote, urlencode
 
 from pegboard.adapters.openapi.document import OpenApiSpec, strip_credentials
-from pegboard.adapters.openapi.operations import Body, Operation, Parameter, is_configured
+from pegboard.adapters.openapi.operations import Operation, Parameter, is_configured
 from pegboard.core.calls import CallResult
 from pegboard.core.json import Json, JsonObject, compact, whole_number
 from pegboard.core.redaction import Redactor
@@ -29,11 +30,17 @@ from pegboard.core.sanitization import sanitize_text
 from pegboard.errors import ConfigError, InvalidArguments, UpstreamUnavailable
 
 _DELIMITERS = {"spaceDelimited": " ", "pipeDelimited": "|"}
+MAX_ERROR_BODY = 4000
+"""Characters of the body of an error response that the model gets."""
+_UNAVAILABLE = (502, 503, 504)
+
+
+# --- requests -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What goes out. The address may carry credentials and is not for logs."""
+    """An HTTP request. The URL may contain credentials and must not be logged."""
 
     method: str
     url: str = field(repr=False)
@@ -42,10 +49,10 @@ class Request:
 
 
 def build_request(operation: Operation, arguments: JsonObject, spec: OpenApiSpec) -> Request:
-    """The request that a call stands for.
+    """The request of a call.
 
     Raises:
-        InvalidArguments: A value cannot be written where it belongs.
+        InvalidArguments: A required value is missing, or one cannot be written in its place.
         ConfigError: Neither the document nor the configuration says where the API is.
     """
     if not operation.base_url or not operation.base_url.startswith(("http://", "https://")):
@@ -61,41 +68,56 @@ def build_request(operation: Operation, arguments: JsonObject, spec: OpenApiSpec
     headers: dict[str, str] = {}
     cookies: dict[str, str] = {}
     for parameter in operation.parameters:
-        value = arguments.get(parameter.argument)
+        argument = parameter.argument
+        value = arguments.get(argument)
+        if value is None and parameter.required:
+            raise InvalidArguments(
+                f"{argument!r} is required.", tool=operation.name, field=argument
+            )
         if value is None:
-            _require(parameter, operation)
             continue
+        text = _join_value(parameter, value)
         match parameter.place:
             case "path":
-                path = path.replace("{" + parameter.name + "}", _in_path(parameter, value))
+                if text in ("", ".", ".."):  # these would lead to another path
+                    raise InvalidArguments(
+                        f"{argument!r} cannot be {text!r} in a path.", field=argument
+                    )
+                path = path.replace("{" + parameter.name + "}", quote(text, safe=","))
             case "query":
-                query.extend(_checked(_in_query(parameter, value), parameter.argument, spec))
+                query.extend(_check_pairs(_query_pairs(parameter, value), argument, spec))
             case "header":
-                headers[parameter.name] = _in_header(parameter, value)
+                if not text.isprintable() or not text.isascii():
+                    raise InvalidArguments(
+                        f"{argument!r} goes into a header: only ASCII text on one line is allowed.",
+                        field=argument,
+                    )
+                headers[parameter.name] = text
             case "cookie":
-                cookies[parameter.name] = quote(_joined(parameter, value), safe="")
+                cookies[parameter.name] = quote(text, safe="")
     content = _encode_body(operation, arguments, headers, spec)
+    # The configuration comes last, so that no argument can replace a credential.
     headers = {"Accept": "application/json, */*;q=0.5", **headers, **spec.headers}
     if cookies := {**cookies, **spec.cookies}:
         headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
     url = operation.base_url.rstrip("/") + "/" + path.lstrip("/")
-    text = urlencode([*query, *spec.query.items()], quote_via=quote)
-    return Request(operation.method.upper(), f"{url}?{text}" if text else url, headers, content)
+    encoded = urlencode([*query, *spec.query.items()], quote_via=quote)
+    url = f"{url}?{encoded}" if encoded else url
+    return Request(operation.method.upper(), url, headers, content)
 
 
 def credential_problem(operation: Operation, spec: OpenApiSpec) -> str | None:
-    """Why the credentials of a source must not go where an operation goes; `None` if they may."""
+    """Why the credentials must not be sent to the URL of an operation; `None` if they may."""
     if not spec.has_credentials or spec.trusts(operation.base_url or ""):
         return None
     target = strip_credentials(operation.base_url or "")
     return (
-        f"{operation.method.upper()} {operation.path} goes to {target}, "
-        f"which is not where the document came from. Set `base_url` for this source to allow it to "
-        f"have the configured credentials."
+        f"{operation.request_line} goes to {target}, which is not where the document came from. "
+        "Set `base_url` for this source to allow it to get the configured credentials."
     )
 
 
-def _checked(
+def _check_pairs(
     pairs: Iterable[tuple[str, str]], argument: str, spec: OpenApiSpec
 ) -> Iterator[tuple[str, str]]:
     """The pairs, unless one has a name that the configuration sends itself."""
@@ -108,63 +130,37 @@ def _checked(
         yield name, value
 
 
-def _require(parameter: Parameter, operation: Operation) -> None:
-    if parameter.required:
-        raise InvalidArguments(
-            f"{parameter.argument!r} is required.", tool=operation.name, field=parameter.argument
-        )
-
-
-def _in_path(parameter: Parameter, value: Json) -> str:
-    text = _joined(parameter, value)
-    if text in ("", ".", ".."):
-        raise InvalidArguments(
-            f"{parameter.argument!r} cannot be {text!r} in a path.", field=parameter.argument
-        )
-    return quote(text, safe=",")
-
-
-def _in_header(parameter: Parameter, value: Json) -> str:
-    text = _joined(parameter, value)
-    if not text.isprintable() or not text.isascii():
-        raise InvalidArguments(
-            f"{parameter.argument!r} goes into a header, where only plain text on one line fits.",
-            field=parameter.argument,
-        )
-    return text
-
-
-def _in_query(parameter: Parameter, value: Json) -> Iterator[tuple[str, str]]:
+def _query_pairs(parameter: Parameter, value: Json) -> Iterator[tuple[str, str]]:
     name = parameter.name
     if parameter.as_json:
         yield name, compact(value)
     elif isinstance(value, dict) and parameter.style == "deepObject":
         for key, inner in value.items():
-            yield f"{name}[{key}]", _plain(inner)
+            yield f"{name}[{key}]", _to_text(inner)
     elif isinstance(value, dict) and parameter.explode:
         for key, inner in value.items():
-            yield str(key), _plain(inner)
+            yield str(key), _to_text(inner)
     elif isinstance(value, list) and parameter.explode:
         for inner in value:
-            yield name, _plain(inner)
+            yield name, _to_text(inner)
     else:
-        yield name, _joined(parameter, value)
+        yield name, _join_value(parameter, value)
 
 
-def _joined(parameter: Parameter, value: Json) -> str:
+def _join_value(parameter: Parameter, value: Json) -> str:
     """A value on one line: lists and objects with their delimiter."""
     if parameter.as_json:
         return compact(value)
     delimiter = _DELIMITERS.get(parameter.style, ",")
     if isinstance(value, list):
-        return delimiter.join(_plain(inner) for inner in value)
+        return delimiter.join(_to_text(inner) for inner in value)
     if isinstance(value, dict):
         between = "=" if parameter.explode and parameter.place != "query" else delimiter
-        return delimiter.join(f"{key}{between}{_plain(inner)}" for key, inner in value.items())
-    return _plain(value)
+        return delimiter.join(f"{key}{between}{_to_text(inner)}" for key, inner in value.items())
+    return _to_text(value)
 
 
-def _plain(value: Json) -> str:
+def _to_text(value: Json) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (dict, list)):
@@ -175,37 +171,34 @@ def _plain(value: Json) -> str:
 def _encode_body(
     operation: Operation, arguments: JsonObject, headers: dict[str, str], spec: OpenApiSpec
 ) -> bytes | None:
+    """The body as bytes, with its type added to `headers`; `None` if there is nothing to send."""
     body = operation.body
     if body is None:
         return None
-    value = _body_value(body, arguments)
+    value: Json
+    if body.properties is None:
+        value = arguments.get(body.argument)
+    else:
+        given = {name: arguments[name] for name in body.properties if name in arguments}
+        value = given if given or body.required else None
     if value is None:
         return None
     headers["Content-Type"] = "application/json" if body.media_type == "*/*" else body.media_type
     if body.kind == "text":
-        return _plain(value).encode()
+        return _to_text(value).encode()
     if body.kind == "form" and isinstance(value, dict):
-        # Some frameworks read forms and queries as one.
-        pairs = ((name, _plain(inner)) for name, inner in value.items())
-        return urlencode(list(_checked(pairs, body.argument, spec))).encode()
+        # Some frameworks read form fields and query parameters as one.
+        pairs = ((name, _to_text(inner)) for name, inner in value.items())
+        return urlencode(list(_check_pairs(pairs, body.argument, spec))).encode()
     return json.dumps(value, ensure_ascii=False).encode()
 
 
-def _body_value(body: Body, arguments: JsonObject) -> Json:
-    """The body as a value; `None` when nothing is to be sent."""
-    if body.properties is None:
-        return arguments.get(body.argument)
-    given = {name: arguments[name] for name in body.properties if name in arguments}
-    return given if given or body.required else None
-
-
-SHOWN_OF_A_REFUSAL = 4000
-_UNAVAILABLE = (502, 503, 504)
+# --- responses ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came back, read to its end."""
+    """An HTTP response, read to its end."""
 
     status: int
     media_type: str
@@ -213,55 +206,57 @@ class Response:
     body: bytes = field(repr=False)
     location: str | None = None
     retry_after: str | None = None
-    """Seconds, or a date, as the header says it."""
+    """Seconds or a date, as the header has it."""
 
     @property
     def text(self) -> str:
         try:
             return self.body.decode(self.charset, errors="replace")
-        except LookupError:
+        except LookupError:  # an unknown charset
             return self.body.decode("utf-8", errors="replace")
 
     @property
-    def said(self) -> str:
-        """Status and what it is called."""
+    def status_line(self) -> str:
+        """The status code and its name."""
         try:
             return f"{self.status} {HTTPStatus(self.status).phrase}"
         except ValueError:
             return str(self.status)
 
+    @property
+    def retry_seconds(self) -> float | None:
+        return None if (seconds := whole_number(self.retry_after)) is None else float(seconds)
+
 
 def response_to_result(
-    response: Response, *, asked: str, source: str, uri: str, redactor: Redactor
+    response: Response, *, request_line: str, source: str, uri: str, redactor: Redactor
 ) -> CallResult:
-    """The result of a call; `asked` is the request in words, `uri` names a file that came back.
+    """The result of a call; `request_line` is for messages, `uri` is the name of a file.
 
-    A refusal may repeat what was sent to it, so `redactor` removes the credentials.
+    An error response may repeat what was sent to it, so `redactor` removes the credentials.
 
     Raises:
-        UpstreamUnavailable: The API says that it is not there.
+        UpstreamUnavailable: The API says that it is unavailable.
     """
     if response.status in _UNAVAILABLE:
         raise UpstreamUnavailable(
-            f"{source} is not available: {asked} was answered with {response.said}.",
+            f"{source} is unavailable: {request_line} was answered with {response.status_line}.",
             server=source,
             status=response.status,
-            retry_after=_seconds(response.retry_after),
+            retry_after=response.retry_seconds,
         )
     if not 200 <= response.status < 300:
-        return _refusal(response, asked, source, redactor)
-    if not response.body:
-        return CallResult.text(response.said)
-    return _success_result(response, uri)
-
-
-def _success_result(response: Response, uri: str) -> CallResult:
+        return _error_result(response, request_line, source, redactor)
     kind = response.media_type
+    if not response.body:
+        return CallResult.text(response.status_line)
     if kind.endswith(("/json", "+json")):
         try:
-            return CallResult.json(_object(json.loads(response.body)))
+            value = json.loads(response.body)
         except (ValueError, RecursionError):
             return CallResult.text(response.text)
+        # Structured content must be an object: other values are wrapped.
+        return CallResult.json(value if isinstance(value, dict) else {"result": value})
     if kind.startswith("text/") or kind.endswith(("/xml", "+xml", "/yaml", "/javascript")):
         return CallResult.text(response.text)
     data = base64.b64encode(response.body).decode()
@@ -272,35 +267,25 @@ def _success_result(response: Response, uri: str) -> CallResult:
     return CallResult({"content": [{"type": "resource", "resource": resource}]})
 
 
-def _object(value: Json) -> JsonObject:
-    """Structured content is an object; everything else travels inside one."""
-    return value if isinstance(value, dict) else {"result": value}
-
-
-def _refusal(response: Response, asked: str, source: str, redactor: Redactor) -> CallResult:
+def _error_result(
+    response: Response, request_line: str, source: str, redactor: Redactor
+) -> CallResult:
     whole = response.text.strip()
-    text = sanitize_text(redactor.message(whole[: 2 * SHOWN_OF_A_REFUSAL]))
-    more = len(whole) - SHOWN_OF_A_REFUSAL
-    shown = f"{text[:SHOWN_OF_A_REFUSAL]} … ({more} more characters)" if more > 0 else text
-    message = f"{asked} was answered with {response.said}."
+    # Redacted before it is cut: half of a credential would not be recognized.
+    text = sanitize_text(redactor.message(whole[: 2 * MAX_ERROR_BODY]))
+    more = len(whole) - MAX_ERROR_BODY
+    shown = f"{text[:MAX_ERROR_BODY]} … ({more} more characters)" if more > 0 else text
+    message = f"{request_line} was answered with {response.status_line}."
     if response.location:
-        location = sanitize_text(redactor.message(response.location[:SHOWN_OF_A_REFUSAL]))
+        location = sanitize_text(redactor.message(response.location[:MAX_ERROR_BODY]))
         message += f" It points to {location}; redirects are not followed."
     error: JsonObject = {"kind": "upstream_error", "message": message, "status": response.status}
-    if (retry_after := _seconds(response.retry_after)) is not None:
-        error["retry_after"] = retry_after
-    details = {"error": {**error, "server": source, "body": _body(shown, more)}}
-    said = f"{message}\n{shown}" if shown else message
-    return CallResult.text(said, structured=details, is_error=True)
-
-
-def _body(shown: str, more: int) -> Json:
-    """The refusal's body as the JSON it is, where it is whole and JSON."""
-    try:
-        return json.loads(shown) if more <= 0 else shown
-    except ValueError:
-        return shown
-
-
-def _seconds(header: str | None) -> float | None:
-    return None if (seconds := whole_number(header)) is None else float(seconds)
+    if response.retry_seconds is not None:
+        error["retry_after"] = response.retry_seconds
+    body: Json = shown
+    with suppress(ValueError):  # as JSON, if it is JSON and was not cut
+        body = json.loads(shown) if more <= 0 else shown
+    details = {"error": {**error, "server": source, "body": body}}
+    return CallResult.text(
+        f"{message}\n{shown}" if shown else message, structured=details, is_error=True
+    )

@@ -47,15 +47,15 @@ if TYPE_CHECKING:
 
 
 class OpenApiSource:
-    """The operations of an OpenAPI document as tools. The document is read when it is first needed.
+    """The operations of an OpenAPI document as tools. The document is read on first use.
 
-    Redirects are not followed, since they could carry credentials elsewhere.
+    Redirects are not followed, since they could take credentials elsewhere.
     """
 
     def __init__(self, spec: OpenApiSpec, *, client: httpx2.AsyncClient | None = None) -> None:
         self.spec = spec
         self.problems: tuple[OperationProblem, ...] = ()
-        """Operations that are left out, known once the document is read."""
+        """Operations that were skipped, known once the document is read."""
         self._client = client
         self._redactor = Redactor(spec.secrets)
         self._lock = anyio.Lock()
@@ -67,15 +67,15 @@ class OpenApiSource:
 
         Raises:
             ConfigError: The document cannot be read or is not OpenAPI 3.
-            UpstreamError: The address of the document does not answer.
+            UpstreamError: The URL of the document does not answer.
         """
         async with self._lock:
             if self._tools is None:
-                self._tools = self._read(await self._document())
+                self._tools = self._build_tools(await self._load_document())
             return self._tools
 
     async def call(self, call: ToolCall) -> CallResult:
-        """Make the request that a call stands for.
+        """Send the request of a call.
 
         Raises:
             InvalidArguments: A value cannot be written where it belongs.
@@ -86,11 +86,11 @@ class OpenApiSource:
         if operation is None:
             raise ToolNotFound(call.tool.name)
         request = build_request(operation, call.arguments, self.spec)
-        asked = f"{request.method} {operation.path}"
-        response = await self._send(request, asked, call.tool.timeout or self.spec.timeout)
+        request_line = operation.request_line
+        response = await self._send(request, request_line, call.tool.timeout or self.spec.timeout)
         return response_to_result(
             response,
-            asked=asked,
+            request_line=request_line,
             source=self.spec.name,
             uri=strip_credentials(request.url.partition("?")[0]),
             redactor=self._redactor,
@@ -101,29 +101,29 @@ class OpenApiSource:
         if self._client:
             await self._client.aclose()
 
-    def _read(self, document: ApiDocument) -> tuple[Tool, ...]:
+    def _build_tools(self, document: ApiDocument) -> tuple[Tool, ...]:
         found, problems = parse_operations(document, self.spec)
         reasons = [(o.name, credential_problem(o, self.spec)) for o in found]
-        astray = [OperationProblem(self.spec.name, name, why) for name, why in reasons if why]
-        self.problems = (*problems, *astray)
+        untrusted = [OperationProblem(self.spec.name, name, why) for name, why in reasons if why]
+        self.problems = (*problems, *untrusted)
         tools = tuple(operation_to_tool(operation, self.spec) for operation in found)
         self._operations = {t.own_name: o for t, o in zip(tools, found, strict=True)}
         return tools
 
-    async def _document(self) -> ApiDocument:
+    async def _load_document(self) -> ApiDocument:
         address = self.spec.document
         if not address.lower().startswith(("http://", "https://")):
             return await anyio.to_thread.run_sync(read_document, Path(address))
         headers = {"Accept": "application/json, application/yaml;q=0.9, */*;q=0.5"}
         if self.spec.base_url and self.spec.trusts(address):
-            headers |= self.spec.headers  # credentials are the API's: no other host gets them
+            headers |= self.spec.headers  # credentials are for the API: no other host gets them
         response = await self._send(
             Request("GET", address, headers), "its OpenAPI document", self.spec.timeout
         )
         if response.status != 200:
             raise ConfigError(
                 f"{self.spec.name}: {strip_credentials(address)} was answered with "
-                f"{response.said}.",
+                f"{response.status_line}.",
                 source=self.spec.name,
             )
         read = await anyio.to_thread.run_sync(
@@ -131,26 +131,26 @@ class OpenApiSource:
         )
         return replace(read, origin=address)
 
-    async def _send(self, request: Request, asked: str, timeout: float) -> Response:
+    async def _send(self, request: Request, subject: str, timeout: float) -> Response:
         name = self.spec.name
         try:
             with anyio.fail_after(timeout):
                 return await self._exchange(request)
         except (TimeoutError, httpx2.TimeoutException) as exc:
             raise UpstreamTimeout(
-                f"{name} did not answer {asked} within {timeout:g} seconds.", server=name
+                f"{name} did not answer {subject} within {timeout:g} seconds.", server=name
             ) from exc
         except (httpx2.TransportError, httpx2.DecodingError) as exc:
             raise UpstreamUnavailable(
-                f"{name} cannot be reached for {asked}: {type(exc).__name__}.", server=name
+                f"{name} cannot be reached for {subject}: {type(exc).__name__}.", server=name
             ) from exc
         except httpx2.InvalidURL as exc:
             raise UpstreamError(
-                f"{name}: {asked} does not make a valid address.", server=name
+                f"{name}: {subject} does not give a valid URL.", server=name
             ) from exc
 
     async def _exchange(self, request: Request) -> Response:
-        """Send, and read the answer as far as its limit."""
+        """Send, and read the response up to its limit."""
         client = self._client = self._client or httpx2.AsyncClient(timeout=None)
         async with client.stream(
             request.method, request.url, headers=request.headers, content=request.content

@@ -1,9 +1,12 @@
-"""The operations of a document: parameters, body, URL, and the tool that stands for each."""
+"""The operations of a document: their parameters, body and URL, and the tool of each.
+
+path item, operation  ->  Operation(parameters, body)  ->  Tool, whose schemas are lazy
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
@@ -19,12 +22,12 @@ BodyKind: TypeAlias = Literal["json", "form", "text"]
 
 _PLACES: tuple[Place, ...] = ("path", "query", "header", "cookie")
 _NOT_PARAMETERS = {"accept", "content-type", "authorization"}
-"""Header parameters of these names are to be ignored, says OpenAPI."""
+"""OpenAPI requires that header parameters with these names are ignored."""
 _FORBIDDEN_HEADERS = {
     "connection", "content-length", "cookie", "expect", "host", "keep-alive", "te", "trailer",
     "transfer-encoding", "upgrade",
 }  # fmt: skip
-"""Headers that decide where a request goes, where it ends, or whose it is."""
+"""Headers that determine where a request goes, where it ends, or who sends it."""
 _FORBIDDEN_PREFIXES = ("proxy-", "sec-")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _PLAIN_OBJECT = {"type", "properties", "required", "additionalProperties", "title", "description"}
@@ -36,7 +39,7 @@ class UnsupportedOperation(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter; `argument` is what a caller calls it, `name` what the API does."""
+    """One parameter; `argument` is its name for callers, `name` the one of the API."""
 
     argument: str
     name: str
@@ -64,11 +67,11 @@ class Body:
 def parse_parameters(
     document: ApiDocument, spec: OpenApiSpec, listed: list[Any]
 ) -> tuple[Parameter, ...]:
-    """The parameters that a caller fills in, path first, each with an argument name of its own."""
+    """The parameters that a caller sets, path first, each with a unique argument name."""
     raw: dict[tuple[str, str], JsonObject] = {}
     for entry in listed:
         parameter = document.follow(entry)
-        # One of the operation itself comes later and replaces one of its path.
+        # Parameters of the operation come later and replace those of its path.
         raw[str(parameter.get("in")), str(parameter.get("name"))] = parameter
     found: list[Parameter] = []
     used: set[str] = set()
@@ -76,20 +79,20 @@ def parse_parameters(
         for (where, name), parameter in raw.items():
             if where != place or _is_hidden(spec, place, name):
                 continue
-            made = _parameter(document, parameter, name, place)
-            if made.argument in used:
-                made = replace(made, argument=f"{place}_{made.argument}")
-            while made.argument in used:
-                made = replace(made, argument=f"{made.argument}_")
-            used.add(made.argument)
-            found.append(made)
+            built = _build_parameter(document, parameter, name, place)
+            if built.argument in used:
+                built = replace(built, argument=f"{place}_{built.argument}")
+            while built.argument in used:
+                built = replace(built, argument=f"{built.argument}_")
+            used.add(built.argument)
+            found.append(built)
     return tuple(found)
 
 
-def _parameter(document: ApiDocument, raw: JsonObject, name: str, place: Place) -> Parameter:
+def _build_parameter(document: ApiDocument, raw: JsonObject, name: str, place: Place) -> Parameter:
     style = str(raw.get("style", "form" if place in ("query", "cookie") else "simple"))
     if style not in ("form", "simple", "spaceDelimited", "pipeDelimited", "deepObject"):
-        raise UnsupportedOperation(f"its parameter {name!r} is written in the style {style!r}")
+        raise UnsupportedOperation(f"its parameter {name!r} has the style {style!r}")
     schema: Json = raw.get("schema", {})
     content = raw.get("content")
     as_json = isinstance(content, dict) and bool(content)
@@ -112,7 +115,7 @@ def _parameter(document: ApiDocument, raw: JsonObject, name: str, place: Place) 
 
 
 def _is_hidden(spec: OpenApiSpec, place: Place, name: str) -> bool:
-    """Whether callers neither see nor set this parameter: we fill it, or nobody may."""
+    """Whether callers neither see nor set this parameter: we set it, or nobody may."""
     if place == "header":
         lower = name.lower()
         return (
@@ -127,19 +130,19 @@ def _is_hidden(spec: OpenApiSpec, place: Place, name: str) -> bool:
 
 
 def is_configured(name: str, configured: Mapping[str, str]) -> bool:
-    """Whether an API may take a name for one that the configuration fills.
+    """Whether an API may read a name as one that the configuration sets.
 
     Frameworks read `Api.Key` and `api_key[]` as `api_key`.
     """
-    return _as_read(name) in {_as_read(other) for other in configured}
+    return _framework_name(name) in {_framework_name(other) for other in configured}
 
 
-def _as_read(name: str) -> str:
+def _framework_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "_", name.partition("[")[0].strip().casefold())
 
 
 def parse_body(document: ApiDocument, raw: JsonObject, used: set[str]) -> Body | None:
-    """The body that a caller fills in, in the first form that we can write."""
+    """The body that a caller sets, in the first media type that we can write."""
     if "requestBody" not in raw:
         return None
     body = document.follow(raw["requestBody"])
@@ -147,7 +150,8 @@ def parse_body(document: ApiDocument, raw: JsonObject, used: set[str]) -> Body |
     offered = {str(k): v for k, v in content.items()} if isinstance(content, dict) else {}
     required = body.get("required") is True
     argument = "body" if "body" not in used else "request_body"
-    for media_type in sorted(offered, key=_preference):
+    preference = ("json", "form", "text", None)
+    for media_type in sorted(offered, key=lambda offer: preference.index(body_kind(offer))):
         if kind := body_kind(media_type):
             schema = document.follow(offered[media_type]).get("schema", {})
             properties = _plain_properties(document, schema, used) if kind != "text" else None
@@ -157,13 +161,8 @@ def parse_body(document: ApiDocument, raw: JsonObject, used: set[str]) -> Body |
     return None
 
 
-def _preference(media_type: str) -> int:
-    kind = body_kind(media_type)
-    return ("json", "form", "text", None).index(kind)
-
-
 def body_kind(media_type: str) -> BodyKind | None:
-    """How a body of this media type is written; `None` when it cannot be."""
+    """How a body of this media type is written; `None` if we cannot."""
     plain = media_type.partition(";")[0].strip().lower()
     if plain == "application/json" or plain.endswith("+json") or plain == "*/*":
         return "json"
@@ -175,7 +174,7 @@ def body_kind(media_type: str) -> BodyKind | None:
 def _plain_properties(
     document: ApiDocument, schema: Json, used: set[str]
 ) -> tuple[str, ...] | None:
-    """The properties of a body that can each be an argument; `None` when it has to stay whole."""
+    """The properties of a body if each can be an argument; `None` if it must stay whole."""
     whole = document.follow(schema) if isinstance(schema, dict) else {}
     properties = whole.get("properties")
     if not isinstance(properties, dict) or whole.get("type", "object") != "object":
@@ -190,7 +189,7 @@ def _plain_properties(
 
 
 def get_text(raw: JsonObject, key: str) -> str:
-    """The text under a key; empty where there is none."""
+    """The text under a key; empty if there is none."""
     value = raw.get(key)
     return value.strip() if isinstance(value, str) else ""
 
@@ -201,7 +200,7 @@ _READS = ("get", "head", "options")
 
 @dataclass(frozen=True, slots=True)
 class OperationProblem:
-    """An operation that is left out, and why."""
+    """An operation that was skipped, and why."""
 
     source: str
     operation: str
@@ -213,7 +212,7 @@ class OperationProblem:
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation, ready to be called; its schemas are made when they are asked for."""
+    """One operation, ready to be called; its schemas are converted on first access."""
 
     name: str
     method: str
@@ -225,40 +224,90 @@ class Operation:
     raw: JsonObject = field(repr=False)
 
     def definition(self) -> Schemas:
-        """What it takes and what it gives."""
+        """Its input and output schemas."""
         return self._schemas
 
     @cached_property
     def _schemas(self) -> Schemas:
-        return Schemas(_input(self), _output(self))
+        return Schemas(_convert_input(self), _convert_output(self))
+
+    @property
+    def request_line(self) -> str:
+        """Method and path, for messages and where the document has no description."""
+        return f"{self.method.upper()} {self.path}"
 
 
 def parse_operations(
     document: ApiDocument, spec: OpenApiSpec
 ) -> tuple[list[Operation], list[OperationProblem]]:
-    """The operations that can be tools and are to be shown, and why others cannot."""
+    """The operations that can be tools and pass the filter, and the problems of others."""
     found: dict[str, Operation] = {}
     problems: list[OperationProblem] = []
-    for method, path, raw, item in _list_operations(document, spec, problems):
-        name = _name(raw, method, path)
-        if name in found:
-            name = _unique(f"{name}_{method}", found)
-        if not spec.shows(name):
-            continue
+    for path, item in (document.value.get("paths") or {}).items():
         try:
-            found[name] = _operation(document, spec, name, method, path, raw, item)
-        except (BadReference, UnsupportedOperation) as exc:
-            message = f"{method.upper()} {path} is left out: {exc}."
-            problems.append(OperationProblem(spec.name, name, message))
+            item = document.follow(item)
+        except BadReference as exc:
+            problems.append(OperationProblem(spec.name, str(path), f"it is skipped: {exc}."))
+            continue
+        for method in METHODS:
+            if not isinstance(raw := item.get(method), dict):
+                continue
+            name = _choose_name(raw, method, str(path), found)
+            if not spec.shows(name):
+                continue
+            try:
+                found[name] = _build_operation(document, spec, name, method, str(path), item)
+            except (BadReference, UnsupportedOperation) as exc:
+                message = f"{method.upper()} {path} is skipped: {exc}."
+                problems.append(OperationProblem(spec.name, name, message))
     return list(found.values()), problems
 
 
+def _choose_name(raw: JsonObject, method: str, path: str, taken: Mapping[str, Operation]) -> str:
+    given = get_text(raw, "operationId") or f"{method} {path}"
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", given).strip("_") or method
+    if name not in taken:
+        return name
+    name, number = f"{name}_{method}", 2
+    while name in taken:
+        name = f"{name.rstrip('0123456789')}{number}"
+        number += 1
+    return name
+
+
+def _build_operation(
+    document: ApiDocument, spec: OpenApiSpec, name: str, method: str, path: str, item: JsonObject
+) -> Operation:
+    raw: JsonObject = item[method]
+    parameters = parse_parameters(
+        document, spec, [*_list(item, "parameters"), *_list(raw, "parameters")]
+    )
+    described = {p.name for p in parameters if p.place == "path"}
+    missing = set(re.findall(r"\{([^{}]+)\}", path)) - described
+    if missing:
+        raise UnsupportedOperation(
+            f"no parameter describes {', '.join(sorted(missing))} in its path"
+        )
+    body = parse_body(document, raw, {p.argument for p in parameters})
+    base_url = spec.base_url or document.server_url(raw, item)
+    # Now, and not when the schemas are first read: a tool that cannot be described is not listed.
+    document.check([p.schema for p in parameters])
+    document.check(body.schema if body else None)
+    return Operation(name, method, path, base_url, parameters, body, document, raw)
+
+
 def operation_to_tool(operation: Operation, spec: OpenApiSpec) -> Tool:
-    """The tool that stands for an operation."""
-    raw = operation.raw
+    """The tool of an operation."""
+    raw, method = operation.raw, operation.method
     tags = tuple(str(tag) for tag in _list(raw, "tags"))
     summary, description = get_text(raw, "summary"), get_text(raw, "description")
-    deprecated = "The API marks this operation as deprecated." if raw.get("deprecated") else None
+    whole = description or summary
+    if summary and description and not description.startswith(summary):
+        whole = f"{summary.rstrip('.')}. {description}"
+    annotations: JsonObject = {"readOnlyHint": method in _READS}
+    if method not in _READS:
+        annotations["destructiveHint"] = method == "delete"
+        annotations["idempotentHint"] = method in ("put", "delete")
     return Tool(
         name=operation.name,
         definition=operation.definition,
@@ -266,114 +315,55 @@ def operation_to_tool(operation: Operation, spec: OpenApiSpec) -> Tool:
         server=spec.name,
         category=spec.category or spec.name,
         section=normalize_section(tags[0]) if tags else None,
-        summary=derive_summary(summary or description or _request_line(operation)),
-        description=_description(summary, description) or _request_line(operation),
+        summary=derive_summary(summary or description or operation.request_line),
+        description=whole or operation.request_line,
         title=summary or None,
         tags=tags,
-        deprecated=deprecated,
-        annotations=_annotations(operation.method),
-        risk=risk_of_method(operation.method),
+        deprecated=(
+            "The API marks this operation as deprecated." if raw.get("deprecated") else None
+        ),
+        annotations={**annotations, "openWorldHint": True},
+        risk=risk_of_method(method),
         risk_source="annotated",
         timeout=spec.timeout,
     )
 
 
 def risk_of_method(method: str) -> Risk:
-    """What a call of this method may do, as HTTP means it."""
+    """The risk of a call of this method, as HTTP defines it."""
     if method in _READS:
         return "read"
     return "destructive" if method == "delete" else "write"
 
 
-# --- reading --------------------------------------------------------------------------------------
-
-
-def _list_operations(
-    document: ApiDocument, spec: OpenApiSpec, problems: list[OperationProblem]
-) -> Iterator[tuple[str, str, JsonObject, JsonObject]]:
-    for path, item in (document.value.get("paths") or {}).items():
-        try:
-            item = document.follow(item)
-        except BadReference as exc:
-            problems.append(OperationProblem(spec.name, str(path), f"it is left out: {exc}."))
-            continue
-        for method in METHODS:
-            if isinstance(raw := item.get(method), dict):
-                yield method, str(path), raw, item
-
-
-def _operation(
-    document: ApiDocument,
-    spec: OpenApiSpec,
-    name: str,
-    method: str,
-    path: str,
-    raw: JsonObject,
-    item: JsonObject,
-) -> Operation:
-    parameters = parse_parameters(
-        document, spec, [*_list(item, "parameters"), *_list(raw, "parameters")]
-    )
-    missing = set(re.findall(r"\{([^{}]+)\}", path)) - {
-        p.name for p in parameters if p.place == "path"
-    }
-    if missing:
-        raise UnsupportedOperation(
-            f"no parameter says what {', '.join(sorted(missing))} in its path is"
-        )
-    body = parse_body(document, raw, {p.argument for p in parameters})
-    base_url = spec.base_url or document.server_url(raw, item)
-    document.check([p.schema for p in parameters])
-    document.check(body.schema if body else None)
-    return Operation(name, method, path, base_url, parameters, body, document, raw)
-
-
-# --- schemas --------------------------------------------------------------------------------------
-
-
-def _input(operation: Operation) -> JsonObject:
+def _convert_input(operation: Operation) -> JsonObject:
     converter = SchemaConverter(operation.document, "input")
     properties: JsonObject = {}
     required: list[str] = []
     for parameter in operation.parameters:
-        properties[parameter.argument] = _described(converter, parameter)
+        schema = converter.convert(parameter.schema)
+        if parameter.description and isinstance(schema, dict) and "description" not in schema:
+            schema = {**schema, "description": parameter.description}
+        properties[parameter.argument] = schema
         if parameter.required:
             required.append(parameter.argument)
-    if body := operation.body:
-        _add_body(converter, operation, body, properties, required)
-    schema: JsonObject = {"type": "object", "properties": properties}
-    if required:
-        schema["required"] = required
-    return converter.standing_alone({**schema, "additionalProperties": False})
-
-
-def _add_body(
-    converter: SchemaConverter,
-    operation: Operation,
-    body: Body,
-    properties: JsonObject,
-    required: list[str],
-) -> None:
-    if body.properties is None:
+    body = operation.body
+    if body is not None and body.properties is None:
         properties[body.argument] = converter.convert(body.schema)
+        required += [body.argument] if body.required else []
+    elif body is not None:
+        whole = converter.convert(operation.document.follow(body.schema))
+        properties.update({name: whole["properties"][name] for name in body.properties or ()})
         if body.required:
-            required.append(body.argument)
-        return
-    whole = converter.convert(operation.document.follow(body.schema))
-    properties.update({name: whole["properties"][name] for name in body.properties})
-    if body.required:
-        required.extend(n for n in whole.get("required", []) if n in body.properties)
+            required += [n for n in whole.get("required", []) if n in (body.properties or ())]
+    converted: JsonObject = {"type": "object", "properties": properties}
+    if required:
+        converted["required"] = required
+    return converter.with_definitions({**converted, "additionalProperties": False})
 
 
-def _described(converter: SchemaConverter, parameter: Parameter) -> Json:
-    schema = converter.convert(parameter.schema)
-    if parameter.description and isinstance(schema, dict) and "description" not in schema:
-        return {**schema, "description": parameter.description}
-    return schema
-
-
-def _output(operation: Operation) -> JsonObject | None:
-    """The schema of the answer, where every documented success has the same JSON."""
+def _convert_output(operation: Operation) -> JsonObject | None:
+    """The schema of the response, if every documented success has the same JSON."""
     document = operation.document
     responses = operation.raw.get("responses")
     schemas: list[Json] = []
@@ -392,41 +382,6 @@ def _output(operation: Operation) -> JsonObject | None:
         return convert_output_schema(document, schemas[0])
     except BadReference:
         return None
-
-
-# --- words ----------------------------------------------------------------------------------------
-
-
-def _name(raw: JsonObject, method: str, path: str) -> str:
-    given = get_text(raw, "operationId") or f"{method} {path}"
-    name = re.sub(r"[^A-Za-z0-9_-]+", "_", given).strip("_")
-    return name or method
-
-
-def _unique(name: str, taken: dict[str, Operation]) -> str:
-    number = 2
-    while name in taken:
-        name = f"{name.rstrip('0123456789')}{number}"
-        number += 1
-    return name
-
-
-def _request_line(operation: Operation) -> str:
-    return f"{operation.method.upper()} {operation.path}"
-
-
-def _description(summary: str, description: str) -> str:
-    if not description or description.startswith(summary):
-        return description or summary
-    return f"{summary.rstrip('.')}. {description}" if summary else description
-
-
-def _annotations(method: str) -> JsonObject:
-    hints: JsonObject = {"readOnlyHint": method in _READS}
-    if method not in _READS:
-        hints["destructiveHint"] = method == "delete"
-        hints["idempotentHint"] = method in ("put", "delete")
-    return {**hints, "openWorldHint": True}
 
 
 def _list(raw: JsonObject, key: str) -> list[Any]:

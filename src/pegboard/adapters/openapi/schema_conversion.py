@@ -1,13 +1,13 @@
-"""Schemas of an OpenAPI document as JSON Schema 2020-12 that stands alone.
+"""Schemas of an OpenAPI document as self-contained JSON Schema 2020-12.
 
 OpenAPI 3.0 has a dialect of its own (`nullable`, boolean `exclusiveMinimum`); 3.1 is JSON Schema.
-In both, schemas point into the document, so what they point at is brought along under `$defs`, each
-once, which also keeps recursive ones finite.
+In both, schemas refer to other parts of the document. These are copied to `$defs`, each once, which
+also keeps recursive schemas finite.
 
-What a caller sends and what it gets are not the same: read-only properties are no part of an input
-and write-only ones no part of an output. APIs give less and more than they document, and a client
-refuses a result that does not fit its advertised schema; so an output promises shapes and no
-completeness.
+What a caller sends and what it gets are not the same: read-only properties are not part of an input
+and write-only ones not part of an output. APIs return less and more than they document, and a
+client rejects a result that does not match its advertised schema. So an output schema describes
+shapes, and neither requires nor forbids properties.
 """
 
 from __future__ import annotations
@@ -49,59 +49,57 @@ class SchemaConverter:
         self._document = document
         self._direction: Direction = direction
         self._names: dict[str, str] = {}
-        self._waiting: list[tuple[str, Json]] = []
+        self._pending: list[tuple[str, Json]] = []
         self.definitions: JsonObject = {}
 
     def convert(self, schema: Json) -> Json:
-        """The schema as JSON Schema, references turned towards `$defs`."""
-        converted = self._converted(schema)
-        while self._waiting:  # not by recursion: chains of references can be long
-            name, target = self._waiting.pop()
-            self.definitions[name] = self._converted(target)
+        """The schema as JSON Schema, with references to `$defs`."""
+        converted = self._convert(schema)
+        while self._pending:  # not by recursion: chains of references can be long
+            name, target = self._pending.pop()
+            self.definitions[name] = self._convert(target)
         return converted
 
-    def _converted(self, schema: Json) -> Json:
+    def _convert(self, schema: Json) -> Json:
         if not isinstance(schema, dict):
             return schema if isinstance(schema, bool) else {}
         if isinstance(schema.get("$ref"), str):
             return self._reference(schema)
         converted = {k: self._value(k, v) for k, v in schema.items() if k not in _DROPPED}
-        self._hide(schema, converted)
+        self._remove_hidden(schema, converted)
         if "example" in schema and "examples" not in schema:
             converted["examples"] = [schema["example"]]
         if self._document.is_3_0:
             converted = _from_3_0(schema, converted)
         return converted
 
-    def standing_alone(self, schema: JsonObject) -> JsonObject:
-        """The schema with the definitions that it and its like refer to."""
+    def with_definitions(self, schema: JsonObject) -> JsonObject:
+        """The schema with the definitions that the converted schemas refer to."""
         return {**schema, "$defs": self.definitions} if self.definitions else schema
 
     def _value(self, key: str, value: Json) -> Json:
         if key in _MAPS and isinstance(value, dict):
-            return {name: self._converted(child) for name, child in value.items()}
+            return {name: self._convert(child) for name, child in value.items()}
         if key in _LISTS and isinstance(value, list):
-            return [self._converted(child) for child in value]
-        return self._converted(value) if key in _SINGLE else value
+            return [self._convert(child) for child in value]
+        return self._convert(value) if key in _SINGLE else value
 
     def _reference(self, schema: JsonObject) -> JsonObject:
         pointer = str(schema["$ref"])
         name = self._names.get(pointer)
         if name is None:
-            name = self._names[pointer] = self._new_name(pointer)
+            last = pointer.rpartition("/")[2]
+            name = re.sub(r"[^A-Za-z0-9_.-]", "_", last) or "schema"
+            while name in self.definitions:
+                name += "_"
+            self._names[pointer] = name
             self.definitions[name] = {}
-            self._waiting.append((name, self._document.at(pointer)))
+            self._pending.append((name, self._document.at(pointer)))
         beside = {} if self._document.is_3_0 else {k: v for k, v in schema.items() if k != "$ref"}
         return {"$ref": f"#/$defs/{name}", **{k: self._value(k, v) for k, v in beside.items()}}
 
-    def _new_name(self, pointer: str) -> str:
-        name = re.sub(r"[^A-Za-z0-9_.-]", "_", pointer.rpartition("/")[2]) or "schema"
-        while name in self.definitions:
-            name += "_"
-        return name
-
-    def _hide(self, schema: JsonObject, converted: JsonObject) -> None:
-        """Leave out what does not travel in this direction, and what an output cannot promise."""
+    def _remove_hidden(self, schema: JsonObject, converted: JsonObject) -> None:
+        """Remove properties of the other direction, and constraints that outputs do not keep."""
         properties = schema.get("properties")
         hidden: set[str] = set()
         if isinstance(properties, dict):
@@ -134,9 +132,9 @@ def _from_3_0(schema: JsonObject, converted: JsonObject) -> JsonObject:
 
 
 def convert_output_schema(document: ApiDocument, schema: Json) -> JsonObject | None:
-    """What a tool may promise about its structured content; `None` when that is not clear.
+    """The schema of the structured content of a tool; `None` if the type is not clear.
 
-    Structured content is an object. A list or a plain value travels as `{"result": ...}`.
+    Structured content is an object. A list or a plain value is wrapped as `{"result": ...}`.
     """
     converter = SchemaConverter(document, "output")
     root = converter.convert(schema)
@@ -147,8 +145,8 @@ def convert_output_schema(document: ApiDocument, schema: Json) -> JsonObject | N
         return None
     kind = whole.get("type", "object" if "properties" in whole else None)
     if kind == "object":
-        return converter.standing_alone({"type": "object", **whole})
+        return converter.with_definitions({"type": "object", **whole})
     if kind in ("array", "string", "number", "integer", "boolean"):
         wrapped = {"type": "object", "properties": {"result": root}}
-        return converter.standing_alone(wrapped)
+        return converter.with_definitions(wrapped)
     return None
