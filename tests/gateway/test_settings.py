@@ -63,8 +63,8 @@ pytestmark = pytest.mark.anyio
 
 READ_ELSEWHERE = {
     "servers": "each becomes a spec, below",
-    "sources": "tests/config/test_loading.py",
-    "imports": "tests/config/test_loading.py",
+    "sources": "tests/config/test_loader.py",
+    "imports": "tests/config/test_loader.py",
     "instructions": "test_clients_are_told_the_configured_instructions",
     "pins": "tests/gateway/test_configured.py",
     "upstreams.start_concurrency": "test_no_more_servers_are_looked_at_at_once_than_configured",

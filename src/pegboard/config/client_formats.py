@@ -1,9 +1,9 @@
-"""How each MCP client writes its servers down, put into our words.
+"""The configuration format of each MCP client, translated to our own keys.
 
-A `Dialect` says where in the file the servers are, what its words mean and which variables it
-expands. Words that are not listed are the client's own business and are kept out. Where each format
-was read is said beside its dialect; `docs/reference/configuration.md` has the table of files, keys
-and units.
+A `Dialect` says where in the file the servers are, which of our keys its keys mean, and which
+variables it expands. Keys that are not listed only concern the client and are ignored. The source
+of each format is named beside its dialect; `docs/reference/configuration.md` has the table of
+files, keys and units.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from pegboard.config.variables import VariableSyntax
 from pegboard.core.json import Json, JsonObject
 
 MILLISECONDS_FROM = 1000
-"""A plain `timeout` of this and more is in milliseconds (Gemini CLI, Claude Code), below it in
-seconds (Cline): the clients share the word and not the unit."""
+"""A `timeout` from this number on is in milliseconds (Gemini CLI, Claude Code), below it in seconds
+(Cline): the clients use the same word for different units."""
 
 
 @dataclass(slots=True)
 class AdaptedEntry:
-    """One entry in our words; `written_as` leads back from our word to theirs."""
+    """One entry with our keys; `written_as` maps our keys back to those of the client."""
 
     value: JsonObject = field(default_factory=dict[str, Json])
     written_as: dict[str, str] = field(default_factory=dict[str, str])
     missing: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    """Their key, and the environment variable it names that is not set."""
+    """The client's key, and the environment variable that it names and that is not set."""
     left_out: str | None = None
-    """Why this entry is no server that could be started from outside its client."""
+    """Why this entry cannot be used outside its client."""
 
     def put(self, word: str, value: Json, theirs: str) -> None:
         self.value[word] = value
@@ -39,12 +39,12 @@ class AdaptedEntry:
 
 
 Finish: TypeAlias = Callable[[AdaptedEntry, JsonObject, Mapping[str, str]], None]
-"""What a dialect does beyond renaming: the adapted entry, theirs as written, the environment."""
+"""What a dialect does beyond renaming keys: adapted entry, original entry, environment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One client's way of writing servers down."""
+    """The format of one client."""
 
     client: str
     words: Mapping[str, str]
@@ -52,7 +52,7 @@ class Dialect:
     finish: Finish
 
     def adapt(self, entry: JsonObject, env: Mapping[str, str]) -> AdaptedEntry:
-        """The entry in our words."""
+        """The entry with our keys."""
         adapted = AdaptedEntry()
         for theirs, value in entry.items():
             if (word := self.words.get(theirs)) and value is not None:
@@ -90,7 +90,7 @@ _TRANSPORTS = {
 
 
 def _normalize(adapted: AdaptedEntry, entry: JsonObject) -> None:
-    """Smooth over what several clients allow and we do not."""
+    """Normalize what several clients allow and we do not."""
     value = adapted.value
     if isinstance(enabled := entry.get("enabled"), bool):
         adapted.put("disabled", not enabled, "enabled")
@@ -98,7 +98,7 @@ def _normalize(adapted: AdaptedEntry, entry: JsonObject) -> None:
         plain = transport.lower().replace("-", "").replace("_", "")
         value["transport"] = _TRANSPORTS.get(plain, transport)
     if not isinstance(value.get("trust"), str):
-        value.pop("trust", None)  # in Gemini CLI a switch with another meaning
+        value.pop("trust", None)  # in Gemini CLI a boolean with another meaning
     if isinstance(command := value.get("command"), list) and command:
         value["command"], value["args"] = command[0], [*command[1:], *value.get("args", [])]
     if isinstance(args := value.get("args"), list):
@@ -111,7 +111,7 @@ def _normalize(adapted: AdaptedEntry, entry: JsonObject) -> None:
 
 
 def _to_text(value: Json) -> Json:
-    """Numbers and switches as the text that a process gets; everything else as it is."""
+    """Numbers and booleans as the text that a process gets; everything else unchanged."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, (int, float)) else value
@@ -177,7 +177,7 @@ def _codex(adapted: AdaptedEntry, entry: JsonObject, env: Mapping[str, str]) -> 
     passed = entry.get("env_vars")
     for item in passed if isinstance(passed, list) else []:
         name = item.get("name") if isinstance(item, dict) else item
-        if str(name) in env:  # Codex passes on what there is
+        if str(name) in env:  # Codex passes those that are set
             _from_env(adapted, "env", str(name), str(name), "env_vars", env)
 
 
@@ -259,11 +259,11 @@ KNOWN_TABLES = "mcpServers, servers, mcp, context_servers, extensions, mcp_serve
 
 
 def find_server_tables(document: Document, project: str | None) -> list[tuple[Dialect, KeyPath]]:
-    """Where the document has servers, in whose words; the narrower scope last.
+    """The tables of servers in a document, each with its format; the narrower scope last.
 
     Args:
         document: A client's configuration file.
-        project: The folder whose own servers in `~/.claude.json` count too.
+        project: The folder whose own servers in `~/.claude.json` are included.
     """
     value = document.value
     found: list[tuple[Dialect, KeyPath]] = []
@@ -297,7 +297,7 @@ def _choose_dialect(document: Document) -> Dialect:
 
 
 def find_disabled_servers(document: Document, project: str | None) -> set[str]:
-    """Servers that the client keeps and does not use, where that is said outside their entries."""
+    """Servers that the client has disabled outside of their entries."""
     off: set[str] = set()
     mcp = document.value.get("mcp")
     if isinstance(mcp, dict) and "mcpServers" in document.value:  # Gemini CLI
@@ -314,7 +314,7 @@ def find_disabled_servers(document: Document, project: str | None) -> set[str]:
 
 
 def _project_settings(document: Document, project: str) -> JsonObject:
-    """What `~/.claude.json` says of one project folder."""
+    """The settings of one project folder in `~/.claude.json`."""
     projects = document.value.get("projects")
     own = projects.get(project) if isinstance(projects, dict) else None
     return own if isinstance(own, dict) else {}

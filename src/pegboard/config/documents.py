@@ -1,13 +1,13 @@
-"""Configuration texts as values that still know their lines: JSON with comments, TOML, YAML.
+"""Configuration files as values that know the lines of their keys: JSON with comments, TOML, YAML.
 
-Reading is done by the fastest parser there is (`json`, `tomllib`), since it happens at every start.
-The line of a key is looked up only when an error has to name it, and may then be slow:
+Files are read by the fastest parsers (`json`, `tomllib`), because that happens at every start. The
+line of a key is looked up only when an error has to name it, and may then be slow:
 
     read(path) -> Document(value) -> document.error("...", key=("mcpServers", "github", "env"))
                                      "mcp.json:7: mcpServers.github.env: ..."
 
-JSON as editors write it has comments and trailing commas. They are blanked out in place, so that
-what is left is plain JSON of the same length and the positions in syntax errors stay true.
+JSON written by editors has comments and trailing commas. They are replaced by spaces, so that the
+rest is plain JSON of the same length, and positions in syntax errors stay correct.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _SUFFIXES: dict[str, Syntax] = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml"
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """One configuration file: its value, and where in the text each key stands."""
+    """One configuration file: its value, and the line of each key."""
 
     path: Path
     text: str = field(repr=False)
     value: JsonObject = field(repr=False)
     syntax: Syntax
     repeats: bool = False
-    """Whether some JSON object has a key twice; JSON itself lets the last one win."""
+    """Whether some JSON object has a key twice; in JSON the last one applies."""
 
     def line(self, key: KeyPath) -> int | None:
-        """The line of a key, or of the nearest key around it that the text has."""
+        """The line of a key, or of the nearest enclosing key that is in the text."""
         while key:
             if key in self._lines:
                 return self._lines[key][-1]
@@ -55,7 +55,7 @@ class Document:
         return None
 
     def repeated(self, table: KeyPath) -> dict[str, list[int]]:
-        """The keys that stand more than once in the object at `table`, with their lines."""
+        """The keys that appear more than once in the object at `table`, with their lines."""
         if not self.repeats:
             return {}
         depth = len(table) + 1
@@ -87,7 +87,7 @@ class Document:
 def located_error(
     path: Path, message: str, *, line: int | None = None, key: KeyPath = (), **details: Json
 ) -> ConfigError:
-    """A `ConfigError` whose message starts with the place, which is in its details too."""
+    """A `ConfigError` whose message starts with the location, which is in its details too."""
     place = f"{path}:{line}" if line else f"{path}"
     dotted = ".".join(str(part) for part in key)
     text = f"{place}: {dotted}: {message}" if dotted else f"{place}: {message}"
@@ -102,7 +102,7 @@ def message_without_location(error: ConfigError) -> str:
 
 
 def read_document(path: Path) -> Document:
-    """The file as a document; by its suffix TOML, YAML or else JSON with comments."""
+    """Read a file; by its suffix as TOML, YAML or else JSON with comments."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as exc:
@@ -117,7 +117,7 @@ def read_document(path: Path) -> Document:
 
 
 def parse_document(text: str, path: Path) -> Document:
-    """The text of a file as a document."""
+    """Parse the text of a file."""
     if path.suffix.lower() in _PROGRAMS:
         raise located_error(path, f"this is a program; name it in a file of servers: {_ENTRY}")
     syntax = _SUFFIXES.get(path.suffix.lower(), "json")
@@ -164,7 +164,7 @@ def _parse_json(text: str, path: Path) -> tuple[Json, bool]:
 
 
 def blank_comments(text: str) -> str:
-    """The same JSON without comments and trailing commas, every other character in its place."""
+    """The JSON with spaces for comments and trailing commas; other characters stay in place."""
 
     def blank(match: re.Match[str]) -> str:
         return match[1] or re.sub(r"[^\n]", " ", match[0])
@@ -174,9 +174,8 @@ def blank_comments(text: str) -> str:
 
 def _json_keys(text: str) -> Iterator[tuple[KeyPath, int]]:
     """Every key and array element of valid JSON, with its line, in the order of the text."""
-    path: list[
-        str | int | None
-    ] = []  # for each open bracket: the key, the index, or `None` before a key
+    # For each open bracket: the current key, the current index, or `None` where a key is expected.
+    path: list[str | int | None] = []
     line, seen = 1, 0
     for token in _TOKEN.finditer(text):
         line += text.count("\n", seen, token.start())
@@ -212,9 +211,10 @@ def _parse_toml(text: str, path: Path) -> tuple[Json, bool]:
 def _toml_line(text: str, key: KeyPath) -> int | None:
     """The line on which a key of valid TOML is written.
 
-    The standard parser keeps no positions, but it can be asked: the key is written where the
-    shortest run of lines ends that has it. Lines in the middle of a value are no valid TOML; the
-    run then goes on to where they are, so the answer is the line on which the value starts.
+    The standard parser reports no positions. But parsing longer and longer prefixes of the text
+    finds them: the key is written on the last line of the shortest prefix that has it. A prefix
+    that ends in the middle of a value is not valid TOML and is extended until it is, so the result
+    is the line on which the value starts.
     """
     lines = text.splitlines(keepends=True)
 
@@ -226,7 +226,7 @@ def _toml_line(text: str, key: KeyPath) -> int | None:
 
 
 def _toml_prefix(lines: list[str], count: int) -> JsonObject:
-    """The value of the shortest valid run of at least `count` lines."""
+    """The value of the shortest valid prefix of at least `count` lines."""
     for end in range(count, len(lines) + 1):
         try:
             return tomllib.loads("".join(lines[:end]))
@@ -266,9 +266,8 @@ def _yaml_keys(text: str) -> Iterator[tuple[KeyPath, int]]:
     from ruamel.yaml import YAML
     from ruamel.yaml.nodes import MappingNode, SequenceNode
 
-    seen: set[int] = (
-        set()
-    )  # an alias is walked once, or a few lines of them could mean millions of keys
+    # An alias is walked once: a few lines of nested aliases could mean millions of keys.
+    seen: set[int] = set()
 
     def walk(node: Any, path: KeyPath) -> Iterator[tuple[KeyPath, int]]:
         if id(node) in seen:

@@ -1,9 +1,8 @@
-"""From a file to a `Configuration`: settings, servers, sources, and what is wrong with any of them.
+"""From a file to a `Configuration`: settings, servers, sources, and their problems.
 
-The file is `pegboard.toml`, or a client's own file, which is then all servers and no settings. What
-is wrong with `pegboard.toml` itself is raised, all of it at once. What is wrong with one server,
-one source or one imported file is a problem of that one: it is left out, reported, and the rest
-goes on.
+The file is `pegboard.toml`, or a client's own file, which has servers and no settings. All errors
+in `pegboard.toml` itself are raised together. An error in one server, one source or one imported
+file affects only that one: it is left out and reported, and the rest is used.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from pegboard.adapters.openapi.document import OpenApiSpec
 from pegboard.config.documents import Document, KeyPath, message_without_location, read_document
+from pegboard.config.schema import nearest_word, raise_all, validate_record
 from pegboard.config.server_entries import (
     ConfigEnvironment,
     ParsedServers,
@@ -24,7 +24,6 @@ from pegboard.config.server_entries import (
     read_servers,
 )
 from pegboard.config.settings import Settings, SourceAuth, SourceEntry
-from pegboard.config.validation import nearest_word, raise_all, validate_record
 from pegboard.config.variables import UnresolvedVariable, expand_variables
 from pegboard.core.json import JsonObject
 from pegboard.credentials import is_template
@@ -33,39 +32,39 @@ from pegboard.upstream.spec import UpstreamSpec
 
 PINS_VARIABLE = "ALWAYS_AVAILABLE_TOOLS"
 _INDEPENDENT_TABLES = ("servers", "sources")
-"""Tables whose entries can be wrong without the others being so."""
+"""Tables in which a wrong entry does not affect the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What a gateway is to be: read once, frozen, with no file behind it any more."""
+    """The configuration of a gateway: read once, frozen, independent of its files."""
 
     settings: Settings
     upstreams: tuple[UpstreamSpec, ...] = ()
     sources: tuple[OpenApiSpec, ...] = ()
     disabled: tuple[UpstreamSpec, ...] = ()
     unusable: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Servers and sources that were left out because their entry is wrong, with the reason."""
+    """Servers and sources that are left out because their entry is wrong, with the reason."""
     problems: tuple[ConfigError, ...] = ()
-    """What was left out because it is wrong; each names file, key and line."""
+    """Errors for everything that is left out because it is wrong, with file, line and key."""
     notes: tuple[str, ...] = ()
-    """What was left out on purpose."""
+    """Notes on what is left out on purpose."""
     files: tuple[Path, ...] = ()
-    """Every file that was read: what to watch for changes."""
+    """Every file that was read, to watch for changes."""
 
 
-def load_configuration(path: Path, around: ConfigEnvironment) -> Configuration:
+def load_configuration(path: Path, environment: ConfigEnvironment) -> Configuration:
     """The configuration in a file and in the files it imports.
 
     Raises:
-        ConfigError: The file cannot be read or understood, or `pegboard.toml` has a wrong setting.
+        ConfigError: The file cannot be read or parsed, or `pegboard.toml` has a wrong setting.
     """
     document = read_document(path)
     if document.syntax == "toml" and "mcp_servers" not in document.value:
-        return _Loader(document, around).configuration()
-    found = parse_servers(document, around, Settings())
+        return _Loader(document, environment).configuration()
+    found = parse_servers(document, environment, Settings())
     return Configuration(
-        settings=_apply_environment(Settings(), around),
+        settings=_apply_environment(Settings(), environment),
         upstreams=tuple(s for s in found.specs if not s.disabled),
         disabled=tuple(s for s in found.specs if s.disabled),
         unusable=found.unusable,
@@ -75,8 +74,8 @@ def load_configuration(path: Path, around: ConfigEnvironment) -> Configuration:
     )
 
 
-def _apply_environment(settings: Settings, around: ConfigEnvironment) -> Settings:
-    named = around.env.get(PINS_VARIABLE, "")
+def _apply_environment(settings: Settings, environment: ConfigEnvironment) -> Settings:
+    named = environment.env.get(PINS_VARIABLE, "")
     pins = [pin.strip() for pin in named.split(",") if pin.strip()]
     return replace(settings, pins=tuple(dict.fromkeys([*settings.pins, *pins])))
 
@@ -86,7 +85,7 @@ class _Loader:
     """Loads one `pegboard.toml`."""
 
     document: Document
-    around: ConfigEnvironment
+    environment: ConfigEnvironment
     problems: list[ConfigError] = field(default_factory=list[ConfigError])
     notes: list[str] = field(default_factory=list[str])
     unusable: dict[str, str] = field(default_factory=dict[str, str])
@@ -100,11 +99,11 @@ class _Loader:
         for name in settings.imports:
             self._import(name, settings)
         for name in settings.servers:
-            self._own_server(name, settings)
+            self._add_server(name, settings)
         sources = tuple(self._sources(settings))
         used = {*self.specs, *(source.name for source in sources)}
         return Configuration(
-            settings=_apply_environment(settings, self.around),
+            settings=_apply_environment(settings, self.environment),
             upstreams=tuple(s for s in self.specs.values() if not s.disabled),
             disabled=tuple(s for s in self.specs.values() if s.disabled),
             sources=sources,
@@ -125,29 +124,29 @@ class _Loader:
             else:
                 fatal.append(error)
 
-        variables = self.around.variables(self.document, {})
+        variables = self.environment.variables(self.document, {})
         value: JsonObject = expand_variables(self.document.value, variables, "dollar", report)
         settings, wrong = validate_record(Settings, value, self.document)
         raise_all([*fatal, *wrong])
         return settings or Settings()
 
     def _leave_out(self, name: str, error: ConfigError) -> None:
-        """Go on without a server or a source, and say why."""
+        """Leave a server or a source out, with the reason."""
         self.problems.append(error)
         before = [self.unusable[name]] if name in self.unusable else []
         self.unusable[name] = " ".join([*before, message_without_location(error)])
 
     def _import(self, name: str, settings: Settings) -> None:
-        path = self.around.find(name, self.document.path.parent)
+        path = self.environment.find(name, self.document.path.parent)
         self.files.append(path)
         try:
-            found = read_servers(path, self.around, settings)
+            found = read_servers(path, self.environment, settings)
         except ConfigError as exc:
             self.problems.append(exc)
             return
-        self._take_over(found)
+        self._add_imported(found)
 
-    def _take_over(self, found: ParsedServers) -> None:
+    def _add_imported(self, found: ParsedServers) -> None:
         self.problems.extend(found.problems)
         self.notes.extend(found.notes)
         self.names.update(found.names)
@@ -158,11 +157,11 @@ class _Loader:
                 continue
             message = (
                 f"{spec.origin}: {spec.name!r} is the name of another server in {known.origin}; "
-                f"the first counts. Give one of them another name."
+                f"the first one is used. Give one of them another name."
             )
             self.problems.append(ConfigError(message, file=spec.origin, server=spec.name))
 
-    def _own_server(self, name: str, settings: Settings) -> None:
+    def _add_server(self, name: str, settings: Settings) -> None:
         at: KeyPath = ("servers", name)
         entry = settings.servers[name]
         if at in self.unresolved:
@@ -170,7 +169,9 @@ class _Loader:
             return
         try:
             if entry.command or entry.url:
-                self.specs[name] = build_spec(name, entry, self.document, at, self.around, settings)
+                self.specs[name] = build_spec(
+                    name, entry, self.document, at, self.environment, settings
+                )
             elif name in self.specs:
                 self.specs[name] = apply_entry(self.specs[name], entry)
             elif name not in self.names:
@@ -195,15 +196,15 @@ class _Loader:
             if at in self.unresolved:
                 continue
             if entry.disabled:
-                self.notes.append(f"{self.document.path}: {name} is left out: it is switched off.")
+                self.notes.append(f"{self.document.path}: {name} is left out: it is disabled.")
             elif name in self.specs:
                 message = "a server has this name already; names are shared by servers and sources."
                 self._leave_out(name, self.document.error(message, at))
             elif _count_credentials(entry.auth) > 1:
-                message = "one of `bearer`, `basic` and `api_key` is enough."
+                message = "give only one of `bearer`, `basic` and `api_key`."
                 self._leave_out(name, self.document.error(message, (*at, "auth")))
             elif header := next((n for n, v in entry.headers.items() if is_template(v)), None):
-                message = "headers with a credential for each caller are for MCP servers only."
+                message = "only MCP servers can have headers with a credential for each caller."
                 self._leave_out(name, self.document.error(message, (*at, "headers", header)))
             else:
                 found.append(self._source(name, entry, settings))
@@ -212,7 +213,7 @@ class _Loader:
     def _source(self, name: str, entry: SourceEntry, settings: Settings) -> OpenApiSpec:
         document = entry.openapi
         if not document.lower().startswith(("http://", "https://")):
-            document = str(self.around.find(document, self.document.path.parent))
+            document = str(self.environment.find(document, self.document.path.parent))
         headers, query, cookies = _build_credentials(entry.auth)
         return OpenApiSpec(
             name=name,
@@ -239,7 +240,7 @@ def _count_credentials(auth: SourceAuth) -> int:
 
 
 def _build_credentials(auth: SourceAuth) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-    """What goes into headers, query and cookies of every call."""
+    """The headers, query parameters and cookies of every call."""
     if auth.bearer:
         return {"Authorization": f"Bearer {auth.bearer}"}, {}, {}
     if auth.basic:

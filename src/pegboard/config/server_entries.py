@@ -1,7 +1,9 @@
-"""Servers out of a configuration file: client's words in, `UpstreamSpec`s out, and what went wrong.
+"""The servers of a configuration file: from entries in a client's format to `UpstreamSpec`s.
 
-One bad entry never takes the others with it: it is left out and reported, so a gateway in front of
-seventy servers starts with the sixty-nine that can be understood.
+    entry  -->  variables  -->  format of the client  -->  ServerEntry, validated  -->  UpstreamSpec
+
+One bad entry never affects the others: it is left out and reported, so that a gateway with seventy
+servers starts with the sixty-nine that are correct.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from pegboard.config.client_formats import (
     find_server_tables,
 )
 from pegboard.config.documents import Document, KeyPath, message_without_location, read_document
+from pegboard.config.schema import nearest_word, validate_record
 from pegboard.config.settings import ServerEntry, Settings
-from pegboard.config.validation import nearest_word, validate_record
 from pegboard.config.variables import UnresolvedVariable, Variables, expand_variables
 from pegboard.core.json import JsonObject
 from pegboard.errors import ConfigError
@@ -31,20 +33,20 @@ _CLIENT_FOLDERS = {".vscode", ".cursor", ".gemini", ".codex", ".zed", ".windsurf
 
 @dataclass(frozen=True, slots=True)
 class ConfigEnvironment:
-    """What a configuration is read in: nothing else of the machine counts."""
+    """Everything outside of its files that a configuration depends on."""
 
     env: Mapping[str, str]
     home: Path
     project: Path
 
     def find(self, name: str, beside: Path) -> Path:
-        """The path that a file names: `~` is home, relative ones start at the file's folder."""
+        """The path that a file names: `~` is home, relative paths start at the file's folder."""
         if name == "~" or name.startswith(("~/", "~\\")):
             return self.home / name[2:]
         return beside / name
 
     def variables(self, document: Document, inputs: Mapping[str, JsonObject]) -> Variables:
-        """What references in this document mean."""
+        """The values of references in this document."""
         folder = document.path.parent
         workspace = folder.parent if folder.name in _CLIENT_FOLDERS else folder
         return Variables(self.env, folder, workspace, self.home, inputs)
@@ -52,41 +54,43 @@ class ConfigEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class ParsedServers:
-    """The servers of one file, what is wrong with others, and what was passed over on purpose.
+    """The servers of one file, the problems of others, and notes on those left out on purpose.
 
-    A server that is switched off is there, with `disabled` set.
+    A disabled server is included, with `disabled` set.
     """
 
     specs: tuple[UpstreamSpec, ...] = ()
     problems: tuple[ConfigError, ...] = ()
     notes: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
-    """All names that the file has, also of those that could not be read."""
+    """All names in the file, including those of servers that could not be read."""
     unusable: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Servers that cannot be used as they are written, with the reason."""
+    """Servers whose entries cannot be used, with the reason."""
 
 
 def read_servers(
-    path: Path, around: ConfigEnvironment, settings: Settings | None = None
+    path: Path, environment: ConfigEnvironment, settings: Settings | None = None
 ) -> ParsedServers:
-    """The servers that a client's file defines, as that client would run them.
+    """The servers that a client's file defines, as the client would run them.
 
     Raises:
         ConfigError: The file cannot be read, is not valid, or has no servers at all.
     """
     document = read_document(path)
-    return parse_servers(document, around, settings or Settings())
+    return parse_servers(document, environment, settings or Settings())
 
 
 def parse_servers(
-    document: Document, around: ConfigEnvironment, settings: Settings
+    document: Document, environment: ConfigEnvironment, settings: Settings
 ) -> ParsedServers:
-    """The servers of a document that is already read."""
-    project = str(around.project)
+    """The servers of a document that has been read."""
+    project = str(environment.project)
     found = find_server_tables(document, project)
     if not found and "projects" not in document.value:
         raise document.error(f"no servers are defined here: none of {KNOWN_TABLES} is there.")
-    reader = _ServerReader(document, around, settings, find_disabled_servers(document, project))
+    reader = _ServerReader(
+        document, environment, settings, find_disabled_servers(document, project)
+    )
     for dialect, table in found:
         reader.read_table(dialect, table)
     specs = tuple(reader.specs.values())
@@ -100,13 +104,13 @@ def parse_servers(
 
 
 class _ServerReader:
-    """Reads the tables of one document; a server of a narrower scope replaces one of a wider."""
+    """Reads the tables of one document; a server in a narrower scope replaces one in a wider."""
 
     def __init__(
-        self, document: Document, around: ConfigEnvironment, settings: Settings, off: set[str]
+        self, document: Document, environment: ConfigEnvironment, settings: Settings, off: set[str]
     ) -> None:
         self.document = document
-        self.around = around
+        self.environment = environment
         self.settings = settings
         self.off = off
         self.specs: dict[str, UpstreamSpec] = {}
@@ -124,7 +128,9 @@ class _ServerReader:
                 self.problems.append(self.document.error("a table of servers is expected.", table))
             return
         self._report_repeats(table, servers)
-        variables = self.around.variables(self.document, _vscode_inputs(self.document.value, table))
+        variables = self.environment.variables(
+            self.document, _vscode_inputs(self.document.value, table)
+        )
         for key, name, entry in _iterate_entries(servers):
             self._read_entry(dialect, (*table, key), name, entry, variables)
 
@@ -166,7 +172,7 @@ class _ServerReader:
         if spec:
             self.specs[name] = spec
         elif adapted.value.get("disabled") is True:
-            self._leave_out(name, "it is switched off")
+            self._leave_out(name, "it is disabled")
         else:
             self._report(name, problems)
 
@@ -177,14 +183,14 @@ class _ServerReader:
     def _adapted(
         self, dialect: Dialect, at: KeyPath, entry: JsonObject, variables: Variables
     ) -> tuple[AdaptedEntry, list[ConfigError]]:
-        """The entry with its variables expanded and in our words."""
+        """The entry with its variables expanded and with our keys."""
         problems: list[ConfigError] = []
 
         def report(key: KeyPath, unresolved: UnresolvedVariable) -> None:
             problems.append(self._missing(str(unresolved), (*at, *key), unresolved.variable))
 
         adapted = dialect.adapt(
-            expand_variables(entry, variables, dialect.spelling, report), self.around.env
+            expand_variables(entry, variables, dialect.spelling, report), self.environment.env
         )
         for key, variable in adapted.missing:
             message = f"the variable {variable} is not set."
@@ -201,15 +207,15 @@ class _ServerReader:
         entry, problems = validate_record(ServerEntry, adapted.value, self.document, at, words)
         if entry is None:
             return None, problems
-        if not (entry.command or entry.url) and (slip := self._slip(at)):
-            return None, [slip]
+        if not (entry.command or entry.url) and (misspelling := self._find_misspelling(at)):
+            return None, [misspelling]
         try:
-            return build_spec(name, entry, self.document, at, self.around, self.settings), []
+            return build_spec(name, entry, self.document, at, self.environment, self.settings), []
         except ConfigError as exc:
             return None, [exc]
 
-    def _slip(self, at: KeyPath) -> ConfigError | None:
-        """A word that was perhaps meant to be `command` or `url`, in an entry that has neither."""
+    def _find_misspelling(self, at: KeyPath) -> ConfigError | None:
+        """An error for a misspelled `command` or `url`, in an entry that has neither."""
         entry: Any = self.document.value
         for part in at:
             entry = entry[part]
@@ -223,7 +229,7 @@ class _ServerReader:
 
 
 def _iterate_entries(servers: Any) -> Iterator[tuple[str | int, str, Any]]:
-    """Key, name and entry of each server; those in a list have their name inside."""
+    """Key, name and entry of each server; in a list, the name is inside the entry."""
     if isinstance(servers, dict):
         yield from ((key, str(key), entry) for key, entry in servers.items())
         return
@@ -236,23 +242,23 @@ def build_spec(
     entry: ServerEntry,
     document: Document,
     at: KeyPath,
-    around: ConfigEnvironment,
+    environment: ConfigEnvironment,
     settings: Settings,
 ) -> UpstreamSpec:
-    """The spec of a checked entry, with defaults filled in.
+    """The spec of a validated entry, with defaults filled in.
 
     Raises:
-        ConfigError: It says neither or both of `command` and `url`, or they do not fit `transport`.
+        ConfigError: It has neither or both of `command` and `url`, or the wrong `transport`.
     """
     if not name.strip():
         raise document.error("a server needs a name.", at)
     transport = _choose_transport(entry, document, at)
-    variables = around.variables(document, {})
+    variables = environment.variables(document, {})
     defaults = settings.upstreams
     bare = UpstreamSpec(
         name=name,
         transport=transport,
-        command=_expand_home(entry.command, around) if transport == "stdio" else None,
+        command=_expand_home(entry.command, environment) if transport == "stdio" else None,
         url=entry.url if transport != "stdio" else None,
         timeout=settings.calls.timeout,
         start_timeout=defaults.start_timeout,
@@ -262,20 +268,20 @@ def build_spec(
         max_message_bytes=defaults.max_message_bytes,
         origin=str(document.path),
     )
-    cwd = str(around.find(entry.cwd, variables.workspace)) if entry.cwd else None
-    file_env = _read_env_file(entry, document, at, around)
+    cwd = str(environment.find(entry.cwd, variables.workspace)) if entry.cwd else None
+    file_env = _read_env_file(entry, document, at, environment)
     return apply_entry(replace(bare, cwd=cwd, env=file_env), replace(entry, cwd=None))
 
 
 def apply_entry(spec: UpstreamSpec, entry: ServerEntry) -> UpstreamSpec:
-    """The spec, changed in what an entry says: lists replace, `env` and `headers` are added to."""
+    """The spec with the changes of an entry: lists are replaced, `env` and `headers` merged."""
     given: dict[str, Any] = {
         name: value
         for name in _COPIED_FIELDS
         if (value := getattr(entry, name)) is not None and value != ()
     }
     if entry.stateless and entry.isolation is None:
-        given["isolation"] = None  # what one server says of itself counts more than the default
+        given["isolation"] = None  # the server's own setting takes precedence over the default
     return replace(
         spec,
         **given,
@@ -305,7 +311,7 @@ _COPIED_FIELDS = (
 
 
 def runs_pegboard(entry: JsonObject) -> bool:
-    """Whether an entry starts Pegboard: importing it would put the gateway behind itself."""
+    """Whether an entry starts Pegboard; importing it would connect the gateway to itself."""
     command, args = entry.get("command"), entry.get("args")
     words = [w for w in [command, *(args if isinstance(args, list) else [])] if isinstance(w, str)]
     program = PurePath(words[0].replace("\\", "/")).stem if words else ""
@@ -328,35 +334,35 @@ def _choose_transport(entry: ServerEntry, document: Document, at: KeyPath) -> Tr
         raise document.error("a server needs a `command` to start or a `url` to reach.", at)
     if entry.command:
         if entry.transport not in (None, "stdio"):
-            raise document.error(f"a `command` is not spoken to over {entry.transport}.", at)
+            raise document.error(f"a `command` cannot use the transport {entry.transport}.", at)
         return "stdio"
     url = entry.url or ""
     if not url.lower().startswith(("http://", "https://")):
-        message = "only `http://` and `https://` addresses can be reached."
+        message = "a `url` must start with `http://` or `https://`."
         raise document.error(message, (*at, "url"))
     if entry.transport == "stdio":
-        raise document.error("a `url` is not spoken to over stdio.", at)
+        raise document.error("a `url` cannot use the transport stdio.", at)
     if entry.transport:
         return entry.transport
-    # Clients try streamable HTTP and then SSE; servers of the old kind say what they are in the
-    # path.
+    # Clients try streamable HTTP first and then SSE. The path of an SSE server usually shows it,
+    # which saves the attempt.
     return "sse" if url.partition("?")[0].rstrip("/").endswith("/sse") else "http"
 
 
-def _expand_home(command: str | None, around: ConfigEnvironment) -> str | None:
+def _expand_home(command: str | None, environment: ConfigEnvironment) -> str | None:
     if command and command.startswith("~/"):
-        return str(around.home / command[2:])
+        return str(environment.home / command[2:])
     return command
 
 
 def _read_env_file(
-    entry: ServerEntry, document: Document, at: KeyPath, around: ConfigEnvironment
+    entry: ServerEntry, document: Document, at: KeyPath, environment: ConfigEnvironment
 ) -> dict[str, str]:
     if not entry.env_file:
         return {}
     from dotenv import dotenv_values
 
-    path = around.find(entry.env_file, document.path.parent)
+    path = environment.find(entry.env_file, document.path.parent)
     if not path.is_file():
         raise document.error(f"there is no file {path}.", (*at, "env_file"))
     values = dotenv_values(path, interpolate=False, encoding="utf-8")
@@ -364,7 +370,7 @@ def _read_env_file(
 
 
 def _vscode_inputs(value: JsonObject, table: KeyPath) -> dict[str, JsonObject]:
-    """VS Code's `inputs`, which stand beside its `servers`."""
+    """The `inputs` of VS Code, which are beside its `servers`."""
     for part in table[:-1]:
         value = value.get(str(part), {})
     inputs = value.get("inputs")

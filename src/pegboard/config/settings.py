@@ -24,55 +24,55 @@ _STRICT: dict[str, Any] = {"extra": "forbid"}
 
 @dataclass(frozen=True, kw_only=True)
 class ApiKey:
-    """One static key, known by its hash only."""
+    """A static key; only its hash is stored."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     principal: str
-    """Who it stands for."""
+    """The principal that it authenticates."""
     sha256: str
-    """The hash of the key, in hexadecimal."""
+    """The SHA-256 hash of the key, in hexadecimal."""
     groups: tuple[str, ...] = ()
-    """Groups that permissions may name."""
+    """Its groups, for permissions."""
     scopes: tuple[str, ...] = ()
-    """Scopes that permissions may name."""
+    """Its scopes, for permissions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuthSettings:
-    """Who may use the HTTP gateway."""
+    """Authentication of HTTP clients."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     kind: Literal["none", "keys", "jwt"] = "none"
-    """Nobody in particular, static keys, or tokens of an OAuth 2.1 authorization server."""
+    """No authentication, static keys, or tokens of an OAuth 2.1 authorization server."""
     keys: tuple[ApiKey, ...] = ()
     issuer: str | None = None
     """The authorization server."""
     audience: str | None = None
-    """What tokens must be made for: this gateway's own address."""
+    """The audience that tokens must have: this gateway's own address."""
     jwks_url: str | None = None
-    """Its keys, where they are not found from `issuer`."""
+    """The URL of its keys, if they cannot be found from `issuer`."""
     resource: str | None = None
-    """This gateway's public address, for clients that look for where to get a token."""
+    """This gateway's public address, for clients that discover where to get a token."""
     required_scopes: tuple[str, ...] = ()
     """Scopes that every token must have."""
     groups_claim: str = "groups"
-    """The claim of a token that names the groups of its subject."""
+    """The claim of a token that lists the groups of its subject."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PermissionRule:
-    """Gives or denies some people some tools; all names are globs.
+    """Allows or denies some tools to some principals; all names are globs.
 
-    Who: any of `principals`, `scopes` and `groups`; everybody where none is given. What: all of
-    `servers`, `categories`, `tools` and `risks` that are given must fit.
+    Who: any of `principals`, `scopes` and `groups`; everybody if none is given. What: all of
+    `servers`, `categories`, `tools` and `risks` that are given must match.
     """
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     effect: Literal["allow", "deny"] = "allow"
-    """`deny` wins over every `allow`."""
+    """`deny` takes precedence over every `allow`."""
     principals: tuple[str, ...] = ()
     """Subjects of tokens, or principals of keys."""
     scopes: tuple[str, ...] = ()
@@ -80,118 +80,118 @@ class PermissionRule:
     groups: tuple[str, ...] = ()
     """Groups of tokens or keys."""
     servers: tuple[str, ...] = ()
-    """Servers by their names in this file."""
+    """Servers, by their names in this file."""
     categories: tuple[str, ...] = ()
     """Categories of tools as this file gives them: a server's tools are in the category of its
-    entry, else in one of its own name. What a server calls its categories does not count."""
+    entry, or else in one with the server's name. Categories declared by a server are ignored."""
     tools: tuple[str, ...] = ()
-    """Tools by the name that clients see, by `server.tool`, or by the server's own name. The last
-    means that tool of every server: name the `servers` too."""
+    """Tools, by the name that clients see, by `server.tool`, or by the server's own name. The last
+    matches that tool of every server: name the `servers` too."""
     risks: tuple[Literal["read", "write", "destructive"], ...] = ()
-    """What tools may do. A rule that denies `destructive` also denies tools that do not say."""
+    """Risks of tools. A rule that denies `destructive` also denies tools whose risk is unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PermissionSettings:
-    """Who sees and calls which tools; what is not seen does not exist."""
+    """Who may see and call which tools; to everybody else a tool does not exist."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     default: Literal["allow", "deny"] = "allow"
-    """What holds for tools that no rule gives or denies."""
+    """What applies to tools that no rule matches."""
     rules: tuple[PermissionRule, ...] = ()
     """The rules; their order does not matter."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LimitEntry:
-    """How much each of some principals may do; the first entry that applies decides."""
+    """A rate limit for each of some principals; the first entry that matches applies."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     principals: tuple[str, ...] = ()
-    """Globs over principals; everybody where neither these nor groups are given."""
+    """Globs over principals; everybody if neither these nor groups are given."""
     groups: tuple[str, ...] = ()
     """Globs over groups."""
     calls: Annotated[float, Gt(0)] | None = None
     """Tool calls, reads, prompts, completions and tasks in `per` seconds, over all replicas."""
     requests: Annotated[float, Gt(0)] | None = None
-    """Requests of any kind in `per` seconds, lists and searches too; unset: ten times `calls`."""
+    """Requests of any kind in `per` seconds, lists and searches too; default: 10 times `calls`."""
     per: Seconds = defaults.RATE_PERIOD
-    """The seconds in which `calls` may be made."""
+    """The period for `calls` and `requests`, in seconds."""
     burst: Count | None = None
-    """Calls that may be made at once; as many as `calls` where it is not given."""
+    """Calls that may be made at once; by default as many as `calls`."""
     concurrent: Count | None = None
-    """Calls under way at a time, over all replicas."""
+    """Calls in progress at a time, over all replicas."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ObserveSettings:
-    """What the gateway tells about its work."""
+    """Metrics, traces and logs."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     metrics: Literal["off", "protected", "open"] = "off"
-    """Prometheus figures at `/metrics`: for operators and `metrics_readers`, or for everybody."""
+    """Prometheus metrics at `/metrics`: for operators and `metrics_readers`, or for everybody."""
     metrics_readers: tuple[str, ...] = ()
-    """Principals who may read protected metrics although they are not operators: a scraper's."""
+    """Principals besides operators who may read protected metrics, such as a scraper."""
     opentelemetry: bool = False
-    """Whether to send spans and metrics by OpenTelemetry, as the usual `OTEL_` variables say."""
+    """Whether to export spans and metrics by OpenTelemetry, as the usual `OTEL_` variables say."""
     audit: str | None = None
-    """The file that records who called what, when, and with what outcome."""
+    """The audit log: a file that records who called what, when, and with what outcome."""
     audit_bytes: Annotated[int, Ge(4096)] = defaults.AUDIT_BYTES
-    """Size at which the audit log goes on in a new file."""
+    """Size in bytes at which the audit log is rotated."""
     audit_files: Annotated[int, Ge(0)] = 0
-    """Older audit files to keep; 0 keeps all."""
+    """Rotated audit files to keep; 0 keeps all."""
     log: Literal["text", "json"] = "text"
-    """How the gateway's own log is written on standard error."""
+    """The format of the gateway's own log, on standard error."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrustSettings:
-    """Whether tool definitions that nobody has seen may be used."""
+    """Whether new and changed tool definitions may be used without approval."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     mode: TrustMode = "first-use"
-    """`first-use`: new tools at once, changed ones after approval; `approve`: neither before."""
+    """`first-use`: only changed tools need approval; `approve`: new ones need it too."""
     lock: str | None = None
-    """The lock file, or `store` for the shared store; without it nothing is held back."""
+    """The lock file, or `store` for the shared store; without a lock nothing is held back."""
     reordered: tuple[str, ...] = ()
-    """Globs over servers whose definitions stay approved when only the order of words changes."""
+    """Globs over servers whose definitions stay approved if only the order of words changes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HttpSettings:
-    """The HTTP gateway."""
+    """The HTTP server."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     allowed_hosts: tuple[str, ...] = ()
-    """Host headers to answer beside the address it listens on; against DNS rebinding."""
+    """Host headers to accept besides the address it listens on; protects against DNS rebinding."""
     allowed_origins: tuple[str, ...] = ()
-    """Origins of web pages that may call."""
+    """Origins of web pages that may call it."""
     legacy: Literal["sessions", "stateless"] = "sessions"
-    """Clients before MCP 2026-07-28: sessions that one replica holds, or each request by itself."""
+    """Clients before MCP 2026-07-28: sessions that live in one replica, or no sessions."""
     max_sessions: Count = defaults.MAX_SESSIONS
     """Sessions of clients before MCP 2026-07-28 that may be open in one process."""
     max_sessions_per_principal: Count = defaults.MAX_SESSIONS_PER_PRINCIPAL
-    """The same for one principal. At either limit the least recently used idle one is ended."""
+    """The same for one principal. At either limit, the least recently used idle one is ended."""
     max_connections: Count = defaults.MAX_CONNECTIONS
-    """Connections of clients; fewer where the process has not as many file descriptors."""
+    """Connections of clients; fewer if the process has fewer file descriptors."""
     header_timeout: Seconds = defaults.HEADER_TIMEOUT
     """Seconds for a client to send the headers of a request."""
     body_timeout: Seconds = defaults.BODY_TIMEOUT
     """Seconds for a client to send the body of a request."""
     write_timeout: Seconds = defaults.WRITE_TIMEOUT
-    """Seconds that a client may leave an answer unread."""
+    """Seconds for which a client may leave a response unread."""
     unauthenticated: bool = False
     """Whether other machines may use it without `auth`; also needs PEGBOARD_UNAUTHENTICATED=1."""
     operators: tuple[str, ...] = ()
-    """Principals who may change things on the page and see everybody's calls, where `auth` is set.
-    Without it, whoever can reach the page may."""
+    """Principals who may make changes on the dashboard and see everybody's calls, with `auth`.
+    Without `auth`, everybody who can reach the dashboard may."""
     operator_groups: tuple[str, ...] = ()
-    """Groups whose members may do so."""
+    """Groups whose members are operators too."""
 
 
 ModeSetting: TypeAlias = Literal["auto", "eager", "stub", "index", "hierarchy", "proxy", "dynamic"]
@@ -206,45 +206,45 @@ class ServerEntry:
     command: str | None = None
     """The program to start (stdio)."""
     args: tuple[str, ...] = ()
-    """Its arguments."""
+    """Arguments of the program."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Environment variables it gets beside the ordinary ones."""
+    """Environment variables that it gets in addition to the usual ones."""
     env_file: str | None = None
-    """A file of further environment variables, `NAME=value` on each line."""
+    """A file of further environment variables, one `NAME=value` on each line."""
     cwd: str | None = None
-    """The folder it runs in."""
+    """Its working folder."""
     url: str | None = None
-    """Where it is (streamable HTTP, or SSE where `transport` says so)."""
+    """Its URL (streamable HTTP, or SSE if `transport` says so)."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     """HTTP headers of every request to it."""
     transport: Literal["stdio", "http", "sse"] | None = None
-    """How it is spoken to; follows from `command` or `url` where it is not given."""
+    """Its transport; by default it follows from `command` or `url`."""
     include: tuple[str, ...] = ()
     """Globs over the server's tool names: only these are shown."""
     exclude: tuple[str, ...] = ()
     """Globs over the server's tool names: these are not shown."""
     category: str | None = None
-    """The category of its tools; the server's name where it is not given."""
+    """The category of its tools; by default the server's name."""
     prefix: str | None = None
-    """What its tools' names start with instead of its name; empty for bare names."""
+    """The prefix of its tools' names, instead of its name; empty for bare names."""
     pins: tuple[str, ...] = ()
-    """Its tools that every mode lists as themselves, by the server's names or globs."""
+    """Its tools that every mode lists as themselves, by the server's own names or globs."""
     mode: ModeSetting | None = None
-    """How its tools are listed, where that differs from the rest."""
+    """The mode of its tools, if it differs from the rest."""
     timeout: Seconds | None = None
-    """Seconds that one call may take."""
+    """Timeout of one call, in seconds."""
     start_timeout: Seconds | None = None
-    """Seconds that starting and listing may take."""
+    """Timeout of starting and listing it, in seconds."""
     isolation: Isolation | None = None
-    """Who shares a process of it: the sessions of one `principal`, one `session`, or everybody."""
+    """Who shares one process: the sessions of one `principal`, one `session`, or everybody."""
     stateless: bool | None = None
-    """Whether it keeps nothing between calls, so that one process can serve everybody."""
+    """Whether it keeps no state between calls, so that one process can serve everybody."""
     idle_stop: Annotated[float, Ge(0)] | None = None
-    """Seconds without a call until it is stopped; 0 keeps it running."""
+    """Seconds without a call after which it is stopped; 0 keeps it running."""
     disabled: bool | None = None
-    """Whether it is left out."""
+    """Whether it is disabled."""
     trust: TrustMode | None = None
-    """Whether its tools are usable at once or held until somebody approves them."""
+    """Whether its new tools are usable at once or only after approval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,14 +266,14 @@ class ApiKeyAuth:
     name: str
     """The name of the header, query parameter or cookie."""
     value: str = field(repr=False)
-    """The key itself, as `${VAR}`."""
+    """The key itself, written as `${VAR}`."""
     place: Literal["header", "query", "cookie"] = "header"
     """Where it is sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceAuth:
-    """How calls of an OpenAPI source prove who they are: one of three ways."""
+    """Authentication of calls to an OpenAPI source: one of three ways."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
@@ -302,193 +302,193 @@ class SourceEntry:
     exclude: tuple[str, ...] = ()
     """Globs over operation names: these do not."""
     category: str | None = None
-    """One category for all its tools; their first tag where it is not given."""
+    """One category for all its tools; by default the first tag of each."""
     prefix: str | None = None
-    """What its tools' names start with instead of its name; empty for bare names."""
+    """The prefix of its tools' names, instead of its name; empty for bare names."""
     timeout: Seconds | None = None
-    """Seconds that one call may take."""
+    """Timeout of one call, in seconds."""
     disabled: bool = False
-    """Whether it is left out."""
+    """Whether it is disabled."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NameSettings:
-    """How tools of several servers are named."""
+    """How the tools of several servers are named."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     style: Literal["qualified", "bare"] = "qualified"
-    """`qualified`: every name starts with its server's; `bare`: only where two share it."""
+    """`qualified`: every name starts with its server's; `bare`: only names that servers share."""
     separator: Literal["_", "__", "-", "."] = "_"
-    """Between server and tool. `.` is legal in MCP and refused by some model providers."""
+    """Between server and tool. `.` is legal in MCP but refused by some model providers."""
     max_length: Annotated[int, Interval(ge=24, le=128)] = defaults.NAME_MAX_LENGTH
-    """Longer names are cut and get a digest; providers take 64 characters, MCP itself 128."""
+    """Longer names are cut and get a digest; model providers accept 64 characters, MCP 128."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RiskRules:
-    """What a tool may do, by globs over tool names or `server.tool`; over annotations."""
+    """The risk of tools, by globs over tool names or `server.tool`; overrides annotations."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     read: tuple[str, ...] = ()
     """Tools that only read."""
     write: tuple[str, ...] = ()
-    """Tools that change something and can be undone."""
+    """Tools whose changes can be undone."""
     destructive: tuple[str, ...] = ()
-    """Tools that destroy; wins over the other two."""
+    """Tools that destroy data; takes precedence over the other two."""
     strict: bool = False
-    """Whether tools that neither these rules, their annotations nor their names tell about count as
+    """Whether tools whose risk neither rules, annotations nor names tell count as
     destructive, which is the default of MCP, instead of `write`. Rules that deny by risk always
-    count them so."""
+    treat them as destructive."""
     dispatch: Literal["refuse", "allow", "read-only"] = "allow"
-    """What a meta-tool lets through that carries all risks under one name: `tools_dispatch`,
+    """What a meta-tool may call that carries all risks under one name: `tools_dispatch`,
     `invoke_tool`, or the single `call_tool`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Budgets:
-    """How many tokens a mode may spend on its own."""
+    """Token budgets of the modes."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     auto_list: Count = defaults.EAGER_BUDGET
-    """A catalogue whose whole listing is smaller is simply listed by `auto`: 2 % of 200,000."""
+    """Tokens up to which `auto` lists the whole catalog: 2 % of 200,000."""
     index_page: Count = defaults.INDEX_PAGE_TOKENS
-    """The `index` mode pages by category above this."""
+    """Tokens above which the `index` mode pages by category."""
     page_size: Annotated[int, Ge(0)] = 0
-    """Tools on one page of `tools/list`; 0 for all, since many clients read one page."""
+    """Tools on one page of `tools/list`; 0 for all, because many clients read only one page."""
     tokenizer: Literal["o200k_base", "cl100k_base"] = defaults.TOKENIZER
-    """The tokenizer that calls and results are counted by."""
+    """The tokenizer for counting calls and results."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DynamicSettings:
-    """The `dynamic` mode: how many found tools a session keeps."""
+    """The `dynamic` mode: how many found tools stay enabled in a session."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     cap: Count = defaults.ENABLED_TOOLS_CAP
-    """Enabled tools in a session; the longest unused goes first, pins never."""
+    """Enabled tools in a session; the least recently used is evicted, pins never."""
     per_search: Annotated[int, Interval(ge=1, le=20)] = defaults.ENABLED_PER_SEARCH
     """Tools that one search enables."""
     category_tokens: Annotated[int, Interval(ge=0)] = defaults.CATEGORY_TOKENS
-    """A search for a category, such as "issues", enables all of it if its tools cost at most so \
+    """A search for a category, such as "issues", enables all its tools if they cost at most this \
 many tokens; `0` never does."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CallSettings:
-    """How a call is carried out."""
+    """How calls are run."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     timeout: Seconds = defaults.CALL_TIMEOUT
-    """Seconds for a call, where neither tool nor server says otherwise."""
+    """Timeout of a call in seconds, unless the tool or the server sets another."""
     max_concurrency: Count = defaults.FAN_OUT_CONCURRENCY
-    """Calls of one fan-out that run at once."""
+    """Calls of one fan-out that run at the same time."""
     upstream_concurrency: Count = defaults.UPSTREAM_CONCURRENCY
-    """Calls that one server gets at once; more wait."""
+    """Calls that one server gets at the same time; more wait in a queue."""
     queue: Annotated[int, Ge(0)] = defaults.UPSTREAM_QUEUE
-    """Calls that may wait for one server before the answer is "busy"."""
+    """Calls that may wait for one server; further ones fail as busy."""
     retries: Annotated[int, Interval(ge=0, le=5)] = defaults.CALL_RETRIES
-    """Repeats of a failed call, only of tools that are annotated as idempotent or read-only."""
+    """Retries of a failed call, only for tools that are annotated as idempotent or read-only."""
     coerce: bool = True
-    """Whether `"5"` is taken for 5 where the schema wants a number."""
+    """Whether `"5"` is accepted as 5 where the schema requires a number."""
     breaker_failures: Count = defaults.BREAKER_FAILURES
-    """Failures in a row that open the breaker of a tool or server."""
+    """Consecutive failures that open the circuit breaker of a tool or server."""
     breaker_cooldown: Seconds = defaults.BREAKER_COOLDOWN
-    """Seconds until one call may try again."""
+    """Seconds until an open breaker admits one call as a probe."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResultSettings:
-    """What becomes of large results."""
+    """How large results are handled."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     spill_tokens: Annotated[int, Ge(0)] = defaults.SPILL_TOKENS
-    """Results over this stay here, with a preview and a handle; 0 sends everything."""
+    """Tokens above which a result is stored and replaced by a preview and a handle; 0 for never."""
     spill_bytes: Annotated[int, Ge(0)] = defaults.SPILL_BYTES
-    """Images, audio and files of a result over this stay here as resources; 0 sends them all."""
+    """Bytes above which images, audio and files are stored as resources; 0 for never."""
     spill_ttl: Seconds = defaults.SPILL_TTL
-    """Seconds that a kept result can be read."""
+    """Seconds for which a stored result can be read."""
     clean: bool = False
     """Whether invisible characters and terminal escapes are removed from results of tools, prompts
-    and resources. Definitions are always cleaned; results are relayed as they came by default."""
+    and resources. Definitions are always cleaned; by default, results are relayed unchanged."""
     tables: bool = True
     """Whether uniform records may be sent as a compact table."""
     table_saving: Annotated[float, Interval(ge=0, le=1)] = defaults.TABLE_SAVING
-    """The share of tokens that a table must save to be used."""
+    """The fraction of tokens that a table must save to be used."""
     cache: Mapping[str, Seconds] = field(default_factory=dict[str, float])
-    """Results of read-only tools to keep: glob over tool names = seconds; the first that fits."""
+    """Results of read-only tools to cache: glob over tool names = seconds; first match applies."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UpstreamSettings:
-    """What holds for every server that does not say otherwise itself."""
+    """Defaults for all servers, and limits for all of them together."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     start_concurrency: Count = 8
-    """Servers that are started at once on the first ever start."""
+    """Servers that are started at the same time on the first start."""
     start_timeout: Seconds = defaults.START_TIMEOUT
-    """Seconds that starting and listing may take."""
+    """Timeout of starting and listing it, in seconds."""
     idle_stop: Annotated[float, Ge(0)] = defaults.IDLE_STOP
-    """Seconds without a call until a server is stopped; 0 keeps it running."""
+    """Seconds without a call after which a server is stopped; 0 keeps it running."""
     isolation: Isolation | None = None
-    """Who shares a process of a server: one `principal`, one `session`, or everybody (`shared`)."""
+    """Who shares one process: one `principal`, one `session`, or everybody (`shared`)."""
     max_processes: Count = defaults.MAX_PROCESSES
-    """Server processes at once; the one that was idle longest makes room."""
+    """Server processes at a time; the one that was idle longest is stopped to make room."""
     max_processes_per_principal: Count = defaults.MAX_PROCESSES_PER_PRINCIPAL
-    """Of those, how many one signed-in principal may have."""
+    """Server processes of one authenticated principal."""
     refresh: bool = True
-    """Whether kept catalogues are checked again behind the first answer."""
+    """Whether cached catalogs are refreshed in the background after the first answer."""
     folder: str | None = None
-    """Where catalogues and logs are kept; the user's cache folder where it is not given."""
+    """Where catalogs and logs are stored; by default the user's cache folder."""
     log_bytes: Annotated[int, Ge(4096)] = defaults.SERVER_LOG_BYTES
-    """Size of the log of one server's stderr."""
+    """Size in bytes of the log of one server's stderr."""
     max_message_bytes: Annotated[int, Ge(4096)] = defaults.MAX_MESSAGE_BYTES
-    """The largest message that is accepted from a server or an API, on every transport. A larger
-    one is discarded and the call fails; the connection goes on."""
+    """The largest message in bytes that is accepted from a server or an API. A larger one is
+    discarded and the call fails; the connection stays open."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoreSettings:
-    """Where state that outlives a request is kept."""
+    """Where state that outlives a request is stored."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     url: str = field(default="memory://", repr=False)
-    """`memory://`, or a `redis://`, `rediss://` or `unix://` address that all replicas share."""
+    """`memory://`, or a `redis://`, `rediss://` or `unix://` URL that all replicas share."""
     prefix: str = "pegboard:"
-    """What every key starts with."""
+    """The prefix of every key."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Everything `pegboard.toml` can say."""
+    """All settings of `pegboard.toml`."""
 
-    # `import` is the word in the file and no name in Python.
+    # The key in the file is `import`, which cannot be a name in Python.
     __pydantic_config__: ClassVar[Any] = {
         **_STRICT,
         "alias_generator": lambda name: "import" if name == "imports" else name,  # pyright: ignore[reportUnknownLambdaType]
     }
 
     mode: ModeSetting = "auto"
-    """How clients see the catalogue."""
+    """How clients see the catalog."""
     pins: tuple[str, ...] = ()
     """Tools that every mode lists as themselves, by name or glob."""
     risk: Literal["auto", "split", "single"] = "auto"
-    """Whether there is one call tool for each risk; a gateway has one by default."""
+    """Whether there is one call tool for each risk; by default a gateway has one for each."""
     structured: bool = False
-    """Whether meta-tools answer in structured content too."""
+    """Whether meta-tools answer with structured content too."""
     instructions: str | None = None
-    """What clients are told about this server; nothing where it is not given."""
+    """Instructions that clients get from this server; by default none."""
     imports: tuple[str, ...] = ()
-    """Files of other clients whose servers are taken over, such as `~/.cursor/mcp.json`."""
+    """Files of clients whose servers are imported, such as `~/.cursor/mcp.json`."""
     clients: Mapping[str, ModeSetting] = field(default_factory=dict[str, ModeSetting])
-    """The mode by the client's name (a glob), for clients that say who they are."""
+    """The mode by the name of the client (a glob), for clients that send their name."""
     names: NameSettings = NameSettings()
     risk_rules: RiskRules = RiskRules()
     budgets: Budgets = Budgets()
@@ -500,7 +500,7 @@ class Settings:
     auth: AuthSettings = field(default_factory=AuthSettings)
     permissions: PermissionSettings = field(default_factory=PermissionSettings)
     limits: tuple[LimitEntry, ...] = ()
-    """How much each principal may do."""
+    """Rate limits for principals."""
     observe: ObserveSettings = field(default_factory=ObserveSettings)
     trust: TrustSettings = field(default_factory=TrustSettings)
     http: HttpSettings = field(default_factory=HttpSettings)

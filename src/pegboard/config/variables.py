@@ -1,18 +1,18 @@
-"""Variables in configuration texts: `${VAR}` and the other spellings that clients have for it.
+"""Variables in configuration files: `${VAR}` and the other syntaxes of clients.
 
-| written | means | who writes it |
+| syntax | value | clients |
 |---|---|---|
 | `${VAR}`, `${VAR:-default}` | environment | Claude Code, Gemini CLI, Goose, Pegboard |
 | `${env:VAR}` | environment | Cursor, VS Code, Windsurf |
-| `$VAR` | environment; left alone where it is not set | Gemini CLI, Goose |
+| `$VAR` | environment; unchanged if it is not set | Gemini CLI, Goose |
 | `{env:VAR}`, `{file:path}` | environment, text of a file | opencode |
 | `${file:path}` | text of a file | Windsurf |
 | `${keyring:service/user}` | the operating system's keyring | Pegboard |
-| `${input:id}` | asked by VS Code; here `PEGBOARD_INPUT_ID` or its default | VS Code |
+| `${input:id}` | VS Code asks its user; here `PEGBOARD_INPUT_ID` or the default | VS Code |
 | `${workspaceFolder}`, `${userHome}`, ... | folders | Cursor, VS Code |
 
-`$${VAR}` stays `${VAR}`. All that a value depends on is an argument; nothing reads the real
-environment.
+`$${VAR}` is an escape for `${VAR}`. Everything that a value depends on is an argument; nothing here
+reads the real environment.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pegboard.config.documents import KeyPath
 from pegboard.core.json import Json, JsonObject
 
 VariableSyntax: TypeAlias = Literal["none", "dollar", "dollar-bare", "braces"]
-"""Which references a client's files may hold."""
+"""Which references the files of a client may contain."""
 
 _DOLLAR = re.compile(r"(\$?)\$\{([^{}]*)\}")
 _BARE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
@@ -36,7 +36,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class UnresolvedVariable(Exception):
-    """A reference that has no value; the message says which and what to do."""
+    """A reference without a value; the message says which one, and what to do."""
 
     def __init__(self, message: str, variable: str) -> None:
         super().__init__(message)
@@ -45,11 +45,11 @@ class UnresolvedVariable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """What references can mean in one file."""
+    """The values of references in one file."""
 
     env: Mapping[str, str] = field(repr=False)
     folder: Path
-    """The file's own folder: relative files are found from here."""
+    """The folder of the file, where relative paths start."""
     workspace: Path
     home: Path
     inputs: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
@@ -102,7 +102,7 @@ class Variables:
     def _variable(self, body: str, reference: str) -> str:
         name, has_default, default = body.partition(":-")
         if not _NAME.fullmatch(name):
-            return reference  # a shell's own syntax, meant for the shell
+            return reference  # the syntax of a shell, such as `${VAR%x}`, meant for the shell
         value = self.env.get(name)
         if value is None or (has_default and not value):
             if not has_default:
@@ -145,7 +145,7 @@ class Variables:
             return known["default"]
         asked = f" ({known['description']})" if known.get("description") else ""
         raise UnresolvedVariable(
-            f"${{input:{name}}}{asked} is asked for by VS Code itself. Set {variable} in the "
+            f"${{input:{name}}}{asked} is entered by the user of VS Code. Set {variable} in the "
             f"environment of Pegboard.",
             variable,
         )
@@ -161,7 +161,7 @@ def expand_variables(
     report: ReportUnresolved,
     key: KeyPath = (),
 ) -> Json:
-    """A JSON value with every string in it expanded; `report` gets what has no value."""
+    """A JSON value with every string in it expanded; `report` is called for missing values."""
     if isinstance(value, str):
         try:
             return variables.expand(value, spelling)

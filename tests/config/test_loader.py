@@ -237,7 +237,7 @@ disabled = true
     assert user.headers == {"Authorization": "Basic dTpzM2NyZXQ="}
     assert (key.query, key.timeout, key.document) == ({"k": "s3cret"}, 5, "/etc/api.json")
     assert "s3cret" not in repr(configuration.sources)
-    assert "sources.both.auth: one of `bearer`, `basic` and `api_key`" in str(
+    assert "sources.both.auth: give only one of `bearer`, `basic` and `api_key`" in str(
         configuration.problems[0]
     )
 
@@ -283,7 +283,10 @@ headers = { X-Key = "{{env:KEY_{principal}}}" }
     assert configuration.sources == ()
     old, shop = configuration.problems
     assert "'old' has headers for each caller" in old.message
-    assert "sources.shop.headers.X-Key: headers with a credential for each caller" in shop.message
+    assert (
+        "sources.shop.headers.X-Key: only MCP servers can have headers with a credential"
+        in shop.message
+    )
 
 
 def test_a_source_cannot_have_the_name_of_a_server(write: Write, around: ConfigEnvironment) -> None:

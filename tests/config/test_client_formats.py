@@ -184,7 +184,7 @@ def test_opencode(write: Write, around: ConfigEnvironment) -> None:
     assert (loc.command, loc.args, loc.env) == ("bun", ("x", "my-mcp"), {"K": "s3cret"})
     assert (loc.start_timeout, loc.timeout) == (5.0, 60.0)
     assert (found["rem"].transport, found["rem"].headers) == ("http", {"A": "Bearer s3cret"})
-    assert "off is left out: it is switched off" in read_servers(path, around).notes[0]
+    assert "off is left out: it is disabled" in read_servers(path, around).notes[0]
 
 
 def test_goose(write: Write, around: ConfigEnvironment) -> None:
@@ -283,9 +283,9 @@ def test_our_own_keys_stand_beside_the_clients(write: Write, around: ConfigEnvir
         ('{"command": "x",\n"args": "y"}', 4, "args: this should be a list; this is text"),
         ('{"command": "x",\n"timeout": -5}', 4, "timeout: this should be greater than 0"),
         ('{"command": "x", "url": "https://h"}', 3, "a `command` or a `url`, not both"),
-        ('{"url": "ftp://h"}', 3, "only `http://` and `https://`"),
+        ('{"url": "ftp://h"}', 3, "a `url` must start with `http://`"),
         ('{"url": "https://h", "type": "websocket"}', 3, "type: this should be 'stdio', 'http'"),
-        ('{"command": "x", "type": "http"}', 3, "a `command` is not spoken to over http"),
+        ('{"command": "x", "type": "http"}', 3, "a `command` cannot use the transport http"),
         ('{"command": "x", "envFile": "no.env"}', 3, "there is no file"),
         ('"npx server"', 3, "a table is expected for a server, not str"),
     ],
@@ -337,7 +337,7 @@ def test_an_unset_variable_of_a_switched_off_server_bothers_nobody(
     text = '{"mcpServers": {"a": {"command": "${NOPE}", "disabled": true}}}'
     found = read_servers(write("mcp.json", text), around)
     assert (found.specs, found.problems) == ((), ())
-    assert "switched off" in found.notes[0]
+    assert "it is disabled" in found.notes[0]
 
 
 def test_a_file_without_servers_says_what_was_looked_for(
