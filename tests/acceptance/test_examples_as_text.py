@@ -73,7 +73,7 @@ def test_so_are_those_of_a_category_that_is_loaded_later() -> None:
         ("search for x", "it is neither a call nor JSON"),
         ("(" * 5_000, "it is neither a call nor JSON"),
         ("", "it is neither a call nor JSON"),
-        ("[1]", "it is JSON, and not an object"),
+        ("[1]", "it is JSON, but not an object"),
         (["x"], "it is of type list"),
     ],
 )

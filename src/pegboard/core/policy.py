@@ -86,6 +86,7 @@ class Policy:
     def __init__(self, rules: Iterable[Rule] = (), *, default: Effect = "allow") -> None:
         self.rules = tuple(rules)
         self.default: Effect = default
+        # A request then looks up its names instead of testing every rule.
         self._everybody = [i for i, rule in enumerate(self.rules) if rule.is_for_everybody]
         self._principals = _RuleIndex(rule.principals for rule in self.rules)
         self._scopes = _RuleIndex(rule.scopes for rule in self.rules)
@@ -163,7 +164,10 @@ class Grant:
         )
         decision = self._decisions.get(what)
         if decision is None:
-            decision = self._decide(what)
+            is_denied = any(target.matches(what) for target in self._deny)
+            decision = not is_denied and (
+                self._default or any(target.matches(what) for target in self._allow)
+            )
             # Catalogs change in whole; a full cache is mostly about tools that are gone.
             if len(self._decisions) >= _MAX_DECISIONS:
                 self._decisions.clear()
@@ -183,14 +187,10 @@ class Grant:
 
     def allows_group(self, name: str) -> bool:
         """Whether they may know of a category or server whose tools are not loaded yet."""
+        # A denial of some tools leaves others, so it does not hide the group.
         if any(target.is_about(name) and not target.is_partial for target in self._deny):
             return False
         return self._default or any(target.reveals(name) for target in self._allow)
-
-    def _decide(self, what: _ToolKey) -> bool:
-        if any(target.matches(what) for target in self._deny):
-            return False
-        return self._default or any(target.matches(what) for target in self._allow)
 
 
 class _Target:
@@ -207,6 +207,7 @@ class _Target:
         self.is_whole = not (rule.categories or self.is_partial)
 
     def matches(self, what: _ToolKey) -> bool:
+        # In doubt a tool is riskier for a denial, and not safer for a permission.
         if (what.strict_risk if self._denies else what.risk) not in self.risks:
             return False
         if not self.servers(what.server) or not self.categories(what.category):

@@ -84,6 +84,7 @@ class Redactor:
             return
         self._secrets = found
         forms = {form for secret in found for form in _encodings_of(secret)}
+        # The longest first, so that a secret inside another one does not break that one up.
         self._known = sorted(forms, key=len, reverse=True)
 
     def text(self, text: str) -> str:
@@ -98,13 +99,16 @@ class Redactor:
         for form in self._known:  # faster than one regular expression: a server may print megabytes
             if form in text:
                 text = text.replace(form, REDACTED)
-        return _FORMS.sub(_redact_after_prefix, text) if _contains_any(text, _MARKS) else text
+        if not _contains_any(text, _MARKS):
+            return text
+        # `Bearer` and the user of a URL stay readable in front of what is redacted.
+        return _FORMS.sub(lambda m: (m["scheme"] or m["url"] or "") + REDACTED, text)
 
     def value(self, value: Json, depth: int = 0) -> Json:
         """The value without secrets; a copy of objects and lists."""
         if isinstance(value, str):
             return self.text(value)
-        if depth == _MAX_DEPTH:
+        if depth == _MAX_DEPTH:  # deeper than any log needs, and shallower than the stack
             return "[too deep]"
         if isinstance(value, Mapping):
             return {
@@ -127,10 +131,6 @@ def is_secret(name: str) -> bool:
 def _contains_any(text: str, marks: tuple[str, ...]) -> bool:
     lower = text.lower()
     return any(mark in lower for mark in marks)
-
-
-def _redact_after_prefix(match: re.Match[str]) -> str:
-    return (match["scheme"] or match["url"] or "") + REDACTED
 
 
 def secret_values(
@@ -210,11 +210,12 @@ def _secrets_in_url(url: str) -> Iterator[str]:
 def _encodings_of(secret: str) -> Iterator[str]:
     """The encodings in which a secret may appear."""
     yield secret
-    if len(secret) < _MIN_GUESS:
+    if len(secret) < _MIN_GUESS:  # encoded, a short one would match ordinary text
         return
     yield from (quote(secret, safe=""), quote_plus(secret))
     yield from (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     yield repr(secret)[1:-1]
     data = secret.encode("utf-8", "surrogatepass")
+    # Without padding, which many encoders leave out.
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         yield encode(data).decode().rstrip("=")

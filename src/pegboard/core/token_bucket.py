@@ -66,12 +66,18 @@ class TokenBucket:
         self, limit: RateLimit, call_id: str, now: float
     ) -> tuple[TokenBucket, RateLimitRefusal | None]:
         """Ask to make one call: the next state, and the reason for a refusal, if it is one."""
+        # Calls whose lease is over were lost with their replica, or take longer than any should.
         running = {i: until for i, until in self.running.items() if until > now}
-        tokens = self._refilled(limit, now)
+        tokens = limit.capacity
+        if self.tokens is not None and limit.calls is not None:
+            # Clocks of replicas differ: time never runs backwards for a bucket.
+            gained = max(0.0, now - self.at) * limit.calls / limit.per
+            tokens = min(limit.capacity, self.tokens + gained)
         here = TokenBucket(tokens, now, running)
         if limit.concurrent is not None and len(running) >= limit.concurrent:
             return here, RateLimitRefusal(f"{len(running)} of your calls are running", 1.0)
         if limit.calls is not None and tokens < 1:
+            # Exactly when the next token will be there, unless somebody else takes it.
             wait = (1 - tokens) * limit.per / limit.calls
             reason = f"more than {limit.calls:g} {limit.unit} in {limit.per:g} s"
             return here, RateLimitRefusal(reason, wait)
@@ -82,12 +88,6 @@ class TokenBucket:
     def release(self, call_id: str) -> TokenBucket:
         """The state after a call has ended."""
         return replace(self, running={i: t for i, t in self.running.items() if i != call_id})
-
-    def _refilled(self, limit: RateLimit, now: float) -> float:
-        if self.tokens is None or limit.calls is None:
-            return limit.capacity
-        gained = max(0.0, now - self.at) * limit.calls / limit.per
-        return min(limit.capacity, self.tokens + gained)
 
     def to_json(self) -> JsonObject:
         """The stored form."""

@@ -125,6 +125,27 @@ class RecordedDefinition:
         found = words_digest(entry)
         return bool(found) and found == words_digest(self.definition)
 
+    def to_json(self) -> JsonObject:
+        """The stored form."""
+        return {
+            "digest": self.digest,
+            "digest_version": self.version,
+            "at": self.at,
+            **({"by": self.by} if self.by is not None else {}),
+            "definition": self.definition,
+        }
+
+    @classmethod
+    def from_json(cls, record: JsonObject) -> RecordedDefinition:
+        """The stored definition; `ValueError`, `KeyError` or `TypeError` if it is not one."""
+        version = record.get("digest_version", 1)
+        if version not in (1, DIGEST_VERSION):
+            raise ValueError(f"digests of version {version!r} are not supported")
+        definition = record["definition"]
+        if not isinstance(record["digest"], str) or not isinstance(definition, dict):
+            raise TypeError("a digest must be a string, and a definition an object")
+        return cls(record["digest"], definition, record["at"], record.get("by"), version)
+
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
@@ -190,6 +211,7 @@ class ToolLock:
             return self
         if self == _UNRECORDED and rule.mode == "first-use":
             return ToolLock(approved=RecordedDefinition.of(listed, now, FIRST_USE))
+        # When the list is full, further definitions are held without being recorded.
         is_full = len(self.waiting) >= MAX_WAITING
         if is_full or any(seen.matches(listed) for seen in self.waiting):
             return self
@@ -203,6 +225,7 @@ class ToolLock:
         """
         if decision.action == "revoke":
             return replace(self, revoked=Revocation(decision.at, decision.by))
+        # By digest and not by position: what was shown may have been decided or replaced since.
         known = (self.approved, *self.waiting)
         chosen = next((s for s in known if s is not None and s.digest == decision.digest), None)
         name = f"{decision.server}.{decision.tool}"
@@ -230,6 +253,30 @@ class ToolLock:
             for line in difflib.unified_diff(before, after, "approved", "now", n=2)
         ]
 
+    def to_json(self) -> JsonObject:
+        """The stored form."""
+        record: JsonObject = {}
+        if self.approved is not None:
+            record["approved"] = self.approved.to_json()
+        if self.waiting:
+            record["waiting"] = [definition.to_json() for definition in self.waiting]
+        if self.revoked is not None:
+            record["revoked"] = {"at": self.revoked.at, "by": self.revoked.by}
+        return record
+
+    @classmethod
+    def from_json(cls, record: JsonObject) -> ToolLock:
+        """The stored record; `ValueError`, `KeyError` or `TypeError` if it is not one."""
+        approved, revoked = record.get("approved"), record.get("revoked")
+        waiting = record.get("waiting") or []
+        # Files of the first version have one waiting definition, and not who revoked a tool.
+        waiting = waiting if isinstance(waiting, list) else [waiting]
+        return cls(
+            RecordedDefinition.from_json(approved) if approved else None,
+            tuple(RecordedDefinition.from_json(one) for one in waiting),
+            Revocation(**(revoked if isinstance(revoked, dict) else {})) if revoked else None,
+        )
+
     def _accepts(self, listed: ListedDefinition, rule: TrustRule) -> bool:
         if self.approved is None:
             return False
@@ -251,6 +298,7 @@ class ServerLock:
         """Why a definition may not be used; `None` where it may."""
         record = self.tools.get(listed.name)
         if record is None:
+            # On first use every listed tool is recorded at once, so recording must have failed.
             return "unrecorded" if rule.mode == "first-use" else "new"
         return record.hold(listed, rule)
 
@@ -291,7 +339,7 @@ class ServerLock:
 
     def to_json(self) -> JsonObject:
         """The stored form."""
-        return {name: _tool_to_json(tool) for name, tool in sorted(self.tools.items())}
+        return {name: tool.to_json() for name, tool in sorted(self.tools.items())}
 
     @classmethod
     def from_json(cls, value: Json) -> ServerLock:
@@ -301,7 +349,7 @@ class ServerLock:
             ValueError: They cannot be read.
         """
         try:
-            return cls({name: _tool_from_json(tool) for name, tool in (value or {}).items()})
+            return cls({name: ToolLock.from_json(tool) for name, tool in (value or {}).items()})
         except (KeyError, TypeError, AttributeError) as exc:
             raise ValueError(f"not the record of a lock: {exc!r}") from exc
 
@@ -338,54 +386,9 @@ def hold_reason(tool: Tool) -> str | None:
 
 def _format_lines(definition: JsonObject) -> list[str]:
     """A definition for a person to read: keys in order, long texts on lines of their own."""
+    # In normal form, so that the diff shows only differences that changed the digest.
     text = json.dumps(normal_form(definition), indent=2, sort_keys=True, ensure_ascii=False)
     return [f"{escape_hidden(line)}\n" for line in text.replace("\\n", "\n").split("\n")]
-
-
-def _tool_to_json(tool: ToolLock) -> JsonObject:
-    record: JsonObject = {}
-    if tool.approved is not None:
-        record["approved"] = _definition_to_json(tool.approved)
-    if tool.waiting:
-        record["waiting"] = [_definition_to_json(seen) for seen in tool.waiting]
-    if tool.revoked is not None:
-        record["revoked"] = {"at": tool.revoked.at, "by": tool.revoked.by}
-    return record
-
-
-def _definition_to_json(seen: RecordedDefinition) -> JsonObject:
-    return {
-        "digest": seen.digest,
-        "digest_version": seen.version,
-        "at": seen.at,
-        **({"by": seen.by} if seen.by is not None else {}),
-        "definition": seen.definition,
-    }
-
-
-def _tool_from_json(record: JsonObject) -> ToolLock:
-    approved = record.get("approved")
-    waiting = record.get("waiting") or []
-    revoked = record.get("revoked")
-    return ToolLock(
-        _definition_from_json(approved) if approved else None,
-        # Files of the first version have one waiting definition, and not who revoked a tool.
-        tuple(
-            _definition_from_json(one)
-            for one in (waiting if isinstance(waiting, list) else [waiting])
-        ),
-        Revocation(**(revoked if isinstance(revoked, dict) else {})) if revoked else None,
-    )
-
-
-def _definition_from_json(record: JsonObject) -> RecordedDefinition:
-    version = record.get("digest_version", 1)
-    if version not in (1, DIGEST_VERSION):
-        raise ValueError(f"digests of version {version!r} are not supported")
-    definition = record["definition"]
-    if not isinstance(record["digest"], str) or not isinstance(definition, dict):
-        raise TypeError("a digest must be a string, and a definition an object")
-    return RecordedDefinition(record["digest"], definition, record["at"], record.get("by"), version)
 
 
 def definition_digest(entry: JsonObject) -> str:

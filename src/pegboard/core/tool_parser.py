@@ -163,6 +163,7 @@ def parse_details(meta: Mapping[str, Json], server: str) -> Details:
         section=normalize_section(meta.get(f"{PREFIX}category")),
         summary=derive_summary(sanitize_text(summary)) if isinstance(summary, str) else "",
         examples=_parse_examples(meta.get(f"{PREFIX}examples")),
+        # With the server's name in front, they cannot point to tools of another server.
         related=tuple(f"{server}.{name}" for name in _parse_texts(meta.get(f"{PREFIX}related"))),
         aliases=_parse_texts(meta.get(f"{PREFIX}aliases")),
         tags=_parse_texts(meta.get(f"{PREFIX}tags")),
@@ -183,22 +184,17 @@ def normalize_section(value: Json) -> str | None:
 
 
 def _parse_examples(value: Json) -> tuple[Example, ...]:
-    if not isinstance(value, list):
-        return ()
-    found = [_parse_example(one) for one in value[: 2 * MAX_EXAMPLES]]
-    return tuple(example for example in found if example is not None)[:MAX_EXAMPLES]
-
-
-def _parse_example(value: Json) -> Example | None:
-    match value:
-        case {"description": str(text), "invocation": dict(invocation)}:
-            call = compact(invocation)
-            if len(call) > _MAX_EXAMPLE or sanitize_text(call) != call:
-                # Arguments cannot be sanitized, since they would mean something else then.
-                return None
-            return Example(_parse_line(text, _MAX_TEXT), invocation)
-        case _:
-            return None
+    examples: list[Example] = []
+    for one in value[: 2 * MAX_EXAMPLES] if isinstance(value, list) else ():
+        match one:
+            case {"description": str(text), "invocation": dict(invocation)}:
+                call = compact(invocation)
+                # Arguments cannot be sanitized: they would mean something else then.
+                if len(call) <= _MAX_EXAMPLE and sanitize_text(call) == call:
+                    examples.append(Example(_parse_line(text, _MAX_TEXT), invocation))
+            case _:
+                continue
+    return tuple(examples[:MAX_EXAMPLES])
 
 
 def _parse_texts(value: Json) -> tuple[str, ...]:

@@ -115,7 +115,9 @@ class Tool:
                 self, "id", f"{self.server}.{self.name}" if self.server else self.name
             )
         if self.bare is None:
-            object.__setattr__(self, "bare", "" if _is_qualified(self.own_name) else self.own_name)
+            # A name with a separator could be read as a tool of some group.
+            is_qualified = "." in self.own_name or "/" in self.own_name
+            object.__setattr__(self, "bare", "" if is_qualified else self.own_name)
 
     @property
     def own_name(self) -> str:
@@ -203,11 +205,6 @@ def split_qualified_name(name: str) -> Iterator[tuple[str, str]]:
     for at, character in enumerate(name):
         if character in "./" and 0 < at < len(name) - 1:
             yield name[:at], name[at + 1 :]
-
-
-def _is_qualified(name: str) -> bool:
-    """Whether a name could be read as a group and a tool."""
-    return "." in name or "/" in name
 
 
 def group_name(tool: Tool) -> str:

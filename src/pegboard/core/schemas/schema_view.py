@@ -36,6 +36,10 @@ _ALIASES = {
     **{"bool": "boolean", "list": "array", "tuple": "array", "dict": "object", "map": "object"},
     **{"none": "null"},
 }
+_LOWER_BOUNDS = frozenset({"minimum", "exclusiveMinimum", "minLength", "minItems"})
+_UPPER_BOUNDS = frozenset({"maximum", "exclusiveMaximum", "maxLength", "maxItems"})
+
+# Real schemas stay far below these; they bound the work that a hostile one can cause.
 _MAX_STEPS = 10_000
 _MAX_TRAIL = 32
 _MAX_MERGE_DEPTH = 24
@@ -74,7 +78,7 @@ class SchemaView:
     def of(cls, schema: Json) -> SchemaView:
         """The view of a whole document, whatever kind of value it is."""
         if not isinstance(schema, dict) or not is_within_bounds(schema):
-            unread = schema is not True
+            unread = schema is not True  # which accepts everything, and is read completely
             return cls({}, {}, _Budget(0), exact=not unread, cut=unread)
         root, _ = localize_references(schema)
         whole = cls(root, root, _Budget(_MAX_STEPS))
@@ -86,6 +90,7 @@ class SchemaView:
 
     def _resolve(self, schema: Json, merges: int) -> SchemaView:
         """A schema with its reference followed or its `allOf` merged, if it has one."""
+        # `allOf` inside `allOf` and chains of references multiply, so their depth is limited too.
         if not self.budget.spend() or merges > _MAX_MERGE_DEPTH:
             return self._with_schema({}, cut=True)
         if not isinstance(schema, dict):
@@ -111,6 +116,7 @@ class SchemaView:
         target = lookup(self.root, reference)
         if target is NOT_FOUND or not is_schema(target):
             return self._with_schema(beside, exact=False)
+        # Only what is behind the reference has it on its trail: a sibling may use it again.
         here = replace(self, trail=self.trail | {reference})
         behind = here._resolve(target, merges)
         return self._resolve(beside, merges)._merge(behind) if beside else behind
@@ -235,12 +241,10 @@ def merge_schemas(one: JsonObject, other: JsonObject) -> tuple[JsonObject, bool]
             made[keyword] = value
         elif keyword in ANNOTATIONS or made[keyword] == value:
             continue
-        elif keyword in _JOINS:
-            joined = _JOINS[keyword](made[keyword], value)
-            exact = exact and joined is not None
-            made[keyword] = made[keyword] if joined is None else joined
+        elif (joined := _join(keyword, made[keyword], value)) is not None:
+            made[keyword] = joined
         else:
-            exact = False
+            exact = False  # the first one's value stays, and the other's demand is lost
     return made, exact
 
 
@@ -258,56 +262,35 @@ def _is_closed_against(one: JsonObject, other: JsonObject) -> bool:
     return bool(more.keys() - (names if isinstance(names, dict) else {}))
 
 
-def _both_properties(one: Json, other: Json) -> Json:
-    if not isinstance(one, dict) or not isinstance(other, dict):
-        return None
-    shared = {
-        name: one[name] if one[name] == schema else {"allOf": [one[name], schema]}
-        for name, schema in other.items()
-        if name in one
-    }
-    return {**one, **other, **shared}
-
-
-def _all_names(one: Json, other: Json) -> Json:
-    if not isinstance(one, list) or not isinstance(other, list):
-        return None
-    return [*one, *(name for name in other if name not in one)]
-
-
-def _common_types(one: Json, other: Json) -> Json:
-    ours, theirs = _as_list(one), _as_list(other)
-    both = [t for t in ours if t in theirs or (t == "integer" and "number" in theirs)]
-    both += [t for t in theirs if t == "integer" and "number" in ours and t not in both]
-    return both or None
-
-
-def _common_values(one: Json, other: Json) -> Json:
-    return [value for value in _as_list(one) if value in _as_list(other)] or None
+def _join(keyword: str, one: Json, other: Json) -> Json:
+    """The value of a keyword that demands what both demand; `None` where there is none."""
+    match keyword:
+        case "properties" if isinstance(one, dict) and isinstance(other, dict):
+            shared = {
+                name: one[name] if one[name] == schema else {"allOf": [one[name], schema]}
+                for name, schema in other.items()
+                if name in one
+            }
+            return {**one, **other, **shared}
+        case "required" if isinstance(one, list) and isinstance(other, list):
+            return [*one, *(name for name in other if name not in one)]
+        case "type":
+            # An integer is a number, so of these two the narrower one remains.
+            ours, theirs = _as_list(one), _as_list(other)
+            both = [t for t in ours if t in theirs or (t == "integer" and "number" in theirs)]
+            both += [t for t in theirs if t == "integer" and "number" in ours and t not in both]
+            return both or None
+        case "enum":
+            return [value for value in _as_list(one) if value in _as_list(other)] or None
+        case _ if keyword in _LOWER_BOUNDS | _UPPER_BOUNDS and _are_numbers(one, other):
+            return max(one, other) if keyword in _LOWER_BOUNDS else min(one, other)
+        case _:
+            return None
 
 
 def _as_list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else [value]
 
 
-def _larger(one: Json, other: Json) -> Json:
-    return max(one, other) if _are_numbers(one, other) else None
-
-
-def _smaller(one: Json, other: Json) -> Json:
-    return min(one, other) if _are_numbers(one, other) else None
-
-
 def _are_numbers(*values: Json) -> bool:
     return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
-
-
-# How two values of one keyword combine into what both demand; `None` where they cannot.
-_JOINS = {
-    "properties": _both_properties,
-    "required": _all_names,
-    "type": _common_types,
-    "enum": _common_values,
-    **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems"), _larger),
-    **dict.fromkeys(("maximum", "exclusiveMaximum", "maxLength", "maxItems"), _smaller),
-}

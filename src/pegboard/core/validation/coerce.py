@@ -80,29 +80,24 @@ def coerce_arguments(
 def decode_arguments(tool: str, given: Json) -> JsonObject:
     """The arguments as an object, decoded where they are a string that holds one."""
     for _ in range(2):  # some models encode twice
-        if isinstance(given, str):
-            given = _decode(tool, given)
+        if not isinstance(given, str):
+            break
+        text = given.strip()
+        if fenced := _FENCED.fullmatch(text):
+            text = fenced[1]
+        try:
+            given = json.loads(text, parse_constant=_reject_constant) if text else {}
+        except json.JSONDecodeError as exc:
+            near = text[max(0, exc.pos - 20) : exc.pos + 20]
+            place = f"line {exc.lineno} column {exc.colno}, near {near!r}"
+            _refuse(tool, f"the arguments are a string that is not JSON: {exc.msg} at {place}")
+        except (ValueError, RecursionError) as exc:
+            _refuse(tool, f"the arguments are a string that is not JSON: {exc}")
     if given is None:
         return {}
     if isinstance(given, dict):
         return given
     _refuse(tool, f"the arguments must be an object, not {_TYPE_NAMES[json_type(given)]}")
-
-
-def _decode(tool: str, text: str) -> Json:
-    text = text.strip()
-    if fenced := _FENCED.fullmatch(text):
-        text = fenced[1]
-    if not text:
-        return {}
-    try:
-        return json.loads(text, parse_constant=_reject_constant)
-    except json.JSONDecodeError as exc:
-        near = text[max(0, exc.pos - 20) : exc.pos + 20]
-        place = f"line {exc.lineno} column {exc.colno}, near {near!r}"
-        _refuse(tool, f"the arguments are a string that is not JSON: {exc.msg} at {place}")
-    except (ValueError, RecursionError) as exc:
-        _refuse(tool, f"the arguments are a string that is not JSON: {exc}")
 
 
 def _refuse(tool: str, what: str) -> NoReturn:
@@ -115,6 +110,7 @@ def _reject_constant(name: str) -> NoReturn:
 
 def _unwrap(tool: str, arguments: JsonObject, validator: Validator) -> JsonObject:
     """The arguments without a second layer that names the tool again."""
+    # A parameter of the tool itself that is called `arguments` or `name` is never a wrapper.
     own = validator.parameters
     if len(arguments) == 1 and tool in arguments and tool not in own:
         return _unwrap_key(arguments, tool)
@@ -149,7 +145,7 @@ def _find_changes(
     """Each refused value that can only mean one other: the path to it, and the other."""
     for error in validator.errors(arguments):
         for leaf in relevant_errors(error):
-            if not leaf.instance_path:
+            if not leaf.instance_path:  # about the arguments as a whole
                 continue
             if leaf.instance is None:
                 if _is_optional(leaf, validator.schema):
@@ -163,6 +159,7 @@ def _find_changes(
 def _is_optional(error: jsonschema_rs.ValidationError, schema: JsonObject) -> bool:
     """Whether the value is a named member that its object does not require."""
     name, path = error.instance_path[-1], list(error.schema_path)
+    # The innermost `properties` that names it: the path may go on through `anyOf` and `type`.
     for end in range(len(path) - 1, 0, -1):
         if path[end - 1] == "properties" and path[end] == name:
             return name not in view_at(path[: end - 1], schema).required
@@ -173,12 +170,12 @@ def _coerce_string(text: str, error: jsonschema_rs.ValidationError, schema: Json
     """The one value of another type that a string can stand for here, or `_ABSENT`."""
     view = view_at(error.schema_path[:-1], schema)
     wanted = set(all_types(view))
-    if "string" in wanted:
+    if "string" in wanted:  # it is a string that is wrong in another way, such as its length
         return _ABSENT
     meant = _parse_value(text.strip())
     kind = json_type(meant)
     fits = kind in wanted or (kind == "integer" and "number" in wanted)
-    if kind == "number" and "integer" in wanted and meant == int(meant):
+    if kind == "number" and "integer" in wanted and meant == int(meant):  # such as "5.0"
         meant, fits = int(meant), True
     allowed = allowed_values(view)
     return meant if fits and (allowed is None or meant in allowed) else _ABSENT
@@ -190,7 +187,7 @@ def _parse_value(text: str) -> Json:
         return text.lower() == "true"
     if _NUMBER.fullmatch(text) and len(text) <= _MAX_NUMBER_LENGTH:
         number = float(text) if any(mark in text for mark in ".eE") else int(text)
-        return number if abs(number) < math.inf else text
+        return number if abs(number) < math.inf else text  # "1e999" would be infinite
     if text[:1] in ("[", "{"):
         try:
             return json.loads(text, parse_constant=_reject_constant)

@@ -87,6 +87,7 @@ def relevant_errors(error: _Error) -> Iterator[_Error]:
     kind = error.kind
     is_union = isinstance(kind, (_Kind.AnyOf, _Kind.OneOfNotValid))
     if is_union and isinstance(error.instance, (dict, list)) and _required_names(error) is None:
+        # For other values the type of the whole union says enough: `must be int|str, not null`.
         closest = min(kind.context, key=lambda branch: _distance(error, branch), default=[])
         if closest and _distance(error, closest) < _NOT_MEANT:
             for inner in closest:
@@ -111,7 +112,7 @@ def _shows_other_intent(union: _Error, error: _Error) -> bool:
     """Whether an error means another alternative: a wrong type, or a wrong constant as a tag."""
     kind = error.kind
     if isinstance(kind, _Kind.Enum):
-        return len(kind.options) == 1
+        return len(kind.options) == 1  # how constants were written before `const`
     return isinstance(kind, _Kind.Constant) or (
         kind.name in ("type", "falseSchema") and error.instance_path == union.instance_path
     )
@@ -125,7 +126,7 @@ def _required_names(union: _Error) -> list[list[str]] | None:
     for branch in union.kind.context:
         kinds = [e.kind for e in branch if e.instance_path == union.instance_path]
         names = [kind.property for kind in kinds if isinstance(kind, _Kind.Required)]
-        if len(names) != len(branch):
+        if len(names) != len(branch):  # this alternative demands something else as well
             return None
         choices.append(names)
     return choices or None

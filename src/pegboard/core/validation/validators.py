@@ -92,7 +92,7 @@ class Validator:
     def is_expensive(self, arguments: Json) -> bool:
         """Whether checking these could block the event loop noticeably; compiles nothing."""
         per_value, per_character = self._bounds.per_value, self._bounds.per_character
-        if self._bounds.problem:
+        if self._bounds.problem:  # then nothing is checked at all
             return False
         if per_value + per_character > EXPENSIVE_SCHEMA:
             return True
@@ -102,6 +102,7 @@ class Validator:
         size = measure_json(arguments, MAX_VALUES)
         if size is None:
             return True
+        # Reading a character costs a little even where no pattern looks at it.
         return size.values * per_value + size.characters * (per_character + 0.01) > MAX_WORK
 
     def check(self, arguments: JsonObject, tool: str) -> JsonObject:
@@ -113,7 +114,7 @@ class Validator:
         if self.accepts(arguments):
             return arguments
         problems = self.problems(arguments)
-        if not problems:
+        if not problems:  # only what the validator could not decide
             return arguments
         line = format_signature(tool, self.schema)
         first = problems[0]
@@ -198,6 +199,7 @@ class Validator:
         """The compiled schema; `None`, with `_problem` set, where it cannot be used."""
         if self._problem:
             return None
+        # Arguments are always an object, so a schema of another type would refuse every call.
         types = SchemaView.of(self.schema).types
         if types and "object" not in types:
             self._problem = f"it describes a value of type {'|'.join(types)}, not an object"
@@ -293,19 +295,18 @@ def parse_examples(tool: Tool) -> Tool:
     Raises:
         ConfigError: One is neither; says which one and what to write.
     """
-    return replace(tool, examples=tuple(_parse_example(tool, one) for one in tool.examples))
-
-
-def _parse_example(tool: Tool, example: Example) -> Example:
-    given: Json = example.invocation
-    if isinstance(given, Mapping):
-        return example
-    if not isinstance(given, str):
-        raise _unreadable(tool, example, f"it is of type {type(given).__name__}")
-    try:
-        return replace(example, invocation=_parse_invocation(tool.name, given))
-    except ValueError as exc:
-        raise _unreadable(tool, example, str(exc)) from exc
+    examples: list[Example] = []
+    for example in tool.examples:
+        given: Json = example.invocation
+        if isinstance(given, str):
+            try:
+                given = _parse_invocation(tool.name, given)
+            except ValueError as exc:
+                raise _unreadable(tool, example, str(exc)) from exc
+        elif not isinstance(given, Mapping):
+            raise _unreadable(tool, example, f"it is of type {type(given).__name__}")
+        examples.append(replace(example, invocation=given))
+    return replace(tool, examples=tuple(examples))
 
 
 def _unreadable(tool: Tool, example: Example, why: str) -> ConfigError:
@@ -340,14 +341,13 @@ def _parse_call(name: str, text: str) -> JsonObject:
         raise ValueError(f"it calls {ast.unparse(call.func)!r}")
     if call.args or any(keyword.arg is None for keyword in call.keywords):
         raise ValueError("every argument needs its name in front")
-    return {str(keyword.arg): _parse_literal(keyword.value) for keyword in call.keywords}
-
-
-def _parse_literal(node: ast.expr) -> Json:
-    try:
-        return ast.literal_eval(_JsonWords().visit(node))
-    except (ValueError, TypeError, RecursionError) as exc:
-        raise ValueError(f"{ast.unparse(node)!r} is not a literal value") from exc
+    arguments: JsonObject = {}
+    for keyword in call.keywords:
+        try:
+            arguments[str(keyword.arg)] = ast.literal_eval(_JsonWords().visit(keyword.value))
+        except (ValueError, TypeError, RecursionError) as exc:
+            raise ValueError(f"{ast.unparse(keyword.value)!r} is not a literal value") from exc
+    return arguments
 
 
 class _JsonWords(ast.NodeTransformer):
