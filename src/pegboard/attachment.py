@@ -177,7 +177,10 @@ class AttachedBoard:
             index = LiveIndex(self._vectorizer, self._index_files)
             listing = _Listing(entries, self._catalog(entries), now, index)
             self._listings.put(principal, listing)
-            self._warn_of_pins(principal, listing.catalog)
+            unknown = [name for name in self.options.pins if not listing.catalog.matching(name)]
+            # Not before, because the tools were not known. Another principal may just not see them.
+            if unknown and principal == LOCAL_CALLER.principal:
+                logger.warning("These pins name no tool: %s.", ", ".join(unknown))
         elif now - listing.listed_at >= LISTING_TTL:
             entries = await _list_tools()
             if entries != listing.entries:
@@ -191,12 +194,6 @@ class AttachedBoard:
         return Catalog(
             sanitize_tool(apply_risk_rules(tool, rules, strict=strict)) for tool in tools
         )
-
-    def _warn_of_pins(self, principal: str, catalog: Catalog) -> None:
-        """Log the pins that name no tool: the server's tools are not known any earlier."""
-        unknown = [name for name in self.options.pins if not catalog.matching(name)]
-        if unknown and principal == LOCAL_CALLER.principal:  # else they may be hidden from this one
-            logger.warning("These pins name no tool: %s.", ", ".join(unknown))
 
     async def _call(self, call: ToolCall) -> CallResult:
         ctx, call_next = _server_request.get()

@@ -16,7 +16,7 @@ __all__ = ["Budget", "pegboard_budget"]
 
 
 class Budget(Protocol):
-    """Fails the test when a server's list costs more than it may; gives what it costs."""
+    """Fails the test when a server's list costs more than `max_tokens`; returns its cost."""
 
     def __call__(self, server: Any, mode: str = "proxy", max_tokens: int = 500) -> int: ...
 
@@ -24,34 +24,31 @@ class Budget(Protocol):
 @pytest.fixture
 def pegboard_budget() -> Budget:
     """Holds a server to a budget of tokens for its list; works in plain and in async tests."""
-    return _hold
+
+    def check(server: Any, mode: str = "proxy", max_tokens: int = 500) -> int:
+        __tracebackhide__ = True
+        costs = _count_tokens(server, mode)
+        total = sum(costs.values())
+        if total > max_tokens:
+            largest = sorted(costs, key=lambda name: -costs[name])[:3]
+            named = ", ".join(f"{name} ({costs[name]:,})" for name in largest)
+            pytest.fail(
+                f"The list costs {total:,} tokens in the mode {mode!r}, {total - max_tokens:,} "
+                f"more than {max_tokens:,}. The most expensive tools: {named}.",
+                pytrace=False,
+            )
+        return total
+
+    return check
 
 
-def _hold(server: Any, mode: str = "proxy", max_tokens: int = 500) -> int:
-    __tracebackhide__ = True
-    tokens, dearest = _counted(server, mode)
-    if tokens > max_tokens:
-        pytest.fail(
-            f"The list costs {tokens:,} tokens under the mode {mode!r}, {tokens - max_tokens:,} "
-            f"more than {max_tokens:,}. The most expensive tools: {', '.join(dearest)}.",
-            pytrace=False,
-        )
-    return tokens
-
-
-def _counted(server: Any, mode: str) -> tuple[int, list[str]]:
-    """Count in a thread of its own, since the test may have an event loop already."""
+def _count_tokens(server: Any, mode: str) -> dict[str, int]:
+    """The tokens of each listed tool; counted in a thread, as the test may run an event loop."""
     from concurrent.futures import ThreadPoolExecutor
 
     import anyio
 
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(anyio.run, _count, server, mode).result()
-
-
-async def _count(server: Any, mode: str) -> tuple[int, list[str]]:
     from pegboard.testing import listed_costs
 
-    costs = await listed_costs(server, mode)
-    dearest = sorted(costs, key=lambda name: -costs[name])[:3]
-    return sum(costs.values()), [f"{name} ({costs[name]:,})" for name in dearest]
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(anyio.run, listed_costs, server, mode).result()

@@ -1,11 +1,11 @@
-"""For tests of your own: a client in memory, fakes of the ports, and what a server costs.
+"""For your own tests: an in-memory client, fakes of the ports, and the token cost of a server.
 
     async with connect(board, mode="proxy") as client:       # a board, or any MCP server object
         await client.call_tool("search_tools", {"query": "open issues"})
 
     assert await list_tokens(server, mode="proxy") < 500
 
-Fakes implement a port of `pegboard.ports` and do as they are told; nothing is patched.
+Fakes implement a port of `pegboard.ports` and do what the test says; nothing is patched.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from pegboard.board import Pegboard
-from pegboard.core.calls import CallResult, Era, ToolCall
+from pegboard.core.calls import Caller, CallResult, Era, ToolCall
 from pegboard.core.events import Event
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.options import ModeName, check_mode
+from pegboard.core.options import check_mode
 from pegboard.core.tool_parser import tool_from_wire
 from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import ConfigError
@@ -68,7 +68,7 @@ class FakeClock:
 
 
 class FakeSource:
-    """A `Source` that answers as told and remembers its calls.
+    """A `Source` with fixed answers, which records its calls.
 
     An answer is a `CallResult`, an exception to raise, or any JSON value.
     """
@@ -92,7 +92,7 @@ class FakeSource:
 
 
 class RecordingObserver:
-    """An `Observer` that keeps every event it is told of."""
+    """An `Observer` that records every event."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -101,12 +101,12 @@ class RecordingObserver:
         self.events.append(event)
 
     def kinds(self) -> list[str]:
-        """The kinds of what happened, in order."""
+        """The kinds of the events, in order."""
         return [event.kind for event in self.events]
 
 
 def board_of(**sources: FakeSource) -> Pegboard:
-    """A board over fake servers, by name; their tools become those of that server."""
+    """A board over fake servers, by name."""
     from dataclasses import replace
 
     tools = [
@@ -127,10 +127,10 @@ async def connect(
 
     Args:
         server: A `Pegboard`; an `MCPServer`, low-level `Server` or FastMCP server; or what the
-            client of the SDK takes: a URL, or the parameters of a command.
-        mode: The mode of a board, whatever it is configured to.
+            client of the SDK accepts: a URL, or the parameters of a command.
+        mode: The mode of a board, instead of the configured one.
         era: The protocol era that the client speaks.
-        name: What the client calls itself.
+        name: The name of the client.
     """
     from mcp import Client
     from mcp_types import Implementation
@@ -144,9 +144,9 @@ async def connect(
 async def list_tokens(
     server: Any, mode: str = "proxy", *, tokenizer: str = DEFAULT_TOKENIZER
 ) -> int:
-    """The tokens that a model reads of a server's list under a mode.
+    """The tokens of a server's list in a mode, as a model reads it.
 
-    A server that Pegboard has no part in yet is counted as it would be behind it.
+    A server without Pegboard is counted as if it were behind one.
     """
     return sum((await listed_costs(server, mode, tokenizer=tokenizer)).values())
 
@@ -154,24 +154,20 @@ async def list_tokens(
 async def listed_costs(
     server: Any, mode: str = "proxy", *, tokenizer: str = DEFAULT_TOKENIZER
 ) -> dict[str, int]:
-    """The tokens that a model reads of each tool that a server lists under a mode."""
+    """The tokens of each tool in a server's list in a mode, as a model reads it."""
     from pegboard.measure.mode_costs import count_entry_tokens, listed
+    from pegboard.modes.auto import choose_mode
 
-    board = await _catalogued(server)
+    board = await _load_board(server)
     name: Any = check_mode(mode)
-    entries = await listed(board, _chosen(board) if name == "auto" else name)
+    if name == "auto":
+        name = choose_mode("auto", Caller(), board.catalog, board.options)
+    entries = await listed(board, name)
     return {entry["name"]: count_entry_tokens([entry], tokenizer) for entry in entries}
 
 
-def _chosen(board: Pegboard) -> ModeName:
-    from pegboard.core.calls import Caller
-    from pegboard.modes.auto import choose_mode
-
-    return choose_mode("auto", Caller(), board.catalog, board.options)
-
-
-async def _catalogued(server: Any) -> Pegboard:
-    """A board that has the server's tools, all of them, whatever mode it wears."""
+async def _load_board(server: Any) -> Pegboard:
+    """A board with all tools of a server, whatever mode it is in."""
     if isinstance(server, Pegboard):
         return server
     from pegboard.core.tool_parser import LAZY_KEY
@@ -195,7 +191,7 @@ def _target(server: Any, mode: str | None) -> Any:
 
         return build_server(server, environ={} if mode is None else {"PEGBOARD_MODE": mode})
     if mode is not None:
-        raise ConfigError("Only a `Pegboard` is shown under a mode: give one, or leave `mode` out.")
+        raise ConfigError("Only a `Pegboard` has modes: give one, or leave `mode` out.")
     if type(server).__name__ == "FastMCP":
         from pegboard.server import mcp_private
 

@@ -49,7 +49,7 @@ _KEYS_FRESH = 600.0
 _KEYS_PAUSE = 10.0
 """Seconds between two fetches for unknown key ids, so that forged tokens cause no load."""
 _FETCH_TIME = 10.0
-_LONGEST_TOKEN = 16_384
+_MAX_TOKEN_LENGTH = 16_384
 RECHECK = 1.0
 """Seconds between two checks of the tokens of open streams."""
 _LISTEN = "subscriptions/listen"
@@ -85,7 +85,7 @@ class StaticKeys:
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """The principal of a key; `None` for any other text."""
-        if len(token) > _LONGEST_TOKEN:
+        if len(token) > _MAX_TOKEN_LENGTH:
             return None
         # Looked up by the hash, so the time that it takes reveals nothing about the key.
         key = self._keys.get(hashlib.sha256(token.encode()).hexdigest())
@@ -150,13 +150,15 @@ class KeySet:
     async def _refresh(self) -> None:
         self._fetched_at = self._clock()
         try:
-            found = jwt.PyJWKSet.from_dict(await self._fetch(self._url or await self._discovered()))
+            found = jwt.PyJWKSet.from_dict(
+                await self._fetch(self._url or await self._discover_url())
+            )
         except (httpx2.HTTPError, jwt.PyJWTError, ValueError, KeyError, TypeError) as exc:
             logger.warning("The keys of %s cannot be read: %s", self._issuer, exc)
             return
         self._keys = {key.key_id: key for key in found.keys}
 
-    async def _discovered(self) -> str:
+    async def _discover_url(self) -> str:
         """The address of the keys, from the issuer (OpenID Connect Discovery, RFC 8414)."""
         document = await self._fetch(f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
         if document["issuer"] != self._issuer:
@@ -178,7 +180,7 @@ class JwtTokens:
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """The identity in a token; `None` where anything about it is wrong."""
-        if len(token) > _LONGEST_TOKEN:
+        if len(token) > _MAX_TOKEN_LENGTH:
             return None
         try:
             header = jwt.get_unverified_header(token)
@@ -197,9 +199,9 @@ class JwtTokens:
         except jwt.PyJWTError as exc:
             logger.info("A token was refused: %s", type(exc).__name__)
             return None
-        return self._accepted(token, claims)
+        return self._to_access_token(token, claims)
 
-    def _accepted(self, token: str, claims: JsonObject) -> AccessToken | None:
+    def _to_access_token(self, token: str, claims: JsonObject) -> AccessToken | None:
         subject = claims["sub"]
         if not isinstance(subject, str) or not subject or subject == LOCAL_CALLER.principal:
             return None
@@ -207,10 +209,10 @@ class JwtTokens:
             token=token if self.keep_token else "",
             client_id=str(claims.get("client_id") or claims.get("azp") or subject),
             subject=subject,
-            scopes=_words(claims.get("scope", claims.get("scp"))),
+            scopes=_split_claim(claims.get("scope", claims.get("scp"))),
             expires_at=int(claims["exp"] + _LEEWAY),
             resource=self.audience,
-            claims={"iss": claims["iss"], GROUPS: _words(claims.get(self.groups_claim))},
+            claims={"iss": claims["iss"], GROUPS: _split_claim(claims.get(self.groups_claim))},
         )
 
 
@@ -234,12 +236,12 @@ class Auth:
         from starlette.middleware.authentication import AuthenticationMiddleware
         from starlette.routing import Route
 
-        routes, streams = app.router.routes, LastingStreams(self)
+        routes, streams = app.router.routes, LongLivedStreams(self)
         for position, route in enumerate(routes):
             if isinstance(route, Route) and route.path == path:
                 endpoint = self.required(streams.endpoint(route.endpoint))
                 routes[position] = Route(path, endpoint=endpoint)
-        app.router.lifespan_context = streams.watched_during(app.router.lifespan_context)
+        app.router.lifespan_context = streams.watch_during(app.router.lifespan_context)
         if self.issuer and self.resource:
             routes.extend(
                 create_protected_resource_routes(
@@ -306,7 +308,7 @@ class OwnerToken:
         return AccessToken(token="", client_id=who, subject=who, scopes=[])
 
 
-class LastingStreams:
+class LongLivedStreams:
     """Ends notification streams when the token that opened them is no longer valid.
 
     A call in progress is answered: its token was valid when it was made.
@@ -336,7 +338,7 @@ class LastingStreams:
 
         return watched
 
-    def watched_during(self, lifespan: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def watch_during(self, lifespan: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """The lifespan, during which the tokens of open streams are checked regularly."""
 
         @asynccontextmanager
@@ -385,7 +387,7 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def _words(value: Json) -> list[str]:
+def _split_claim(value: Json) -> list[str]:
     """A claim that is a text of words, a list, or missing, as a list."""
     if isinstance(value, str):
         return value.split()

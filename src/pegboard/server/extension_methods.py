@@ -55,7 +55,16 @@ def manifest(view: View, params: Mapping[str, Json]) -> JsonObject:
     if start is None:
         raise InvalidParams("Unknown cursor: start again without one.", {"cursor": cursor})
     tools = view.catalog.enabled[start : start + MANIFEST_PAGE]
-    result: JsonObject = {"entries": [_manifest_entry(view, t) for t in tools]}
+    entries = [
+        {
+            "name": view.catalog.address(tool),
+            "digest": tool.digest,
+            "size": len(compact(tool.wire()).encode()),
+            "annotations": dict(tool.annotations),
+        }
+        for tool in tools
+    ]
+    result: JsonObject = {"entries": entries}
     if start + MANIFEST_PAGE < len(view.catalog.enabled):
         result["nextCursor"] = str(start + MANIFEST_PAGE)
     return result
@@ -113,15 +122,6 @@ def _schema(view: View, tool: Tool) -> JsonObject:
         "description": tool.description or tool.summary,
         "inputSchema": entry["inputSchema"],
         "outputSchema": entry.get("outputSchema"),
-    }
-
-
-def _manifest_entry(view: View, tool: Tool) -> JsonObject:
-    return {
-        "name": view.catalog.address(tool),
-        "digest": tool.digest,
-        "size": len(compact(tool.wire()).encode()),
-        "annotations": dict(tool.annotations),
     }
 
 

@@ -54,16 +54,11 @@ class ConnectionLimits:
 
             soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
             if soft != resource.RLIM_INFINITY:
-                taken = _open_descriptors() + RESERVED_DESCRIPTORS + ACCEPT_BATCH
+                taken = RESERVED_DESCRIPTORS + ACCEPT_BATCH
+                with suppress(OSError):
+                    taken += len(os.listdir("/dev/fd"))
                 return max(4, min(self.connections, soft - taken))
         return self.connections
-
-
-def _open_descriptors() -> int:
-    try:
-        return len(os.listdir("/dev/fd"))
-    except OSError:
-        return 0
 
 
 def make_http_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:

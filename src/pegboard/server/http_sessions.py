@@ -166,12 +166,20 @@ class Admission:
                 await _refuse(send, 413, problem)
                 return
             receive = _replay(messages, receive)
-        if self._sessions is None:
+        sessions = self._sessions
+        if sessions is None:
             await self._app(scope, receive, send)
-        elif is_opening:
-            await self._open(self._sessions, scope, receive, send)
-        else:
-            await self._use(self._sessions, session, scope, receive, send)
+            return
+        if is_opening:
+            await self._open(sessions, scope, receive, send)
+            return
+        sessions.begin(session)
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            sessions.end(session)
+            if scope["method"] == "DELETE" and not self._exists(session):
+                sessions.forget(session)
 
     async def _open(
         self, sessions: OpenSessions, scope: Scope, receive: Receive, send: Send
@@ -199,17 +207,6 @@ class Admission:
             await self._app(scope, receive, send_and_watch)
         finally:
             sessions.opened(principal, opened)
-
-    async def _use(
-        self, sessions: OpenSessions, session: str, scope: Scope, receive: Receive, send: Send
-    ) -> None:
-        sessions.begin(session)
-        try:
-            await self._app(scope, receive, send)
-        finally:
-            sessions.end(session)
-            if scope["method"] == "DELETE" and not self._exists(session):
-                sessions.forget(session)
 
 
 def principal_from_scope(scope: Scope) -> str:
@@ -304,7 +301,9 @@ class SessionOwners:
         principal = principal_from_scope(scope)
         session = _parse_session_id(dict(scope["headers"]).get(_SESSION_HEADER))
         if session is not None and session not in self._own:
-            owner = await self._find_owner(session)
+            owner: Json = None
+            with suppress(StoreError):  # then the SDK answers that the session is unknown
+                owner = await self._store.get(f"owner/{session}")
             if owner and owner["replica"] != self._replica and owner["principal"] == principal:
                 await _refuse(send, 404, ELSEWHERE)
                 return
@@ -317,12 +316,6 @@ class SessionOwners:
             await send(message)
 
         await self._app(scope, receive, send_and_record)
-
-    async def _find_owner(self, session: str) -> Json:
-        try:
-            return await self._store.get(f"owner/{session}")
-        except StoreError:
-            return None
 
     async def _record(self, session: str, principal: str) -> None:
         self._own.put(session, True)

@@ -77,7 +77,14 @@ class PegboardMiddleware:
         """The answer to one of our methods, with what the era requires."""
         try:
             with mcp_private.relay_upstream_errors():
-                result = await self.methods.answer(self._build_request(ctx))
+                caller, params = self.caller(ctx), ctx.params or {}
+                _check_encodable(params)
+                session = None
+                if caller.session:
+                    cap = self.board.options.session_cap
+                    session = StoredSessionTools(self._store, ctx, caller.session, cap)
+                request = Request(ctx.method, params, caller, session, ctx)
+                result = await self.methods.answer(request)
         except InvalidParams as exc:
             raise mcp_private.invalid_params(exc.message, exc.data) from exc
         except ConfigError as exc:
@@ -99,15 +106,6 @@ class PegboardMiddleware:
         if mcp_private.get_era(ctx) == "modern":
             result |= {"ttlMs": 0, "cacheScope": "private"}
         return mcp_private.stamp_result(self.server, ctx, result)
-
-    def _build_request(self, ctx: mcp_private.Context) -> Request:
-        caller = self.caller(ctx)
-        _check_encodable(ctx.params)
-        session = None
-        if caller.session:
-            cap = self.board.options.session_cap
-            session = StoredSessionTools(self._store, ctx, caller.session, cap)
-        return Request(ctx.method, ctx.params or {}, caller, session, ctx)
 
     def caller(self, ctx: mcp_private.Context) -> Caller:
         """Who sent a request; a legacy connection is notified of changed lists from then on."""
