@@ -263,7 +263,7 @@ def test_an_internal_error_says_nothing_of_the_inside() -> None:
 
 
 async def test_a_connection_serves_further_requests_past_the_dispatcher() -> None:
-    """With its middleware and handlers; `tests/server/test_lane.py` has both eras, on a pipe."""
+    """With its middleware and handlers; `tests/server/test_stdio_fast_path.py` has both eras."""
     made = server()
     found: list[tuple[str, object, bool]] = []
 

@@ -1,4 +1,4 @@
-"""Whatever is asked for, search answers: in Python, on the command line, over a real client."""
+"""Search answers every query, however odd: in Python, on the command line, over a real client."""
 
 from __future__ import annotations
 

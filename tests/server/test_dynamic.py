@@ -1,4 +1,4 @@
-"""Sessions of the `dynamic` mode: what accumulates, what makes room, what is told."""
+"""Sessions of the `dynamic` mode: what accumulates, what is evicted, and the notification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Failures of tools that promised an output: every client must still be able to read them."""
+"""Failures of tools with an output schema: every client must still be able to read them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _text(answer: Answer) -> str:
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_a_tool_without_parameters_refuses_those_that_it_does_not_have(era: Era) -> None:
-    """REQUIREMENTS D1: unknown parameters are reported, never silently dropped."""
+    """Unknown parameters are reported, never silently dropped."""
     board = Pegboard("bell", mode="eager")
 
     @board.tool

@@ -1,4 +1,4 @@
-"""Every call of a real client is told of with its tokens; what goes well is not shouted about."""
+"""Every call of a real client is recorded with its tokens; successes are not logged loudly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that look like numbers and are not: refused as misuse, never an internal error."""
+"""Texts that look like numbers and are not: refused as invalid, never an internal error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parity (REQUIREMENTS A8): what a mode lists is what it describes and what can be called."""
+"""Parity: what a mode lists is what it describes and what can be called."""
 
 from __future__ import annotations
 

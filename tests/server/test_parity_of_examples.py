@@ -1,4 +1,4 @@
-"""Parity (REQUIREMENTS A8) over whole catalogues: the example servers, walked mode by mode."""
+"""Parity over whole catalogs: the example servers, walked mode by mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Permissions of those who write servers: on a board of their own, and on one they attach to."""
+"""Permissions for server authors: on a board, and on an attached server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.conformance.clients import served
-from tests.server.test_attach import fastmcp_server, lowlevel_server, mcp_server
+from tests.server.test_attachment import fastmcp_server, lowlevel_server, mcp_server
 from tests.server.test_auth import ask
 
 from pegboard import Pegboard, Policy, Rule, ToolNotFound, attach

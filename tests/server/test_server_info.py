@@ -1,4 +1,4 @@
-"""What a server says of itself where nobody configured it."""
+"""What a server reports about itself by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server on our own stdin and stdout: a real process, with pipes and without."""
+"""Serving on our own stdin and stdout: a real process, with pipes and without."""
 
 from __future__ import annotations
 

@@ -198,7 +198,9 @@ DESIGN = Design(
         Criterion(
             "Rollout",
             "A change can be given to a share of callers first, and be reverted",
-            tests=("server/test_operations.py::test_a_rollout_is_begun_and_ended_on_the_page",),
+            tests=(
+                "server/test_board_operations.py::test_a_rollout_is_begun_and_ended_on_the_page",
+            ),
         ),
     ),
 )

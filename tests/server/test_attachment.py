@@ -167,7 +167,7 @@ def test_eager_lists_what_the_server_listed_but_for_relaxed_output(kind: str, er
 
 @pytest.mark.parametrize("era", ERAS)
 def test_direct_calls_answer_exactly_as_without_us(kind: str, era: Era) -> None:
-    """REQUIREMENTS D6, also for the server's own errors."""
+    """Also for the server's own errors."""
     steps = {
         "good": call("forecast", city="Oslo"),
         "text": call("greet", name="Ada"),

@@ -1,4 +1,4 @@
-"""Changes of the catalogue at run time, told to clients of both eras."""
+"""Changes of the catalog at run time, of which clients of both eras are notified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A board of one's own has what a gateway has for operators: probes, metrics, a rollout."""
+"""A served board has what a gateway has for operators: probes, metrics, a rollout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import pytest
 from tests.conformance.clients import play_python, served
 from tests.conformance.scenarios import LISTING, call
 from tests.real_redis import RedisServer, redis_program, redis_server
-from tests.server.test_listening import free_address
+from tests.server.test_http_server import free_address
 
 from pegboard import Pegboard
 from pegboard.store.redis import RedisStore

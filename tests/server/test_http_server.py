@@ -1,4 +1,4 @@
-"""A server that stops ends open streams without a complaint; an address that is taken is said."""
+"""Shutdown ends open streams without errors; an address in use is reported plainly."""
 
 from __future__ import annotations
 
