@@ -17,7 +17,7 @@ RETRY_DELAY = 1.0
 """Seconds until a record that could not be read, or a topic that was lost, is tried again."""
 
 
-async def follow(
+async def follow_record(
     changes: Callable[[], AbstractAsyncContextManager[AsyncIterator[object]]],
     read: Callable[[], Awaitable[None]],
 ) -> None:

@@ -39,7 +39,7 @@ from pegboard.gateway.catalogs import ServerCatalogs
 from pegboard.gateway.lock_storage import LockStorage, open_lock_storage
 from pegboard.observe.rollouts import ArmObserver, RolloutTracker
 from pegboard.ports import Store
-from pegboard.record_watch import follow
+from pegboard.record_watch import follow_record
 from pegboard.store.fallback import decision_store
 from pegboard.store.memory import MemoryStore
 from pegboard.upstream.catalog_cache import CachedCatalog
@@ -156,7 +156,7 @@ class ToolTrust:
             await changed()
 
         if self.locks is not None:
-            await follow(self.locks.changes, read)
+            await follow_record(self.locks.changes, read)
 
 
 def _warn_about_held_tools(server: str, before: ServerLock, after: ServerLock) -> None:
@@ -241,7 +241,7 @@ class ToolSwitches:
             if (self.off, self.is_known) != before:
                 changed()
 
-        await follow(lambda: self._store.subscribe(SWITCHES_KEY), read)
+        await follow_record(lambda: self._store.subscribe(SWITCHES_KEY), read)
 
 
 def _parse_ids(value: Json) -> frozenset[str]:

@@ -20,7 +20,7 @@ from pegboard.core.json import Json
 from pegboard.core.mode_rollout import ArmName, ArmStatistics, Comparison, Rollout
 from pegboard.errors import StoreError
 from pegboard.ports import Store
-from pegboard.record_watch import follow
+from pegboard.record_watch import follow_record
 
 KEY = "rollout"
 FLUSH_INTERVAL = 1.0
@@ -53,7 +53,7 @@ class RolloutTracker:
         """Follow the rollout in the store, and add figures to it, until cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._flush_regularly)
-            await follow(lambda: self._store.subscribe(KEY), lambda: self._read(changed))
+            await follow_record(lambda: self._store.subscribe(KEY), lambda: self._read(changed))
 
     async def _read(self, changed: Callable[[], None]) -> None:
         found = await _read_rollout(self._store)
