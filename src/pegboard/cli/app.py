@@ -41,7 +41,7 @@ _WRONG_USE: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "C
 
 app = typer.Typer(
     name="pegboard",
-    help="A gateway and library for MCP tools: a model pays for the tools it uses, not for all.",
+    help="A gateway and library for MCP tools: a model pays only for the tools it uses.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -76,7 +76,8 @@ def _print_version(is_requested: bool) -> None:
 @app.callback()
 def _options(
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error. May stand anywhere.")
+        bool,
+        typer.Option("--debug", help="Show the traceback of an error. Works anywhere."),
     ] = False,
     version: Annotated[
         bool,

@@ -10,7 +10,6 @@ import typer
 
 from pegboard.cli.output import EXIT_FAILED, JsonOption, out, print_json
 from pegboard.cli.targets import ConfigOption, open_config_board
-from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject
 
 
@@ -30,7 +29,13 @@ def call(
     if as_json:
         print_json(result.wire)
     else:
-        _show(result)
+        for block in result.content:
+            if isinstance(block.get("text"), str):
+                out.print(block["text"], soft_wrap=True)
+            else:
+                out.print(f"({block.get('type')})", style="dim")  # an image, for example
+        if not result.content:
+            print_json(result.wire)
     if result.is_error:
         raise typer.Exit(EXIT_FAILED)
 
@@ -43,13 +48,3 @@ def _parse_arguments(text: str) -> JsonObject:
     if not isinstance(value, dict):
         raise typer.BadParameter('--args must be a JSON object, such as \'{"query": "x"}\'')
     return value
-
-
-def _show(result: CallResult) -> None:
-    for block in result.content:
-        if isinstance(block.get("text"), str):
-            out.print(block["text"], soft_wrap=True)
-        else:
-            out.print(f"({block.get('type')})", style="dim")
-    if not result.content:
-        print_json(result.wire)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +13,12 @@ from rich.table import Table
 
 from pegboard.cli.output import JsonOption, err, line, out, print_json
 from pegboard.core.json import JsonObject, compact
-from pegboard.core.tools import Risk
 from pegboard.errors import ConfigError
 from pegboard.modes.mode import CALL_TOOL_BY_RISK
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
 if TYPE_CHECKING:
-    from mcp import Client, StdioServerParameters
+    from mcp import StdioServerParameters
 
 TASK = "file a bug report"
 READ_BY_MODELS = ("name", "description", "inputSchema")
@@ -50,74 +49,94 @@ class Tour:
     def total(self) -> int:
         return sum(step.tokens for step in self.steps)
 
+    def to_json(self) -> JsonObject:
+        return {
+            "tokenizer": DEFAULT_TOKENIZER,
+            "tools": self.tools,
+            "everything": self.everything,
+            "steps": [asdict(step) for step in self.steps],
+            "total": self.total,
+        }
+
+    def show(self) -> None:
+        for step in self.steps:
+            out.print(line((step.title, "bold cyan"), f"  {step.sent}"))
+            lines = step.read.split("\n")
+            for text in lines[:7]:
+                out.print(f"  {text}"[: out.width - 1], style="dim")
+            if len(lines) > 7:
+                out.print(f"  ... {len(lines) - 7} more lines", style="dim")
+        table = Table("step", "tokens", box=None, header_style="bold", title_justify="left")
+        table.columns[1].justify = "right"
+        for step in self.steps:
+            table.add_row(step.title, f"{step.tokens:,}")
+        table.add_row("total", f"{self.total:,}", style="bold")
+        table.add_row(f"listing all {self.tools} tools instead", f"{self.everything:,}")
+        out.print()
+        out.print(table)
+        gain = (f"\n{1 - self.total / self.everything:.0%} saved", "bold green")
+        out.print(line(gain, " on the first task. The list does not grow with the catalog."))
+        out.print(
+            f"Counted with {DEFAULT_TOKENIZER}: what a model reads of the list (name, description, "
+            "inputSchema) and of each answer.",
+            style="dim",
+        )
+
 
 def demo(as_json: JsonOption = False) -> None:
     """Start an example server with over a hundred tools, use it, and show the cost of each step."""
     with err.status("Starting the example server on stdio ..."):
-        tour = anyio.run(_tour)
+        tour = anyio.run(run_tour)
     if as_json:
-        print_json(_as_json(tour))
+        print_json(tour.to_json())
     else:
-        _show(tour)
+        tour.show()
 
 
-async def _tour() -> Tour:
+async def run_tour() -> Tour:
+    """List, search, describe and call as a model would, through a real client."""
+    import mcp_types
     from mcp import Client
 
+    class EveryTool(mcp_types.Result):
+        tools: list[JsonObject]
+
     tour = Tour()
-    async with Client(_server()) as client:
-        await _list(client, tour)
-        found = await _search(client, tour)
-        await _call(client, tour, found)
+    async with Client(example_server()) as client:
+        listed = (await client.list_tools()).tools
+        shown = [
+            _read_by_model(tool.model_dump(by_alias=True, mode="json", exclude_none=True))
+            for tool in listed
+        ]
+        names = ", ".join(entry["name"] for entry in shown)
+        tour.add("list", "tools/list", names, sum(count_tokens(entry) for entry in shown))
+
+        request = mcp_types.Request[JsonObject, str](method="tools/list", params={"lazy": False})
+        whole = await client.session.send_request(request, EveryTool)  # pyright: ignore[reportArgumentType] a parameter of ours
+        tour.tools = len(whole.tools)
+        tour.everything = sum(count_tokens(_read_by_model(entry)) for entry in whole.tools)
+
+        found = _text(await client.call_tool("search_tools", {"query": TASK, "limit": 5}))
+        tour.add("search", f'search_tools("{TASK}", limit=5)', found)
+        name = found.split("(")[0]
+
+        described = _text(await client.call_tool("describe_tools", {"names": [name]}))
+        tour.add("describe (if needed)", f"describe_tools([{name!r}])", described)
+
+        # The tool's first example has arguments with which the call succeeds.
+        details = await client.call_tool(
+            "describe_tools", {"names": [name]}, meta={"io.github.pegboard/structured": True}
+        )
+        tool = (details.structured_content or {})["tools"][0]
+        arguments = (tool.get("examples") or [{"invocation": {}}])[0]["invocation"]
+        call_tool = CALL_TOOL_BY_RISK[tool["risk"]]
+        called = _text(await client.call_tool(call_tool, {"name": name, "arguments": arguments}))
+        tour.add("call", f"{call_tool}({name!r}, {compact(arguments)})", called)
     return tour
 
 
-async def _list(client: Client, tour: Tour) -> None:
-    shown = [_as_read(t) for t in (await client.list_tools()).tools]
-    whole = await _request(client, "tools/list", {"lazy": False})
-    tour.tools = len(whole["tools"])
-    tour.everything = sum(count_tokens(_part(t)) for t in whole["tools"])
-    names = ", ".join(t["name"] for t in shown)
-    tour.add("list", "tools/list", names, sum(count_tokens(t) for t in shown))
-
-
-async def _search(client: Client, tour: Tour) -> str:
-    answer = _text(await client.call_tool("search_tools", {"query": TASK, "limit": 5}))
-    tour.add("search", f'search_tools("{TASK}", limit=5)', answer)
-    return answer.split("(")[0]
-
-
-async def _call(client: Client, tour: Tour, name: str) -> None:
-    described = _text(await client.call_tool("describe_tools", {"names": [name]}))
-    tour.add("describe (if needed)", f"describe_tools([{name!r}])", described)
-    arguments, risk = await _example_call(client, name)
-    through = CALL_TOOL_BY_RISK[risk]
-    called = _text(await client.call_tool(through, {"name": name, "arguments": arguments}))
-    tour.add("call", f"{through}({name!r}, {compact(arguments)})", called)
-
-
-async def _example_call(client: Client, name: str) -> tuple[JsonObject, Risk]:
-    """The arguments of the tool's first example, so that the call succeeds, and the tool's risk."""
-    result = await client.call_tool(
-        "describe_tools", {"names": [name]}, meta={"io.github.pegboard/structured": True}
-    )
-    tool = (result.structured_content or {})["tools"][0]
-    examples = tool.get("examples") or [{"invocation": {}}]
-    return examples[0]["invocation"], tool["risk"]
-
-
-async def _request(client: Client, method: str, params: JsonObject) -> JsonObject:
-    import mcp_types
-
-    class Answer(mcp_types.Result):
-        tools: list[JsonObject]
-
-    request = mcp_types.Request[JsonObject, str](method=method, params=params)
-    answer = await client.session.send_request(request, Answer)  # pyright: ignore[reportArgumentType] a method of ours
-    return {"tools": answer.tools}
-
-
-def _server() -> StdioServerParameters:
+def example_server() -> StdioServerParameters:
+    """How the example server is started: from the installed package, or from a clone."""
     from mcp import StdioServerParameters
 
     inside, beside = Path(__file__).parents[1], Path(__file__).parents[3]
@@ -132,52 +151,9 @@ def _server() -> StdioServerParameters:
     raise ConfigError("The example server is not installed: reinstall Pegboard.")
 
 
-def _as_read(tool: Any) -> JsonObject:
-    return _part(tool.model_dump(by_alias=True, mode="json", exclude_none=True))
-
-
-def _part(entry: JsonObject) -> JsonObject:
+def _read_by_model(entry: JsonObject) -> JsonObject:
     return {key: entry[key] for key in READ_BY_MODELS if key in entry}
 
 
 def _text(result: Any) -> str:
     return "\n".join(block.text for block in result.content if block.type == "text")
-
-
-def _as_json(tour: Tour) -> JsonObject:
-    return {
-        "tokenizer": DEFAULT_TOKENIZER,
-        "tools": tour.tools,
-        "everything": tour.everything,
-        "steps": [
-            {"title": s.title, "sent": s.sent, "read": s.read, "tokens": s.tokens}
-            for s in tour.steps
-        ],
-        "total": tour.total,
-    }
-
-
-def _show(tour: Tour) -> None:
-    for step in tour.steps:
-        out.print(line((step.title, "bold cyan"), f"  {step.sent}"))
-        lines = step.read.split("\n")
-        for text in lines[:7]:
-            out.print(f"  {text}"[: out.width - 1], style="dim")
-        if len(lines) > 7:
-            out.print(f"  ... {len(lines) - 7} more lines", style="dim")
-    table = Table("step", "tokens", box=None, header_style="bold", title_justify="left")
-    table.columns[1].justify = "right"
-    for step in tour.steps:
-        table.add_row(step.title, f"{step.tokens:,}")
-    table.add_row("total", f"{tour.total:,}", style="bold")
-    table.add_row(f"listing all {tour.tools} tools instead", f"{tour.everything:,}")
-    out.print()
-    out.print(table)
-    saved = 1 - tour.total / tour.everything
-    gain = (f"\n{saved:.0%} saved", "bold green")
-    out.print(line(gain, " on the first task. The list does not grow with the catalog."))
-    out.print(
-        f"Counted with {DEFAULT_TOKENIZER}: what a model reads of the list (name, description, "
-        "inputSchema) and of each answer.",
-        style="dim",
-    )

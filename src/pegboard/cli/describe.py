@@ -21,7 +21,7 @@ from pegboard.core.results.output_fields import (
     validate_fields,
 )
 from pegboard.core.results.paths import parse_fields
-from pegboard.core.results.projection import Savings, measure_savings, project
+from pegboard.core.results.projection import measure_savings, project
 from pegboard.core.results.shapes import find_payload
 from pegboard.core.sanitization import escape_hidden
 from pegboard.core.schemas import format_field_outline
@@ -74,26 +74,22 @@ def fields(
         raise typer.BadParameter("--try FILE and --include A,B must be used together")
     board = open_read_only_board(catalog, config)
     if name is None:
-        _show_all(board.name, board.tools(), as_json=as_json)
+        if as_json:
+            print_json({"tools": [_fields_json(tool) for tool in board.tools()]})
+        else:
+            page = render_fields_page(board.name, board.tools(), {})
+            sys.stdout.write(escape_hidden(page))
         return
     tool = board.describe(name)[0]
-    if result is None:
-        _show_fields(tool, as_json=as_json)
+    if result is not None:
+        _show_savings(tool, _read_result(result), include or "", as_json=as_json)
+    elif as_json:
+        print_json(_fields_json(tool))
     else:
-        _try(tool, _read_result(result), include or "", as_json=as_json)
+        _show_fields(tool)
 
 
-def _show_all(server: str, tools: list[Tool], *, as_json: bool) -> None:
-    if as_json:
-        print_json({"tools": [_reference(tool) for tool in tools]})
-    else:
-        sys.stdout.write(escape_hidden(render_fields_page(server, tools, {})))
-
-
-def _show_fields(tool: Tool, *, as_json: bool) -> None:
-    if as_json:
-        print_json(_reference(tool))
-        return
+def _show_fields(tool: Tool) -> None:
     if not tool.output_fields:
         out.print(f"{tool.name} does not declare the fields of its result.")
         raise typer.Exit(EXIT_FAILED)
@@ -110,7 +106,7 @@ def _show_fields(tool: Tool, *, as_json: bool) -> None:
     out.print(table)
 
 
-def _reference(tool: Tool) -> JsonObject:
+def _fields_json(tool: Tool) -> JsonObject:
     entries = list_field_entries(tool)
     return {
         "tool": tool.name,
@@ -133,39 +129,33 @@ def _read_result(path: Path) -> Json:
     return value
 
 
-def _try(tool: Tool, value: Json, include: str, *, as_json: bool) -> None:
-    wanted = parse_fields(include)
+def _show_savings(tool: Tool, value: Json, include: str, *, as_json: bool) -> None:
+    """Show the tokens of a result before and after selecting fields."""
     schema, root = tool.output_schema, tool.projection_root
-    wanted = resolve_aliases(wanted, tool.field_aliases, schema, root)
-    validate_fields(wanted, schema, root)
-    savings = measure_savings(value, wanted, count_tokens, tool.projection_root)
+    selected = resolve_aliases(parse_fields(include), tool.field_aliases, schema, root)
+    validate_fields(selected, schema, root)
+    savings = measure_savings(value, selected, count_tokens, root)
     if as_json:
-        print_json(_as_json(tool, wanted, savings, project(value, wanted, tool.projection_root)))
+        print_json(
+            {
+                "tool": tool.name,
+                "tokenizer": DEFAULT_TOKENIZER,
+                "include_fields": list(selected),
+                "before": savings.before,
+                "after": savings.after,
+                "saved": round(savings.saved, 4),
+                "missing": list(savings.missing),
+                "result": project(value, selected, root),
+            }
+        )
     else:
-        _show_savings(wanted, savings)
+        table = Table("", "tokens", box=None, header_style="bold")
+        table.columns[1].justify = "right"
+        table.add_row("all fields", f"{savings.before:,}")
+        table.add_row(", ".join(selected), f"{savings.after:,}")
+        out.print(table)
+        out.print(f"{savings.saved:.1%} saved ({DEFAULT_TOKENIZER})", style="bold green")
+        if savings.missing:
+            out.print(f"not in this result: {', '.join(savings.missing)}")
     if savings.missing:
         raise typer.Exit(EXIT_FAILED)
-
-
-def _as_json(tool: Tool, wanted: tuple[str, ...], savings: Savings, kept: Json) -> JsonObject:
-    return {
-        "tool": tool.name,
-        "tokenizer": DEFAULT_TOKENIZER,
-        "include_fields": list(wanted),
-        "before": savings.before,
-        "after": savings.after,
-        "saved": round(savings.saved, 4),
-        "missing": list(savings.missing),
-        "result": kept,
-    }
-
-
-def _show_savings(wanted: tuple[str, ...], savings: Savings) -> None:
-    table = Table("", "tokens", box=None, header_style="bold")
-    table.columns[1].justify = "right"
-    table.add_row("whole", f"{savings.before:,}")
-    table.add_row(", ".join(wanted), f"{savings.after:,}")
-    out.print(table)
-    out.print(f"{savings.saved:.1%} saved ({DEFAULT_TOKENIZER})", style="bold green")
-    if savings.missing:
-        out.print(f"not in this result: {', '.join(savings.missing)}")

@@ -14,7 +14,6 @@ from pegboard.board import Pegboard
 from pegboard.cli.index import build_vectors, progress_bar
 from pegboard.cli.output import NARROW, JsonOption, out, print_json, print_warning
 from pegboard.cli.targets import CatalogOption, ConfigOption, open_board, warn_missing_servers
-from pegboard.core.json import JsonObject
 from pegboard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def evaluate(
         judged = sample_queries(judged, sample)
     board = open_board(catalog, config)
     judged = resolve_judgments(judged, board.catalog)
-    _check(judged, board, queries)
+    _check_judgments(judged, board, queries)
     warn_missing_servers(board)
     build_vectors(board)
     rankers = build_rankers(board.index)
@@ -70,16 +69,26 @@ def evaluate(
                 "tools": len(board.tools()),
                 "queries": len(judged),
                 "rankers": {name: found.as_json() for name, found in metrics.items()},
-                "misses": [_miss_json(one, found) for one, found in missed],
+                "misses": [
+                    {
+                        "line": one.line,
+                        "query": one.query,
+                        "relevant": sorted(one.relevant),
+                        "found": list(found),
+                    }
+                    for one, found in missed
+                ],
             }
         )
     else:
         _show(metrics, len(judged), len(board.tools()))
         for one, found in missed:
-            _show_miss(one, found)
+            out.print(f"\n{one.query}", style="bold")
+            out.print(f"  wanted: {', '.join(sorted(one.relevant)) or 'nothing'}")
+            out.print(f"  found:  {', '.join(found) or 'nothing'}")
 
 
-def _check(judged: Sequence[JudgedQuery], board: Pegboard, path: Path) -> None:
+def _check_judgments(judged: Sequence[JudgedQuery], board: Pegboard, path: Path) -> None:
     """Reject or report queries about other tools: no ranker could find those."""
     known = {tool.id for tool in board.tools()}
     answered = [one for one in judged if one.relevant]
@@ -97,18 +106,6 @@ def _check(judged: Sequence[JudgedQuery], board: Pegboard, path: Path) -> None:
         f"{len(unknown):,} of {len(answered):,} queries are about tools that are not in the "
         f"catalog, for example {example}. No ranker can find these.",
     )
-
-
-def _miss_json(judged: JudgedQuery, found: Sequence[str]) -> JsonObject:
-    right = sorted(judged.relevant)
-    return {"line": judged.line, "query": judged.query, "relevant": right, "found": list(found)}
-
-
-def _show_miss(judged: JudgedQuery, found: Sequence[str]) -> None:
-    wanted = ", ".join(sorted(judged.relevant)) or "nothing"
-    out.print(f"\n{judged.query}", style="bold")
-    out.print(f"  wanted: {wanted}")
-    out.print(f"  found:  {', '.join(found) or 'nothing'}")
 
 
 def _show(metrics: Mapping[str, QualityMetrics], queries: int, tools: int) -> None:

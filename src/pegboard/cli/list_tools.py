@@ -35,30 +35,23 @@ def list_tools(
     """Show the tools/list result that a client would get, and its token cost."""
     if era not in ("modern", "legacy"):
         raise typer.BadParameter("--era must be modern or legacy")
+    from pegboard.server.tool_methods import Request, ToolMethods
+
     board = open_read_only_board(catalog, config, mode=mode)
-    result = anyio.run(_listed, board, Caller(era=era, mode=mode or mode_from_environ(os.environ)))
+    caller = Caller(era=era, mode=mode or mode_from_environ(os.environ))
+    answer = anyio.run(ToolMethods(board).answer, Request("tools/list", {}, caller))
+    result: JsonObject = dict(answer or {})
+    if era == "modern":
+        result["resultType"] = "complete"
     warn_missing_servers(board)
     if as_json:
         print_json(result)
         return
-    _show(result)
-
-
-async def _listed(board: object, caller: Caller) -> JsonObject:
-    from pegboard.board import Pegboard
-    from pegboard.server.tool_methods import Request, ToolMethods
-
-    assert isinstance(board, Pegboard)
-    answer = await ToolMethods(board).answer(Request("tools/list", {}, caller))
-    assert answer is not None
-    return {**answer, "resultType": "complete"} if caller.era == "modern" else answer
-
-
-def _show(result: JsonObject) -> None:
     table = Table("tool", "description", "tokens", box=None, header_style="bold")
     table.columns[2].justify = "right"
     total = 0
     for entry in result["tools"]:
+        # Models read these three keys of an entry; clients keep the rest to themselves.
         tokens = count_tokens({k: entry.get(k) for k in ("name", "description", "inputSchema")})
         total += tokens
         first_line = (entry.get("description") or "").split("\n")[0]

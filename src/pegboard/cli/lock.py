@@ -45,7 +45,7 @@ app = typer.Typer(help="Review changed tool definitions, and approve, reject or 
 ConfigArgument: TypeAlias = Annotated[
     Path,
     typer.Option(
-        "--config", metavar="FILE", help="The configuration, with `lock` set under [trust]."
+        "--config", metavar="FILE", help="A configuration that sets `lock` in its trust table."
     ),
 ]
 Names: TypeAlias = Annotated[

@@ -81,34 +81,39 @@ def measure(
     as_json: JsonOption = False,
 ) -> None:
     """Measure the token cost of tools: per server, per tool, in every mode, over a session."""
-    from pegboard.measure.measurement import measure as measured_by
+    from pegboard.measure.measurement import measure as measure_board
+    from pegboard.measure.report import build_charts, render_report, render_svg
     from pegboard.measure.result_costs import read_results
     from pegboard.measure.session_costs import SessionProfile
 
-    use, prices = (
-        SessionProfile(tools=tools, turns=turns, conversation=conversation),
-        _prices(price),
-    )
+    profile = SessionProfile(tools=tools, turns=turns, conversation=conversation)
+    prices = _parse_prices(price)
     recorded = read_results(results) if results else []
-    wanted = Target(words=tuple(target or ()), config=config, catalog=catalog, clients=clients)
-    with open_target(wanted) as board:
+    named = Target(words=tuple(target or ()), config=config, catalog=catalog, clients=clients)
+    with open_target(named) as board:
         measured = anyio.run(
-            lambda: measured_by(
-                board, use=use, prices=prices, tokenizer=tokenizer, recorded=recorded
+            lambda: measure_board(
+                board, use=profile, prices=prices, tokenizer=tokenizer, recorded=recorded
             )
         )
-    _write_files(measured, html, svg)
+    if html is not None:
+        _write(html, render_report(measured))
+    if svg is not None:
+        _write(svg, render_svg(build_charts(measured)))
     if as_json:
         print_json(measured.to_json())
+    elif measured.tools:
+        _show_tables(measured)
+        _show_summary(measured)
     else:
-        _show(measured)
+        out.print("There are no tools.")
     for name, reason in measured.failures.items():
         print_warning("missing", f"{name}: {reason}")
     if measured.failures:
         raise typer.Exit(EXIT_FAILED)
 
 
-def _prices(text: str) -> Prices:
+def _parse_prices(text: str) -> Prices:
     from pegboard.measure.session_costs import Prices
 
     try:
@@ -118,109 +123,80 @@ def _prices(text: str) -> Prices:
     return Prices(base, write, read)
 
 
-def _write_files(measured: Measurement, html: Path | None, svg: Path | None) -> None:
-    from pegboard.measure.report import build_charts, render_report, render_svg
-
-    def picture(measured: Measurement) -> str:
-        return render_svg(build_charts(measured))
-
-    for path, text in ((html, render_report), (svg, picture)):
-        if path is None:
-            continue
-        try:
-            path.write_text(text(measured), encoding="utf-8")
-        except OSError as exc:
-            raise ConfigError(f"{path} cannot be written: {exc.strerror or exc}.") from exc
-        err.print(f"Wrote {path}.", soft_wrap=True)
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as exc:
+        raise ConfigError(f"{path} cannot be written: {exc.strerror or exc}.") from exc
+    err.print(f"Wrote {path}.", soft_wrap=True)
 
 
-def _show(measured: Measurement) -> None:
-    from pegboard.measure.measurement import format_difference
+def _show_tables(measured: Measurement) -> None:
+    """The costs per server, and the costs of each mode."""
+    from pegboard.measure.measurement import format_percent
 
-    if not measured.tools:
-        out.print("There are no tools.")
-        return
-    out.print(_servers(measured))
+    servers = Table("server", "tools", "tokens", box=None, header_style="bold")
+    for column in servers.columns[1:]:
+        column.justify = "right"
+        column.no_wrap = True
+    for server in measured.servers[:MOST_SERVERS]:
+        servers.add_row(server.name, f"{server.tools:,}", f"{server.tokens:,}")
+    out.print(servers)
     hidden = len(measured.servers) - MOST_SERVERS
     if hidden > 0:
         out.print(f"... and {hidden} more. --json lists all of them.", style="dim")
     out.print()
-    out.print(_modes(measured))
-    _show_expensive_tools(measured)
-    _show_results(measured)
-    use, prices = measured.use, measured.prices
-    out.print(
-        line(
-            (f"\n{format_difference(measured.saved('proxy'))}", "bold green"),
-            f" in the list with the proxy mode: {measured.modes['proxy'].list:,} instead of "
-            f"{measured.everything:,} tokens.",
-        )
-    )
-    if measured.chosen == "eager":
-        out.print(
-            "This is a small catalog: listing all tools is cheapest, and the mode `auto` does that."
-        )
-    out.print(
-        f"Counted with {measured.tokenizer}. A session uses {use.tools} tools in {use.turns} turns "
-        f"of {use.conversation} tokens. A token costs {prices.base:g}, written to the prompt cache "
-        f"{prices.write:g}, read from it {prices.read:g}.",
-        style="dim",
-    )
-
-
-def _servers(measured: Measurement) -> Table:
-    table = Table("server", "tools", "tokens", box=None, header_style="bold")
-    for column in table.columns[1:]:
-        column.justify = "right"
-        column.no_wrap = True
-    for server in measured.servers[:MOST_SERVERS]:
-        table.add_row(server.name, f"{server.tools:,}", f"{server.tokens:,}")
-    return table
-
-
-def _modes(measured: Measurement) -> Table:
-    from pegboard.measure.measurement import format_percent
-
-    is_narrow = out.width < NARROW
-    heads = ["mode", "list", "session", "with cache"]
-    if not is_narrow:
-        heads = ["mode", "list", "saved", "first definition", "session", "with cache", "requests"]
-    table = Table(*heads, box=None, header_style="bold")
-    for column in table.columns[1:]:
+    heads = ["mode", "list", "saved", "first definition", "session", "with cache", "requests"]
+    columns = [0, 1, 4, 5] if out.width < NARROW else range(len(heads))
+    modes = Table(*(heads[at] for at in columns), box=None, header_style="bold")
+    for column in modes.columns[1:]:
         column.justify = "right"
     for mode, cost in measured.modes.items():
-        use = measured.sessions[mode]
-        ends = [f"{use.plain:,.0f}", f"{use.cached:,.0f}"]
-        middle = [format_percent(measured.saved(mode)), f"{cost.first_definition:,}"]
-        row = [mode, f"{cost.list:,}", *([] if is_narrow else middle), *ends]
-        table.add_row(
-            *(row if is_narrow else [*row, f"{use.requests:,}"]),
-            style="green" if mode == "proxy" else "",
-        )
-    return table
+        session = measured.sessions[mode]
+        row = [
+            mode,
+            f"{cost.list:,}",
+            format_percent(measured.saved(mode)),
+            f"{cost.first_definition:,}",
+            f"{session.plain:,.0f}",
+            f"{session.cached:,.0f}",
+            f"{session.requests:,}",
+        ]
+        modes.add_row(*(row[at] for at in columns), style="green" if mode == "proxy" else "")
+    out.print(modes)
 
 
-def _show_expensive_tools(measured: Measurement) -> None:
+def _show_summary(measured: Measurement) -> None:
+    """The most expensive tools, the savings, and how the costs were computed."""
+    from pegboard.measure.measurement import format_difference, format_percent
+
     out.print("\nThe most expensive tools", style="bold")
     for tool in measured.dearest[:5]:
         out.print(f"{tool.id}  {tool.tokens:,} tokens")
         for reason in tool.reasons:
             text = f"{reason.kind}, {reason.tokens:,}: {reason.advice}"
             out.print(Padding(text, (0, 0, 0, 2), expand=False), style="dim")
-
-
-def _show_results(measured: Measurement) -> None:
-    from pegboard.measure.measurement import format_percent
-
-    if not measured.results:
-        return
-    whole = sum(result.whole for result in measured.results)
-    given = sum(result.given for result in measured.results)
-    saved = 1 - given / whole if whole else 0.0
-    out.print(
-        line(
-            f"\n{len(measured.results)} recorded results: {given:,} instead of {whole:,} tokens, ",
-            (f"{format_percent(saved)} less", "bold green"),
-            ".",
+    if measured.results:
+        whole = sum(result.whole for result in measured.results)
+        given = sum(result.given for result in measured.results)
+        saved = format_percent(1 - given / whole if whole else 0.0)
+        count = len(measured.results)
+        results = f"\n{count} recorded results: {given:,} instead of {whole:,} tokens, "
+        out.print(line(results, (f"{saved} less", "bold green"), "."))
+    difference = format_difference(measured.saved("proxy"))
+    lists = (
+        f" in the list with the proxy mode: {measured.modes['proxy'].list:,} instead of "
+        f"{measured.everything:,} tokens."
+    )
+    out.print(line((f"\n{difference}", "bold green"), lists))
+    if measured.chosen == "eager":
+        out.print(
+            "This is a small catalog: listing all tools is cheapest, and the mode `auto` does that."
         )
+    use, prices = measured.use, measured.prices
+    out.print(
+        f"Counted with {measured.tokenizer}. A session uses {use.tools} tools in {use.turns} turns "
+        f"of {use.conversation} tokens. A token costs {prices.base:g}, written to the prompt cache "
+        f"{prices.write:g}, read from it {prices.read:g}.",
+        style="dim",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import anyio
 import typer
@@ -53,24 +53,20 @@ def search(
     warn_missing_servers(board)
     if as_json:
         print_json({"matches": [_match_json(match) for match in matches], "total": len(matches)})
-    elif matches:
-        _show_matches(matches)
-    else:
+    elif not matches:
         out.print("No tool matches.")
+    elif out.width < NARROW:
+        for match in matches:
+            out.print(line((match.tool.id, "bold"), f"  {match.score:.2f}"))
+            out.print(Padding(match.tool.summary, (0, 0, 0, 2), expand=False))
+    else:
+        table = Table("tool", "score", "summary", "why", box=None, header_style="bold")
+        for match in matches:
+            reasons = "; ".join(match.why)
+            table.add_row(match.tool.id, f"{match.score:.2f}", match.tool.summary, reasons)
+        out.print(table)
     if not matches:
         raise typer.Exit(EXIT_FAILED)
-
-
-def _show_matches(matches: list[Match]) -> None:
-    if out.width < NARROW:
-        for m in matches:
-            out.print(line((m.tool.id, "bold"), f"  {m.score:.2f}"))
-            out.print(Padding(m.tool.summary, (0, 0, 0, 2), expand=False))
-        return
-    table = Table("tool", "score", "summary", "why", box=None, header_style="bold")
-    for m in matches:
-        table.add_row(m.tool.id, f"{m.score:.2f}", m.tool.summary, "; ".join(m.why))
-    out.print(table)
 
 
 def _match_json(match: Match) -> JsonObject:
@@ -102,12 +98,13 @@ def try_tasks(
     tools = board.tools()
     tasks = iter([task]) if task is not None else _read_tasks(len(tools), quiet=as_json)
     warn_missing_servers(board)
-    results = (_match_task(board, words, limit) for words in tasks)
+    results = (TaskMatches.find(board, words, limit) for words in tasks)
     if as_json:
-        print_json({"tokenizer": DEFAULT_TOKENIZER, "tasks": [_task_json(one) for one in results]})
+        found = [result.to_json() for result in results]
+        print_json({"tokenizer": DEFAULT_TOKENIZER, "tasks": found})
         return
-    for one in results:
-        _show_task(one)
+    for result in results:
+        result.show()
 
 
 def _read_tasks(tools: int, *, quiet: bool) -> Iterator[str]:
@@ -134,49 +131,38 @@ class TaskMatches:
     matches: list[Match]
     tokens: int
 
+    @classmethod
+    def find(cls, board: Pegboard, task: str, limit: int) -> Self:
+        """Search for a task as a model does, and count the tokens of the answer."""
+        from pegboard.core.calls import Caller
+        from pegboard.modes.auto import MODES_BY_NAME
 
-def _match_task(board: Pegboard, task: str, limit: int) -> TaskMatches:
-    answer = anyio.run(_search_as_model, board, task, limit)
-    return TaskMatches(task, board.search(task, limit), count_tokens(answer))
+        async def search_as_model() -> str:
+            view = await board.view(Caller(mode="proxy"))
+            search = MODES_BY_NAME["proxy"].builders(view)["search_tools"](view)
+            answer = await search.answer(view, {"query": task, "limit": limit})
+            return "\n".join(block.get("text", "") for block in answer.content)
 
+        tokens = count_tokens(anyio.run(search_as_model))
+        return cls(task, board.search(task, limit), tokens)
 
-async def _search_as_model(board: Pegboard, task: str, limit: int) -> str:
-    """The text that a model gets when it searches for the task."""
-    from pegboard.core.calls import Caller
-    from pegboard.modes.auto import MODES_BY_NAME
+    def show(self) -> None:
+        out.print(self.task, style="bold")
+        if not self.matches:
+            out.print(Padding("No tool matches.", (0, 0, 0, 2), expand=False), style="yellow")
+        for match in self.matches:
+            tool = match.tool
+            summary = line((tool.id, "green"), f"  {match.score:.2f}  {tool.summary}")
+            out.print(Padding(summary, (0, 0, 0, 2), expand=False))
+            why = f"{tool.risk}; {'; '.join(match.why)}"
+            out.print(Padding(why, (0, 0, 0, 4), expand=False), style="dim")
+        out.print(f"  {self.tokens:,} tokens for the model to read", style="dim")
 
-    view = await board.view(Caller(mode="proxy"))
-    search = MODES_BY_NAME["proxy"].builders(view)["search_tools"](view)
-    answer = await search.answer(view, {"query": task, "limit": limit})
-    return "\n".join(block.get("text", "") for block in answer.content)
-
-
-def _show_task(found: TaskMatches) -> None:
-    out.print(found.task, style="bold")
-    if not found.matches:
-        out.print(Padding("No tool matches.", (0, 0, 0, 2), expand=False), style="yellow")
-    for match in found.matches:
-        tool = match.tool
-        summary = line((tool.id, "green"), f"  {match.score:.2f}  {tool.summary}")
-        out.print(Padding(summary, (0, 0, 0, 2), expand=False))
-        why = f"{tool.risk}; {'; '.join(match.why)}"
-        out.print(Padding(why, (0, 0, 0, 4), expand=False), style="dim")
-    out.print(f"  {found.tokens:,} tokens for the model to read", style="dim")
-
-
-def _task_json(found: TaskMatches) -> JsonObject:
-    return {
-        "task": found.task,
-        "tokens": found.tokens,
-        "matches": [
-            {
-                "id": match.tool.id,
-                "score": match.score,
-                "risk": match.tool.risk,
-                "summary": match.tool.summary,
-                "signature": match.tool.signature,
-                "why": list(match.why),
-            }
-            for match in found.matches
-        ],
-    }
+    def to_json(self) -> JsonObject:
+        keys = ("id", "score", "risk", "summary", "signature", "why")
+        matches = [_match_json(match) for match in self.matches]
+        return {
+            "task": self.task,
+            "tokens": self.tokens,
+            "matches": [{key: match[key] for key in keys} for match in matches],
+        }
