@@ -102,7 +102,7 @@ async def test_calls_under_way_are_bounded_and_give_their_place_back_when_cancel
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(call_slow)
         await entered.wait()
-        with pytest.raises(Busy, match="under way"):
+        with pytest.raises(Busy, match="are running"):
             await rate_limit(limits)(done)(ToolCall(ADD, {}))
         tasks.cancel_scope.cancel()
     assert (await rate_limit(limits)(done)(ToolCall(ADD, {}))).output == "done"
