@@ -39,7 +39,13 @@ def count_tokens(text_or_tool: str | Tool | Json, tokenizer: str = DEFAULT_TOKEN
     if isinstance(text_or_tool, str):
         return _count(text_or_tool, tokenizer)
     if isinstance(text_or_tool, Tool):
-        return _count(compact(_prompt_entry(text_or_tool)), tokenizer)
+        # Only what clients put into the prompt: titles, annotations and output schemas are not.
+        tool = text_or_tool
+        entry: JsonObject = {"name": tool.name}
+        if tool.description:
+            entry["description"] = tool.description
+        entry["inputSchema"] = tool.input_schema
+        return _count(compact(entry), tokenizer)
     return _count(compact(text_or_tool), tokenizer)
 
 
@@ -57,15 +63,6 @@ def count_or_estimate(text: str, tokenizer: str = DEFAULT_TOKENIZER) -> int:
     half = LONGEST_COUNTED // 2
     ends = _count(text[:half], tokenizer) + _count(text[-half:], tokenizer)
     return Estimate(round(ends * len(text) / (2 * half)))
-
-
-def _prompt_entry(tool: Tool) -> JsonObject:
-    """The part of a definition that clients put into the prompt."""
-    entry: JsonObject = {"name": tool.name}
-    if tool.description:
-        entry["description"] = tool.description
-    entry["inputSchema"] = tool.input_schema
-    return entry
 
 
 def _count(text: str, tokenizer: str) -> int:

@@ -215,28 +215,21 @@ class _Function:
         try:
             result = await self.sdk_tool.run(call.arguments, context, convert_result=True)
         except SdkToolError as exc:
-            raise self._translate_error(exc) from exc
+            cause = exc.__cause__
+            if isinstance(cause, PegboardError):
+                raise cause from exc
+            if type(cause).__name__ == "ValidationError":
+                raise InvalidArguments(str(exc), tool=self.name) from exc
+            kind = type(cause).__name__
+            if cause is None or isinstance(cause, ValueError) or kind == "ToolError":
+                raise ToolError(str(cause or exc), tool=self.name) from exc
+            # The text of a crash can contain credentials or private data: only the log gets it.
+            import logging  # imported late, as nearly everything in this module
+
+            logging.getLogger(__name__).error("tool %s failed", self.name, exc_info=cause)
+            message = f"{self.name} crashed ({kind}); see the server's log."
+            raise UpstreamError(message, tool=self.name) from exc
         return CallResult(result.model_dump(by_alias=True, mode="json", exclude_none=True))
-
-    def _translate_error(self, exc: Exception) -> PegboardError:
-        """The error for the model: the text of an intended one, but never of a crash.
-
-        The text of a crash can contain credentials or private data; it goes to the log.
-        """
-        cause = exc.__cause__
-        if isinstance(cause, PegboardError):
-            return cause
-        if type(cause).__name__ == "ValidationError":
-            return InvalidArguments(str(exc), tool=self.name)
-        if cause is None or isinstance(cause, ValueError) or type(cause).__name__ == "ToolError":
-            return ToolError(str(cause or exc), tool=self.name)
-        import logging  # imported late, as nearly everything in this module
-
-        logging.getLogger(__name__).error("tool %s failed", self.name, exc_info=cause)
-        return UpstreamError(
-            f"{self.name} crashed ({type(cause).__name__}); see the server's log.",
-            tool=self.name,
-        )
 
 
 @cache

@@ -40,7 +40,7 @@ def within(text: str, budget: int, count: Count, *, longest: int = LONGEST_TOKEN
     A byte-level tokenizer produces at most one token per byte, and none longer than `longest`. Most
     results are so small, and floods so large, that the number of bytes alone gives the answer.
     """
-    size = utf8_size(text)
+    size = utf8_size(text)  # far cheaper than counting, also for long texts
     if size <= budget:
         return True
     if size > budget * longest:

@@ -1,1 +1,1 @@
-"""A call's way: short layers around a source, each one concern."""
+"""The layers around a call, one short file each; `pegboard.pipeline` puts them in order."""

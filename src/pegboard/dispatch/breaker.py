@@ -326,7 +326,7 @@ class _Breakers:
     async def _fail(self, admitted: _Admitted, verdict: BackendVerdict, reason: str) -> None:
         counts = True
         for ref in admitted.refs:
-            # The upstream's own probe failed, whichever failure it was: its breaker opens again.
+            # A repeated failure of one tool counts for the upstream only if it was its probe.
             if not counts and ref.seen.opened_at is None:
                 continue
             after = await self._change(

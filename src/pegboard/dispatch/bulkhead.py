@@ -55,6 +55,7 @@ def bulkhead(policy: BulkheadPolicy | None = None) -> Layer:
             upstream = call.tool.server
             if upstream is None:
                 return await inner(call)
+            # Created on the first call: upstreams come and go, and few are ever busy.
             if upstream not in slots:
                 slots[upstream] = _Slots(upstream, bounds.bound(upstream))
             await slots[upstream].acquire()

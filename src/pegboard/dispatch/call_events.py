@@ -120,10 +120,11 @@ class _ObservedCall:
 
     def __enter__(self) -> _ObservedCall:
         call, caller = self._call, self._call.caller
+        # A context variable, since a fan-out runs several calls at once in tasks of their own.
         self._token: Token[CallNotes | None] = _current_notes.set(self._notes)
         self._at = self._options.clock()
         meta = call.params.get("_meta")
-        trace = meta if isinstance(meta, dict) else {}
+        trace = meta if isinstance(meta, dict) else {}  # W3C trace context, as MCP carries it
         started = CallStarted(
             at=self._at,
             id=call.id,
@@ -140,7 +141,8 @@ class _ObservedCall:
         return self
 
     def __exit__(self, _kind: object, exc: BaseException | None, _trace: object) -> None:
-        duration = self._options.timer() - self._began
+        duration = self._options.timer() - self._began  # first: counting is not part of the call
+        # Before anything can fail: notes of this call must not leak into the next one.
         _current_notes.reset(self._token)
         if self._options.count is not None:
             self._count(self._options.count)

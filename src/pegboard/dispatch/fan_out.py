@@ -63,6 +63,7 @@ async def call_many(
             started[n] = timer()
             outcomes[n] = await _run_one(run, calls[n], started[n], timer)
 
+    # Not `fail_after`: what has finished by the deadline is still returned.
     with anyio.move_on_after(deadline):
         async with anyio.create_task_group() as workers:
             for _ in range(min(max_concurrency, len(calls))):

@@ -67,7 +67,7 @@ class RateLimits:
             Busy: It is over their limit.
         """
         rule = self.find_rule(caller)
-        if rule is None:
+        if rule is None:  # no store access for callers without a limit
             yield
             return
         limit, key, call_id = rule.limit, f"rate/{caller.principal}", self.new_id()
@@ -76,7 +76,13 @@ class RateLimits:
             yield
         finally:
             if limit.concurrent is not None:
-                await self._release(limit, key, call_id)
+
+                def release(stored: Json) -> Json:
+                    return TokenBucket.from_json(stored).release(call_id).to_json()
+
+                # Shielded: a cancelled call must not count as running until its lease expires.
+                with anyio.move_on_after(_RELEASE_TIMEOUT, shield=True), suppress(StoreError):
+                    await self.store.update(key, release, ttl=limit.ttl)
 
     async def request(self, caller: Caller) -> None:
         """Count one request of any kind by this caller.
@@ -93,7 +99,7 @@ class RateLimits:
         refusal: RateLimitRefusal | None = None
 
         def change(stored: Json) -> Json:
-            nonlocal refusal
+            nonlocal refusal  # the store may run this again, after another replica's change
             bucket, refusal = TokenBucket.from_json(stored).admit(limit, call_id, now)
             return bucket.to_json()
 
@@ -104,14 +110,6 @@ class RateLimits:
                 f"Too many {limit.unit}: {refusal.reason}. Try again in {wait:.1f} s.",
                 retry_after=round(wait, 3),
             )
-
-    async def _release(self, limit: RateLimit, key: str, call_id: str) -> None:
-        def change(stored: Json) -> Json:
-            return TokenBucket.from_json(stored).release(call_id).to_json()
-
-        # Shielded: a call that was cancelled must not count as running until its lease expires.
-        with anyio.move_on_after(_RELEASE_TIMEOUT, shield=True), suppress(StoreError):
-            await self.store.update(key, change, ttl=limit.ttl)
 
 
 def rate_limit(limits: RateLimits) -> Layer:

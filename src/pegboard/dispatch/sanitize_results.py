@@ -13,6 +13,7 @@ def sanitize_results(inner: Handler) -> Handler:
     async def handle(call: ToolCall) -> CallResult:
         result = await inner(call)
         wire = sanitize_value(result.wire)
+        # No copy where nothing was removed, which is nearly always.
         return result if wire is result.wire else CallResult(wire)
 
     return handle

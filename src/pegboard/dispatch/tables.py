@@ -89,11 +89,13 @@ async def encode_result(result: CallResult, policy: TablePolicy, count: Count) -
             plain, table = await offload(_encode_both, payload.text_value)
     except (ValueError, RecursionError, DeadlineExceeded, Busy):  # circular, too deep, too large
         return result
+    # Counted and not estimated: which encoding has fewer tokens depends on the data.
     before = await run_count([sent], count)
     compacted = before if plain == sent else await run_count([plain], count)
     wanted = 1 - policy.saving
     if table is not None and await run_count([table], count) <= wanted * min(before, compacted):
         record_tokens_before(before)
+        # The position tells `find_payload`, in layers further out, which block to decode.
         changed, position = replace_with_text(result, payload, table)
         return add_meta(changed, TABLE_KEY, position)
     if compacted <= wanted * before:

@@ -65,6 +65,7 @@ def validate(
     async def check(call: ToolCall) -> _Checked:
         tool, closed = call.tool, is_closed(call.tool)
         validator = validators.get(tool.id, tool.input_schema, closed=closed)
+        # Nearly all calls: a round trip to a worker would cost more than the check.
         if not validator.is_expensive(call.arguments):
             return _check(validator, tool.name, call.arguments, coerce=coerce)
         try:

@@ -76,6 +76,7 @@ WEIGHTS = Path(__file__).parent / "weights"
 ENCODER = "pegboard-encoder-3"
 STATIC = "pegboard-static-3"
 DIMENSIONS = 384
+# Which models `release_memory` concerns: asking `encoder()` would load one that is not needed.
 _loaded: list[Encoder | StaticModel] = []
 M = TypeVar("M", Encoder, StaticModel)
 
@@ -91,6 +92,7 @@ def encoder(folder: Path = WEIGHTS) -> Encoder:
     """The transformer: the best answers, a few milliseconds per text."""
     with np.load(folder / "encoder_floats.npz") as floats:
         weights = Weights(
+            # Mapped: a query needs a dozen of its thirty thousand rows.
             words=np.load(folder / "encoder_words.npy", mmap_mode="r"),
             layers=np.load(folder / "encoder_layers.npy", mmap_mode="r"),
             floats=dict(floats),

@@ -135,7 +135,7 @@ class Linear:
     """A linear map in blocks of columns: (blocks, inputs, columns of a block)."""
 
     def __init__(self, blocks: Floats, scale: Floats, bias: Floats) -> None:
-        self._blocks = blocks
+        self._blocks = blocks  # scaled in place: a copy would double the memory of the model
         self._blocks *= scale.reshape(-1, 1, BLOCK)
         self._bias = bias.reshape(-1, 1, BLOCK)
 
@@ -218,20 +218,19 @@ class Encoder:
         """One row per passage."""
         rows = np.empty((len(texts), self.dimensions), np.float32)
         with single_thread():
+            # One by one: a batch would need padding and masks, and one core gains nothing by it.
             for row, text in zip(rows, texts, strict=True):
-                row[:] = self._vector(self._tokenizer.encode(text, MAX_TOKENS))
+                tokens = self._tokenizer.encode(text, MAX_TOKENS)
+                words = self._words[tokens].astype(np.float32)
+                words *= self._scale[tokens][:, None]
+                x = words @ self._widen
+                x += self._position[: len(tokens)]
+                x = normalize(x, self._norm)
+                for layer in self._layers:
+                    x = layer(x)
+                vector = x.mean(axis=0) @ self._head
+                row[:] = vector / np.sqrt(vector @ vector)
         return rows
-
-    def _vector(self, tokens: list[int]) -> Floats:
-        words = self._words[tokens].astype(np.float32)
-        words *= self._scale[tokens][:, None]
-        x = words @ self._widen
-        x += self._position[: len(tokens)]
-        x = normalize(x, self._norm)
-        for layer in self._layers:
-            x = layer(x)
-        vector = x.mean(axis=0) @ self._head
-        return vector / np.sqrt(vector @ vector)
 
 
 def normalize(x: Floats, norm: Floats) -> Floats:

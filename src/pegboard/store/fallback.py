@@ -134,6 +134,7 @@ class FallbackStore:
 
     async def _hand_over(self, key: str) -> None:
         """Move a value that was written here to the shared store, unless it has one."""
+        # Nothing is local after a healthy start, so this costs a shared store nothing.
         taken = self._local.take(key) if len(self._local) else None
         if taken is None:
             return

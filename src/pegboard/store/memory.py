@@ -107,7 +107,7 @@ class MemoryStore:
         self._lock = threading.Lock()
         # Not a `BoundedCache`: the total size is bounded too, and every eviction must update it.
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
-        self._expiries: list[tuple[float, str]] = []
+        self._expiries: list[tuple[float, str]] = []  # a heap, earliest first
         self._bytes = 0
         self._topics = Topics()
 
@@ -182,7 +182,13 @@ class MemoryStore:
                 key=key,
             )
         self._remove(key)
-        self._evict_expired()
+        now = self._clock()
+        while self._expiries and self._expiries[0][0] <= now:
+            expires_at, expired = heapq.heappop(self._expiries)
+            found = self._entries.get(expired)
+            # The heap is not updated when an entry is rewritten: its old expiry means nothing.
+            if found is not None and found.expires_at == expires_at:
+                self._remove(expired)
         while self._entries and (
             len(self._entries) >= self._max_entries or self._bytes + size > self._max_bytes
         ):
@@ -191,24 +197,15 @@ class MemoryStore:
         self._bytes += size
         if entry.expires_at < _FOREVER:
             heapq.heappush(self._expiries, (entry.expires_at, key))
+        # Rebuilt when most of it is outdated, or rewriting one entry would grow it without end.
+        if len(self._expiries) > 2 * len(self._entries) + 64:
+            live = ((e.expires_at, k) for k, e in self._entries.items())
+            self._expiries = sorted(pair for pair in live if pair[0] < _FOREVER)
 
     def _remove(self, key: str) -> None:
         entry = self._entries.pop(key, None)
         if entry is not None:
             self._bytes -= _entry_size(key, entry)
-
-    def _evict_expired(self) -> None:
-        now = self._clock()
-        while self._expiries and self._expiries[0][0] <= now:
-            expires_at, key = heapq.heappop(self._expiries)
-            entry = self._entries.get(key)
-            # The heap is not updated when an entry is rewritten: its old expiry means nothing.
-            if entry is not None and entry.expires_at == expires_at:
-                self._remove(key)
-        # Rebuilt when most of it is outdated, or rewriting one entry would grow it without end.
-        if len(self._expiries) > 2 * len(self._entries) + 64:
-            live = ((e.expires_at, k) for k, e in self._entries.items())
-            self._expiries = sorted(pair for pair in live if pair[0] < _FOREVER)
 
 
 def _entry_size(key: str, entry: _Entry) -> int:

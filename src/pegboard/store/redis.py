@@ -90,18 +90,17 @@ def _connect_sentinels(url: str, scheme: str) -> RedisConnection:
         scheme=scheme, netloc=f"{login}@x" if login else "x", path=f"/{database}"
     )
     options = _timeouts() | cast("dict[str, Any]", parse_url(urlunsplit(plain)))
-    options.pop("host", None)
+    options.pop("host", None)  # the sentinels say where the master is
     if options.pop("connection_class", None):
         options["ssl"] = True
-    sentinel = Sentinel([_address(h) for h in hosts.split(",")], **options)
+    addresses: list[tuple[str, int]] = []
+    for host in hosts.split(","):
+        address = urlsplit(f"//{host}")  # handles IPv6 addresses in brackets
+        if not address.hostname:
+            raise ValueError(f"{host!r} is not the address of a sentinel")
+        addresses.append((address.hostname, address.port or _SENTINEL_PORT))
+    sentinel = Sentinel(addresses, **options)
     return RedisConnection(sentinel.master_for(service), sentinel)
-
-
-def _address(host: str) -> tuple[str, int]:
-    parts = urlsplit(f"//{host}")
-    if not parts.hostname:
-        raise ValueError(f"{host!r} is not the address of a sentinel")
-    return parts.hostname, parts.port or _SENTINEL_PORT
 
 
 _SWAP = """

@@ -133,6 +133,7 @@ class ApiDocument:
             raise BadReference(f"{pointer} is outside the document, and nothing else is fetched")
         node: Any = self.value
         for part in pointer[2:].split("/"):
+            # RFC 6901, in which `~01` must become `~1` and not `/`.
             part = unquote(part).replace("~1", "/").replace("~0", "~")
             try:
                 node = node[int(part)] if isinstance(node, list) else node[part]
@@ -142,6 +143,7 @@ class ApiDocument:
 
     def check(self, node: Json) -> None:
         """Raise `BadReference` unless every reference below a schema can be resolved."""
+        # A queue and not recursion: a document can nest deeper than the interpreter's stack.
         todo: list[Json] = [node]
         seen: set[str] = set()
         while todo:
@@ -213,6 +215,7 @@ def _parse_text(text: str, origin: str) -> Any:
                 file=origin,
                 line=exc.lineno,
             ) from exc
+    # Most documents are JSON, and the YAML parser is slow to import.
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 

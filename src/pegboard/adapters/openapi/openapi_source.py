@@ -69,9 +69,19 @@ class OpenApiSource:
             ConfigError: The document cannot be read or is not OpenAPI 3.
             UpstreamError: The URL of the document does not answer.
         """
-        async with self._lock:
+        async with self._lock:  # concurrent first uses must not fetch the document twice
             if self._tools is None:
-                self._tools = self._build_tools(await self._load_document())
+                found, problems = parse_operations(await self._load_document(), self.spec)
+                # Listed all the same, so that a call can say what has to be configured.
+                untrusted = [
+                    OperationProblem(self.spec.name, operation.name, reason)
+                    for operation in found
+                    if (reason := credential_problem(operation, self.spec))
+                ]
+                self.problems = (*problems, *untrusted)
+                self._tools = tuple(operation_to_tool(o, self.spec) for o in found)
+                names = (tool.own_name for tool in self._tools)
+                self._operations = dict(zip(names, found, strict=True))
             return self._tools
 
     async def call(self, call: ToolCall) -> CallResult:
@@ -100,15 +110,6 @@ class OpenApiSource:
         """Close the connections."""
         if self._client:
             await self._client.aclose()
-
-    def _build_tools(self, document: ApiDocument) -> tuple[Tool, ...]:
-        found, problems = parse_operations(document, self.spec)
-        reasons = [(o.name, credential_problem(o, self.spec)) for o in found]
-        untrusted = [OperationProblem(self.spec.name, name, why) for name, why in reasons if why]
-        self.problems = (*problems, *untrusted)
-        tools = tuple(operation_to_tool(operation, self.spec) for operation in found)
-        self._operations = {t.own_name: o for t, o in zip(tools, found, strict=True)}
-        return tools
 
     async def _load_document(self) -> ApiDocument:
         address = self.spec.document
@@ -151,10 +152,12 @@ class OpenApiSource:
 
     async def _exchange(self, request: Request) -> Response:
         """Send, and read the response up to its limit."""
+        # No timeout of its own: `fail_after` bounds the whole exchange, not each read.
         client = self._client = self._client or httpx2.AsyncClient(timeout=None)
         async with client.stream(
             request.method, request.url, headers=request.headers, content=request.content
         ) as answer:
+            # Read in parts, so that a response over the limit is not in memory first.
             parts: list[bytes] = []
             size = 0
             async for part in answer.aiter_bytes():

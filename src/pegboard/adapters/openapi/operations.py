@@ -91,6 +91,7 @@ def parse_parameters(
 
 def _build_parameter(document: ApiDocument, raw: JsonObject, name: str, place: Place) -> Parameter:
     style = str(raw.get("style", "form" if place in ("query", "cookie") else "simple"))
+    # `matrix` and `label` are not implemented: a wrong spelling would call another resource.
     if style not in ("form", "simple", "spaceDelimited", "pipeDelimited", "deepObject"):
         raise UnsupportedOperation(f"its parameter {name!r} has the style {style!r}")
     schema: Json = raw.get("schema", {})
@@ -179,6 +180,7 @@ def _plain_properties(
     properties = whole.get("properties")
     if not isinstance(properties, dict) or whole.get("type", "object") != "object":
         return None
+    # Anything that combines or opens the object (`allOf`, `oneOf`, ...) needs the whole body.
     if set(whole) - _PLAIN_OBJECT - {"example", "examples", "xml"} or whole.get(
         "additionalProperties", False
     ):

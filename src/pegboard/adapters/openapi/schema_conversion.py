@@ -62,7 +62,7 @@ class SchemaConverter:
 
     def _convert(self, schema: Json) -> Json:
         if not isinstance(schema, dict):
-            return schema if isinstance(schema, bool) else {}
+            return schema if isinstance(schema, bool) else {}  # malformed: accept anything
         if isinstance(schema.get("$ref"), str):
             return self._reference(schema)
         converted = {k: self._value(k, v) for k, v in schema.items() if k not in _DROPPED}
@@ -93,8 +93,9 @@ class SchemaConverter:
             while name in self.definitions:
                 name += "_"
             self._names[pointer] = name
-            self.definitions[name] = {}
+            self.definitions[name] = {}  # reserves the name, also for a recursive reference
             self._pending.append((name, self._document.at(pointer)))
+        # OpenAPI 3.0 ignores everything beside a `$ref`; JSON Schema does not.
         beside = {} if self._document.is_3_0 else {k: v for k, v in schema.items() if k != "$ref"}
         return {"$ref": f"#/$defs/{name}", **{k: self._value(k, v) for k, v in beside.items()}}
 

@@ -31,6 +31,7 @@ class Blob:
     @property
     def size(self) -> int:
         """The number of bytes that the Base64 text encodes."""
+        # Computed and not decoded: the text may have megabytes.
         return len(self.data) * 3 // 4 - self.data[-2:].count("=")
 
     def record(self, expires_at: float) -> JsonObject:
@@ -64,6 +65,7 @@ def find_blobs(result: CallResult) -> list[Blob]:
             blobs.append(Blob(position, block["data"], mime_type, f"{kind} {position + 1}"))
         elif isinstance(resource, dict) and isinstance(resource.get("blob"), str):
             mime_type = str(resource.get("mimeType") or "application/octet-stream")
+            # The last part of its own URI is the closest thing to a file name.
             name = str(resource.get("uri") or "").rstrip("/").rpartition("/")[2]
             blobs.append(
                 Blob(position, resource["blob"], mime_type, name or f"file {position + 1}")
@@ -73,6 +75,7 @@ def find_blobs(result: CallResult) -> list[Blob]:
 
 def find_oversized(blobs: Iterable[Blob], budget: int) -> list[Blob]:
     """The blobs to replace, so that the others are within a number of bytes."""
+    # From the smallest, so that as many as possible stay in the result.
     room = budget
     oversized: list[Blob] = []
     for blob in sorted(blobs, key=lambda blob: blob.size):

@@ -164,6 +164,7 @@ class _OutputSchema:
 
     def start(self, paths: Sequence[Sequence[Step]], root: str | None) -> tuple[Step, ...]:
         """Where the paths begin: the root, or inside the envelope that the schema describes."""
+        # One path that starts at the root is enough: then the caller knows the whole result.
         if any(self.allows(path[:2] if path[0] is Mark.EACH else path[:1]) for path in paths):
             return ()
         if root and self.allows(parse_path(root)):

@@ -232,7 +232,7 @@ def _rows_or_leaves(only: LocatedValue) -> Iterator[LocatedValue]:
     if isinstance(only.value, list):
         yield from _members(only)
         return
-    queue = [only]
+    queue = [only]  # a stack, reversed below, so that leaves come in the order of the value
     while queue:
         entry = queue.pop()
         if isinstance(entry.value, (dict, list)):
@@ -277,7 +277,13 @@ def build_page(found: FoundItems, budget: PageBudget) -> JsonObject:
     shortened: list[str] = []
     content: Json
     if found.kind == "text":
-        shown: Sequence[Json] = _fit_lines(found.items, budget)
+        shown: list[Json] = []
+        left = budget.tokens
+        for line in found.items:
+            left -= budget.count(line)
+            if left < 0 and shown:  # at least one: a line is never longer than `LINE_LENGTH`
+                break
+            shown.append(line)
         content = "".join(shown)
     else:
         shown, shortened = _fit_values(found.items, budget)
@@ -296,18 +302,6 @@ def build_page(found: FoundItems, budget: PageBudget) -> JsonObject:
     return found.notes | page
 
 
-def _fit_lines(lines: Sequence[str], budget: PageBudget) -> list[str]:
-    """As many lines as fit, and at least one: a line is never longer than `LINE_LENGTH`."""
-    shown: list[str] = []
-    left = budget.tokens
-    for line in lines:
-        left -= budget.count(line)
-        if left < 0 and shown:
-            break
-        shown.append(line)
-    return shown
-
-
 def _fit_values(
     entries: Sequence[LocatedValue], budget: PageBudget
 ) -> tuple[list[LocatedValue], list[str]]:
@@ -315,6 +309,7 @@ def _fit_values(
     shown: list[LocatedValue] = []
     left = budget.tokens
     for entry in entries:
+        # With its key, which costs tokens too when the page shows members or matches.
         text = compact({join_path(entry.at[-1:]): entry.value})
         if not within(text, left, budget.count):
             if shown:

@@ -152,6 +152,7 @@ def _copies(node: JsonObject) -> int:
         escaped = 6 if node["value"] == "to_string" else 1  # a control character becomes \u0001
         return inputs * escaped * _product(applied)
     if kind in ("or_expression", "and_expression", "comparator", "not_expression"):
+        # One of the operands, or a boolean: never both.
         return max((_copies(c) for c in children), default=1)
     if kind == "filter_projection":
         # Its condition chooses and adds nothing to the result, but must itself be cheap.

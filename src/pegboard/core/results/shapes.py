@@ -174,6 +174,7 @@ def is_text(block: JsonObject) -> bool:
 
 def parse_json(text: str) -> Json | None:
     """The object or list that a text contains, or `None`."""
+    # Prose is recognized by its first character: parsing megabytes to find out would be slow.
     if text.lstrip()[:1] not in ("{", "["):
         return None
     try:

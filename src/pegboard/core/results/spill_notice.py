@@ -125,6 +125,7 @@ def new_handle(random: RandomBytes) -> str:
 
 def spill_key(principal: str, handle: str) -> str:
     """The key in the store of what a handle names, for one principal."""
+    # Hashed together, so that no handle of a caller is a key of another.
     return f"spill:{digest([principal, handle])}"
 
 
@@ -138,6 +139,7 @@ def build_notice(
         notice["rows"] = len(rows[1])
     elif isinstance(value, str):
         notice["lines"] = len(split_lines(value))
+    # Fields before the preview: with them alone a model can write its next request.
     notice["fields"] = build_outline(value)
     notice["preview"] = build_preview(value, policy.preview_tokens, count)
     notice["expires_at"] = format_expiry(expires_at)

@@ -25,9 +25,9 @@ from typing import TypeAlias, cast
 
 from pegboard.core.json import Json, JsonObject, compact
 
-MIN_ROWS = 2
+MIN_ROWS = 2  # a header does not pay for a single row
 MAX_COLUMNS = 100
-_MAX_DEPTH = 3
+_MAX_DEPTH = 3  # what is deeper stays one cell, as JSON
 
 Column: TypeAlias = tuple[str, ...]
 """The keys that lead to a cell: one, or several where records contain similar records."""
@@ -39,7 +39,7 @@ _LITERAL = re.compile(rf"(?:true|false|null|NaN|-?Infinity|{_NUMBER})\Z")
 _BARE = re.compile(rf"(?!{_LITERAL.pattern})[^\s\"\[{{,](?:[^,\n\r]*[^\s,])?")
 """A text that cannot be mistaken for a number, a literal, a list or an object."""
 
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder()  # for `raw_decode`, which says where a value ends
 _ABSENT = object()
 
 

@@ -115,6 +115,7 @@ class Postings:
             added: numbers and contents of new tools.
             size: how many tools there are afterwards.
         """
+        # Terms keep their numbers, also those that no tool has any more: they cost a few bytes.
         rows = _Rows(dict(self.vocabulary))
         for number, content in added:
             rows.add(number, content)
@@ -138,6 +139,7 @@ class Postings:
         A term that no tool has counts as well: the more of the query is unknown, the lower all
         scores.
         """
+        # Only the postings of the query's terms are visited: other tools cost nothing.
         scores = np.zeros(self.size, np.float32)
         names = np.zeros(self.size, np.uint8)
         found = np.zeros(self.size, np.uint8)

@@ -37,12 +37,14 @@ class SearchableFields:
 
     @property
     def key(self) -> bytes:
+        # A separator that no cleaned text contains, so that fields cannot run into each other.
         text = "\x1f".join((_EDITION, *(getattr(self, name) for name in self.__slots__)))
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
 
 
 def read_searchable_fields(tool: Tool) -> SearchableFields:
     """The fields of a tool, however malformed its definition is."""
+    # Bounded everywhere: a definition of megabytes must not slow down the whole catalog.
     names: list[str] = []
     texts: list[str] = []
     schema = tool.read_once().input

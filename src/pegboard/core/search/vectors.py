@@ -61,7 +61,7 @@ class ToolVectors:
 
     def cosines(self, query: QueryVectors, rough: Floats, numbers: NDArray[np.intp]) -> Floats:
         """The cosine of the query and the numbered tools; the rough one if there is no exact."""
-        near = rough[numbers]
+        near = rough[numbers]  # of tools whose exact vector is not computed yet
         if query.exact is None:
             return near
         scales = self.exact.scales[numbers]
