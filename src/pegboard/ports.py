@@ -20,7 +20,7 @@ from pegboard.core.events import Event
 from pegboard.core.json import Json
 from pegboard.core.tools import Tool
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # numpy is slow to import, and only needed for search
     import numpy as np
     from numpy.typing import NDArray
 
@@ -115,7 +115,7 @@ def record_event(observer: Observer | None, event: Event) -> None:
         return
     try:
         observer.record(event)
-    except Exception:
+    except Exception:  # an observer may be anybody's code, and a call must not fail because of it
         logger.exception("The observer %s failed on %s.", type(observer).__name__, event.kind)
 
 

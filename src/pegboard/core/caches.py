@@ -100,7 +100,7 @@ class SchemaCache:
 
     def get(self, key: str, make: Callable[[], Schemas]) -> Schemas:
         """The schemas cached under `key`, generated now if they are missing or expired."""
-        now = self._clock()
+        now = self._clock()  # one reading for the lookup and for the new entry
         with self._lock:
             entry = self._entries.get(key)
             if entry and now - entry[0] < self._ttl:

@@ -40,6 +40,7 @@ class Caller:
     @property
     def is_local_user(self) -> bool:
         """Whether this is the one user of a gateway on their own machine."""
+        # Over HTTP without sign-in every principal is `local`, also that of somebody else.
         return self.principal == LOCAL_CALLER.principal and not self.anonymous
 
 
@@ -130,6 +131,7 @@ class CallResult:
     @property
     def is_complete(self) -> bool:
         """False for `input_required` and task results, which no layer may touch."""
+        # Legacy servers send no `resultType`, and the first result of a task has no content.
         return self.wire.get("resultType", "complete") == "complete" and "content" in self.wire
 
     @property
@@ -144,7 +146,7 @@ class CallResult:
         return "\n".join(b["text"] for b in self.content if b.get("type") == "text")
 
     def __repr__(self) -> str:
-        return f"CallResult({compact(self.wire)[:200]})"
+        return f"CallResult({compact(self.wire)[:200]})"  # a result may have megabytes
 
 
 @dataclass(frozen=True, slots=True)

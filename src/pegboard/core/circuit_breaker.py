@@ -79,8 +79,10 @@ class Breaker:
         """Ask to make one call: the next state, and whether to go ahead."""
         if self.opened_at is None:
             return self, True
-        if self.state(policy, now) == "open" or self._is_probing(now):
+        is_probing = self.probe_until is not None and now < self.probe_until
+        if is_probing or self.state(policy, now) == "open":
             return self, False
+        # The store applies this atomically, so of many callers one gets the probe.
         return replace(self, probe_until=now + policy.probe), True
 
     def after_success(self, since: float) -> Breaker:
@@ -91,7 +93,7 @@ class Breaker:
         self, policy: BreakerPolicy, *, since: float, now: float, reason: str = ""
     ) -> Breaker:
         """The state after a call admitted at `since` failed."""
-        if self._opened_after(since):
+        if self._opened_after(since):  # admitted before the opening: old news
             return self
         if self.opened_at is not None:  # the probe failed: the cooldown starts again
             return replace(self, opened_at=now, failed_at=now, probe_until=None, reason=reason)
@@ -113,11 +115,10 @@ class Breaker:
             return 0.0
         if self.state(policy, now) == "open":
             return self.opened_at + policy.cooldown - now
-        return (
-            min(_PROBE_POLL_INTERVAL, (self.probe_until or now) - now)
-            if self._is_probing(now)
-            else 0.0
-        )
+        if self.probe_until is None or now >= self.probe_until:
+            return 0.0
+        # While a probe runs, poll, but not beyond the moment at which it expires.
+        return min(_PROBE_POLL_INTERVAL, self.probe_until - now)
 
     def to_json(self) -> JsonObject | None:
         """The stored form: nothing for a closed breaker without failures."""
@@ -141,9 +142,6 @@ class Breaker:
             reason=reason if isinstance(reason, str) else "",
             **times,
         )
-
-    def _is_probing(self, now: float) -> bool:
-        return self.probe_until is not None and now < self.probe_until
 
     def _opened_after(self, since: float) -> bool:
         return self.opened_at is not None and since <= self.opened_at

@@ -41,17 +41,19 @@ class EnabledTools:
 
         The ids come best first, so the first one counts as the most recently used.
         """
+        # Pins are in the list anyway, and would take slots from other tools.
         wanted = [i for i in dict.fromkeys(ids) if i not in policy.pins][: policy.cap]
         rest = {i: at for i, at in self.enabled.items() if i not in wanted and i not in policy.pins}
         for oldest in list(rest)[: max(0, len(rest) + len(wanted) - policy.cap)]:
             del rest[oldest]
+        # Order is age: the last one is evicted last, so the best match goes to the end.
         return EnabledTools(rest | dict.fromkeys(reversed(wanted), now))
 
     def mark_used(self, tool_id: str, now: float) -> EnabledTools:
         """The state after a call of this tool; the same object if the tool is not enabled."""
         if tool_id not in self.enabled:
             return self
-        rest = {i: at for i, at in self.enabled.items() if i != tool_id}
+        rest = {i: at for i, at in self.enabled.items() if i != tool_id}  # moves it to the end
         return EnabledTools(rest | {tool_id: now})
 
     def to_json(self) -> JsonObject | None:

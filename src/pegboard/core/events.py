@@ -282,8 +282,8 @@ Event: TypeAlias = (
 def event_to_json(event: Event) -> JsonObject:
     """The event as an object, its kind first, without unknown values and unlogged fields."""
     record: JsonObject = {"event": event.kind}
-    for name in (f.name for f in fields(event) if f.repr):
+    for name in (f.name for f in fields(event) if f.repr):  # `repr=False`: never to be logged
         value = getattr(event, name)
-        if value is not None and value != {}:
+        if value is not None and value != {}:  # zero and false are known values
             record[name] = list(value) if isinstance(value, tuple) else value
     return record

@@ -46,8 +46,10 @@ class Rollout:
     def arm(self, principal: str, client: str | None) -> ArmName:
         """The arm of a caller."""
         key = principal if self.by == "principal" else client
-        if key is None:
+        if key is None:  # a client without a name cannot be recognized the next time
             return "control"
+        # Not `hash()`, which differs between processes. The name of the rollout is part of it, so
+        # that another rollout draws another set of callers.
         hashed = hashlib.sha256(f"{self.name}\0{key}".encode()).digest()
         share = int.from_bytes(hashed[:8], "big") / 2**64
         return "candidate" if share * 100 < self.percent else "control"

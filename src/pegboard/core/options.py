@@ -110,6 +110,7 @@ def make_options(**given: Any) -> Options:
     Raises:
         ConfigError: One is unknown or has an invalid value; says what would be right.
     """
+    # Checked by hand, because the core does not import pydantic.
     reject_unknown_keys(given, Options, "option")
     check_mode(given.get("mode", "auto"))
     for name in given.get("client_modes", {}).values():

@@ -48,12 +48,12 @@ _EMOJI = (
 )
 
 
-def _tags(text: str) -> str:
-    return "".join(chr(0xE0000 + ord(letter)) for letter in text)
-
-
-# Tag characters after a black flag could spell any text. Only these three flags are in use.
-_FLAGS = "|".join(f"\U0001f3f4{_tags(code)}\U000e007f" for code in ("gbeng", "gbsct", "gbwls"))
+# Tag characters after a black flag could spell any text, so only the three flags in use are kept: a
+# tag character is a letter, moved up by 0xE0000.
+_FLAGS = "|".join(
+    f"\U0001f3f4{''.join(chr(0xE0000 + ord(letter)) for letter in code)}\U000e007f"
+    for code in ("gbeng", "gbsct", "gbwls")
+)
 _EMOJI_SEQUENCE = f"(?:{_FLAGS}|{_EMOJI})(?:\u200d{_EMOJI})*|[0-9#*]\ufe0f\u20e3"
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
 _HIDDEN = re.compile(f"[{_INVISIBLE}]|\r(?!\n)")
@@ -138,7 +138,7 @@ _SUSPICIOUS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 
 def sanitize_text(text: str) -> str:
     """The text without terminal escapes and hidden characters."""
-    if text.isascii() and text.isprintable():
+    if text.isascii() and text.isprintable():  # most texts
         return text
     text = _ANSI.sub("", text)
     return (
@@ -163,6 +163,7 @@ def escape_hidden_json(text: str) -> str:
 
 def escape_value(text: str) -> str:
     """A value with hidden characters as escapes; different values stay different."""
+    # An escape that the server wrote itself must not look like one of ours.
     if "\\u{" in text:
         text = text.replace("\\u{", "\\u{5c}u{")
     return escape_hidden(text)
@@ -266,6 +267,7 @@ def sanitize_tool(tool: Tool) -> Tool:
     """
     description = sanitize_text(tool.description)
     flags = find_suspicious_phrases(f"{tool.title or ''}\n{tool.summary}\n{description}")
+    # The flags are ours: a server cannot set them, and cannot remove them either.
     meta = {k: v for k, v in sanitize_value(dict(tool.meta)).items() if k != FLAGS_KEY}
     shown = replace(
         tool,
@@ -281,6 +283,8 @@ def sanitize_tool(tool: Tool) -> Tool:
         execution=sanitize_value(dict(tool.execution)),
         meta={**meta, FLAGS_KEY: list(flags)} if flags else meta,
     )
+    # A tool with a hidden character in its name is called by the escaped name; `raw_name` is what
+    # its server receives.
     tool_id = escape_name(tool.id)
     if tool_id == tool.id:
         return shown
@@ -331,7 +335,8 @@ def _sanitize_part(value: Json, role: _Role, originals: dict[str, str]) -> Json:
     if isinstance(value, list):
         parts: list[Json] = []
         for part in value:
-            parts.append(_sanitize_part(part, role, originals))  # noqa: PERF401 - a comprehension is another frame in 3.11
+            # A comprehension would be another frame on Python 3.11.
+            parts.append(_sanitize_part(part, role, originals))  # noqa: PERF401
         return value if all(a is b for a, b in zip(parts, value, strict=True)) else parts
     if not isinstance(value, dict):
         return value
@@ -342,7 +347,11 @@ def _sanitize_part(value: Json, role: _Role, originals: dict[str, str]) -> Json:
             inner = _ROLE_OF.get(key, "schema")
         elif role in ("names", "definitions", "pattern"):
             inner = "schema"
-        shown[_sanitize_key(key, role, originals)] = _sanitize_part(part, inner, originals)
+        if role == "schema":
+            shown_key = escape_name(key)
+        else:  # a name that an author chose; inside a value, the key of an object
+            shown_key = _sanitize_string(key, "name" if role == "value" else role, originals)
+        shown[shown_key] = _sanitize_part(part, inner, originals)
     same = all(shown.get(key) is part for key, part in value.items())
     return value if same else shown
 
@@ -353,7 +362,7 @@ def _sanitize_string(text: str, role: _Role, originals: dict[str, str]) -> str:
             shown = escape_value(text)
         case "name" | "names":
             shown = escape_name(text)
-        case "reference" | "definitions":
+        case "reference" | "definitions":  # never sent in a call, so there is nothing to restore
             return escape_name(text)
         case "pattern":
             return escape_hidden(text)  # in a regular expression `\\u{200b}` means that character
@@ -362,12 +371,6 @@ def _sanitize_string(text: str, role: _Role, originals: dict[str, str]) -> str:
     if shown != text:
         originals[shown] = text
     return shown
-
-
-def _sanitize_key(key: str, role: _Role, originals: dict[str, str]) -> str:
-    if role == "schema":
-        return escape_name(key)
-    return _sanitize_string(key, "name" if role == "value" else role, originals)
 
 
 def _json_escape(character: str) -> str:

@@ -30,7 +30,7 @@ def resolve(catalog: Catalog, name: str, category: str | None = None) -> Tool:
         AmbiguousName: Several tools match; the error lists a unique name for each.
         ToolNotFound: None matches; the error lists similar names.
     """
-    if len(name) > MAX_NAME_LENGTH:
+    if len(name) > MAX_NAME_LENGTH:  # also keeps a flood out of the error message
         raise ToolNotFound(f"{name[:_MAX_SHOWN]}…")
     found = catalog.matching(name, category)
     if len(found) == 1:
@@ -43,6 +43,7 @@ def resolve(catalog: Catalog, name: str, category: str | None = None) -> Tool:
 def nearest_tools(catalog: Catalog, name: str, category: str | None = None) -> list[str]:
     """Unique names of the enabled tools whose names are most similar to `name`, best first."""
     pool = [t for t in catalog.enabled if category is None or is_in_group(t, category)]
+    # In an empty or unknown category, suggest from the whole catalog: the category may be wrong.
     return nearest(name, {catalog.address(t): t.name for t in pool or catalog.enabled})
 
 
@@ -77,6 +78,7 @@ def is_typo(name: str, known: Iterable[str]) -> bool:
         return False
     from rapidfuzz import fuzz
 
+    # `maxResults`, `max_results` and `max-results` are the same letters.
     plain = _letters(name)
     return any(fuzz.ratio(plain, _letters(word)) >= _TYPO_SIMILARITY for word in known)
 
@@ -92,5 +94,5 @@ def _similarity(one: str, other: str, **options: Any) -> float:
     return max(
         fuzz.ratio(one, other),
         fuzz.token_sort_ratio(one, other),
-        0.85 * fuzz.token_set_ratio(one, other),
+        0.85 * fuzz.token_set_ratio(one, other),  # 100 if one has all words of the other
     )

@@ -187,6 +187,7 @@ class Tool:
         return entry
 
     def __eq__(self, other: object) -> bool:
+        # Definitions are functions and compare by identity, so their digest is compared.
         return isinstance(other, Tool) and self.id == other.id and self.digest == other.digest
 
     def __hash__(self) -> int:
@@ -263,7 +264,7 @@ def derive_summary(description: str) -> str:
     text = " ".join(description.split())
     for stop in (". ", "! ", "? ", ": "):
         head, found, _ = text.partition(stop)
-        if found and 8 <= len(head) < len(text):
+        if found and 8 <= len(head) < len(text):  # a shorter one is an abbreviation, such as `e.g.`
             text = head
     text = text.rstrip(".:")
     if len(text) <= SUMMARY_LIMIT:
@@ -275,6 +276,7 @@ class Catalog:
     """An immutable snapshot of tools, ordered by category then name, with a content hash."""
 
     def __init__(self, tools: Iterable[Tool], categories: Iterable[Category] = ()) -> None:
+        # A stable order: the same tools give the same list, so that prompt caches stay valid.
         ordered = sorted(tools, key=lambda t: (t.server or "", t.category or "", t.name, t.id))
         self._by_id: dict[str, Tool] = {}
         for tool in ordered:
@@ -314,6 +316,8 @@ class Catalog:
             ]
         if tool := self._by_id.get(name):
             return [tool]
+        # From what the configuration decides to what servers decide: the first that knows the name
+        # wins, so that a server cannot take a name away from another tool.
         for known in (self._by_name, self._by_shown_bare_name, self._by_bare_name):
             if bare := known.get(name):
                 return list(bare)
@@ -332,7 +336,7 @@ class Catalog:
 
     def related(self, tool: Tool) -> list[Tool]:
         """The related tools in this catalog; for a tool of a server, only tools of that server."""
-        if tool.server is not None:
+        if tool.server is not None:  # these names carry the server (`parse_details`)
             return [found for name in tool.related if (found := self._by_id.get(name))]
         return [found for name in tool.related for found in self.matching(name)]
 
@@ -389,6 +393,7 @@ class Catalog:
 
         A category whose tools are all in sections is not a group itself.
         """
+        # A category without tools (its loader has not run) is a group as well.
         known = {c.name: c.description for c in self.categories}
         divided = {tool.category for tool in self.tools if tool.section}
         counts = {name: 0 for name in known if name not in divided}
@@ -407,7 +412,7 @@ class Catalog:
     def only(self, is_visible: Callable[[Tool], bool]) -> Catalog:
         """The catalog for a caller who may see only these tools."""
         visible = [t for t in self.tools if is_visible(t)]
-        if len(visible) == len(self.tools):
+        if len(visible) == len(self.tools):  # the same object, with everything derived from it
             return self
         present = {t.category for t in visible}
         return Catalog(visible, [c for c in self.categories if c.name in present])

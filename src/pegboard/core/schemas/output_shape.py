@@ -98,6 +98,7 @@ def build_field_tree(schema: Json) -> tuple[FieldNode, ...]:
 def _build_fields(views: Sequence[SchemaView], level: int) -> tuple[FieldNode, ...]:
     """The fields of a value that has any of these schemas."""
     steps: dict[str, list[SchemaView]] = {}
+    # A step that several alternatives have is one field, with the schemas of all of them.
     for view in views:
         for alternative in _flatten_alternatives(view):
             for step, inside in _steps(alternative):
@@ -143,7 +144,7 @@ def _paths(fields: Sequence[FieldNode], prefix: str) -> Iterator[tuple[str, Fiel
     for field in fields:
         if field.step == ELLIPSIS:
             continue
-        if field.step == _EACH:
+        if field.step == _EACH:  # the items of a list have no path of their own, only their fields
             yield from _paths(field.below, prefix + _EACH)
             continue
         path = f"{prefix}.{field.step}" if prefix else field.step
@@ -240,7 +241,7 @@ def relax_output_schema(schema: Json) -> JsonObject:
     if not isinstance(schema, dict) or not is_within_bounds(schema):
         return {"type": "object"}
     root, certain = localize_references(schema)
-    if not certain:
+    if not certain:  # a reference may mean something else than we would read
         return {"type": "object"}
     made = _drop_demands(root)
     made = _drop_lost_references(made, made)

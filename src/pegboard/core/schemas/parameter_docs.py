@@ -107,11 +107,12 @@ def _values(view: SchemaView, level: int = 0) -> list[Json] | None:
         return list(values)
     if value_types(view) == ("null",):
         return [None]
+    # One alternative without a list of values, and the whole has none.
     each = [_values(one, level + 1) for one in view.alternatives]
     if not any(each) or None in each:
         return None
     found = [value for values in each for value in values or ()]
-    return None if found == [None] else found
+    return None if found == [None] else found  # null alone is a type, not a choice of values
 
 
 def all_types(view: SchemaView, level: int = 0) -> tuple[str, ...]:
@@ -147,6 +148,7 @@ def describe_parameters(schema: Json) -> ParameterDocs:
     page.members(rest, 0)
     for rule in rules:
         page.write(0, rule)
+    # Conditions that became sentences are no longer in `rest`; all others make it incomplete.
     page.complete &= not rest.cut and not has_unwritten_rules(rest) and not rest.alternatives
     return ParameterDocs("\n".join(page.lines), page.complete)
 
@@ -172,8 +174,9 @@ class _Lines:
             self._write_typed(indent, text, "")
 
     def _member(self, view: SchemaView, name: str, required: bool, indent: int) -> None:
-        if is_never(view) and not required:
+        if is_never(view) and not required:  # it may never be given, so there is nothing to say
             return
+        # Without descriptions inside, the notation says everything on one line.
         inside = nested_objects(view)
         if indent >= _MAX_NESTING or not any(map(_is_described, inside)):
             line = format_parameter(view, name, required, FULL_DETAIL)

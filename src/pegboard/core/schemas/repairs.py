@@ -66,7 +66,7 @@ def repair_schema(schema: Json) -> Repair:
         return Repair(dict(_NOTHING_FITS))
     if not isinstance(schema, dict):
         return Repair({"type": "object"}, exact=schema is True)
-    if not is_within_bounds(schema):
+    if not is_within_bounds(schema):  # too large to be walked: only the type can be set
         return _set_type(schema)
     exact = True
     # The shape is fixed again at the end: what came to the root from elsewhere may be wrong too.
@@ -116,7 +116,7 @@ def _dereference_root(root: JsonObject) -> Repair:
         target = lookup(root, reference)
         silent = beside <= {"type"} - referred and root.get("type", "object") == "object"
         if not silent and not ignores_ref_siblings(root):
-            break
+            break  # since 2019-09 the keywords beside a reference count: it is moved away below
         if target is NOT_FOUND or not is_schema(target):
             return Repair({**notes, "$ref": reference})
         root = {**schema_as_object(target), **notes}
@@ -137,6 +137,7 @@ def _clear_root(root: JsonObject) -> Repair:
         name = free_name("Refused", root_definitions(root))
         rest, parts = _split(root, moved, ("$defs", name))
         return Repair({**rest, "$defs": {**root_definitions(rest), name: parts}}, exact=False)
+    # A condition that the schema has itself moves along: there can be only one at a time.
     moved += [keyword for keyword in root if keyword in _CONDITION]
     rest, parts = _split(root, moved, ("then",))
     return Repair({**rest, "if": {}, "then": parts})
@@ -155,6 +156,7 @@ def _set_type(root: JsonObject) -> Repair:
     declared = root.get("type", "object")
     if declared == "object" and "type" in root:
         return Repair(root)
+    # `["object", "null"]` accepts the same objects; `"array"` accepts none, and is replaced.
     exact = declared == "object" or (isinstance(declared, list) and "object" in declared)
     if is_within_bounds(root) and () in reference_targets(root):
         name = free_name("Whole", root_definitions(root))
@@ -192,21 +194,16 @@ def _join_all_of(root: JsonObject) -> JsonObject:
         branch = _resolve_branch(root, part)
         plain = branch.keys() <= _PLAIN and branch.get("type", "object") == "object"
         if plain and isinstance(part, dict) and not referred:
-            root = _join_branch(root, branch)
+            properties = dict(_properties(root))
+            for name, schema in _properties(branch).items():
+                ours = properties.get(name)
+                properties[name] = schema if ours in (None, schema) else {"allOf": [ours, schema]}
+            notes = {k: v for k, v in branch.items() if k in ("title", "description")}
+            root = _complete({**notes, **root}, properties, _required(branch))
         else:
             kept.append(part)
     rest = {k: v for k, v in root.items() if k != "allOf"}
     return rest | {"allOf": kept} if kept else rest
-
-
-def _join_branch(root: JsonObject, branch: JsonObject) -> JsonObject:
-    """The root with everything that one plain branch says."""
-    properties = dict(_properties(root))
-    for name, schema in _properties(branch).items():
-        ours = properties.get(name)
-        properties[name] = schema if ours in (None, schema) else {"allOf": [ours, schema]}
-    notes = {k: v for k, v in branch.items() if k in ("title", "description")}
-    return _complete({**notes, **root}, properties, _required(branch))
 
 
 def _add_common(root: JsonObject, branches: Sequence[JsonObject]) -> JsonObject:
@@ -374,7 +371,8 @@ class _Moves:
 def strip_generated_titles(schema: JsonObject) -> JsonObject:
     """The same schema without generated titles, at every depth."""
     title = schema.get("title")
-    generated = isinstance(title, str) and title.isidentifier()  # the name of a class
+    # The root is titled with the name of its class, and authors write words with spaces.
+    generated = isinstance(title, str) and title.isidentifier()
     return _strip_title(schema, title if generated else None)
 
 

@@ -135,6 +135,7 @@ class _SignatureLine:
     def _leave_out_optional(self) -> list[str]:
         """As many optional parameters as fit, and how many more there are."""
         texts = [text for text in self.texts.values() if text] + self.unnamed
+        # Required ones come first in `texts`; without any of them no call would be valid.
         count, left = len(self.required), self.limit - len(f"{ELLIPSIS}999 more")
         left -= sum(len(text) + len(", ") for text in texts[:count])
         while count < len(texts) and left >= len(texts[count]) + len(", "):
@@ -164,6 +165,7 @@ def format_alternatives(view: SchemaView, detail: Detail, level: int = 0) -> lis
     else:
         texts = [_format_kind(kind, view, detail, level + 1) for kind in value_types(view)]
         texts = texts or ["any"]
+    # The sort is stable, so only null moves: `str|null` reads better than `null|str`.
     texts = sorted(dict.fromkeys(texts), key="null".__eq__)
     if has_unwritten_rules(view) or ("oneOf" in view.schema and not _are_disjoint(alternatives)):
         texts[-1] = texts[-1].removesuffix(ELLIPSIS) + ELLIPSIS
@@ -182,7 +184,7 @@ def format_parameter(
     if value is not None:
         default = f" = {format_literal(value, detail)}"
     elif "default" in view.schema and not required and len(texts) > 1:
-        # Leaving it out and sending null are the same here, so one way is enough.
+        # The default is null: leaving it out and sending null mean the same, so one is enough.
         texts = [text for text in texts if text != "null"]
     return f"{quote_name(name)}{'' if required else '?'}: {'|'.join(texts)}{default}"
 
@@ -215,9 +217,10 @@ def quote_name(name: str) -> str:
 def has_unwritten_rules(view: SchemaView) -> bool:
     """Whether the schema asserts something that the notation cannot express."""
     schema = view.schema
+    # Of two unions on one value only the first is read (`alternatives`).
     if not view.exact or ("anyOf" in schema and "oneOf" in schema):
         return True
-    if allowed_values(view) is not None:
+    if allowed_values(view) is not None:  # the listed values say everything
         return False
     return any(schema[keyword] not in (None, {}, []) for keyword in _UNWRITTEN & schema.keys())
 
@@ -281,6 +284,7 @@ def _format_array(view: SchemaView, detail: Detail, level: int) -> str:
 def _format_items(view: SchemaView, detail: Detail, level: int) -> str:
     texts = format_alternatives(view, detail, level)
     joined = "|".join(texts)
+    # `(str date)[]`, because `str date[]` could be read as a list of dates.
     bare = len(texts) == 1 and (joined[0] in "{[" or " " not in joined)
     return f"{joined}[]" if bare else f"({joined})[]"
 
@@ -295,6 +299,7 @@ def _format_object(view: SchemaView, detail: Detail, level: int) -> str:
 
 
 def _format_values(values: Sequence[Json], detail: Detail) -> list[str]:
+    # `enum: [true, false]` is how some generators write a boolean.
     if len(values) == 2 and all(isinstance(v, bool) for v in values) and values[0] != values[1]:
         return ["bool"]
     if _LONG_ENUM < len(values) <= detail.values:  # costs a third less than alternatives would
@@ -348,6 +353,7 @@ def format_string(schema: JsonObject, detail: Detail) -> str:
     text = "str"
     form = schema.get("format", schema.get("contentEncoding"))
     pattern = schema.get("pattern")
+    # A format is shorter than the pattern that spells it out, and models know it.
     if not form and isinstance(pattern, str):
         form = _FORMAT_OF_PATTERN.get(pattern)
     if isinstance(form, str) and 0 < len(form) <= _MAX_FORMAT_LENGTH:
@@ -355,6 +361,7 @@ def format_string(schema: JsonObject, detail: Detail) -> str:
     if isinstance(pattern, str) and form not in _FORMATS:
         text += format_pattern(pattern, detail)
     low, high = exact_number(schema.get("minLength")), exact_number(schema.get("maxLength"))
+    # Nobody sends an empty string on purpose where one character is required.
     return text + format_range(None if low is None or low <= 1 else low, high)
 
 

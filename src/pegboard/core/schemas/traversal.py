@@ -152,6 +152,7 @@ def localize_references(schema: JsonObject) -> tuple[JsonObject, bool]:
     It is not where a reference names a document by a name that two different ones have. A schema
     without such names is returned itself.
     """
+    # Most schemas have neither `$id` nor anchors, and are not copied.
     names = _Names(schema, ignores_ref_siblings(schema))
     if not is_within_bounds(schema) or not names.collect():
         return schema, True
@@ -197,7 +198,7 @@ class _Names:
                 return False
             found |= "$id" in node or "$anchor" in node
             document = self._document(node, path, around)
-            if document.path == path:
+            if document.path == path:  # the node has an `$id`, or is the root
                 self.documents.setdefault(document.uri, []).append(path)
             for anchor in self._anchors(node):
                 self.anchors.setdefault((document.path, anchor), path)

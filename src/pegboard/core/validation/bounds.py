@@ -83,10 +83,12 @@ class Bounds(NamedTuple):
 
 def compute_bounds(schema: JsonObject) -> Bounds:
     """How far arguments can be checked against the schema."""
+    # The graph below is built by walking the schema, so that has to be affordable first.
     if not is_within_bounds(schema):
         return Bounds("the schema is too large or too deep")
     root, _ = localize_references(schema)
     graph = _Graph(root)
+    # From cheap to expensive: each check relies on the ones before it to bound its own work.
     if graph.is_too_large():
         return Bounds("the schema unfolds to too many parts")
     if not graph.recursive:
@@ -138,6 +140,7 @@ class _Graph:
 
     def is_too_large(self) -> bool:
         """Whether a body has too many parts or levels with its references replaced by targets."""
+        # A recursive body counts as one part here: how deep it goes depends on the arguments.
         sizes, levels = dict.fromkeys(self.recursive, 1), dict.fromkeys(self.recursive, 1)
         for name in self._referenced_first():
             body = self.bodies[name]
@@ -201,6 +204,7 @@ class _Graph:
             for path, times in found.items()
             if times > 1
         )
+        # Each level of the arguments takes as many frames as the deepest recursive body has levels.
         deepest = max(1, min(MAX_DEPTH, MAX_FRAMES // max(frames.values())))
         return Bounds(
             None,
@@ -318,7 +322,7 @@ def drop_unsafe_patterns(schema: JsonObject) -> tuple[JsonObject, list[str]]:
 @lru_cache(maxsize=4096)
 def is_linear(pattern: str) -> bool:
     """Whether the linear-time engine can compile a pattern."""
-    try:
+    try:  # the engine itself knows best, and says so when it compiles
         compile_validator({"pattern": pattern})
     except ValueError:
         return False
@@ -365,7 +369,7 @@ def _may_contain(schema: Json, patterns: frozenset[str]) -> bool:
     while pending:
         node = pending.pop()
         if isinstance(node, dict):
-            if "$ref" in node or "$dynamicRef" in node:
+            if "$ref" in node or "$dynamicRef" in node:  # not followed: a guess costs nothing here
                 return True
             if not patterns.isdisjoint(_own_patterns(node)):
                 return True
