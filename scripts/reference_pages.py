@@ -220,18 +220,18 @@ def _error(kind: type[errors.PegboardError]) -> str:
 
 
 async def methods_page() -> str:
-    """The methods that Pegboard answers beside those of the protocol, with real answers."""
+    """The methods that Pegboard adds to the protocol, with real answers."""
     parts = [
         "# Methods",
-        "What a client may ask beside the protocol's own methods. They are advertised under "
-        "`capabilities.extensions` (MCP 2026-07-28) or `capabilities.experimental` (earlier) as "
-        "`io.github.pegboard/lazy-tools`. The examples are real: asked of the [quick start](../index.md)'s board.",
+        "The methods that Pegboard adds to those of the protocol. They are advertised as "
+        "`io.github.pegboard/lazy-tools`, under `capabilities.extensions` (MCP 2026-07-28) or "
+        "`capabilities.experimental` (earlier). The examples are real answers of the board in the [quick start](../index.md).",
         "## `tools/list` with `lazy`",
-        'The protocol\'s own method with one more parameter, or `_meta["io.github.pegboard/lazy"]`: `true` gives stubs, '
+        'The method of the protocol with one more parameter, or `_meta["io.github.pegboard/lazy"]`: `true` returns stubs, '
         '`"bare"` stubs without `inputSchema`, `false` full definitions, whatever the mode. With `false` and '
-        '`_meta["io.github.pegboard/details"]: true`, each entry also has category, summary, examples, related tools, '
-        "aliases, tags, deprecation and descriptions of result fields in its `_meta`, under `io.github.pegboard/`. A gateway asks for them when one of "
-        "its servers advertises this extension, so that a Pegboard can stand behind another.",
+        '`_meta["io.github.pegboard/details"]: true`, the `_meta` of each entry also contains category, summary, examples, related '
+        "tools, aliases, tags, deprecation and descriptions of result fields, under `io.github.pegboard/`. A gateway requests them from "
+        "a server that advertises this extension, so that one Pegboard can run behind another.",
         await _exchange("tools/list", {"lazy": "bare"}),
     ]
     examples: dict[str, Any] = {
@@ -246,16 +246,16 @@ async def methods_page() -> str:
 
 
 async def meta_tools_page() -> str:
-    """What each mode lists, with what it costs, and what can be called unlisted."""
+    """The meta-tools of each mode with their token cost, and those that no mode lists."""
     parts = [
         "# Meta-tools",
-        "What each mode lists of its own, for the [quick start](../index.md)'s board. Tokens are those of "
-        "`o200k_base` for name, description and input schema.",
+        "The meta-tools that each mode lists, for the board in the [quick start](../index.md). The token counts "
+        "are those of name, description and input schema, with `o200k_base`.",
     ]
     parts += [await _mode(name) for name in MODES]
     unlisted = ", ".join(f"`{n}`" for n in ALIASES)
-    parts += ["## Callable everywhere although unlisted", f"{unlisted}: the names of other systems, so that "
-              "instructions written for those keep working."]  # fmt: skip
+    parts += ["## Callable in every mode, but never listed", f"{unlisted}. Most are the names of other systems, so "
+              "that instructions written for those keep working."]  # fmt: skip
     return "\n\n".join(parts)
 
 
@@ -263,7 +263,7 @@ async def _mode(name: str) -> str:
     view = await _board().view(Caller(mode=name))
     own = build_meta_tools(MODES_BY_NAME[name], view)  # pyright: ignore[reportArgumentType] a mode
     if not own:
-        return f"## `{name}`\n\nNone: it lists tools themselves."
+        return f"## `{name}`\n\nNone: this mode lists the tools themselves."
     shown = [f"## `{name}`"]
     for tool in own:
         entry = tool.entry()
