@@ -6,10 +6,10 @@
     ├─ ToolDisabled, NotPermitted           the operator, if the caller should have the tool
     ├─ ToolError                            the model: raised by tools themselves
     ├─ CircuitOpen, Busy                    nobody: try again later
-    ├─ UpstreamError                        whoever runs the upstream
+    ├─ UpstreamError                        the operator of the upstream
     │  ├─ UpstreamTimeout
     │  └─ UpstreamUnavailable
-    └─ StoreError                           whoever runs the store
+    └─ StoreError                           the operator of the store
 
 A message says what was wrong and what to do; the attributes carry the same as data, so that a reply
 to a model, a log line and a test all read one source. `kind` is the word used on the wire.

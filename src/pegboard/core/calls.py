@@ -40,7 +40,7 @@ class Caller:
     @property
     def is_local_user(self) -> bool:
         """Whether this is the one user of a gateway on their own machine."""
-        # Over HTTP without sign-in every principal is `local`, also that of somebody else.
+        # Over HTTP without sign-in every principal is `local`, and may be another user's.
         return self.principal == LOCAL_CALLER.principal and not self.anonymous
 
 

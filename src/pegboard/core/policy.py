@@ -116,13 +116,13 @@ class Policy:
         if self.is_open:
             return catalog
         grant = self.grant(caller)
-        seen: BoundedCache[Grant, Catalog] = catalog.memo.setdefault(
+        cache: BoundedCache[Grant, Catalog] = catalog.memo.setdefault(
             _VISIBLE_MEMO, BoundedCache(_MAX_CATALOGS)
         )
-        found = seen.get(grant)
-        if found is None:
-            found = seen.put(grant, _filter_catalog(grant, catalog))
-        return found
+        visible = cache.get(grant)
+        if visible is None:
+            visible = cache.put(grant, _filter_catalog(grant, catalog))
+        return visible
 
     def _compile(self, caller: Caller) -> Grant:
         """The rules that apply to a caller, compiled once for each set of rules."""
@@ -230,7 +230,7 @@ class _Target:
 
 
 class _RuleIndex:
-    """Which rules name somebody: exact names by dictionary, globs one after the other."""
+    """Which rules name a principal, scope or group: exact names by dictionary, globs in turn."""
 
     def __init__(self, patterns_of_rules: Iterable[tuple[str, ...]]) -> None:
         self._exact: dict[str, list[int]] = {}

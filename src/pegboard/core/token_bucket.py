@@ -77,7 +77,7 @@ class TokenBucket:
         if limit.concurrent is not None and len(running) >= limit.concurrent:
             return here, RateLimitRefusal(f"{len(running)} of your calls are running", 1.0)
         if limit.calls is not None and tokens < 1:
-            # Exactly when the next token will be there, unless somebody else takes it.
+            # Exactly when the next token will be there, unless another call takes it.
             wait = (1 - tokens) * limit.per / limit.calls
             reason = f"more than {limit.calls:g} {limit.unit} in {limit.per:g} s"
             return here, RateLimitRefusal(reason, wait)

@@ -213,7 +213,7 @@ class ToolLock:
             return ToolLock(approved=RecordedDefinition.of(listed, now, FIRST_USE))
         # When the list is full, further definitions are held without being recorded.
         is_full = len(self.waiting) >= MAX_WAITING
-        if is_full or any(seen.matches(listed) for seen in self.waiting):
+        if is_full or any(recorded.matches(listed) for recorded in self.waiting):
             return self
         return replace(self, waiting=(*self.waiting, RecordedDefinition.of(listed, now)))
 
@@ -238,16 +238,18 @@ class ToolLock:
             return ToolLock(approved=replace(chosen, at=decision.at, by=decision.by))
         if self.approved is None or chosen is self.approved:
             raise NotPermitted(f"{name} has no approved definition to go back to. Revoke it.")
-        return replace(self, waiting=tuple(seen for seen in self.waiting if seen is not chosen))
+        return replace(
+            self, waiting=tuple(recorded for recorded in self.waiting if recorded is not chosen)
+        )
 
-    def is_reordered(self, seen: RecordedDefinition) -> bool:
+    def is_reordered(self, recorded: RecordedDefinition) -> bool:
         """Whether a waiting definition has the same words as the approved one in another order."""
-        return self.approved is not None and self.approved.has_same_words(seen.definition)
+        return self.approved is not None and self.approved.has_same_words(recorded.definition)
 
-    def diff(self, seen: RecordedDefinition) -> list[str]:
+    def diff(self, recorded: RecordedDefinition) -> list[str]:
         """The diff from the approved definition; hidden characters are shown as escapes."""
         before = _format_lines(self.approved.definition) if self.approved else []
-        after = _format_lines(seen.definition)
+        after = _format_lines(recorded.definition)
         return [
             line.rstrip("\n")
             for line in difflib.unified_diff(before, after, "approved", "now", n=2)
@@ -331,8 +333,8 @@ class ServerLock:
     def undecided(self) -> Iterator[tuple[str, ToolLock, RecordedDefinition]]:
         """Each definition that could be approved, with its tool's name and record."""
         for name, tool in sorted(self.waiting.items()):
-            for seen in tool.undecided:
-                yield name, tool, seen
+            for recorded in tool.undecided:
+                yield name, tool, recorded
 
     def _of(self, name: str) -> ToolLock:
         return self.tools.get(name, _UNRECORDED)

@@ -9,9 +9,9 @@ them all as lines of text:
       assignee?: str|null - Nobody when null
     limit?: int 1..100 = 20
 
-Nested objects get lines of their own where somebody described their members, and one line
-otherwise. What lines cannot express (conditions, recursion) makes the text incomplete: then the
-schema itself must be shown.
+Nested objects get lines of their own where their members have descriptions, and one line otherwise.
+What lines cannot express (conditions, recursion) makes the text incomplete: then the schema itself
+must be shown.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ def repair_schema(schema: Json) -> Repair:
     exact = True
     # The shape is fixed again at the end: what came to the root from elsewhere may be wrong too.
     for step in (_fix_shape, _gather, _dereference_root, _clear_root, _fix_shape, _set_type):
-        schema, kept = step(schema)
-        exact = exact and kept
+        schema, is_exact = step(schema)
+        exact = exact and is_exact
     return Repair(schema, exact)
 
 
@@ -189,7 +189,7 @@ def _join_all_of(root: JsonObject) -> JsonObject:
         return root
     # A reference to a branch, or to the root as a whole, must find it unchanged.
     referred = any(path[:1] in ((), ("allOf",)) for path in reference_targets(root))
-    kept: list[Json] = []
+    others: list[Json] = []
     for part in parts:
         branch = _resolve_branch(root, part)
         plain = branch.keys() <= _PLAIN and branch.get("type", "object") == "object"
@@ -201,9 +201,9 @@ def _join_all_of(root: JsonObject) -> JsonObject:
             notes = {k: v for k, v in branch.items() if k in ("title", "description")}
             root = _complete({**notes, **root}, properties, _required(branch))
         else:
-            kept.append(part)
+            others.append(part)
     rest = {k: v for k, v in root.items() if k != "allOf"}
-    return rest | {"allOf": kept} if kept else rest
+    return rest | {"allOf": others} if others else rest
 
 
 def _add_common(root: JsonObject, branches: Sequence[JsonObject]) -> JsonObject:
@@ -217,7 +217,7 @@ def _add_common(root: JsonObject, branches: Sequence[JsonObject]) -> JsonObject:
 
 
 def _common_schema(name: str, branches: Sequence[JsonObject]) -> JsonObject:
-    """What the branches say of a property: any of their schemas, if each branch has a say.
+    """What the branches say of a property: any of their schemas, if every branch restricts it.
 
     A branch without the property that is open to any other accepts every value for it, so then
     only the description can be repeated.
