@@ -33,8 +33,8 @@ from pegboard.errors import ConfigError, UpstreamError
 from pegboard.upstream.relay import UpstreamRequest
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.transports import SseWriter
+from pegboard.wire.message_filters import build_oversize_replacement, limit_response_size
 from pegboard.wire.message_streams import LineSplitter
-from pegboard.wire.response_filters import build_oversize_replacement, limit_response_size
 
 pytestmark = pytest.mark.anyio
 

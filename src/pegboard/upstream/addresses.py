@@ -1,10 +1,9 @@
-"""Which server a prompt, a resource or a task belongs to: their addresses, and the way back.
+"""Which server a prompt or a resource belongs to: their addresses, and the way back.
 
 | | address | at the server |
 |---|---|---|
 | prompt | `server.prompt`, as for tools | `prompt` |
 | resource | its URI; `pegboard://server/` and the URI where two servers list the same | the URI |
-| task | `server:id` | `id` |
 
 Results and people refer to a resource by its URI, so the URI is unchanged wherever it is
 unambiguous. Every form is accepted at all times. A new set of listings makes a new `Addresses`.
@@ -14,30 +13,21 @@ too; a server gets its own spelling.
 Servers also hand out resources that they do not list, in links of results. `ResourceLinks` records
 them for each principal, so that nobody's results decide where somebody else's reads go. A link is
 only a hint: `Addresses` prefers the servers that declare a resource.
-
-Servers choose the ids of tasks, and some simply count up, so knowing an id does not prove that a
-caller may use it. The store has a record of every task, under a key of principal, server and id
-together. A caller who did not start a task finds no record, exactly as with an id that never
-existed. Replicas with a shared store share the records.
 """
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
-from urllib.parse import quote, unquote
 
 from mcp.shared.uri_template import UriTemplate
 
 from pegboard.core.caches import BoundedCache
-from pegboard.core.json import Json, JsonObject, digest
+from pegboard.core.json import Json, JsonObject
 from pegboard.core.sanitization import escape_name, escape_uri, sanitize_entry
-from pegboard.errors import StoreError
-from pegboard.ports import Store
 from pegboard.upstream.listing import Listing
 
 SCHEME: Final = "pegboard://"
@@ -45,10 +35,6 @@ MAX_LINKS: Final = 500
 """Links that are recorded for one principal."""
 MAX_PRINCIPALS: Final = 500
 _MAX_URI_LENGTH: Final = 1_000
-TASK_RECORD_TTL: Final = 7 * 86_400.0
-"""Seconds for which a task can be followed."""
-RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,75 +261,3 @@ class ResourceLinks:
         """The servers that gave this principal a link to a URI."""
         links = self._links.get(principal)
         return (links.get(uri) if links is not None else None) or frozenset()
-
-
-# Tasks.
-
-
-def build_task_address(server: str, task_id: str) -> str:
-    """The id that a client sees."""
-    return f"{quote(server, safe='')}:{task_id}"
-
-
-def parse_task_address(address: Json) -> Location | None:
-    """Where the task of an address is; `None` when it is not one of our addresses."""
-    if not isinstance(address, str):
-        return None
-    server, colon, task_id = address.partition(":")
-    return Location(unquote(server), task_id) if colon and server and task_id else None
-
-
-def add_task_addresses(server: str, message: JsonObject) -> JsonObject:
-    """A result or params from a server, with task ids as its clients see them."""
-    changed = message
-    for key in ("taskId", "task", "tasks"):
-        if key in message:
-            changed = {**changed, key: _add_address(server, key, message[key])}
-    meta = message.get("_meta")
-    if isinstance(meta, dict) and isinstance(meta.get(RELATED_TASK), dict):
-        related = add_task_addresses(server, meta[RELATED_TASK])
-        changed = {**changed, "_meta": {**meta, RELATED_TASK: related}}
-    return changed
-
-
-def _add_address(server: str, key: str, value: Json) -> Json:
-    if key == "taskId":
-        return build_task_address(server, value) if isinstance(value, str) else value
-    if isinstance(value, dict):
-        return add_task_addresses(server, value)
-    if isinstance(value, list):
-        return [
-            add_task_addresses(server, entry) if isinstance(entry, dict) else entry
-            for entry in value
-        ]
-    return value
-
-
-class TaskOwners:
-    """Who started which task, by which tool."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    async def record(self, principal: str, server: str, tool_id: str, result: JsonObject) -> None:
-        """Bind the tasks that a call's result names to the caller and the tool."""
-        # 2025-11-25 has `task: {taskId}`, the extension of 2026-07-28 `taskId` in the result.
-        for part in (result, result.get("task")):
-            if not isinstance(part, dict) or not isinstance(part.get("taskId"), str):
-                continue
-            owner = {"tool": tool_id}
-            key = _task_key(principal, server, part["taskId"])
-            try:
-                await self._store.update(key, lambda _, owner=owner: owner, ttl=TASK_RECORD_TTL)
-            except StoreError as exc:
-                # The call has been carried out: it must not fail for want of a record.
-                _log.warning("A task of %s cannot be followed: %s", server, exc)
-
-    async def find_tool(self, principal: str, task: Location) -> str | None:
-        """The id of the tool by which this principal started a task; `None` if they did not."""
-        record = await self._store.get(_task_key(principal, task.server, task.name))
-        return record.get("tool") if isinstance(record, dict) else None
-
-
-def _task_key(principal: str, server: str, task_id: str) -> str:
-    return f"task:{digest([principal, server, task_id])}"

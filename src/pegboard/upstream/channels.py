@@ -41,6 +41,7 @@ from pegboard.upstream.client_sdk import (
     trace_request,
 )
 from pegboard.upstream.handshake import InboundHandler, RelayDispatcher
+from pegboard.wire.message_filters import MessageTooLarge
 from pegboard.wire.message_streams import (
     PIPE_CLOSED_ERRORS,
     MessageWriter,
@@ -48,7 +49,6 @@ from pegboard.wire.message_streams import (
     extract_error,
     serialize_message,
 )
-from pegboard.wire.response_filters import MessageTooLarge
 
 FIRST_REQUEST_ID: Final = 1_000_000
 """Our requests are numbered from here; the SDK numbers its own, a few per connection, from 1."""

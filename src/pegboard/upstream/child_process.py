@@ -34,8 +34,8 @@ from mcp.client.stdio import get_default_environment
 from pegboard.upstream.channels import StdioChannel
 from pegboard.upstream.server_log import BoundedLog, ProcessLog
 from pegboard.upstream.spec import UpstreamSpec
+from pegboard.wire.message_filters import build_oversize_replacement
 from pegboard.wire.message_streams import PIPE_CLOSED_ERRORS, MessageReader, MessageWriter
-from pegboard.wire.response_filters import build_oversize_replacement
 
 EXIT_TIMEOUT = 2.0
 """Seconds a server has to exit by itself after its stdin is closed."""

@@ -65,7 +65,7 @@ from pegboard.upstream.inbound_router import (
 from pegboard.upstream.server_log import BoundedLog
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.transports import OpenTransport, UpstreamTransport
-from pegboard.wire.response_filters import find_oversize_message
+from pegboard.wire.message_filters import find_oversize_message
 
 ConnectionState: TypeAlias = Literal["cold", "starting", "ready", "failed", "stopping"]
 

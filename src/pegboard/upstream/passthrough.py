@@ -23,13 +23,14 @@ from pegboard.core.json import Json, JsonObject
 from pegboard.core.policy import AccessControl
 from pegboard.core.sanitization import sanitize_value
 from pegboard.errors import Busy, PegboardError, UpstreamError
-from pegboard.upstream.addresses import SCHEME, Addresses, Location, parse_task_address
+from pegboard.upstream.addresses import SCHEME, Addresses, Location
 from pegboard.upstream.client_sdk import INVALID_PARAMS
 from pegboard.upstream.downstream import Downstream, build_downstream
 from pegboard.upstream.era_translation import translate_result
 from pegboard.upstream.inbound_router import UpstreamEvent
 from pegboard.upstream.listing import Listing
 from pegboard.upstream.relay import Relay, UpstreamRequest
+from pegboard.upstream.tasks import parse_task_address
 
 _Handler: TypeAlias = Callable[[JsonObject, Downstream], Awaitable[JsonObject]]
 _UPDATED = "notifications/resources/updated"

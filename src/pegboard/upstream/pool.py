@@ -1,11 +1,28 @@
 r"""The connections to all servers: opened on first use, shared, stopped when idle, opened again.
 
-    use(server, client) --> ServerState.find_owner --> a ready connection of that owner
-                                                   \-> none: backoff? room? then open one and wait
+    use(server, client) --> find_owner --> a ready connection of that owner
+                                       \-> none: backoff? room? then open one and wait
 
 Nothing starts before it is used. A request that finds a connection starting waits for it, so that
-any number of them start one process. Who shares a connection with whom, and how long to wait after
-a failure, is decided by `server_state`; what happens on a connection, by `connection`.
+any number of them start one process.
+
+**Who shares a process.** A process may store anything between two calls, whichever era its protocol
+is of. So principals never share one, unless the operator allows it. `find_owner` decides, by the
+server's `isolation`:
+
+| `isolation` | one process or connection for each |
+|---|---|
+| `session` | session of a legacy client, principal of modern clients |
+| `principal` | principal, whose sessions share it; it cannot send requests to clients |
+| `shared`, or `stateless` | gateway: all callers share it; it cannot send requests to clients |
+| not given | as `session`; but modern servers over streamable HTTP are `shared` |
+
+Each request to a modern server over HTTP says whose it is, and the protocol stores nothing between
+two of them. Where nobody signs in and several people may be behind `local`, a legacy session still
+separates them. Modern requests have none, and are refused by servers that are not shared.
+
+How long to wait after a failure is decided by `server_health`; what happens on a connection, by
+`connection`.
 """
 
 from __future__ import annotations
@@ -29,7 +46,7 @@ from pegboard.core import defaults
 from pegboard.core.calls import Caller, Era
 from pegboard.core.json import JsonObject
 from pegboard.core.redaction import Redactor
-from pegboard.errors import Busy, ConfigError, UpstreamUnavailable
+from pegboard.errors import Busy, ConfigError, NotPermitted, UpstreamUnavailable
 from pegboard.upstream.catalog_entries import (
     PLAIN_CLIENT,
     ClientKind,
@@ -37,10 +54,10 @@ from pegboard.upstream.catalog_entries import (
     kind_to_capabilities,
 )
 from pegboard.upstream.connection import Connection
-from pegboard.upstream.downstream import Downstream, Owner
+from pegboard.upstream.downstream import Downstream, Owner, principal_owner
 from pegboard.upstream.inbound_router import UpstreamEvent, UpstreamListener
+from pegboard.upstream.server_health import ServerState, UpstreamStatus
 from pegboard.upstream.server_log import BoundedLog
-from pegboard.upstream.server_state import ServerState, UpstreamStatus
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.transports import OpenTransport, open_transport
 
@@ -51,6 +68,7 @@ ROOM_TIMEOUT = 5.0
 """Seconds that a caller waits for room when all connections that it could replace are in use."""
 
 _VISIT = "visit"
+_SHARED: Owner = ()
 _log = logging.getLogger(__name__)
 
 
@@ -65,6 +83,41 @@ class PoolLimits:
     connections: int = 64
     """Connections to one server that is not a process."""
     wait: float = ROOM_TIMEOUT
+
+
+def find_owner(spec: UpstreamSpec, era: Era | None, downstream: Downstream) -> Owner:
+    """The owner of the connection that serves this client; the rules are above.
+
+    Args:
+        spec: The server.
+        era: Its era, where it is known.
+        downstream: The client.
+
+    Raises:
+        NotPermitted: The caller cannot be identified, and the server is not shared.
+    """
+    caller, sharing = downstream.caller, spec.sharing
+    # Until the era is known, a server over HTTP counts as stateful. The first connection gets its
+    # right owner once the server has answered.
+    is_stateless = era == "modern" and spec.transport == "http"
+    if sharing == "shared" or (sharing is None and is_stateless):
+        return _SHARED
+    owner = downstream.owner
+    if caller.anonymous:
+        if owner[0] == "session":
+            return owner
+        raise NotPermitted(
+            f"{spec.name} stores data for each user, and this gateway does not know who its users "
+            f"are, so a client without a session cannot use it. The operator of the gateway can "
+            f"set `auth`, or declare that everybody may share the server: `stateless = true` or "
+            f'`isolation = "shared"`.',
+            server=spec.name,
+        )
+    # A legacy server learns in the handshake what input its client can give, so clients that
+    # differ in that have different connections. A modern one learns it with every request.
+    if sharing == "principal" or (era == "modern" and owner[0] == "principal"):
+        return principal_owner(caller)
+    return owner
 
 
 class ConnectionPool:
@@ -291,7 +344,7 @@ class ConnectionPool:
         # another request opens the connection, or it ends again. So each wait leads back to the
         # start.
         while True:
-            owner = server.find_owner(downstream)
+            owner = find_owner(server.spec, server.era, downstream)
             connection = server.connections.get(owner)
             if connection is None:
                 if server.wait(owner, self._clock()) > 0:
@@ -351,7 +404,11 @@ class ConnectionPool:
         server.version = connection.version
         server.latency = connection.latency
         server.record_success(connection.owner)
-        owner = connection.owner if downstream is None else server.find_owner(downstream)
+        owner = (
+            connection.owner
+            if downstream is None
+            else find_owner(server.spec, server.era, downstream)
+        )
         if owner == connection.owner:
             return
         server.remove(connection)

@@ -25,7 +25,7 @@ from pegboard.core.sanitization import sanitize_prose
 from pegboard.core.tools import Tool
 from pegboard.errors import UpstreamError, UpstreamTimeout
 from pegboard.ports import Store
-from pegboard.upstream.addresses import ResourceLinks, TaskOwners, add_task_addresses
+from pegboard.upstream.addresses import ResourceLinks
 from pegboard.upstream.client_sdk import (
     URL_ELICITATION_REQUIRED,
     HeaderMap,
@@ -44,6 +44,7 @@ from pegboard.upstream.inbound_router import ANSWER_TIMEOUT
 from pegboard.upstream.pool import ConnectionPool
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.suspended_calls import SuspendedCalls
+from pegboard.upstream.tasks import TaskOwners, add_task_addresses
 
 MAX_INPUT_ROUNDS: Final = 10
 """How often a modern server may ask a legacy client within one call; the SDK's own bound."""

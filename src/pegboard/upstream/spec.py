@@ -22,7 +22,7 @@ TrustMode: TypeAlias = Literal["first-use", "approve"]
 class UpstreamSpec:
     """One server: how to reach it, how long to wait for it, who shares it, which tools it shows.
 
-    `isolation` says who shares a process or connection; `server_state` has the rules. An
+    `isolation` says who shares a process or connection; `pool` has the rules. An
     operator's promise that the server is `stateless` counts as `shared`, unless `isolation` says
     otherwise. Durations are seconds. Variables are expanded and defaults filled in, so `args`,
     `env`, `url` and `headers` may hold secrets and stay out of `repr`; `label` is the text for

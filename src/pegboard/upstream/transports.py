@@ -41,8 +41,8 @@ from pegboard.upstream.client_sdk import (
 from pegboard.upstream.handshake import InboundHandler, RelayDispatcher
 from pegboard.upstream.server_log import BoundedLog
 from pegboard.upstream.spec import UpstreamSpec
+from pegboard.wire.message_filters import filter_surrogates, limit_response_size
 from pegboard.wire.message_streams import BorrowedStream, MessageSource, decode_json, to_message
-from pegboard.wire.response_filters import filter_surrogates, limit_response_size
 
 CONNECT_TIMEOUT = 30.0
 _log = logging.getLogger(__name__)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.upstream.server_state import MAX_DELAY, STABLE_AFTER, Backoff
+from pegboard.upstream.server_health import MAX_DELAY, STABLE_AFTER, Backoff
 
 
 def failed(times: int, *, roll: float = 0.5, lived: float = 0.0) -> Backoff:

@@ -1,21 +1,8 @@
-"""What the pool knows of one server: its connections, its failures, and who shares a process of it.
+"""What is known of one server: its connections, its failures, and how long to wait after them.
 
-A process may store anything between two calls, whichever era its protocol is of. So principals
-never share one, unless the operator allows it. `ServerState.find_owner` decides, by the
-server's `isolation`:
-
-| `isolation` | one process or connection for each |
-|---|---|
-| `session` | session of a legacy client, principal of modern clients |
-| `principal` | principal, whose sessions share it; it cannot send requests to clients |
-| `shared`, or `stateless` | gateway: all callers share it; it cannot send requests to clients |
-| not given | as `session`; but modern servers over streamable HTTP are `shared` |
-
-Each request to a modern server over HTTP says whose it is, and the protocol stores nothing between
-two of them.
-
-Where nobody signs in and several people may be behind `local`, a legacy session still separates
-them. Modern requests have none, and are refused by servers that are not shared.
+Failures are counted for each owner of connections: a process that crashes for one client, with that
+client's data, delays nobody else. The delay doubles with each failure in a row (`Backoff`). The
+status of a server, for `doctor` and the dashboard, combines all of this.
 """
 
 from __future__ import annotations
@@ -23,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pegboard.core.calls import LOCAL_CALLER, Caller, Era
-from pegboard.errors import NotPermitted, UpstreamUnavailable
+from pegboard.errors import UpstreamUnavailable
 from pegboard.upstream.connection import Connection, ConnectionState
-from pegboard.upstream.downstream import Downstream, Owner, principal_owner
+from pegboard.upstream.downstream import Owner
 from pegboard.upstream.server_log import BoundedLog
 from pegboard.upstream.spec import UpstreamSpec
 
@@ -35,7 +22,6 @@ STABLE_AFTER = 30.0
 """A server that ran for this many seconds counts as healthy, however it ended."""
 FAILURE_TTL = 600.0
 """Seconds after which a failure no longer delays the next start."""
-_SHARED: Owner = ()
 _BEST_FIRST: tuple[ConnectionState, ...] = ("ready", "starting", "stopping", "failed")
 
 
@@ -98,35 +84,6 @@ class ServerState:
         self.last_error: str | None = None
         # By owner: what crashes for one client, with its data, may run well for another.
         self._backoffs: dict[Owner, Backoff] = {}
-
-    def find_owner(self, downstream: Downstream) -> Owner:
-        """The owner of the connection that serves this client; the rules are above.
-
-        Raises:
-            NotPermitted: The caller cannot be identified, and the server is not shared.
-        """
-        caller, sharing = downstream.caller, self.spec.sharing
-        # Until the era is known, a server over HTTP counts as stateful; the pool gives the first
-        # connection its right owner once it has answered.
-        is_stateless = self.era == "modern" and self.spec.transport == "http"
-        if sharing == "shared" or (sharing is None and is_stateless):
-            return _SHARED
-        owner = downstream.owner
-        if caller.anonymous:
-            if owner[0] == "session":
-                return owner
-            raise NotPermitted(
-                f"{self.spec.name} stores data for each user, and this gateway does not know who "
-                f"its users are, so a client without a session cannot use it. The operator of the "
-                f"gateway can set `auth`, or declare that everybody may share the server: "
-                f'`stateless = true` or `isolation = "shared"`.',
-                server=self.spec.name,
-            )
-        # A legacy server learns in the handshake what input its client can give, so clients that
-        # differ in that have different connections. A modern one learns it with every request.
-        if sharing == "principal" or (self.era == "modern" and owner[0] == "principal"):
-            return principal_owner(caller)
-        return owner
 
     # Failures.
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.wire.response_filters import SurrogateFilter
+from pegboard.wire.message_filters import SurrogateFilter
 
 PIECES = ["a", "\\", "\n", '"', "\ud83d", "\ude00", "\U0001f600", "ud83d"]
 TEXTS = st.lists(st.sampled_from(PIECES)).map("".join)
