@@ -178,7 +178,14 @@ def hoist_branches(root: JsonObject) -> JsonObject:
     for keyword in ("anyOf", "oneOf"):
         branches = root.get(keyword)
         if isinstance(branches, list) and branches:
-            root = _add_common(root, [_resolve_branch(root, branch) for branch in branches])
+            resolved = [_resolve_branch(root, branch) for branch in branches]
+            properties = dict(_properties(root))
+            for name in dict.fromkeys(name for branch in resolved for name in _properties(branch)):
+                if name not in properties:
+                    properties[name] = _common_schema(name, resolved)
+            first = _required(resolved[0])
+            needed = [name for name in first if all(name in _required(b) for b in resolved)]
+            root = _complete(root, properties, needed)
     return root
 
 
@@ -204,16 +211,6 @@ def _join_all_of(root: JsonObject) -> JsonObject:
             others.append(part)
     rest = {k: v for k, v in root.items() if k != "allOf"}
     return rest | {"allOf": others} if others else rest
-
-
-def _add_common(root: JsonObject, branches: Sequence[JsonObject]) -> JsonObject:
-    """The root with what holds in every one of the branches."""
-    properties = dict(_properties(root))
-    for name in dict.fromkeys(name for branch in branches for name in _properties(branch)):
-        if name not in properties:
-            properties[name] = _common_schema(name, branches)
-    needed = [n for n in _required(branches[0]) if all(n in _required(b) for b in branches)]
-    return _complete(root, properties, needed)
 
 
 def _common_schema(name: str, branches: Sequence[JsonObject]) -> JsonObject:

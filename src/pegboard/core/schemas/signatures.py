@@ -115,26 +115,25 @@ class _SignatureLine:
 
     def fit(self) -> list[str]:
         """The texts of the parameters, the longest ones shortened first until the line fits."""
-        while self._length() > self.limit:
+        while len(", ".join(self._shown())) > self.limit:
             shortenable = [n for n, step in self.steps.items() if step + 1 < len(_DETAILS)]
             if not shortenable:
                 return self._leave_out_optional()
             longest = max(shortenable, key=lambda name: len(self.texts[name]))
             self.steps[longest] += 1
             self.texts[longest] = self._format(longest)
-        return [*filter(None, self.texts.values()), *self.unnamed]
+        return self._shown()
 
     def _format(self, name: str) -> str:
         view = self.view.at(self.view.members[name])
         return format_parameter(view, name, name in self.required, _DETAILS[self.steps[name]])
 
-    def _length(self) -> int:
-        texts = (*self.texts.values(), *self.unnamed)
-        return sum(len(text) + len(", ") for text in texts if text) - len(", ")
+    def _shown(self) -> list[str]:
+        return [*filter(None, self.texts.values()), *self.unnamed]
 
     def _leave_out_optional(self) -> list[str]:
         """As many optional parameters as fit, and how many more there are."""
-        texts = [text for text in self.texts.values() if text] + self.unnamed
+        texts = self._shown()
         # Required ones come first in `texts`; without any of them no call would be valid.
         count, left = len(self.required), self.limit - len(f"{ELLIPSIS}999 more")
         left -= sum(len(text) + len(", ") for text in texts[:count])
@@ -255,7 +254,7 @@ def _format_kind(kind: str, view: SchemaView, detail: Detail, level: int) -> str
         case "integer":
             return format_integer(view.schema)
         case "number":
-            return format_number(view.schema)
+            return format_decimal(view.schema)
         case "array":
             return _format_array(view, detail, level)
         case "object":
@@ -383,7 +382,7 @@ def format_integer(schema: JsonObject) -> str:
     return "int" + format_range(low, high, above=above, below=below) + _format_step(schema)
 
 
-def format_number(schema: JsonObject) -> str:
+def format_decimal(schema: JsonObject) -> str:
     """`number`, `number 0..1`, `number >0..`, `number 0..10 step 0.5`."""
     low, above = _bound(schema, "minimum", "exclusiveMinimum", 1)
     high, below = _bound(schema, "maximum", "exclusiveMaximum", -1)
