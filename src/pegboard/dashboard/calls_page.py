@@ -26,18 +26,14 @@ from pegboard.dashboard.markup import (
 )
 from pegboard.errors import InvalidArguments
 
-_PARAMETERS = ("path", "grep", "select")
+_LABELS = {"path": "Path", "grep": "Filter", "select": "JMESPath"}
+"""The parameters of `read_result` that a viewer can set, and the labels of their fields."""
 _MAX_LENGTH = 500
 
 
 def can_read_result(viewer: Viewer, call: CallFinished) -> bool:
     """Whether a viewer may read the stored result of a call: only the caller who made it."""
     return call.handle is not None and call.principal == viewer.caller.principal
-
-
-def stored_result_url(call: CallFinished) -> str:
-    """The address of the stored result of a call."""
-    return _result_url(call.id, {})
 
 
 async def stored_result_page(
@@ -55,48 +51,36 @@ async def stored_result_page(
     view = await dashboard.view(viewer.caller)
     if call is None or call.handle is None or view.read_result is None:
         raise InvalidArguments("There is no such result, or it has expired. Call the tool again.")
-    reading = _parse_query(query)
-    answer = await view.read_result({"handle": call.handle, **reading}, viewer.caller)
-    part = json.loads(answer.content[0]["text"])
-    return f"Result of {call.tool}", _body(call, reading, part, view.options.spill_ttl)
-
-
-def _parse_query(query: Mapping[str, str]) -> JsonObject:
-    reading: JsonObject = {w: query[w][:_MAX_LENGTH] for w in _PARAMETERS if query.get(w)}
+    parameters: JsonObject = {w: query[w][:_MAX_LENGTH] for w in _LABELS if query.get(w)}
     offset = query.get("offset", "0")
     if not offset.lstrip("-").isdecimal() or len(offset) > 10:
         raise InvalidArguments("The offset must be a whole number.", field="offset")
-    return {**reading, "offset": int(offset)} if int(offset) else reading
+    if int(offset):
+        parameters["offset"] = int(offset)
+    answer = await view.read_result({"handle": call.handle, **parameters}, viewer.caller)
+    page = json.loads(answer.content[0]["text"])
+    expires_at = call.at + view.options.spill_ttl
+    return f"Result of {call.tool}", _render_page(call, parameters, page, expires_at)
 
 
-def _body(call: CallFinished, reading: JsonObject, part: JsonObject, lifetime: float) -> Html:
-    next_page = part.pop("next", None)
-    text = part.pop("text", None)
-    shown = text if text is not None else _format_json(part.pop("value", part.pop("matches", None)))
-    summary = [pluralize(call.tokens_out_before or 0, "token"), " in total, stored until ",
-            time_tag(call.at + lifetime)]  # fmt: skip
-    if "total" in part:
-        first = min(part.get("offset", 0) + 1, part["total"])
-        summary += [f"; showing from item {format_number(first)} of {format_number(part['total'])}"]
-    return join(
-        [
-            tag("h1", "Result of ", tag("code", call.tool)),
-            tag("p", *summary, class_="quiet", role="status"),
-            _form(call, reading),
-            tag("pre", tag("code", shown), tabindex="0", aria_label="The result"),
-            _next_link(call, reading, next_page),
-        ]
-    )
-
-
-def _form(call: CallFinished, reading: JsonObject) -> Html:
-    labels = {"path": "Path", "grep": "Filter", "select": "JMESPath"}
+def _render_page(
+    call: CallFinished, parameters: JsonObject, page: JsonObject, expires_at: float
+) -> Html:
+    text = page.get("text")
+    if text is None:
+        value = page.get("value", page.get("matches"))
+        text = json.dumps(value, ensure_ascii=False, indent=2)
+    tokens = pluralize(call.tokens_out_before or 0, "token")
+    position = ""
+    if "total" in page:
+        first = min(page.get("offset", 0) + 1, page["total"])
+        position = f"; showing from item {format_number(first)} of {format_number(page['total'])}"
     fields = [
-        tag("div", tag("label", labels[word], for_=word),
-            tag("input", id=word, name=word, value=reading.get(word, ""), maxlength=_MAX_LENGTH))
-        for word in _PARAMETERS
+        tag("div", tag("label", label, for_=name),
+            tag("input", id=name, name=name, value=parameters.get(name, ""), maxlength=_MAX_LENGTH))
+        for name, label in _LABELS.items()
     ]  # fmt: skip
-    return tag(
+    form = tag(
         "form",
         tag("input", type="hidden", name="call", value=call.id),
         *fields,
@@ -105,21 +89,26 @@ def _form(call: CallFinished, reading: JsonObject) -> Html:
         action="/ui/result",
         class_="fields",
     )
-
-
-def _next_link(call: CallFinished, reading: JsonObject, next_page: object) -> Html | None:
-    if not isinstance(next_page, dict):
-        return None
-    parameters = {**reading, **{str(k): v for k, v in next_page.items() if k != "handle"}}
-    return tag("p", tag("a", "Next page", href=_result_url(call.id, parameters), rel="next"))
+    link = None
+    if isinstance(page.get("next"), dict):
+        # The next page is requested by the id of the call; the handle stays on the server.
+        further = {k: v for k, v in page["next"].items() if k != "handle"}
+        address = _result_url(call.id, {**parameters, **further})
+        link = tag("p", tag("a", "Next page", href=address, rel="next"))
+    return join(
+        [
+            tag("h1", "Result of ", tag("code", call.tool)),
+            tag("p", tokens, " in total, stored until ", time_tag(expires_at), position,
+                class_="quiet", role="status"),
+            form,
+            tag("pre", tag("code", text), tabindex="0", aria_label="The result"),
+            link,
+        ]
+    )  # fmt: skip
 
 
 def _result_url(call: str, parameters: JsonObject) -> str:
     return f"/ui/result?{urlencode({'call': call, **parameters})}"
-
-
-def _format_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 _OUTCOME_BADGES = {"ok": "good", "tool_error": "bad", "failed": "bad", "refused": "warn"}
@@ -164,15 +153,12 @@ def render_stored_results(viewer: Viewer, done: Iterable[CallFinished], lifetime
 
 
 def _result_link(viewer: Viewer, call: CallFinished) -> Html | str:
-    if not can_read_result(viewer, call):
-        return (
-            "of another caller"
-            if call.principal != viewer.caller.principal
-            else "in another process"
-        )
-    return tag(
-        "a", "Open", href=stored_result_url(call), aria_label=f"Open the result of {call.tool}"
-    )
+    if can_read_result(viewer, call):
+        label = f"Open the result of {call.tool}"
+        return tag("a", "Open", href=_result_url(call.id, {}), aria_label=label)
+    # Without a handle the call was made through another process, which has the result.
+    is_own = call.principal == viewer.caller.principal
+    return "in another process" if is_own else "of another caller"
 
 
 def _running_row(call: CallStarted) -> Html:

@@ -15,7 +15,6 @@ from pegboard.dashboard.markup import (
     badge,
     format_milliseconds,
     format_number,
-    join,
     pluralize,
     tag,
 )
@@ -30,24 +29,37 @@ _STATES = {
 def render_statistics(view: View, snapshot: JsonObject, cost: ListCosts | None) -> Html:
     """The statistics at the top: tools, token cost, savings, calls."""
     calls = snapshot["calls"]
+    off = len(view.catalog) - len(view.catalog.enabled)
+    groups = pluralize(sum(1 for group in view.catalog.groups if group.tool_count), "group")
+    lists = pluralize(sum(snapshot["lists_by_mode"].values()), "list")
     failed = calls["calls"] - calls["outcomes"].get("ok", 0)
+    failures: Child = ", none failed"
+    if failed:
+        failures = [", ", tag("a", f"{format_number(failed)} failed", href="/ui/calls")]
+    median, slow = "–", "no call has finished yet"
+    if calls["calls"]:
+        median = format_milliseconds(calls["p50_ms"])
+        slow = f"95th percentile {format_milliseconds(calls['p95_ms'])}"
+    # Counting a large catalog takes a second: the page is shown before it is done.
+    listed, mode, saved = "counting …", "counting definitions", "counting …"
+    if cost is not None:
+        listed, saved = format_number(cost.shown), format_number(tokens_saved(snapshot, cost))
+        mode = f"{cost.mode} mode; all tools would be {format_number(cost.whole)}"
     return tag(
         "dl",
-        _card("Tools", format_number(len(view.catalog.enabled)), _groups(view)),
-        _card("Tokens in the list", _tokens(cost and cost.shown), _shown(cost)),
-        _card("Tokens saved so far", _tokens(tokens_saved(snapshot, cost)), _savings(snapshot)),
-        _card("Calls", format_number(calls["calls"]), _calls(snapshot, failed)),
-        _card("Median duration", format_milliseconds(calls["p50_ms"]) if calls["calls"] else "–",
-                f"95th percentile {format_milliseconds(calls['p95_ms'])}" if calls["calls"] else
-                "no call has finished yet"),
+        _card("Tools", format_number(len(view.catalog.enabled)),
+              f"in {groups}" + (f", {off} switched off" if off else "")),
+        _card("Tokens in the list", listed, mode),
+        _card("Tokens saved so far", saved,
+              f"in {lists} and {pluralize(calls['calls'], 'result')}"),
+        _card("Calls", format_number(calls["calls"]), f"{snapshot['in_flight']} running", failures),
+        _card("Median duration", median, slow),
         class_="statistics",
     )  # fmt: skip
 
 
-def tokens_saved(snapshot: JsonObject, cost: ListCosts | None) -> int | None:
+def tokens_saved(snapshot: JsonObject, cost: ListCosts) -> int:
     """Tokens that clients did not have to read: in lists, by the mode of each, and in results."""
-    if cost is None:
-        return None
     lists = sum(
         count * max(0, cost.whole - cost.by_mode.get(mode, cost.whole))
         for mode, count in snapshot["lists_by_mode"].items()
@@ -96,11 +108,13 @@ def _server(line: ServerRow, tools: int, snapshot: JsonObject) -> Html:
     name = tag("a", line.name, href=f"/ui/tools?server={quote(line.name)}") if tools else line.name
     version = " ".join(filter(None, [line.version, line.era]))
     retry = f" Retry in {line.retry_after:.0f} s." if line.retry_after > 0 else ""
+    # Before the first call, the latency of the server itself is the best estimate.
+    duration = calls["p95_ms"] if calls else line.latency and line.latency * 1000
     cells: list[Child] = [
         format_number(tools),
         format_number(calls.get("calls", 0)),
         format_number(line.in_flight),
-        _duration(line, calls),
+        "–" if duration is None else format_milliseconds(duration),
     ]
     return tag(
         "tr",
@@ -111,42 +125,7 @@ def _server(line: ServerRow, tools: int, snapshot: JsonObject) -> Html:
     )  # fmt: skip
 
 
-def _duration(line: ServerRow, calls: JsonObject) -> str:
-    """The duration of its calls; before the first call, the latency of the server."""
-    if calls:
-        return format_milliseconds(calls["p95_ms"])
-    return "–" if line.latency is None else format_milliseconds(line.latency * 1000)
-
-
 def _card(name: str, value: str, *more: Child) -> Html:
     return tag(
         "div", tag("dt", name), tag("dd", tag("strong", value), tag("span", *more)), class_="card"
     )
-
-
-def _groups(view: View) -> str:
-    off = len(view.catalog) - len(view.catalog.enabled)
-    groups = sum(1 for g in view.catalog.groups if g.tool_count)
-    return f"in {pluralize(groups, 'group')}" + (f", {off} switched off" if off else "")
-
-
-def _tokens(tokens: int | None) -> str:
-    return "counting …" if tokens is None else format_number(tokens)
-
-
-def _shown(cost: ListCosts | None) -> str:
-    if cost is None:
-        return "counting definitions"
-    return f"{cost.mode} mode; all tools would be {format_number(cost.whole)}"
-
-
-def _savings(snapshot: JsonObject) -> str:
-    lists = sum(snapshot["lists_by_mode"].values())
-    return f"in {pluralize(lists, 'list')} and {pluralize(snapshot['calls']['calls'], 'result')}"
-
-
-def _calls(snapshot: JsonObject, failed: int) -> Html:
-    running = f"{snapshot['in_flight']} running"
-    if not failed:
-        return join([running, ", none failed"])
-    return join([running, ", ", tag("a", f"{format_number(failed)} failed", href="/ui/calls")])

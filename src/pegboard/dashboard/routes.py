@@ -195,7 +195,8 @@ class Pages:
         """The page of a section."""
 
         async def handle(request: Request, viewer: Viewer) -> Response:
-            self._permit(viewer, section)
+            if not layout.may_see(viewer, section):
+                raise NotPermitted("Only operators may see this.")
             csrf = CsrfTokens(request, viewer)
             body = await section.body(viewer, csrf.field)
             heading = tag("h1", section.title)
@@ -260,10 +261,6 @@ class Pages:
         path = request.url.path
         event = SignInFailed(at=time.time(), path=path, error="unknown_token", address=address)
         record_event(self._dashboard.observer, event)
-
-    def _permit(self, viewer: Viewer, section: Section) -> None:
-        if not layout.may_see(viewer, section):
-            raise NotPermitted("Only operators may see this.")
 
     # Sign-in and static files ------------------------------------------------------------------
 

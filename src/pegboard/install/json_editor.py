@@ -58,7 +58,7 @@ class Table:
 def put(text: str, table: str, name: str, value: JsonObject) -> str:
     """The text with one more member in the table, which is made where it is missing."""
     if not text.strip():
-        return _lines({table: {name: value}}, "  ", "\n")
+        return json.dumps({table: {name: value}}, ensure_ascii=False, indent="  ") + "\n"
     found = _table(text, table)
     if found is None:
         return _append(text, _root(text), table, {name: value})
@@ -258,7 +258,3 @@ def _indent_of_members(text: str, table: Table) -> str | None:
         if not before.strip() and "\n" in text[table.open : member.key_at]:
             return before
     return None
-
-
-def _lines(value: Json, unit: str, newline: str) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline) + newline

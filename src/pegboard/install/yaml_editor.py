@@ -90,7 +90,9 @@ def _with_lines(text: str, table: str, body: Callable[[int], str]) -> str:
 
 
 def _table(text: str, name: str) -> Table | None:
-    root = _composed(text)
+    from ruamel.yaml import YAML
+
+    root: Any = YAML(typ="safe", pure=True).compose(text)
     if root is None:
         return None
     _refuse_braces(root)
@@ -124,14 +126,9 @@ def _read(text: str, key: Any, value: Any, following: int | None) -> Table:
 
 def _above(lines: list[str], line: int, bound: int, indent: int) -> int:
     """The first of the comment lines right above a member that are indented like it."""
-    while line - 1 > bound and _is_comment(lines[line - 1], indent):
+    while line - 1 > bound and lines[line - 1].startswith(" " * indent + "#"):
         line -= 1
     return line
-
-
-def _is_comment(line: str, indent: int) -> bool:
-    stripped = line.lstrip(" ")
-    return stripped.startswith("#") and len(line) - len(stripped) == indent
 
 
 def _end(lines: list[str], end: int, indent: int) -> int:
@@ -144,12 +141,6 @@ def _end(lines: list[str], end: int, indent: int) -> int:
             return end
         end -= 1
     return end
-
-
-def _composed(text: str) -> Any:
-    from ruamel.yaml import YAML
-
-    return YAML(typ="safe", pure=True).compose(text)
 
 
 def _refuse_braces(node: Any) -> None:

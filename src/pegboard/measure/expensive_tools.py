@@ -63,38 +63,28 @@ def find_expensive_tools(
 
 
 def _reasons(tool: Tool, enums: Counter[str], count: Count) -> list[Reason]:
+    nodes = list(_nodes(tool.input_schema))
+    parameters = sum(
+        count(node["description"])
+        for node, depth in nodes
+        if depth and isinstance(node.get("description"), str)
+    )
+    own_enums = Counter(_enums(tool.input_schema))
     found: list[tuple[Kind, int]] = [
-        ("long description", _over(count(tool.description), LONG_DESCRIPTION)),
-        ("long parameters", _over(_parameter_texts(tool, count), LONG_PARAMETERS)),
-        ("repeated enum", _repeated(tool, enums, count)),
-        ("deep schema", _deep(tool.input_schema, count)),
-        ("output schema", _over(count(tool.output_schema or ""), LARGE_OUTPUT)),
+        ("long description", _if_over(count(tool.description), LONG_DESCRIPTION)),
+        ("long parameters", _if_over(parameters, LONG_PARAMETERS)),
+        # An enum that the catalog has once cannot be shared; only repetitions are worth advice.
+        ("repeated enum", sum(count(e) * n for e, n in own_enums.items() if enums[e] > 1)),
+        # Callers rarely get arguments right that are nested deeper.
+        ("deep schema", sum(count(node) for node, depth in nodes if depth == DEEP)),
+        ("output schema", _if_over(count(tool.output_schema or ""), LARGE_OUTPUT)),
     ]
     reasons = [Reason(kind, tokens, _ADVICE[kind]) for kind, tokens in found if tokens]
     return sorted(reasons, key=lambda r: -r.tokens)
 
 
-def _over(tokens: int, limit: int) -> int:
+def _if_over(tokens: int, limit: int) -> int:
     return tokens if tokens > limit else 0
-
-
-def _parameter_texts(tool: Tool, count: Count) -> int:
-    return sum(
-        count(node["description"])
-        for node, depth in _nodes(tool.input_schema)
-        if depth and isinstance(node.get("description"), str)
-    )
-
-
-def _repeated(tool: Tool, enums: Counter[str], count: Count) -> int:
-    """Tokens of enums that the catalog has more than once."""
-    own = Counter(_enums(tool.input_schema))
-    return sum(count(enum) * times for enum, times in own.items() if enums[enum] > 1)
-
-
-def _deep(schema: JsonObject, count: Count) -> int:
-    """Tokens of schemas nested deeper than callers can be expected to get right."""
-    return sum(count(node) for node, depth in _nodes(schema) if depth == DEEP)
 
 
 def _enums(schema: Json) -> Iterable[str]:

@@ -66,6 +66,15 @@ class Measurement:
 
     def to_json(self) -> JsonObject:
         """The measurement as `pegboard measure --json` prints it."""
+        results = None
+        if self.results:
+            whole, given = sum(r.whole for r in self.results), sum(r.given for r in self.results)
+            results = {
+                "whole": whole,
+                "given": given,
+                "saved": round(1 - given / whole, 4) if whole else 0.0,
+                "results": [asdict(result) for result in self.results],
+            }
         return {
             "tokenizer": self.tokenizer,
             "session": {**asdict(self.use), "prices": asdict(self.prices)},
@@ -73,8 +82,11 @@ class Measurement:
             "modes": {mode: self._mode_json(mode) for mode in self.modes},
             "auto": self.chosen,
             "tools": [asdict(tool) for tool in self.tools],
-            "dearest": [_expensive_json(tool) for tool in self.dearest],
-            "results": _results_json(self.results),
+            "dearest": [
+                {**asdict(tool), "reasons": [asdict(reason) for reason in tool.reasons]}
+                for tool in self.dearest
+            ],
+            "results": results,
             "failures": dict(self.failures),
         }
 
@@ -109,14 +121,17 @@ async def measure(
     modes = await measure_modes(board, tokenizer=tokenizer, sample=sample)
 
     def count(text: Json) -> int:
-        return count_tokens(text, tokenizer)
+        return count_tokens(text, tokenizer) if text else 0
 
     return Measurement(
         tokenizer=tokenizer,
         use=use,
         prices=prices,
         servers=_servers(board.name, enabled, counts),
-        tools=tuple(_tool_cost(tool, counts, tokenizer) for tool in enabled),
+        tools=tuple(
+            ToolCost(tool.id, tool.server, counts[tool.id], count(tool.output_schema or ""))
+            for tool in enabled
+        ),
         modes=modes,
         sessions={
             f: price_session(cost.list, cost.finding, use, prices) for f, cost in modes.items()
@@ -147,24 +162,3 @@ def _servers(
         groups.setdefault(tool.server or board, []).append(counts[tool.id])
     costs = [ServerCost(name, len(tokens), sum(tokens)) for name, tokens in groups.items()]
     return tuple(sorted(costs, key=lambda s: (-s.tokens, s.name)))
-
-
-def _tool_cost(tool: Tool, counts: Mapping[str, int], tokenizer: str) -> ToolCost:
-    output = count_tokens(tool.output_schema, tokenizer) if tool.output_schema else 0
-    return ToolCost(tool.id, tool.server, counts[tool.id], output)
-
-
-def _expensive_json(tool: ExpensiveTool) -> JsonObject:
-    return {**asdict(tool), "reasons": [asdict(reason) for reason in tool.reasons]}
-
-
-def _results_json(results: Sequence[ResultCost]) -> JsonObject | None:
-    if not results:
-        return None
-    whole, given = sum(r.whole for r in results), sum(r.given for r in results)
-    return {
-        "whole": whole,
-        "given": given,
-        "saved": round(1 - given / whole, 4) if whole else 0.0,
-        "results": [asdict(result) for result in results],
-    }

@@ -101,7 +101,7 @@ async def _find(
         return DiscoveryCost()
     if mode == "stub":  # the client fetches the definition and lists it
         return DiscoveryCost(growth=count_tokens(await client.describe(tool), tokenizer))
-    steps = _STEPS[mode](tool, board.catalog)
+    steps = _discovery_steps(mode, tool, board.catalog)
     answers = [count_tokens(await client.call(*step), tokenizer) for step in steps]
     if mode == "dynamic":
         growth = count_entry_tokens(await client.list_entries(), tokenizer) - listed
@@ -125,43 +125,31 @@ def _mean(findings: Sequence[DiscoveryCost]) -> DiscoveryCost:
 Step = tuple[str, JsonObject]
 
 
-def _query(tool: Tool) -> str:
-    return tool.summary or tool.name.replace("_", " ")
-
-
-def _by_search(tool: Tool, catalog: Catalog) -> list[Step]:
-    """Search, then describe. The signature is often enough: this is an upper bound."""
-    names = [catalog.address(tool)]
-    return [("search_tools", {"query": _query(tool)}), ("describe_tools", {"names": names})]
-
-
-def _by_activation(tool: Tool, catalog: Catalog) -> list[Step]:
-    return [("search_tools", {"query": _query(tool)})]
-
-
-def _by_index(tool: Tool, catalog: Catalog) -> list[Step]:
-    listing: JsonObject = {"category": tool.category} if tool.category else {}
-    return [
-        ("list_available_tools", listing),
-        ("get_tool_description", {"tool_name": catalog.address(tool)}),
-    ]
-
-
-def _by_hierarchy(tool: Tool, catalog: Catalog) -> list[Step]:
+def _discovery_steps(mode: ModeName, tool: Tool, catalog: Catalog) -> list[Step]:
+    """The meta-tools that a model calls in a mode before it can call the tool."""
+    query: JsonObject = {"query": tool.summary or tool.name.replace("_", " ")}
     group = group_name(tool)
-    return [
-        ("tools_list_categories", {}),
-        ("tools_list_tools", {"category": group}),
-        ("tools_get_schema", {"category": group, "tool": tool.name}),
-    ]
-
-
-_STEPS = {
-    "proxy": _by_search,
-    "dynamic": _by_activation,
-    "index": _by_index,
-    "hierarchy": _by_hierarchy,
-}
+    match mode:
+        case "proxy":
+            # The signature in the answer of the search is often enough: this is an upper bound.
+            described: JsonObject = {"names": [catalog.address(tool)]}
+            return [("search_tools", query), ("describe_tools", described)]
+        case "dynamic":
+            return [("search_tools", query)]
+        case "index":
+            listing: JsonObject = {"category": tool.category} if tool.category else {}
+            return [
+                ("list_available_tools", listing),
+                ("get_tool_description", {"tool_name": catalog.address(tool)}),
+            ]
+        case "hierarchy":
+            return [
+                ("tools_list_categories", {}),
+                ("tools_list_tools", {"category": group}),
+                ("tools_get_schema", {"category": group, "tool": tool.name}),
+            ]
+        case _:
+            return []
 
 
 class _SimulatedClient:

@@ -12,6 +12,7 @@ from html import escape
 from pegboard.core.options import ModeName
 from pegboard.measure.measurement import Measurement, format_difference, format_percent
 
+MOST_SERVERS = 12
 ROW = 30
 TOP = 46
 """Pixels for the title and the subtitle."""
@@ -74,7 +75,11 @@ def render_svg(charts: Sequence[Chart]) -> str:
     parts: list[str] = []
     top = 0
     for chart in charts:
-        drawn = _title(chart) + _bars(chart, WIDE_SIZE, TOP)
+        drawn = (
+            f'<text x="0" y="16" class="title">{escape(chart.title)}</text>'
+            f'<text x="0" y="34" class="note">{escape(chart.subtitle)}</text>'
+            f"{_bars(chart, WIDE_SIZE, TOP)}"
+        )
         parts.append(f'<g transform="translate(0 {top})">{drawn}</g>')
         top += chart.height
     title = escape("; ".join(chart.title for chart in charts))
@@ -96,13 +101,6 @@ def _bar_chart(chart: Chart, size: ChartSize) -> str:
     )
 
 
-def _title(chart: Chart) -> str:
-    return (
-        f'<text x="0" y="16" class="title">{escape(chart.title)}</text>'
-        f'<text x="0" y="34" class="note">{escape(chart.subtitle)}</text>'
-    )
-
-
 def _bars(chart: Chart, size: ChartSize, top: int) -> str:
     largest = max((bar.value for bar in chart.bars), default=0) or 1
     room = size.width - size.labels - size.numbers
@@ -111,22 +109,18 @@ def _bars(chart: Chart, size: ChartSize, top: int) -> str:
         middle = top + index * ROW + ROW / 2
         length = max(bar.value / largest * room, 1.0)
         kind = "ours" if bar.is_ours else "bar"
+        label = bar.label
+        if len(label) > size.label_length:
+            label = label[: size.label_length - 1] + "…"
         parts += [
             f'<text x="{size.labels - 8}" y="{middle + 4:.0f}" text-anchor="end">'
-            f"{escape(_short(bar.label, size.label_length))}</text>",
+            f"{escape(label)}</text>",
             f'<rect class="{kind}" x="{size.labels}" y="{middle - 9:.0f}" width="{length:.1f}" '
             'height="18" rx="2"/>',
             f'<text x="{size.labels + length + 6:.1f}" y="{middle + 4:.0f}">{bar.value:,.0f}'
             f'<tspan class="note"> {escape(bar.note)}</tspan></text>',
         ]
     return "".join(parts)
-
-
-def _short(label: str, limit: int) -> str:
-    return label if len(label) <= limit else label[: limit - 1] + "…"
-
-
-MOST_SERVERS = 12
 
 
 def build_charts(measured: Measurement) -> list[Chart]:
@@ -137,17 +131,17 @@ def build_charts(measured: Measurement) -> list[Chart]:
         Chart(
             "Cost of the list",
             f"Tokens ({measured.tokenizer}) before the first request",
-            tuple(_bar(measured, mode, cost.list) for mode, cost in measured.modes.items()),
+            tuple(_bar(mode, cost.list) for mode, cost in measured.modes.items()),
         ),
         Chart(
             "Cost of a session without a prompt cache",
             about,
-            tuple(_bar(measured, mode, cost.plain) for mode, cost in measured.sessions.items()),
+            tuple(_bar(mode, cost.plain) for mode, cost in measured.sessions.items()),
         ),
         Chart(
             "Cost of a session with a prompt cache",
             f"{about}; a changed list invalidates the cache",
-            tuple(_bar(measured, mode, cost.cached) for mode, cost in measured.sessions.items()),
+            tuple(_bar(mode, cost.cached) for mode, cost in measured.sessions.items()),
         ),
         Chart(
             "Cost of each server",
@@ -160,7 +154,7 @@ def build_charts(measured: Measurement) -> list[Chart]:
     ]
 
 
-def _bar(measured: Measurement, mode: ModeName, value: float) -> Bar:
+def _bar(mode: ModeName, value: float) -> Bar:
     return Bar(mode, value, "", is_ours=mode == "proxy")
 
 
@@ -195,37 +189,13 @@ summary { cursor: pointer; padding: .5rem 0; }
 
 def render_report(measured: Measurement) -> str:
     """The HTML report."""
-    charts = "".join(map(_chart_html, build_charts(measured)))
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Token cost of these tools</title><style>{_STYLE}{CHART_STYLE}</style></head><body>"
-        f"<h1>Token cost of these tools</h1><p>{_summary(measured)}</p>{_modes(measured)}{charts}"
-        f"{_servers(measured)}{_expensive_tools(measured)}{_results(measured)}{_method_note(measured)}"
-        "</body></html>\n"
-    )
-
-
-def _chart_html(chart: Chart) -> str:
-    """A chart for wide screens and one for narrow ones; the style shows one of them."""
-    return (
-        f"<figure><figcaption>{escape(chart.title)}"
-        f'<span class="note">{escape(chart.subtitle)}</span></figcaption>'
-        f'<div class="broad">{_bar_chart(chart, WIDE_SIZE)}</div>'
-        f'<div class="narrow">{_bar_chart(chart, NARROW_SIZE)}</div></figure>'
-    )
-
-
-def _summary(measured: Measurement) -> str:
     proxy, saved = measured.modes["proxy"].list, format_difference(measured.saved("proxy"))
-    return (
+    summary = (
         f"{len(measured.tools):,} tools of {_count_servers(measured)} cost "
         f"<strong>{measured.everything:,}</strong> tokens before the first request. Through "
         f"Pegboard the list costs <strong>{proxy:,}</strong>, {saved}."
     )
-
-
-def _modes(measured: Measurement) -> str:
+    head = ["mode", "list", "saved", "first definition", "session", "with cache", "requests"]
     rows = [
         [
             mode,
@@ -238,30 +208,52 @@ def _modes(measured: Measurement) -> str:
         ]
         for mode, cost in measured.modes.items()
     ]
-    head = ["mode", "list", "saved", "first definition", "session", "with cache", "requests"]
-    return _section("Modes", head, rows, kind="modes")
+    charts = "".join(map(_chart_html, build_charts(measured)))
+    use, prices = measured.use, measured.prices
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>Token cost of these tools</title><style>{_STYLE}{CHART_STYLE}</style></head><body>"
+        f"<h1>Token cost of these tools</h1><p>{summary}</p>"
+        f"{_section('Modes', head, rows, kind='modes')}{charts}{_detail_tables(measured)}"
+        f'<p class="note">Counted with {escape(measured.tokenizer)}: what a model reads of the '
+        f"list (name, description, inputSchema) and of each answer. A session uses {use.tools} "
+        f"tools in {use.turns} turns that add {use.conversation} tokens each. Price of a token: "
+        f"{prices.base:g} uncached, {prices.write:g} written to the cache, {prices.read:g} read "
+        "from it. Every request sends the list and the answers that were read to find tools. A "
+        "request that only finds a tool also sends the conversation. A changed list invalidates "
+        "the cache.</p></body></html>\n"
+    )
+
+
+def _chart_html(chart: Chart) -> str:
+    # SVG text does not reflow: there is a chart for wide screens and one for narrow ones, and the
+    # style shows one of them.
+    return (
+        f"<figure><figcaption>{escape(chart.title)}"
+        f'<span class="note">{escape(chart.subtitle)}</span></figcaption>'
+        f'<div class="broad">{_bar_chart(chart, WIDE_SIZE)}</div>'
+        f'<div class="narrow">{_bar_chart(chart, NARROW_SIZE)}</div></figure>'
+    )
 
 
 def _count_servers(measured: Measurement) -> str:
     """The number of servers, and of those that could not be listed."""
     present, missing = len(measured.servers), len(measured.failures)
-    said = f"{present:,} server{'' if present == 1 else 's'}"
-    return f"{said} ({missing:,} more could not be listed)" if missing else said
+    count = f"{present:,} server{'' if present == 1 else 's'}"
+    return f"{count} ({missing:,} more could not be listed)" if missing else count
 
 
-def _servers(measured: Measurement) -> str:
+def _detail_tables(measured: Measurement) -> str:
+    """The servers, the most expensive tools, and the recorded results."""
     rows = [[s.name, f"{s.tools:,}", f"{s.tokens:,}"] for s in measured.servers]
     rows += [[name, "-", reason] for name, reason in measured.failures.items()]
-    listed = _section("Servers", ["server", "tools", "tokens"], rows)
-    if len(rows) <= MOST_SERVERS:
-        return listed
-    title, _, table = listed.partition(
-        "</h2>"
-    )  # the chart above shows the most expensive ones already
-    return f"{title}</h2><details><summary>{_count_servers(measured)}</summary>{table}</details>"
-
-
-def _expensive_tools(measured: Measurement) -> str:
+    servers = _section("Servers", ["server", "tools", "tokens"], rows)
+    if len(rows) > MOST_SERVERS:
+        # The chart above already shows the most expensive ones, so a long table starts closed.
+        title, _, table = servers.partition("</h2>")
+        count = _count_servers(measured)
+        servers = f"{title}</h2><details><summary>{count}</summary>{table}</details>"
     rows = [
         [
             tool.id,
@@ -270,33 +262,11 @@ def _expensive_tools(measured: Measurement) -> str:
         ]
         for tool in measured.dearest
     ]
-    return _section(
-        "The most expensive tools",
-        ["tool", "tokens", "reasons and advice"],
-        rows,
-        words=2,
-        kind="stacked",
-    )
-
-
-def _results(measured: Measurement) -> str:
-    if not measured.results:
-        return ""
+    head = ["tool", "tokens", "reasons and advice"]
+    tools = _section("The most expensive tools", head, rows, words=2, kind="stacked")
     rows = [[r.tool, f"{r.whole:,}", f"{r.given:,}"] for r in measured.results]
-    return _section("Recorded results", ["tool", "in full", "as sent"], rows)
-
-
-def _method_note(measured: Measurement) -> str:
-    use, prices = measured.use, measured.prices
-    return (
-        f'<p class="note">Counted with {escape(measured.tokenizer)}: what a model reads of the '
-        f"list (name, description, inputSchema) and of each answer. A session uses {use.tools} "
-        f"tools in {use.turns} turns that add {use.conversation} tokens each. Price of a token: "
-        f"{prices.base:g} uncached, {prices.write:g} written to the cache, {prices.read:g} read "
-        "from it. Every request sends the list and the answers that were read to find tools. A "
-        "request that only finds a tool also sends the conversation. A changed list invalidates "
-        "the cache.</p>"
-    )
+    results = _section("Recorded results", ["tool", "in full", "as sent"], rows) if rows else ""
+    return servers + tools + results
 
 
 def _section(
