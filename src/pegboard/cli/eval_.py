@@ -1,4 +1,4 @@
-"""`pegboard eval`: how often search finds the right tool, beside a textbook baseline."""
+"""`pegboard eval`: how often search finds the right tool, compared with a textbook baseline."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def evaluate(
     ] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure how well search finds the right tools, beside textbook BM25."""
+    """Measure how well search finds the right tools, compared with textbook BM25."""
     from pegboard.measure.search_quality import (
         build_rankers,
         find_misses,
