@@ -1,6 +1,11 @@
-"""Queries that name something: a tool ("create_issue") or a group ("everything about milestones").
+"""Queries of a special form: names of tools or groups, and several needs in one query.
 
-They are recognized before anything is scored, since a name is a stronger sign than any score.
+    create_issue                            a tool
+    everything about milestones             a group
+    list projects, labels and milestones    several needs: a short list
+    three sentences about one task          several needs, perhaps: each sentence is scored too
+
+Names are recognized before anything is scored, since a name is a stronger sign than any score.
 """
 
 from __future__ import annotations
@@ -28,6 +33,61 @@ _JOINT = re.compile(r"[^\W_](?:[_./:-]+|(?<=[a-z])(?=[A-Z]))[^\W_]")
 
 _MAX_TOKENS = 20
 """Identifiers in one query that are looked up."""
+
+
+_NEED_SEPARATOR = re.compile(r"\s*[;\n]+\s*|\s*,\s+(?:and\s+|or\s+)?|\s+and\s+(?:then\s+)?|:\s+")
+_MAX_NEEDS = 6
+_MAX_WORDS_PER_NEED = 5
+"""Above it, a comma or an `and` separates parts of one thought."""
+_SPEECH = frozenset(
+    [
+        "i",
+        "i'm",
+        "i'd",
+        "my",
+        "me",
+        "we",
+        "we're",
+        "our",
+        "us",
+        "you",
+        "your",
+        "he",
+        "she",
+        "they",
+        "please",
+        "could",
+        "would",
+    ]
+)
+"""Words of people who talk, and do not list what they need."""
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_LONG_QUERY = 25
+"""Words from which on the sentences of a query are scored one by one too."""
+_MIN_SENTENCE = 3
+_MAX_SENTENCES = 12
+
+
+# --- several needs --------------------------------------------------------------------------------
+
+
+def split_needs(query: str) -> tuple[str, ...]:
+    """The needs in a query that is a short list, as agents write them; empty for one need."""
+    needs = [need for need in map(str.strip, _NEED_SEPARATOR.split(query)) if need]
+    if not 1 < len(needs) <= _MAX_NEEDS:
+        return ()
+    words = query.lower().split()
+    if len(words) > _MAX_WORDS_PER_NEED * len(needs) or not _SPEECH.isdisjoint(words):
+        return ()
+    return tuple(dict.fromkeys(needs))
+
+
+def split_sentences(query: str) -> tuple[str, ...]:
+    """The sentences of a long query; empty where there is just one, or the query is short."""
+    if len(query.split()) < _LONG_QUERY:
+        return ()
+    sentences = [s for s in _SENTENCE_END.split(query) if len(s.split()) >= _MIN_SENTENCE]
+    return tuple(sentences[:_MAX_SENTENCES]) if len(sentences) > 1 else ()
 
 
 # --- tools ----------------------------------------------------------------------------------------

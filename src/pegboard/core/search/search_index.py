@@ -7,10 +7,11 @@ the tools that stay. Without a `Vectorizer`, an index searches by words alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TypeVar
+from itertools import chain, zip_longest
+from typing import NamedTuple, TypeVar
 from weakref import WeakMethod, ref
 
 import numpy as np
@@ -35,6 +36,8 @@ from pegboard.core.search.queries import (
     ToolNames,
     matches_name,
     name_words,
+    split_needs,
+    split_sentences,
 )
 from pegboard.core.search.searchable_fields import (
     SearchableFields,
@@ -105,6 +108,16 @@ class IndexContents:
     keys: tuple[bytes, ...]
     postings: Postings
     vectors: ToolVectors | None = None
+
+
+class _Scored(NamedTuple):
+    """What a text has in common with each tool."""
+
+    words: Mapping[str, str]
+    """The terms of the text, each with the word that it was written as."""
+    named: NamedTools
+    lexical: LexicalScores
+    scores: Floats
 
 
 class SearchIndex:
@@ -235,30 +248,56 @@ class SearchIndex:
             visible = visible & self._mask(group.holds)
         if not visible.any():
             return ()
+        found = self._score_text(text, visible)
+        if not found.words and group is None and not any(found.named):
+            return ()  # stop words and punctuation: near to everything, about nothing
+        if group is not None:
+            numbers = _rank(found.scores, visible, limit)
+        else:
+            numbers = self._rank_needs(query, found, visible, limit)
+        matches: list[Match] = []
+        for n in numbers:
+            score = relevance.display_score(float(found.scores[n]))
+            # With several needs the best of each come first, whatever their scores.
+            score = min(score, matches[-1].score) if matches else score
+            score = 1.0 if n in found.named.exactly else score
+            matches.append(Match(self.catalog.tools[n], score, self._explain(n, found.words)))
+        return tuple(matches)
+
+    def _rank_needs(
+        self, query: str, found: _Scored, visible: NDArray[np.bool_], limit: int
+    ) -> list[int]:
+        """The best tools for a query, which may have several needs (see `queries.split_needs`)."""
+        if sentences := split_sentences(query):
+            each = [self._score_text(sentence, visible).scores for sentence in sentences]
+            found.scores[:] = (found.scores + np.max(each, axis=0)) / 2
+        whole = _rank(found.scores, self._find_relevant(found, visible), limit)
+        needs = split_needs(query)
+        if not needs or not whole:
+            return whole
+        rankings: list[list[int]] = []
+        for need in needs:
+            one = self._score_text(need, visible)
+            # The whole query is the context: "labels" in "list projects, labels" are to be listed.
+            one.scores[:] = (one.scores + found.scores) / 2
+            rankings.append(_rank(one.scores, self._find_relevant(one, visible), limit))
+        return _take_turns([*filter(None, rankings)] or [whole], limit)
+
+    def _find_relevant(self, found: _Scored, visible: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        has_vectors = self.contents.vectors is not None
+        return visible & relevance.find_relevant(
+            found.scores, found.lexical, visible, has_vectors=has_vectors
+        )
+
+    def _score_text(self, text: str, visible: NDArray[np.bool_]) -> _Scored:
         words = {term: word for word in WORD.findall(text) for term in word_terms(word)}
         postings = self.contents.postings
         if len(words) > TERM_LIMIT:  # a whole document: its rarest words say what it is about
             rarest = sorted(words, key=postings.rarity, reverse=True)[:TERM_LIMIT]
             words = {term: words[term] for term in rarest}
         named = self._tool_names.find(text)
-        if not words and group is None and not any(named):
-            return ()  # stop words and punctuation: near to everything, about nothing
         lexical = postings.score(words)
-        scores = self._score(text, lexical, visible, named)
-        wanted = visible
-        if group is None:
-            has_vectors = self.contents.vectors is not None
-            wanted = visible & relevance.find_relevant(
-                scores, lexical, visible, has_vectors=has_vectors
-            )
-        return tuple(
-            Match(
-                self.catalog.tools[n],
-                1.0 if n in named.exactly else relevance.display_score(float(scores[n])),
-                self._explain(n, words),
-            )
-            for n in _rank(scores, wanted, limit)
-        )
+        return _Scored(words, named, lexical, self._score(text, lexical, visible, named))
 
     def _score(
         self,
@@ -379,3 +418,9 @@ def _rank(scores: Floats, wanted: NDArray[np.bool_], limit: int) -> list[int]:
         least = np.partition(scores[numbers], len(numbers) - limit)[len(numbers) - limit]
         numbers = numbers[scores[numbers] >= least]
     return numbers[np.argsort(-scores[numbers], kind="stable")][:limit].tolist()
+
+
+def _take_turns(rankings: Sequence[Sequence[int]], limit: int) -> list[int]:
+    """The best of each ranking, then the second of each, and so on, none twice."""
+    turns = chain.from_iterable(zip_longest(*rankings))
+    return list(dict.fromkeys(n for n in turns if n is not None))[:limit]

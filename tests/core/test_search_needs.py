@@ -1,0 +1,66 @@
+"""Several needs in one query."""
+
+from __future__ import annotations
+
+import pytest
+
+from pegboard.core.search import SearchIndex
+from pegboard.core.search.queries import split_needs, split_sentences
+from pegboard.core.tools import Catalog, Tool, constant_definition
+
+EMPTY = constant_definition({"type": "object"})
+CATALOG = Catalog(
+    [
+        Tool(name, EMPTY, description=description)
+        for name, description in {
+            "create_document": "Create a document with a title.",
+            "copy_document": "Copy a document.",
+            "delete_document": "Delete a document.",
+            "rename_document": "Rename a document.",
+            "share_document": "Share a document.",
+            "list_labels": "List all labels.",
+            "log_hours": "Log hours worked.",
+        }.items()
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "needs"),
+    [
+        (
+            "create document; backlinks to a document",
+            ("create document", "backlinks to a document"),
+        ),
+        ("list projects, labels and milestones", ("list projects", "labels", "milestones")),
+        ("episode: start, finish", ("episode", "start", "finish")),
+        ("search issues\nlog time", ("search issues", "log time")),
+        ("labels, labels", ("labels",)),
+        ("log time", ()),
+        ("I was wondering, since Tom is away, whether somebody could move my meeting", ()),
+        ("a, b, c, d, e, f, g", ()),
+        (" ; , ", ()),
+        ("", ()),
+    ],
+)
+def test_a_short_list_is_split_and_a_thought_is_not(query: str, needs: tuple[str, ...]) -> None:
+    assert split_needs(query) == needs
+
+
+def test_only_long_queries_are_read_by_sentence() -> None:
+    short = "Create a document. Then share it."
+    assert split_sentences(short) == ()
+    long = f"{short} It is about {'very ' * 20}much. So."
+    assert split_sentences(long)[:2] == ("Create a document.", "Then share it.")
+    assert "So." not in split_sentences(long)
+
+
+def test_every_need_of_a_list_is_covered_before_variants_of_one() -> None:
+    index = SearchIndex.build(CATALOG)
+    names = [m.tool.name for m in index.search("create document, labels, hours", 3)]
+    assert sorted(names) == ["create_document", "list_labels", "log_hours"]
+
+
+def test_scores_never_rise_along_the_matches() -> None:
+    scores = [m.score for m in SearchIndex.build(CATALOG).search("log hours, document, labels", 10)]
+    assert scores == sorted(scores, reverse=True)
