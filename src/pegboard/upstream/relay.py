@@ -36,6 +36,7 @@ from pegboard.upstream.connection import Connection, StaleConnection
 from pegboard.upstream.downstream import Downstream, Owner, build_downstream
 from pegboard.upstream.era_translation import (
     INPUT_REQUIRED,
+    get_meta,
     to_input_request,
     to_legacy_request,
     translate_result,
@@ -44,7 +45,12 @@ from pegboard.upstream.inbound_router import ANSWER_TIMEOUT
 from pegboard.upstream.pool import ConnectionPool
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.suspended_calls import SuspendedCalls
-from pegboard.upstream.tasks import TaskOwners, add_task_addresses
+from pegboard.upstream.tasks import (
+    RELATED_TASK,
+    TASK_KEYS,
+    TaskOwners,
+    add_task_addresses,
+)
 
 MAX_INPUT_ROUNDS: Final = 10
 """How often a modern server may ask a legacy client within one call; the SDK's own bound."""
@@ -100,12 +106,15 @@ class Relay:
             result = await self._send(request, downstream)
         principal = downstream.caller.principal
         self.links.record(principal, request.server, result.get("content"))
-        if request.tool is not None:
-            await self.task_owners.record(principal, request.server, request.tool, result)
+        # Most results name no task, and this is the path of every call.
+        if not TASK_KEYS.isdisjoint(result) or RELATED_TASK in get_meta(result):
+            if request.tool is not None:
+                await self.task_owners.record(principal, request.server, request.tool, result)
+            result = add_task_addresses(request.server, result)
         if (input_requests := result.get("inputRequests")) is not None:
             # A person reads these and decides by them, so they must not hide anything.
             result = {**result, "inputRequests": sanitize_prose(input_requests)}
-        return translate_result(downstream.era, add_task_addresses(request.server, result))
+        return translate_result(downstream.era, result)
 
     async def notify(self, method: str, params: JsonObject, downstream: Downstream) -> None:
         """Pass a client's notification on to the legacy servers of its session."""

@@ -20,6 +20,9 @@ from pegboard.upstream.addresses import Location
 TASK_RECORD_TTL: Final = 7 * 86_400.0
 """Seconds for which a task can be followed."""
 RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
+"""Key of `_meta` in messages that belong to a task."""
+TASK_KEYS: Final = frozenset({"taskId", "task", "tasks"})
+"""Where a message names tasks."""
 _log = logging.getLogger(__name__)
 
 
@@ -39,9 +42,8 @@ def parse_task_address(address: Json) -> Location | None:
 def add_task_addresses(server: str, message: JsonObject) -> JsonObject:
     """A result or params from a server, with task ids as its clients see them."""
     changed = message
-    for key in ("taskId", "task", "tasks"):
-        if key in message:
-            changed = {**changed, key: _add_address(server, key, message[key])}
+    for key in TASK_KEYS & message.keys():
+        changed = {**changed, key: _add_address(server, key, message[key])}
     meta = message.get("_meta")
     if isinstance(meta, dict) and isinstance(meta.get(RELATED_TASK), dict):
         related = add_task_addresses(server, meta[RELATED_TASK])
