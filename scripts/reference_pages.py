@@ -28,7 +28,7 @@ from pegboard.modes.aliases import ALIASES
 from pegboard.modes.auto import MODES_BY_NAME, known_clients
 from pegboard.modes.mode import build_meta_tools
 from pegboard.server.extension_methods import METHODS
-from pegboard.server.tool_methods import Request, ToolMethods
+from pegboard.server.tool_methods import ToolMethods, ToolRequest
 from pegboard.tokens import count_tokens
 
 ROOT = Path(__file__).parents[1]
@@ -274,7 +274,7 @@ async def _mode(name: str) -> str:
 
 
 async def _exchange(method: str, params: dict[str, Any]) -> str:
-    answer = await ToolMethods(_board()).answer(Request(method, params, Caller()))
+    answer = await ToolMethods(_board()).answer(ToolRequest(method, params, Caller()))
     asked = {"method": method, "params": params}
     return f"{_json(asked)}\n\n{_json(answer)}"
 

@@ -204,9 +204,11 @@ def build_pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
                 count=partial(count_or_estimate, tokenizer=options.tokenizer),
             )
         ),
-        *parts.layers,
+        *parts.layers,  # inside `observe`, so that refused calls are recorded too
         check_enabled,
         *_result_layers(options, parts),
+        # Outside the cache and the breaker: an invalid call must neither be cached nor count as
+        # a failure of the tool.
         validate(coerce=options.coerce, is_closed=parts.is_closed),
         *_running_layers(options, parts),
     ]
@@ -258,6 +260,7 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
 
 def _running_layers(options: Options, parts: Parts) -> list[Layer]:
     return [
+        # Outside the breaker: a cached result is served even while the tool is failing.
         cache_layer(clock=time.monotonic, policy=CachePolicy(ttl=options.cache)),
         breaker(
             store=parts.store,
@@ -272,6 +275,7 @@ def _running_layers(options: Options, parts: Parts) -> list[Layer]:
                 default=Bound(running=options.upstream_concurrency, waiting=options.upstream_queue)
             )
         ),
+        # Inside the breaker and the bulkhead: a retried call counts once, and holds one slot.
         retry(policy=RetryPolicy(attempts=options.attempts), observer=parts.observer),
         timeout(TimeoutPolicy(default=options.timeout)),
     ]

@@ -43,11 +43,13 @@ async def test_eager_lists_everything_at_once() -> None:
 
 async def test_the_list_of_a_mode_is_what_its_clients_are_shown() -> None:
     from pegboard.core.calls import Caller
-    from pegboard.server.tool_methods import Request, ToolMethods
+    from pegboard.server.tool_methods import ToolMethods, ToolRequest
 
     for mode in MODES:
         board = office_board(mode=mode)
-        answer = await ToolMethods(board).answer(Request("tools/list", {}, Caller(era="legacy")))
+        answer = await ToolMethods(board).answer(
+            ToolRequest("tools/list", {}, Caller(era="legacy"))
+        )
         assert answer is not None
         read = [
             {k: e[k] for k in ("name", "description", "inputSchema") if k in e}

@@ -35,11 +35,11 @@ def list_tools(
     """Show the tools/list result that a client would get, and its token cost."""
     if era not in ("modern", "legacy"):
         raise typer.BadParameter("--era must be modern or legacy")
-    from pegboard.server.tool_methods import Request, ToolMethods
+    from pegboard.server.tool_methods import ToolMethods, ToolRequest
 
     board = open_read_only_board(catalog, config, mode=mode)
     caller = Caller(era=era, mode=mode or mode_from_environ(os.environ))
-    answer = anyio.run(ToolMethods(board).answer, Request("tools/list", {}, caller))
+    answer = anyio.run(ToolMethods(board).answer, ToolRequest("tools/list", {}, caller))
     result: JsonObject = dict(answer or {})
     if era == "modern":
         result["resultType"] = "complete"

@@ -19,7 +19,7 @@ from pegboard.core.tools import Catalog, Tool, group_name
 from pegboard.errors import PegboardError
 from pegboard.measure.session_costs import DiscoveryCost
 from pegboard.modes.mode import View, ViewRequest
-from pegboard.server.tool_methods import Request, ToolMethods
+from pegboard.server.tool_methods import ToolMethods, ToolRequest
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
 READ_BY_MODELS = ("name", "description", "inputSchema")
@@ -185,7 +185,7 @@ class _SimulatedClient:
         return {key: schema[key] for key in READ_BY_MODELS if key in schema}
 
     async def _request(self, method: str, params: JsonObject) -> JsonObject:
-        request = Request(method, params, self._caller, session=self._session)
+        request = ToolRequest(method, params, self._caller, session=self._session)
         answer = await self._answers.answer(request)
         if answer is None:
             raise PegboardError(f"{method} is not answered.")

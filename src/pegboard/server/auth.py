@@ -77,6 +77,7 @@ class StaticKeys:
                     f"The key of {key.principal!r} is not a SHA-256 hash in hexadecimal; "
                     "make one with: printf %s KEY | sha256sum"
                 )
+            # `local` is whoever needs no authentication: a key must not make anybody the owner.
             if key.principal == LOCAL_CALLER.principal:
                 raise ConfigError(
                     f"{LOCAL_CALLER.principal!r} is reserved: choose another principal."
@@ -85,14 +86,14 @@ class StaticKeys:
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """The principal of a key; `None` for any other text."""
-        if len(token) > _MAX_TOKEN_LENGTH:
+        if len(token) > _MAX_TOKEN_LENGTH:  # no key is that long, and hashing it takes time
             return None
         # Looked up by the hash, so the time that it takes reveals nothing about the key.
         key = self._keys.get(hashlib.sha256(token.encode()).hexdigest())
         if key is None:
             return None
         return AccessToken(
-            token="",
+            token="",  # the key itself is not needed any more, so it cannot leak
             client_id=key.principal,
             subject=key.principal,
             scopes=list(key.scopes),
@@ -137,7 +138,7 @@ class KeySet:
         """The key of that id; unknown ids cause a fetch, but not too often."""
         if self._is_due(key_id):
             async with self._lock:
-                if self._is_due(key_id):
+                if self._is_due(key_id):  # still: another request may have fetched them meanwhile
                     await self._refresh()
         return self._keys.get(key_id)
 
@@ -148,7 +149,7 @@ class KeySet:
         return age >= (_KEYS_FRESH if key_id in self._keys else _KEYS_PAUSE)
 
     async def _refresh(self) -> None:
-        self._fetched_at = self._clock()
+        self._fetched_at = self._clock()  # also when it fails, so that failures are not repeated
         try:
             found = jwt.PyJWKSet.from_dict(
                 await self._fetch(self._url or await self._discover_url())
@@ -185,6 +186,7 @@ class JwtTokens:
         try:
             header = jwt.get_unverified_header(token)
             key = await self.keys.key(header.get("kid"))
+            # The header is not trusted: `none` and HMAC with the public key as secret are attacks.
             if key is None or header.get("alg") not in ALGORITHMS:
                 return None
             claims: JsonObject = jwt.decode(
@@ -278,20 +280,18 @@ class _Refusals:
         self._auth = auth
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if error := self._error(scope):
+        known, error = getattr(scope.get("user"), "access_token", None), None
+        if known is None:
+            if any(name.lower() == b"authorization" for name, _ in scope["headers"]):
+                error = "unknown_token"
+        elif not set(self._auth.required_scopes) <= set(known.scopes):
+            error = "insufficient_scope"
+        if error is not None:
             client = scope.get("client")
             address = client[0] if client else None
             event = SignInFailed(at=time.time(), path=scope["path"], error=error, address=address)
             self._auth.refused(event)
         await self._app(scope, receive, send)
-
-    def _error(self, scope: Scope) -> str | None:
-        known = getattr(scope.get("user"), "access_token", None)
-        if known is None:
-            names = [name.lower() for name, _ in scope["headers"]]
-            return "unknown_token" if b"authorization" in names else None
-        has_all = set(self._auth.required_scopes) <= set(known.scopes)
-        return None if has_all else "insufficient_scope"
 
 
 class OwnerToken:
@@ -328,6 +328,7 @@ class LongLivedStreams:
                 await app(scope, receive, send)
                 return
             with anyio.CancelScope() as stream:
+                # By the token, since one check then covers all streams that it opened.
                 self._open[stream] = headers.get("authorization", "").partition(" ")[2]
                 try:
                     await app(scope, receive, send)

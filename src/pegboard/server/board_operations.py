@@ -56,7 +56,7 @@ class BoardOperations:
         """Read the rollout under way, so that the first answer has the right mode."""
         try:
             await self.rollouts.load()
-        except StoreError as exc:
+        except StoreError as exc:  # a board must start without its store: `follow` tries again
             logger.warning("The rollout cannot be read: %s", exc.message)
         await self._count_tokens()
 
@@ -80,7 +80,7 @@ class BoardOperations:
         board = self._board
         is_wanted = self.metrics is not None or self.rollouts.current is not None
         if is_wanted == (board.parts.count is not None):
-            return
+            return  # setting the parts would rebuild all layers, and empty their caches
         if is_wanted:
             await to_thread.run_sync(count_tokens, "")  # loads the tokenizer
         board.parts = replace(board.parts, count=count_tokens if is_wanted else None)

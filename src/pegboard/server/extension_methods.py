@@ -1,4 +1,8 @@
-"""The extension's methods: `tools/describe`, `tools/describe_batch`, `tools/manifest`."""
+"""The methods of the extension: `tools/describe`, `tools/describe_batch`, `tools/manifest`.
+
+The first two give whole definitions by name, for clients of the `stub` mode. With the third, a
+client that caches definitions finds out which of them have changed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ MAX_NAMES = 200
 MANIFEST_PAGE = 500
 
 
-def describe(view: View, params: Mapping[str, Json]) -> JsonObject:
+def answer_describe(view: View, params: Mapping[str, Json]) -> JsonObject:
     """Full definitions by name: `name`, `names`, or `tool_name` as in an earlier system.
 
     `names` takes at most 200 names; more are refused with `data.maxNames`.
@@ -35,7 +39,7 @@ def describe(view: View, params: Mapping[str, Json]) -> JsonObject:
     return {"tools": [_entry(view, t) for t in _find_all(view, names)]}
 
 
-def describe_batch(view: View, params: Mapping[str, Json]) -> JsonObject:
+def answer_describe_batch(view: View, params: Mapping[str, Json]) -> JsonObject:
     """Full definitions of the tools that exist, in order, and the names that do not.
 
     It takes at most 200 names; more are refused with `data.maxNames`.
@@ -48,7 +52,7 @@ def describe_batch(view: View, params: Mapping[str, Json]) -> JsonObject:
     }
 
 
-def manifest(view: View, params: Mapping[str, Json]) -> JsonObject:
+def answer_manifest(view: View, params: Mapping[str, Json]) -> JsonObject:
     """Name, digest and size of every tool, from which a client can tell what has changed."""
     cursor = params.get("cursor") or "0"
     start = whole_number(cursor)
@@ -71,9 +75,9 @@ def manifest(view: View, params: Mapping[str, Json]) -> JsonObject:
 
 
 METHODS: dict[str, Callable[[View, Mapping[str, Json]], JsonObject]] = {
-    "tools/describe": describe,
-    "tools/describe_batch": describe_batch,
-    "tools/manifest": manifest,
+    "tools/describe": answer_describe,
+    "tools/describe_batch": answer_describe_batch,
+    "tools/manifest": answer_manifest,
 }
 
 
@@ -83,6 +87,7 @@ def needed_tools(params: Mapping[str, Json]) -> list[LoadTarget] | None:
     if not given:
         return None
     names = [name for one in given for name in (one if isinstance(one, list) else [one])]
+    # Bounded here too: loaders run before the number of names is checked.
     return [LoadTarget(name) for name in names[:MAX_NAMES] if isinstance(name, str)]
 
 
@@ -106,6 +111,7 @@ def _find_some(view: View, names: list[str]) -> tuple[list[tuple[str, Tool]], li
         try:
             found.append((name, find_tool(view, name)))
         except PegboardError as exc:
+            # The error for the name of a meta-tool has no nearest ones.
             near = exc.details.get("nearest") or nearest_tools(view.catalog, name)
             missing.append({"name": name, "nearest": near})
     return found, missing

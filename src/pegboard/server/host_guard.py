@@ -46,6 +46,8 @@ class HostGuard:
     def bound_to(cls, host: str, *, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> Self:
         """The guard of a server that listens on `host`."""
         names = set(_LOOPBACK)
+        # A server for other machines is addressed by whatever address they know it by. An IP
+        # address cannot be rebound, so all of them are safe.
         is_exposed = host not in _LOOPBACK
         if is_exposed:
             names |= {host.lower(), socket.gethostname().lower()}
@@ -73,6 +75,7 @@ class HostGuard:
         without_port = f"{origin.rpartition(':')[0]}:*"
         if origin in self.origins or without_port in self.origins:
             return True
+        # The same host with a default port on one side is the same origin.
         scheme = origin.partition("://")[0]
         default = _DEFAULT_PORTS.get(scheme)
         here = _host_and_port(f"{scheme}://{host}", default)
@@ -80,7 +83,7 @@ class HostGuard:
 
 
 class HostGuardMiddleware:
-    """ASGI middleware that refuses what a guard refuses."""
+    """ASGI middleware that refuses the requests which a `HostGuard` does not accept."""
 
     def __init__(self, app: ASGIApp, guard: HostGuard) -> None:
         self._app = app

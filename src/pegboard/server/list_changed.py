@@ -62,7 +62,7 @@ class ListChangedNotifier:
     async def announce(self, kind: ListKind = "tools") -> None:
         """Notify everyone now."""
         await self.bus.publish(_EVENTS[kind]())
-        for connection in list(self._legacy):
+        for connection in list(self._legacy):  # a copy: others may connect while we wait
             try:
                 await connection.notify(f"notifications/{kind}/list_changed", None)
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
@@ -113,7 +113,7 @@ class StoredSessionTools:
             await mcp_private.notify_tools_changed(self._ctx)
 
     async def used(self, tool_id: str) -> None:
-        if tool_id not in await self.enabled():
+        if tool_id not in await self.enabled():  # a read is cheaper than a write for nothing
             return
         now = time.time()
 

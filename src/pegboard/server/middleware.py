@@ -26,7 +26,7 @@ from pegboard.ports import Store
 from pegboard.server import mcp_private
 from pegboard.server.list_changed import ListChangedNotifier, StoredSessionTools
 from pegboard.server.replies import InvalidParams
-from pegboard.server.tool_methods import Request, ToolMethods, ViewProvider
+from pegboard.server.tool_methods import ToolMethods, ToolRequest, ViewProvider
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +70,7 @@ class PegboardMiddleware:
         """Whether a request is about tools, or about a result that was stored for being large."""
         if ctx.method in TOOL_METHODS:
             return True
+        # Other resources are the server's own.
         is_read = ctx.method == READ_RESOURCE
         return is_read and uri_to_handle((ctx.params or {}).get("uri")) is not None
 
@@ -83,7 +84,7 @@ class PegboardMiddleware:
                 if caller.session:
                     cap = self.board.options.session_cap
                     session = StoredSessionTools(self._store, ctx, caller.session, cap)
-                request = Request(ctx.method, params, caller, session, ctx)
+                request = ToolRequest(ctx.method, params, caller, session, ctx)
                 result = await self.methods.answer(request)
         except InvalidParams as exc:
             raise mcp_private.invalid_params(exc.message, exc.data) from exc
@@ -102,6 +103,7 @@ class PegboardMiddleware:
         """An empty list of resources, on a server whose only resources are stored results."""
         if ctx.method not in _EMPTY_LISTS or self.server.get_request_handler(ctx.method):
             return None
+        # We advertise `resources` for stored results, and clients then request both lists.
         result: JsonObject = {_EMPTY_LISTS[ctx.method]: []}
         if mcp_private.get_era(ctx) == "modern":
             result |= {"ttlMs": 0, "cacheScope": "private"}

@@ -68,6 +68,7 @@ def build_server(board: Pegboard, *, environ: Mapping[str, str] = os.environ) ->
         ConfigError: The board or the environment names a tool or mode that does not exist.
     """
     board.options = replace(board.options, pins=merge_pins(environ, board.options.pins))
+    # At the start, where somebody sees it, rather than in an answer to a client.
     check_pins(environ, board.find)
     board.check()
     changes = ListChangedNotifier()
@@ -103,7 +104,7 @@ def make_server(
                 tasks.start_soon(operations.follow)
             board.is_served = True
             yield {}
-            tasks.cancel_scope.cancel()
+            tasks.cancel_scope.cancel()  # the group would wait for these tasks forever
 
     return Server(
         board.name,
@@ -154,7 +155,7 @@ def run_board(
 
     host, port = parse_address(http)
     refuse_exposure(host, None, environ, allowed=True)
-    sockets = bind_sockets(host, port)
+    sockets = bind_sockets(host, port)  # before anything is built: an address in use is common
     server = HttpServer(board.asgi(host, environ=environ))
     with suppress(KeyboardInterrupt):
         server.run(sockets=sockets)
@@ -219,7 +220,7 @@ def asgi_app(
         legacy=mcp_private.LEGACY_VERSIONS,
         admit=admit,
     )
-    app.user_middleware.append(admission)
+    app.user_middleware.append(admission)  # innermost: it counts per principal, so after `auth`
     app.user_middleware.insert(0, Middleware(HostGuardMiddleware, guard=guard))
     return app
 
@@ -261,4 +262,5 @@ def _input_schema(board: Pegboard, name: str) -> Mapping[str, Any] | None:
     who = mcp_private.current_identity()
     caller = Caller(who.principal, scopes=who.scopes, groups=who.groups)
     found = board.policy.visible(board.known_catalog, caller).matching(name)
+    # A name of several tools has no one schema: dispatch answers with the candidates.
     return found[0].input_schema if len(found) == 1 else None

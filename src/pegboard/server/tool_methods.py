@@ -53,7 +53,7 @@ _READ_BY_MODELS = ("name", "description", "inputSchema")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ToolRequest:
     """One request of the protocol, with its caller and what is known about the connection."""
 
     method: str
@@ -83,7 +83,7 @@ class ToolMethods:
     def __init__(self, board: ViewProvider) -> None:
         self.board = board
 
-    async def answer(self, request: Request) -> JsonObject | None:
+    async def answer(self, request: ToolRequest) -> JsonObject | None:
         """The result of a request, or `None` for a method that is not ours.
 
         Raises:
@@ -114,7 +114,7 @@ class ToolMethods:
         return MODES_BY_NAME[name]
 
     async def _view(
-        self, request: Request, *, whole: bool = True, needs: Sequence[LoadTarget] | None = None
+        self, request: ToolRequest, *, whole: bool = True, needs: Sequence[LoadTarget] | None = None
     ) -> View:
         return await self.board.view(
             request.caller,
@@ -128,7 +128,7 @@ class ToolMethods:
 
     # tools/list --------------------------------------------------------------------------------
 
-    async def _list(self, request: Request) -> JsonObject:
+    async def _list(self, request: ToolRequest) -> JsonObject:
         lazy = request.params.get("lazy", request.meta.get(LAZY_KEY))
         began = time.perf_counter()
         view = await self._view(request, whole=False)
@@ -167,7 +167,7 @@ class ToolMethods:
 
     # resources/read ----------------------------------------------------------------------------
 
-    async def _read(self, request: Request) -> JsonObject:
+    async def _read(self, request: ToolRequest) -> JsonObject:
         uri, view = request.params.get("uri"), await self._view(request, whole=False)
         if view.read_resource is None or not isinstance(uri, str):
             raise InvalidParams("No results are stored here.", {"uri": uri})
@@ -183,7 +183,7 @@ class ToolMethods:
 
     # tools/call --------------------------------------------------------------------------------
 
-    async def _call(self, request: Request) -> CallResult:
+    async def _call(self, request: ToolRequest) -> CallResult:
         name = request.params.get("name")
         if not isinstance(name, str) or not name:
             raise InvalidParams("tools/call needs the `name` of a tool.")
@@ -201,7 +201,7 @@ class ToolMethods:
         return result
 
     async def _call_meta_tool(
-        self, request: Request, view: View, meta_tool: MetaTool
+        self, request: ToolRequest, view: View, meta_tool: MetaTool
     ) -> CallResult:
         try:
             arguments = check_arguments(meta_tool, request.params.get("arguments"))
@@ -220,7 +220,7 @@ class ToolMethods:
                 raise
             return error_result(_explain(exc, view))
 
-    async def _call_directly(self, request: Request, view: View, name: str) -> CallResult:
+    async def _call_directly(self, request: ToolRequest, view: View, name: str) -> CallResult:
         tool: Tool | None = None
         try:
             tool = await self._find_tool(request, view, name)
@@ -235,7 +235,7 @@ class ToolMethods:
                 raise  # a JSON-RPC error of an upstream server is relayed as one
             return error_result(_explain(exc, view), tool)
 
-    async def _find_tool(self, request: Request, view: View, name: str) -> Tool:
+    async def _find_tool(self, request: ToolRequest, view: View, name: str) -> Tool:
         """The tool that a direct call names; loaders run only when no loaded tool has the name."""
         try:
             return resolve(view.catalog, name)
