@@ -53,7 +53,7 @@ async def test_the_page_has_the_figures(measured: Measurement) -> None:
     for mode, cost in measured.modes.items():
         assert mode in page
         assert f"{cost.list:,}" in page
-    assert measured.dearest[0].id in page
+    assert measured.expensive_tools[0].id in page
 
 
 async def test_a_list_that_grows_is_not_called_a_saving() -> None:

@@ -143,5 +143,5 @@ def _without_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
     """The arguments without `--debug`, which may stand anywhere before a `--`."""
     words = list(arguments)
     end = words.index("--") if "--" in words else len(words)
-    kept = [word for word in words[:end] if word != "--debug"]
-    return [*kept, *words[end:]], len(kept) < end
+    rest = [word for word in words[:end] if word != "--debug"]
+    return [*rest, *words[end:]], len(rest) < end

@@ -65,7 +65,7 @@ def audit_decision(config: Path | None, action: str, **details: Json) -> Generat
 
 
 def os_user() -> str:
-    """The user that this process runs as: asked of the system, since environments can be forged."""
+    """The user of this process, from the system: environment variables can be forged."""
     if sys.platform == "win32":
         return getpass.getuser()
     import pwd

@@ -171,7 +171,7 @@ def _show_summary(measured: Measurement) -> None:
     from pegboard.measure.measurement import format_difference, format_percent
 
     out.print("\nThe most expensive tools", style="bold")
-    for tool in measured.dearest[:5]:
+    for tool in measured.expensive_tools[:5]:
         out.print(f"{tool.id}  {tool.tokens:,} tokens")
         for reason in tool.reasons:
             text = f"{reason.kind}, {reason.tokens:,}: {reason.advice}"

@@ -29,7 +29,7 @@ class Viewer:
     caller: Caller = LOCAL_CALLER
     is_operator: bool = False
     name: str | None = None
-    """The name of the user, if the principal does not tell: the user of this machine."""
+    """The name of the user, if it is not the principal: the user of this machine."""
 
     @property
     def actor(self) -> str:

@@ -1,7 +1,7 @@
-"""JSON with comments, changed as text: what is not meant stays as it was, to the character.
+"""Edits JSON with comments as text: what is not edited stays the same, to the character.
 
-A table's members are cut into segments, each with the comments that go with it: those above it and
-the one behind it on its line. Everything here cuts, drops or adds whole segments.
+The text of a table is divided into segments, one for each member, with the comments that belong to
+it: those above it, and the one after it on its line. Every edit removes or adds whole segments.
 
     { // head
       // above a             segment of a:
@@ -31,7 +31,7 @@ _INDENTED = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One key of an object: its segment, and where key and value stand in it."""
+    """One key of an object: the offsets of its segment, its key and its value."""
 
     key: str
     start: int
@@ -39,24 +39,24 @@ class Member:
     value_at: int
     value_end: int
     end: int
-    """Past its comma, if it has one, and the comment behind it."""
+    """After its comma, if it has one, and the comment after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """An object in the text: from its brace to its brace."""
+    """An object in the text: the offsets of its braces, and its members."""
 
     open: int
     close: int
     members: tuple[Member, ...]
 
     def member(self, key: str) -> Member | None:
-        """The member that counts: JSON lets the last of a name win."""
+        """The member with this key; of several with the same key, the last one counts in JSON."""
         return next((m for m in reversed(self.members) if m.key == key), None)
 
 
 def put(text: str, table: str, name: str, value: JsonObject) -> str:
-    """The text with one more member in the table, which is made where it is missing."""
+    """The text with one more member of the table, which is created where it is missing."""
     if not text.strip():
         return json.dumps({table: {name: value}}, ensure_ascii=False, indent="  ") + "\n"
     found = _table(text, table)
@@ -79,12 +79,12 @@ def copy(text: str, table: str, source: str, names: Sequence[str]) -> str:
         above = source[member.start : member.key_at]
         raw = _without_comma(source, member)[len(above) :]
         inside = member.value_end - member.key_at
-        piece = _Raw(above, raw[:inside], raw[inside:], _newline(source))
-        text = _append_raw(text, table, piece)
+        piece = _Segment(above, raw[:inside], raw[inside:], _newline(source))
+        text = _copy_segment(text, table, piece)
     return text
 
 
-# --- finding ------------------------------------------------------------------------------------
+# --- parsing ------------------------------------------------------------------------------------
 
 
 def _root(text: str) -> Table:
@@ -108,7 +108,7 @@ def _object(text: str, plain: str, at: int) -> Table:
         value_at = _skip(plain, _skip(plain, position) + 1)
         _, value_end = _DECODER.raw_decode(plain, value_at)
         position = _comma(text, plain, value_end)
-        end = _behind(text, position)
+        end = _after_comment(text, position)
         members.append(Member(key, start, key_at, value_at, value_end, end))
         start = position = end
     return Table(at, position, tuple(members))
@@ -120,7 +120,7 @@ def _skip(plain: str, at: int) -> int:
 
 
 def _comma(text: str, plain: str, at: int) -> int:
-    """Past the comma after a value, also a trailing one, which `blanked` has taken out."""
+    """The offset after a value's comma, also a trailing one, which `blank_comments` removes."""
     after = _skip(plain, at)
     if plain[after] == ",":
         return after + 1
@@ -128,34 +128,35 @@ def _comma(text: str, plain: str, at: int) -> int:
     return at + between.index(",") + 1 if "," in between else at
 
 
-def _behind(text: str, at: int) -> int:
-    """Past a comment on the rest of the line, if nothing else follows there."""
+def _after_comment(text: str, at: int) -> int:
+    """The offset after a comment on the rest of the line, if nothing else follows there."""
     rest = _REST_OF_LINE.match(text, at)
     return rest.end() if rest else at
 
 
-# --- changing -----------------------------------------------------------------------------------
+# --- editing ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Raw:
-    """A member as text: what stands above it, itself, and what stands behind it."""
+class _Segment:
+    """A member as text: the comments above it, the member, and the comment after it."""
 
     above: str
     member: str
-    behind: str
+    after: str
     newline: str
 
 
 def _without(text: str, table: Table, names: set[str]) -> str:
-    kept = [m for m in table.members if m.key not in names]
-    if len(kept) == len(table.members):
+    rest = [m for m in table.members if m.key not in names]
+    if len(rest) == len(table.members):
         return text
-    pieces = [text[m.start : m.end] for m in kept]
+    pieces = [text[m.start : m.end] for m in rest]
     last = table.members[-1]
-    if kept and kept[-1] is not last and _comma_at(text, last) is None:
-        pieces[-1] = _without_comma(text, kept[-1])
-    inside = _joined([*pieces, text[last.end : table.close]], _newline(text))
+    # If the last member goes and had no comma, the new last one loses its own.
+    if rest and rest[-1] is not last and _comma_at(text, last) is None:
+        pieces[-1] = _without_comma(text, rest[-1])
+    inside = _join([*pieces, text[last.end : table.close]], _newline(text))
     return text[: table.open + 1] + inside + text[table.close :]
 
 
@@ -176,28 +177,34 @@ def _append(text: str, table: Table, key: str, value: Json) -> str:
     newline = _newline(text)
     if "\n" not in text.strip() and blank_comments(text).strip() != "{}":
         member = f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
-        return _appended(text, table, _Raw(" " if table.members else "", member, "", newline))
+        return _append_segment(
+            text, table, _Segment(" " if table.members else "", member, "", newline)
+        )
     unit = _unit(text)
     outer = _indent_of_line(text, table.open)
     indent = _indent_of_members(text, table) or outer + unit
     body = json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + indent)
     member = f"{json.dumps(key, ensure_ascii=False)}: {body}"
-    return _appended(text, table, _Raw(newline + indent, member, "", newline))
+    return _append_segment(text, table, _Segment(newline + indent, member, "", newline))
 
 
-def _append_raw(text: str, table: str, raw: _Raw) -> str:
+def _copy_segment(text: str, table: str, segment: _Segment) -> str:
     if not text.strip():
-        whole = "\n" in raw.above
-        text = f'{{{raw.newline}  "{table}": {{}}{raw.newline}}}{raw.newline}' if whole else "{}"
+        whole = "\n" in segment.above
+        text = (
+            f'{{{segment.newline}  "{table}": {{}}{segment.newline}}}{segment.newline}'
+            if whole
+            else "{}"
+        )
     found = _table(text, table)
     if found is None:
         text = _append(text, _root(text), table, {})
         found = _table(text, table)
     assert found is not None
-    return _appended(text, found, raw)
+    return _append_segment(text, found, segment)
 
 
-def _appended(text: str, table: Table, raw: _Raw) -> str:
+def _append_segment(text: str, table: Table, segment: _Segment) -> str:
     """The text with one more member at the end of the table."""
     newline = _newline(text)
     before, after = text[: table.open + 1], text[table.close :]
@@ -205,23 +212,28 @@ def _appended(text: str, table: Table, raw: _Raw) -> str:
         inside = text[table.open + 1 : table.close]
         closing = inside[inside.rfind("\n") :] if "\n" in inside else ""
         head = inside[: len(inside) - len(closing)]
-        if "\n" in raw.above and not closing:
+        if "\n" in segment.above and not closing:
             closing = newline + _indent_of_line(text, table.open)
-        parts = [head if head.strip() else "", raw.above + raw.member + raw.behind, closing]
-        return before + _joined(parts, newline) + after
+        parts = [
+            head if head.strip() else "",
+            segment.above + segment.member + segment.after,
+            closing,
+        ]
+        return before + _join(parts, newline) + after
     last = table.members[-1]
-    comma = "," if _comma_at(text, last) is not None else ""  # some files like a last one
+    # Some files have a comma after the last member too: the new last one gets it then.
+    comma = "," if _comma_at(text, last) is not None else ""
     own = text[last.value_end : last.end] if comma else "," + text[last.value_end : last.end]
     parts = [
         text[table.open + 1 : last.value_end] + own,
-        raw.above + raw.member + comma + raw.behind,
+        segment.above + segment.member + comma + segment.after,
         text[last.end : table.close],
     ]
-    return before + _joined(parts, newline) + after
+    return before + _join(parts, newline) + after
 
 
-def _joined(parts: Iterable[str], newline: str) -> str:
-    """The parts one after the other; a comment up to the end of its line gets that end."""
+def _join(parts: Iterable[str], newline: str) -> str:
+    """The parts as one text. A `//` comment at the end of a part gets a line break after it."""
     whole = ""
     for part in parts:
         whole += newline if part and _ends_in_comment(whole) and part[0] not in "\r\n" else ""
@@ -242,7 +254,7 @@ def _newline(text: str) -> str:
 
 
 def _unit(text: str) -> str:
-    """One step of indentation, as the file has it."""
+    """One level of indentation, as this file uses it."""
     found = _INDENTED.search(blank_comments(text))
     return found[1] if found else "  "
 

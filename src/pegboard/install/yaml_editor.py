@@ -1,7 +1,7 @@
-"""YAML changed as text: the parser says on which lines things stand, and only those are touched.
+"""Edits YAML as text: the parser reports the lines of each member, and only those are changed.
 
-A mapping in block style is lines; a member is its lines and the comments right above it. A table
-written in braces on one line is not changed but refused.
+In a mapping in block style, a member is its lines and the comments directly above it. A table in
+flow style (`{a: 1}`) is rejected, because it cannot be edited line by line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pegboard.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A key of the table and the lines it takes, the last excluded."""
+    """A key of the table and its lines, the end excluded."""
 
     key: str
     start: int
@@ -27,31 +27,32 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The table: the line of its key, where its value begins and ends, and its members."""
+    """The table: the position of its key, its members, and their indentation."""
 
     line: int
     column: int
     empty_value: tuple[int, int] | None
-    """Where `{}` or `null` stands on the key's line, when there are no members."""
+    """The columns of `{}` or `null` on the key's line, if there are no members."""
     members: tuple[Member, ...]
     indent: int
 
 
 def put(text: str, table: str, name: str, value: JsonObject) -> str:
-    """The text with one more member in the table, which is made where it is missing."""
-    return _with_lines(text, table, lambda indent: _dumped({name: value}, indent))
+    """The text with one more member of the table, which is created where it is missing."""
+    return _with_lines(text, table, lambda indent: _dump({name: value}, indent))
 
 
 def drop(text: str, table: str, names: Iterable[str]) -> str:
     """The text without these members of the table."""
     found = _table(text, table)
-    gone = [m for m in found.members if m.key in set(names)] if found else []
-    if found is None or not gone:
+    removed = [m for m in found.members if m.key in set(names)] if found else []
+    if found is None or not removed:
         return text
     lines = text.splitlines(keepends=True)
-    for member in reversed(gone):
+    for member in reversed(removed):
         del lines[member.start : member.end]
-    if len(gone) == len(found.members):
+    if len(removed) == len(found.members):
+        # A key without a value would be null, which clients may reject.
         key_line = lines[found.line]
         bare = key_line.rstrip("\r\n")
         code, mark, comment = bare.partition(" #")
@@ -67,7 +68,7 @@ def copy(text: str, table: str, source: str, names: Sequence[str]) -> str:
         if found and member.key in names:
             body = "".join(lines[member.start : member.end])
             body = body if body.endswith("\n") else body + _newline(source)
-            text = _with_lines(text, table, partial(_moved, body, found.indent))
+            text = _with_lines(text, table, partial(_reindent, body, found.indent))
     return text
 
 
@@ -114,8 +115,8 @@ def _read(text: str, key: Any, value: Any, following: int | None) -> Table:
     _refuse_braces(value)
     lines = text.splitlines(keepends=True)
     indent = children[0][0].start_mark.column
-    starts = [_above(lines, child.start_mark.line, line, indent) for child, _ in children]
-    last = _end(lines, len(lines) if following is None else following, indent)
+    starts = [_first_comment(lines, child.start_mark.line, line, indent) for child, _ in children]
+    last = _trim_end(lines, len(lines) if following is None else following, indent)
     ends = [*starts[1:], last]
     members = tuple(
         Member(str(child.value), start, end)
@@ -124,15 +125,15 @@ def _read(text: str, key: Any, value: Any, following: int | None) -> Table:
     return Table(line, column, None, members, indent)
 
 
-def _above(lines: list[str], line: int, bound: int, indent: int) -> int:
-    """The first of the comment lines right above a member that are indented like it."""
+def _first_comment(lines: list[str], line: int, bound: int, indent: int) -> int:
+    """The first of the comment lines directly above a member with the same indentation."""
     while line - 1 > bound and lines[line - 1].startswith(" " * indent + "#"):
         line -= 1
     return line
 
 
-def _end(lines: list[str], end: int, indent: int) -> int:
-    """Without the blank lines and the comments that go with what follows the table."""
+def _trim_end(lines: list[str], end: int, indent: int) -> int:
+    """The end of the table, without blank lines and comments that belong to what follows."""
     while end > 0:
         line = lines[end - 1]
         stripped = line.lstrip(" ")
@@ -145,21 +146,23 @@ def _end(lines: list[str], end: int, indent: int) -> int:
 
 def _refuse_braces(node: Any) -> None:
     if node.id != "mapping" or node.flow_style:
-        raise ConfigError("A table in braces cannot be changed line by line.")
+        raise ConfigError(
+            "A table in braces cannot be edited line by line: write it in block style."
+        )
 
 
-def _dumped(value: JsonObject, indent: int) -> str:
+def _dump(value: JsonObject, indent: int) -> str:
     from ruamel.yaml import YAML
 
     out = io.StringIO()
     yaml = YAML()
-    yaml.width = 4096
+    yaml.width = 4096  # never fold a long value: the diff should show one line
     yaml.dump(value, out)
     return "".join(" " * indent + line for line in out.getvalue().splitlines(keepends=True))
 
 
-def _moved(body: str, before: int, indent: int) -> str:
-    """Lines at another indentation."""
+def _reindent(body: str, before: int, indent: int) -> str:
+    """The lines with another indentation."""
     shift = indent - before
     return "".join(
         (" " * shift + line if shift >= 0 else line[-shift:]) if line.strip() else line

@@ -48,7 +48,7 @@ class Measurement:
     tools: tuple[ToolCost, ...]
     modes: Mapping[ModeName, ModeCost]
     sessions: Mapping[ModeName, SessionCost]
-    dearest: tuple[ExpensiveTool, ...]
+    expensive_tools: tuple[ExpensiveTool, ...]
     results: tuple[ResultCost, ...] = ()
     chosen: ModeName = "proxy"
     """The mode that `auto` would choose for an unknown client."""
@@ -84,7 +84,7 @@ class Measurement:
             "tools": [asdict(tool) for tool in self.tools],
             "dearest": [
                 {**asdict(tool), "reasons": [asdict(reason) for reason in tool.reasons]}
-                for tool in self.dearest
+                for tool in self.expensive_tools
             ],
             "results": results,
             "failures": dict(self.failures),
@@ -136,7 +136,7 @@ async def measure(
         sessions={
             f: price_session(cost.list, cost.finding, use, prices) for f, cost in modes.items()
         },
-        dearest=tuple(find_expensive_tools(enabled, lambda t: counts[t.id], count)),
+        expensive_tools=tuple(find_expensive_tools(enabled, lambda t: counts[t.id], count)),
         results=tuple(await result_costs(board, recorded, tokenizer=tokenizer)),
         chosen=choose_mode("auto", Caller(), board.catalog, board.options),
         failures=dict(getattr(board, "failures", {})),

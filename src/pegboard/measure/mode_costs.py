@@ -208,7 +208,7 @@ class _SessionTools:
 
 
 class _AnyModeBoard:
-    """A board whose mode is chosen by the caller, whatever its configuration says."""
+    """A board whose mode is chosen by the caller, regardless of its configuration."""
 
     def __init__(self, board: Pegboard) -> None:
         self._board = board
@@ -217,6 +217,6 @@ class _AnyModeBoard:
     def options(self) -> Options:
         return replace(self._board.options, mode="auto", page_size=None)
 
-    async def view(self, caller: Caller, **asked: Unpack[ViewRequest]) -> View:
-        view = await self._board.view(caller, **asked)
+    async def view(self, caller: Caller, **request: Unpack[ViewRequest]) -> View:
+        view = await self._board.view(caller, **request)
         return replace(view, options=replace(view.options, mode="auto"))

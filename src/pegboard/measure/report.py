@@ -260,7 +260,7 @@ def _detail_tables(measured: Measurement) -> str:
             f"{tool.tokens:,}",
             "; ".join(f"{r.kind} ({r.tokens}): {r.advice}" for r in tool.reasons),
         ]
-        for tool in measured.dearest
+        for tool in measured.expensive_tools
     ]
     head = ["tool", "tokens", "reasons and advice"]
     tools = _section("The most expensive tools", head, rows, words=2, kind="stacked")

@@ -25,18 +25,18 @@ const follow = (names) => {
   const state = document.getElementById("connection");
   const pause = document.getElementById("pause");
   let stream = null;
-  const say = (text) => { if (state.textContent !== text) state.textContent = text; };
+  const show = (text) => { if (state.textContent !== text) state.textContent = text; };
   const open = () => {
     stream = new EventSource(`/ui/live?parts=${encodeURIComponent(names)}`);
-    stream.onopen = () => say("Live");
-    stream.onerror = () => say("Reconnecting …");
+    stream.onopen = () => show("Live");
+    stream.onerror = () => show("Reconnecting …");
     stream.onmessage = (message) => replaceParts(JSON.parse(message.data));
   };
   pause.hidden = false;
   pause.addEventListener("click", () => {
     const paused = pause.getAttribute("aria-pressed") !== "true";
     pause.setAttribute("aria-pressed", String(paused));
-    if (paused) { stream.close(); say("Paused"); } else { open(); }
+    if (paused) { stream.close(); show("Paused"); } else { open(); }
   });
   open();
 };
@@ -44,23 +44,23 @@ const follow = (names) => {
 const searchWhileTyping = (form) => {
   const results = document.getElementById("results");
   let waiting = 0;
-  let asked = 0;
+  let requests = 0;
   const search = async () => {
     const words = [...new FormData(form)].filter(([, value]) => value);
     const query = new URLSearchParams(words).toString();
-    const mine = ++asked;
+    const mine = ++requests;
     results.classList.add("stale");
     try {
       const answer = await fetch(`/ui/tools/list?${query}`);
       if (answer.status === 401) { location.reload(); return; }
       const html = await answer.text();
-      if (mine !== asked || !answer.ok) return;
+      if (mine !== requests || !answer.ok) return;
       results.innerHTML = html;
       history.replaceState(null, "", query ? `/ui/tools?${query}` : "/ui/tools");
     } catch {
-      if (mine === asked) results.querySelector("[role=status]").textContent = "The server does not respond.";
+      if (mine === requests) results.querySelector("[role=status]").textContent = "The server does not respond.";
     } finally {
-      if (mine === asked) results.classList.remove("stale");
+      if (mine === requests) results.classList.remove("stale");
     }
   };
   form.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(search, 150); });
