@@ -101,6 +101,19 @@ class Registration:
     field_descriptions: Mapping[str, str] = field(default_factory=dict[str, str])
     timeout: float | None = None
 
+    def parse_examples(self) -> tuple[Example, ...]:
+        """The examples as values. Raises `ConfigError` for one with unknown keys."""
+        examples: list[Example] = []
+        for given in self.examples:
+            try:
+                examples.append(given if isinstance(given, Example) else Example(**given))
+            except TypeError as exc:
+                raise ConfigError(
+                    "An example has description, invocation and optionally expected_output; "
+                    f"got {compact(given)}."
+                ) from exc
+        return tuple(examples)
+
 
 class FunctionTools:
     """The functions registered on one board: creates a `Tool` for each and runs its calls."""
@@ -129,7 +142,7 @@ class FunctionTools:
             else derive_summary(description or name.replace("_", " ")),
             description=description,
             title=given.title,
-            examples=tuple(map(_parse_example, given.examples)),
+            examples=given.parse_examples(),
             related=tuple(given.related),
             aliases=tuple(given.aliases),
             tags=tuple(given.tags),
@@ -176,10 +189,18 @@ class _Function:
     @cached_property
     def sdk_tool(self) -> SdkTool:
         from mcp.server.mcpserver.tools.base import Tool as SdkTool
+        from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+
+        class Unconverted(FuncMetadata):
+            # The SDK turns `body='{"a": 1}'` into an object even if the parameter takes text.
+            # Arguments have already been coerced by their schema when they come here.
+            def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
+                return data
 
         try:
             tool = SdkTool.from_function(self.fn, name=self.name, description=self.description)
-            return _without_json_guessing(tool)
+            parts = {name: getattr(tool.fn_metadata, name) for name in FuncMetadata.model_fields}
+            return tool.model_copy(update={"fn_metadata": Unconverted(**parts)})
         except Exception as exc:  # pydantic and the SDK raise many types for a bad signature
             raise ConfigError(
                 f"No schema can be generated from the type hints of {self.name!r}: {exc}",
@@ -249,22 +270,6 @@ def _context_class() -> type[Context[Any, Any]]:
     return TimedContext
 
 
-def _without_json_guessing(tool: SdkTool) -> SdkTool:
-    """The tool without the SDK's conversion of every text that happens to be JSON.
-
-    It turns `body='{"a": 1}'` into an object even if the parameter takes text. Arguments have
-    already been coerced by their schema when they come here.
-    """
-    from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
-
-    class Unconverted(FuncMetadata):
-        def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
-            return data
-
-    parts = {name: getattr(tool.fn_metadata, name) for name in FuncMetadata.model_fields}
-    return tool.model_copy(update={"fn_metadata": Unconverted(**parts)})
-
-
 @dataclass(frozen=True, slots=True)
 class _Docstring:
     """A docstring without its sections, and the descriptions in its `Args:`."""
@@ -287,18 +292,6 @@ class _Docstring:
         return cls(
             text, {p.arg_name: " ".join((p.description or "").split()) for p in parsed.params}
         )
-
-
-def _parse_example(given: Example | Mapping[str, Json]) -> Example:
-    if isinstance(given, Example):
-        return given
-    try:
-        return Example(**given)
-    except TypeError as exc:
-        raise ConfigError(
-            "An example has description, invocation and perhaps expected_output; "
-            f"got {compact(dict(given))}."
-        ) from exc
 
 
 # --- schemas without the SDK ----------------------------------------------------------------------

@@ -165,6 +165,27 @@ class Layer:
     outer: Linear
     norms: tuple[Floats, Floats]
 
+    @classmethod
+    def build(cls, row: Floats, everything: Mapping[str, Floats], number: int) -> Layer:
+        """A layer on its row of widened numbers, without copying them."""
+        prefix = f"{number}."
+        floats = {
+            name.removeprefix(prefix): value
+            for name, value in everything.items()
+            if name.startswith(prefix)
+        }
+        width = everything["widen"].shape[1]
+        maps: list[Linear] = []
+        start = 0
+        for name in ("attend", "mix", "inner", "outer"):  # the order in which they are on disk
+            bias, scale = floats[f"{name}_bias"], floats[f"{name}_scale"]
+            inputs = width if name != "outer" else floats["inner_bias"].size
+            stop = start + inputs * bias.size
+            maps.append(Linear(row[start:stop].reshape(-1, inputs, BLOCK), scale, bias))
+            start = stop
+        attend, mix, inner, outer = maps
+        return cls(attend, mix, inner, outer, (floats["norm1"], floats["norm2"]))
+
     def __call__(self, x: Floats) -> Floats:
         # Each head is one block wide, so its part of the matrix needs no rearranging.
         queries, keys, values = self.attend.blocks(x).reshape(3, -1, len(x), BLOCK)
@@ -203,7 +224,7 @@ class Encoder:
         self._position, self._norm = floats["position"], floats["norm"]
         # Widened all at once: one large array gets huge pages, and is ready in a tenth of the time.
         wide = weights.layers.astype(np.float32)
-        self._layers = [_build_layer(row, floats, number) for number, row in enumerate(wide)]
+        self._layers = [Layer.build(row, floats, number) for number, row in enumerate(wide)]
         self._head = floats["head"]
 
     def release_memory(self) -> None:
@@ -254,23 +275,3 @@ def gelu(x: Floats) -> Floats:
     y *= x
     y *= np.float32(0.5)
     return y
-
-
-def _build_layer(row: Floats, everything: Mapping[str, Floats], number: int) -> Layer:
-    """One layer, built on its row of widened numbers without copying them."""
-    floats = {
-        name.removeprefix(f"{number}."): value
-        for name, value in everything.items()
-        if name.startswith(f"{number}.")
-    }
-    width = everything["widen"].shape[1]
-    maps: list[Linear] = []
-    start = 0
-    for name in ("attend", "mix", "inner", "outer"):
-        bias, scale = floats[f"{name}_bias"], floats[f"{name}_scale"]
-        inputs = width if name != "outer" else floats["inner_bias"].size
-        stop = start + inputs * bias.size
-        maps.append(Linear(row[start:stop].reshape(-1, inputs, BLOCK), scale, bias))
-        start = stop
-    attend, mix, inner, outer = maps
-    return Layer(attend, mix, inner, outer, (floats["norm1"], floats["norm2"]))

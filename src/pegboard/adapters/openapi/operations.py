@@ -227,10 +227,10 @@ class Operation:
 
     def definition(self) -> Schemas:
         """Its input and output schemas."""
-        return self._schemas
+        return self.schemas
 
     @cached_property
-    def _schemas(self) -> Schemas:
+    def schemas(self) -> Schemas:
         return Schemas(_convert_input(self), _convert_output(self))
 
     @property

@@ -134,9 +134,12 @@ class Payload:
 
 def find_payload(result: CallResult) -> Payload | None:
     """The data of a result, or `None` when it has none: prose, images, a bare number."""
-    table = _find_table(result)
-    if table is not None:
-        return table
+    position = result.meta.get(META_PREFIX + TABLE_KEY)
+    if isinstance(position, int) and 0 <= position < len(result.content):
+        block = result.content[position]
+        with suppress(ValueError):  # the key came from an upstream, without a table of ours
+            if is_text(block):
+                return Payload(decode_table(block["text"]), (position,), "whole")
     texts = [
         (position, block["text"])
         for position, block in enumerate(result.content)
@@ -152,19 +155,6 @@ def find_payload(result: CallResult) -> Payload | None:
     if len(parsed) == 1:
         return Payload(parsed[0][1], positions, "whole")
     return Payload([value for _, value in parsed], positions, "split")
-
-
-def _find_table(result: CallResult) -> Payload | None:
-    position = result.meta.get(META_PREFIX + TABLE_KEY)
-    if not isinstance(position, int) or not 0 <= position < len(result.content):
-        return None
-    block = result.content[position]
-    if not is_text(block):
-        return None
-    try:
-        return Payload(decode_table(block["text"]), (position,), "whole")
-    except ValueError:  # the key came from an upstream, without a table of ours
-        return None
 
 
 def is_text(block: JsonObject) -> bool:

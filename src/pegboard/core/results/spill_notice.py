@@ -200,9 +200,19 @@ _TEXT_DETAILS = ((40, 10, 300), (20, 5, 200), (10, 3, 160), (5, 2, 100), (2, 1, 
 
 def build_preview(value: Json, budget: int, count: Count) -> Json:
     """As much of the value as fits the budget; only its size if nothing does."""
-    if isinstance(value, str):
-        return _preview_text(value, budget, count)
     small: Json = None
+    if isinstance(value, str):
+        lines = value.split("\n")
+        for head, tail, width in _TEXT_DETAILS:
+            shown = lines
+            if len(lines) > head + tail:
+                # The first lines and the last: the end of a log says how it ended.
+                omitted = f"{OMISSION} {len(lines) - head - tail:,} more lines"
+                shown = [*lines[:head], omitted, *lines[len(lines) - tail :]]
+            small = "\n".join(_shorten_text(line, width) for line in shown)
+            if within(small, budget, count):
+                break
+        return small
     for detail in _DETAILS:
         small = _sample(value, detail, detail.depth)
         if within(compact(small), budget, count):
@@ -235,18 +245,3 @@ def _shorten_text(text: str, characters: int) -> str:
     omitted = len(text) - characters
     # A mark as long as what it replaces saves nothing.
     return text if omitted <= 20 else f"{text[:characters]}{OMISSION} +{omitted:,} characters"
-
-
-def _preview_text(text: str, budget: int, count: Count) -> str:
-    """The first lines and the last: the end of a log says how it ended."""
-    lines = text.split("\n")
-    small = ""
-    for head, tail, width in _TEXT_DETAILS:
-        shown = lines
-        if len(lines) > head + tail:
-            omitted = f"{OMISSION} {len(lines) - head - tail:,} more lines"
-            shown = [*lines[:head], omitted, *lines[len(lines) - tail :]]
-        small = "\n".join(_shorten_text(line, width) for line in shown)
-        if within(small, budget, count):
-            break
-    return small
