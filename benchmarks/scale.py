@@ -145,12 +145,12 @@ def answers(path: str, count: str) -> dict[str, float]:
     """Times and memory of one size, with exact vectors of every tool."""
     catalog = Catalog(tools(path, int(count)))
     with tempfile.TemporaryDirectory() as folder:
-        meanings = LocalVectorizer(Path(folder))
+        vectorizer = LocalVectorizer(Path(folder))
         began = time.perf_counter()
-        index = SearchIndex.build(catalog, meanings)
+        index = SearchIndex.build(catalog, vectorizer)
         index.search("create an issue")
         ready = time.perf_counter() - began
-        _keep_vectors(meanings, index)
+        _keep_vectors(vectorizer, index)
         index = index.refreshed()
         if index.tools_without_vector() or not index.search("create an issue"):
             raise WrongAnswer("the index is not complete, or finds nothing")
@@ -165,13 +165,13 @@ def answers(path: str, count: str) -> dict[str, float]:
         }
 
 
-def _keep_vectors(meanings: LocalVectorizer, index: SearchIndex) -> None:
+def _keep_vectors(vectorizer: LocalVectorizer, index: SearchIndex) -> None:
     lacking = index.tools_without_vector()
-    some = meanings.compute(
+    some = vectorizer.compute(
         [build_passage(read_searchable_fields(tool)) for _, tool in lacking[:MADE]]
     )
     which = np.arange(len(lacking)) % len(some.rows)
-    meanings.save(
+    vectorizer.save(
         [key for key, _ in lacking], QuantizedVectors(some.rows[which], some.scales[which])
     )
 
@@ -191,20 +191,20 @@ def changes(path: str) -> dict[str, float]:
 
 def _behind(some: Sequence[Tool]) -> dict[str, float]:
     """Vectors of 500 tools in the background, and answers meanwhile."""
-    finder, catalog = LiveIndex(LocalVectorizer()), Catalog(some)
+    live_index, catalog = LiveIndex(LocalVectorizer()), Catalog(some)
 
     def search(query: str) -> object:
-        return finder.index(catalog).search(query)
+        return live_index.index(catalog).search(query)
 
     search("create an issue")
     calm = milliseconds(search, QUERIES)
     began = time.perf_counter()
-    finder.start()
+    live_index.start()
     busy = milliseconds(search, [f"{query} please" for query in QUERIES])
-    while finder.index(catalog).tools_without_vector():
+    while live_index.index(catalog).tools_without_vector():
         threading.Event().wait(0.02)
     took = time.perf_counter() - began
-    finder.close()
+    live_index.close()
     return {"vectors_500_s": took, "calm_ms": calm, "busy_ms": busy}
 
 
@@ -212,8 +212,8 @@ def first(path: str, folder: str) -> dict[str, float]:
     """Take a kept index of 500 tools and answer once, from a process that just began."""
     catalog = Catalog(tools(path, 500))
     began = time.perf_counter()
-    finder = LiveIndex(LocalVectorizer(Path(folder) / "v"), IndexFiles(Path(folder) / "i"))
-    finder.index(catalog, "500").search("find a file by its name")
+    live_index = LiveIndex(LocalVectorizer(Path(folder) / "v"), IndexFiles(Path(folder) / "i"))
+    live_index.index(catalog, "500").search("find a file by its name")
     return {"first_search_ms": (time.perf_counter() - began) * 1e3}
 
 

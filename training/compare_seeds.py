@@ -26,8 +26,8 @@ COLUMNS = ("recall_1", "recall_5", "recall_10", "hit_5", "ndcg_10")
 def figures(bench: Path, name: str, weights: Path) -> np.ndarray:
     """The mean of each column over the queries of one set, in percent."""
     folder = bench / "sets" / name
-    finder = LiveIndex(LocalVectorizer(embedder=bundled_models.encoder(weights)))
-    rank = pegboard_ranker(finder.prepare(Catalog(read_catalog(folder / "tools.jsonl"))))
+    live_index = LiveIndex(LocalVectorizer(embedder=bundled_models.encoder(weights)))
+    rank = pegboard_ranker(live_index.prepare(Catalog(read_catalog(folder / "tools.jsonl"))))
     rows = [
         score_ranking(rank(q.query), q.relevant) for q in read_queries(folder / "queries.jsonl")
     ]

@@ -35,7 +35,7 @@ async def watched(handler: Handler, call: ToolCall | None = None, **options: Any
     return finished
 
 
-async def test_a_call_is_told_of_when_it_starts_and_when_it_ends_under_one_id() -> None:
+async def test_the_start_and_the_end_of_a_call_are_recorded_under_one_id() -> None:
     recorder, source = Recorder(), Source()
     caller = Caller(principal="ann", client="claude-code", mode="proxy")
     call = make_call(caller=caller, via="call_tool")
@@ -91,7 +91,7 @@ async def test_the_duration_is_that_of_the_inner_handler() -> None:
     ],
     ids=repr,
 )
-async def test_every_ending_is_told_by_its_name(
+async def test_every_outcome_is_recorded_by_name(
     answer: CallResult | Exception, outcome: str, error: str | None
 ) -> None:
     source = Source()
@@ -100,7 +100,7 @@ async def test_every_ending_is_told_by_its_name(
     assert (finished.outcome, finished.error) == (outcome, error)
 
 
-async def test_a_cancelled_call_is_told_of_too() -> None:
+async def test_a_cancelled_call_is_recorded_too() -> None:
     async def hangs(call: ToolCall) -> CallResult:
         await anyio.sleep_forever()
         raise AssertionError
@@ -194,7 +194,7 @@ def estimated(text: str) -> int:
     return Estimate(5)
 
 
-async def test_it_is_said_where_tokens_were_not_counted() -> None:
+async def test_estimated_tokens_are_marked() -> None:
     assert not (await watched(Source(), count=words)).tokens_estimated
     assert (await watched(Source(), count=estimated)).tokens_estimated
 
@@ -209,7 +209,7 @@ async def test_a_text_that_cannot_be_counted_does_not_fail_the_call() -> None:
     assert recorder.of(CallFinished)[0].tokens_in is None
 
 
-async def test_argument_values_leave_the_call_only_when_asked_for() -> None:
+async def test_argument_values_are_recorded_only_if_configured() -> None:
     call = make_call(arguments={"password": "hunter2"})
     assert (await watched(Source(), call)).arguments is None
     kept = await watched(Source(), call, keep_arguments=True)
@@ -225,7 +225,9 @@ async def test_argument_values_leave_the_call_only_when_asked_for() -> None:
         ("nonsense", 0),
     ],
 )
-async def test_the_clients_trace_context_is_told_with_the_start(meta: Any, trace: int) -> None:
+async def test_the_trace_context_of_the_client_is_recorded_with_the_start(
+    meta: Any, trace: int
+) -> None:
     recorder = Recorder()
     await observe(ObserveOptions(observer=recorder))(Source())(make_call(params={"_meta": meta}))
     (started,) = recorder.of(CallStarted)

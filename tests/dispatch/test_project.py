@@ -79,7 +79,7 @@ async def test_a_malformed_path_or_expression_is_refused_before_the_call(
     assert source.calls == []
 
 
-async def test_what_is_missing_is_said_beside_the_result():
+async def test_missing_fields_are_reported_in_a_note():
     result = await answered(CallResult.json(ISSUE), asking("id", "nope"))
     assert result.structured == {"id": 7}
     assert not result.is_error

@@ -58,7 +58,7 @@ async def settled() -> None:
         await anyio.lowlevel.checkpoint()
 
 
-async def test_a_kept_result_answers_until_its_time_is_over():
+async def test_a_cached_result_is_used_until_it_expires():
     source = Source()
     handler, cache, clock = cached(source)
     for _ in range(3):
@@ -95,7 +95,7 @@ async def test_another_caller_server_or_definition_is_another_call():
 @pytest.mark.parametrize(
     "call", [make_call(risk="write"), make_call(risk="destructive"), read(name="other")]
 )
-async def test_writes_and_tools_that_nobody_opted_in_are_never_kept(call: ToolCall):
+async def test_writes_and_tools_without_a_ttl_are_never_cached(call: ToolCall):
     source = Source()
     handler, cache, _ = cached(source)
     await handler(call)
@@ -104,7 +104,7 @@ async def test_writes_and_tools_that_nobody_opted_in_are_never_kept(call: ToolCa
     assert len(cache) == 0
 
 
-async def test_errors_and_unfinished_results_are_never_kept():
+async def test_errors_and_unfinished_results_are_never_cached():
     source = Source()
     source.queue += [
         UpstreamError("down"),
@@ -129,7 +129,7 @@ async def test_a_call_that_continues_an_earlier_one_is_run():
     assert len(source.calls) == 2
 
 
-async def test_a_write_on_the_same_server_forgets_what_was_kept_of_it():
+async def test_a_write_on_the_same_server_invalidates_its_cached_results():
     source = Source()
     handler, cache, _ = cached(source)
     await handler(read())
@@ -140,7 +140,7 @@ async def test_a_write_on_the_same_server_forgets_what_was_kept_of_it():
     assert len(source.calls) == 4
 
 
-async def test_a_read_that_a_write_overtook_is_not_kept():
+async def test_a_read_that_a_write_overtook_is_not_cached():
     gate = Gate()
     handler, cache, _ = cached(gate)
     async with anyio.create_task_group() as tasks:
@@ -161,7 +161,7 @@ async def test_the_least_recently_used_goes_first():
     assert len(cache) == 2
 
 
-async def test_the_bytes_that_are_kept_are_bounded():
+async def test_the_cached_bytes_are_bounded():
     source = Source()
     source.queue += [CallResult.text("x" * 400) for _ in range(4)] + [CallResult.text("x" * 2_000)]
     handler, cache, _ = cached(source, CachePolicy(ttl={"search": 60.0}, bytes=1_000))
@@ -170,7 +170,7 @@ async def test_the_bytes_that_are_kept_are_bounded():
     assert len(cache) == 2
 
 
-async def test_what_a_caller_adds_to_a_result_is_not_kept():
+async def test_what_a_caller_adds_to_a_result_is_not_cached():
     handler, _, _ = cached(Source())
     (await handler(read())).wire["resultType"] = "complete"
     assert "resultType" not in (await handler(read())).wire

@@ -148,7 +148,7 @@ async def test_cancellation_ends_it_at_once() -> None:
     assert len(source.calls) == 1
 
 
-async def test_the_number_of_attempts_is_told_with_the_call() -> None:
+async def test_the_number_of_attempts_is_recorded_with_the_call() -> None:
     retrying = Retrying(AWAY, AWAY, OK)
     recorder = Recorder()
     await observe(ObserveOptions(observer=recorder))(retrying.handler)(make_call(annotations=READ))

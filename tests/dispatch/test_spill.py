@@ -80,7 +80,7 @@ def said(result: CallResult) -> dict[str, Any]:
     return json.loads(result.content[0]["text"])
 
 
-async def test_a_result_over_its_budget_is_kept_and_a_notice_comes_instead():
+async def test_a_result_over_its_budget_is_stored_and_a_notice_is_sent_instead():
     bench = Bench()
     result = await bench.call(CallResult.json(BIG))
     notice = said(result)
@@ -146,7 +146,7 @@ async def test_a_notice_that_would_not_be_smaller_is_not_given():
     assert await Bench().call(small, ResultShape(max_tokens=1)) is small
 
 
-async def test_unknown_expired_and_foreign_handles_are_told_apart_by_nobody():
+async def test_unknown_expired_and_foreign_handles_are_indistinguishable():
     bench = Bench()
     handle = said(await bench.call(CallResult.json(BIG)))["handle"]
     failures: list[tuple[str, Any]] = []
@@ -182,7 +182,7 @@ async def test_images_stay_in_the_result():
     assert await Bench().call(alone) is alone
 
 
-async def test_long_prose_is_kept_too_and_read_by_lines():
+async def test_long_prose_is_stored_too_and_read_by_lines():
     bench = Bench()
     log = "\n".join(f"line {i} of the log" for i in range(3_000))
     notice = said(await bench.call(CallResult.text(log)))
@@ -197,7 +197,7 @@ async def test_an_error_stays_an_error():
     assert "handle" in said(result)
 
 
-async def test_structured_content_carries_the_notice_when_it_is_asked_for():
+async def test_structured_content_has_the_notice_if_it_is_requested():
     bench = Bench()
     asked = {"_meta": {"io.github.pegboard/structured": True}}
     for result in (
@@ -256,7 +256,7 @@ class BrokenStore(MemoryStore):
         raise StoreError("down")
 
 
-async def test_what_cannot_be_kept_is_relayed_whole():
+async def test_what_cannot_be_stored_is_sent_whole():
     whole = CallResult.json(BIG)
     assert await Bench().call(whole, store=BrokenStore()) is whole
     loop: dict[str, Any] = {"text": "word " * 9_000}
@@ -286,7 +286,7 @@ async def test_after_projection_and_tables_the_value_is_still_read_by_paths():
     assert page["value"] == ROWS[399]
 
 
-async def test_an_observer_hears_that_a_result_was_kept_and_what_it_would_have_cost():
+async def test_spilling_and_the_original_tokens_are_recorded():
     bench, recorder, source = Bench(), Recorder(), Source()
     source.queue.append(CallResult.json(BIG))
     await observe(ObserveOptions(observer=recorder, count=count_tokens))(bench.around(source))(

@@ -27,7 +27,7 @@ async def test_a_call_that_takes_too_long_is_given_up_with_what_to_do() -> None:
     assert "Try again" in caught.value.message
 
 
-async def test_of_a_tool_that_changes_things_one_is_told_to_look_before_repeating() -> None:
+async def test_a_timeout_of_a_writing_tool_advises_to_check_before_repeating() -> None:
     bounded = timeout(TimeoutPolicy(default=0.01))(hangs)
     with anyio.fail_after(5), pytest.raises(UpstreamTimeout, match="check before you repeat"):
         await bounded(make_call("create_issue", risk="write"))

@@ -39,7 +39,7 @@ def topics() -> TopicEmbedder:
 
 @pytest.fixture
 def catalog_of() -> Callable[..., Catalog]:
-    """A catalogue of tools by name and description."""
+    """A catalog of tools by name and description."""
 
     def make(**descriptions: str) -> Catalog:
         return Catalog(

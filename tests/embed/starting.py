@@ -1,4 +1,4 @@
-"""A process that starts, opens a catalogue, searches it, and says what that took.
+"""A process that starts, opens a catalog, searches it, and says what that took.
 
 `python -m tests.embed.starting CATALOG [prepare]`
 """

@@ -80,7 +80,7 @@ def requests() -> list[JudgedQuery]:
 
 @dataclass(frozen=True)
 class World:
-    """The honest catalogue under two kinds of vectors; a stranger comes in at a small cost."""
+    """The honest catalog under two kinds of vectors; a stranger comes in at a small cost."""
 
     exact: LiveIndex
     rough: SearchIndex

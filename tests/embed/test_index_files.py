@@ -30,8 +30,8 @@ def found(index: SearchIndex) -> list[list[tuple[str, float, tuple[str, ...]]]]:
 
 
 @pytest.fixture
-def finder(topics: TopicEmbedder, tmp_path: Path) -> Callable[[], LiveIndex]:
-    """A finder as a process has it that starts now."""
+def live_index(topics: TopicEmbedder, tmp_path: Path) -> Callable[[], LiveIndex]:
+    """A live_index as a process has it that starts now."""
     return lambda: LiveIndex(LocalVectorizer(tmp_path / "v", topics), IndexFiles(tmp_path / "i"))
 
 
@@ -41,7 +41,7 @@ def the_file(tmp_path: Path) -> Path:
 
 
 def test_the_second_start_reads_no_schema_and_embeds_no_tool(
-    topics: TopicEmbedder, finder: Callable[[], LiveIndex]
+    topics: TopicEmbedder, live_index: Callable[[], LiveIndex]
 ) -> None:
     reads: list[str] = []
 
@@ -55,37 +55,37 @@ def test_the_second_start_reads_no_schema_and_embeds_no_tool(
 
         return Catalog(tool(name, text) for name, text in TOOLS.items())
 
-    first = finder().prepare(catalog(), source="file")
+    first = live_index().prepare(catalog(), source="file")
     assert (len(topics.passages), sorted(set(reads))) == (3, sorted(TOOLS))
     reads.clear()
-    again = finder().index(catalog(), "file")
+    again = live_index().index(catalog(), "file")
     assert again.tools_without_vector() == []
     assert found(again) == found(first)
     assert (len(topics.passages), reads) == (3, [])
 
 
-def test_a_kept_index_is_mapped_and_not_read_into_memory(
-    finder: Callable[[], LiveIndex], catalog_of: CatalogOf
+def test_a_saved_index_is_mapped_and_not_read_into_memory(
+    live_index: Callable[[], LiveIndex], catalog_of: CatalogOf
 ) -> None:
-    finder().prepare(catalog_of(**TOOLS), source="file")
-    vectors = finder().index(catalog_of(**TOOLS), "file").contents.vectors
+    live_index().prepare(catalog_of(**TOOLS), source="file")
+    vectors = live_index().index(catalog_of(**TOOLS), "file").contents.vectors
     assert vectors is not None
     for array in (vectors.rough, vectors.exact.rows, vectors.exact.scales):
         assert not array.flags.owndata
         assert not array.flags.writeable
 
 
-def test_a_kept_index_can_change_with_the_catalogue(
-    finder: Callable[[], LiveIndex], catalog_of: CatalogOf, topics: TopicEmbedder
+def test_a_saved_index_can_follow_a_changed_catalog(
+    live_index: Callable[[], LiveIndex], catalog_of: CatalogOf, topics: TopicEmbedder
 ) -> None:
-    finder().prepare(catalog_of(**TOOLS), source="file")
-    second = finder()
+    live_index().prepare(catalog_of(**TOOLS), source="file")
+    second = live_index()
     second.index(catalog_of(**TOOLS), "file")
     topics.passages.clear()
     changed = second.prepare(catalog_of(**{**TOOLS, "beta": "Creates an issue."}), source="other")
     assert [p.split(".")[0] for p in topics.passages] == ["beta"]
     assert changed.search("issue")[0].tool.id == "beta"
-    assert finder().index(changed.catalog, "other").tools_without_vector() == []
+    assert live_index().index(changed.catalog, "other").tools_without_vector() == []
 
 
 @pytest.mark.parametrize(
@@ -103,19 +103,22 @@ def test_a_kept_index_can_change_with_the_catalogue(
     ids=str,
 )
 def test_an_index_of_other_tools_is_not_taken(
-    other: dict[str, Any], finder: Callable[[], LiveIndex], topics: TopicEmbedder, tmp_path: Path
+    other: dict[str, Any],
+    live_index: Callable[[], LiveIndex],
+    topics: TopicEmbedder,
+    tmp_path: Path,
 ) -> None:
     def catalog(**given: Any) -> Catalog:
         about: dict[str, Any] = {"name": "alpha", "description": "Sends mail.", **given}
         return Catalog([Tool(definition=constant_definition({"type": "object"}), **about)])
 
-    finder().index(catalog(), "file")
-    kept, meanings = IndexFiles(tmp_path / "i"), LocalVectorizer(embedder=topics)
-    assert kept.load(catalog(), "file", meanings) is not None
-    assert kept.load(catalog(), "another file", meanings) is None
-    assert kept.load(catalog(**other), "file", meanings) is None
+    live_index().index(catalog(), "file")
+    saved, vectorizer = IndexFiles(tmp_path / "i"), LocalVectorizer(embedder=topics)
+    assert saved.load(catalog(), "file", vectorizer) is not None
+    assert saved.load(catalog(), "another file", vectorizer) is None
+    assert saved.load(catalog(**other), "file", vectorizer) is None
     topics.id = "topics/2"
-    assert kept.load(catalog(), "file", LocalVectorizer(embedder=topics)) is None
+    assert saved.load(catalog(), "file", LocalVectorizer(embedder=topics)) is None
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -134,41 +137,44 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_file_is_made_again(
+def test_a_damaged_file_is_rebuilt(
     damage: Callable[[bytes], bytes],
-    finder: Callable[[], LiveIndex],
+    live_index: Callable[[], LiveIndex],
     catalog_of: CatalogOf,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    whole = found(finder().prepare(catalog_of(**TOOLS), source="file"))
+    whole = found(live_index().prepare(catalog_of(**TOOLS), source="file"))
     path = the_file(tmp_path)
     data = path.read_bytes()
     path.write_bytes(damage(data))
-    assert found(finder().index(catalog_of(**TOOLS), "file")) == whole
+    assert found(live_index().index(catalog_of(**TOOLS), "file")) == whole
     assert "is rebuilt" in caplog.text
     assert path.read_bytes() == data
     caplog.clear()
-    finder().index(catalog_of(**TOOLS), "file")
+    live_index().index(catalog_of(**TOOLS), "file")
     assert caplog.text == ""
 
 
-def test_an_index_kept_before_its_vectors_were_made_gets_them_at_the_next_start(
-    finder: Callable[[], LiveIndex], catalog_of: CatalogOf, tmp_path: Path
+def test_an_index_saved_without_vectors_gets_them_at_the_next_start(
+    live_index: Callable[[], LiveIndex], catalog_of: CatalogOf, tmp_path: Path
 ) -> None:
-    early = finder()
+    early = live_index()
     assert early.index(catalog_of(**TOOLS), "file").tools_without_vector()
     early_data = the_file(tmp_path).read_bytes()
-    finder().prepare(catalog_of(**TOOLS), source="file")
+    live_index().prepare(catalog_of(**TOOLS), source="file")
     the_file(tmp_path).write_bytes(early_data)  # as if a slower process had written last
-    assert finder().index(catalog_of(**TOOLS), "file").tools_without_vector() == []
+    assert live_index().index(catalog_of(**TOOLS), "file").tools_without_vector() == []
     assert the_file(tmp_path).read_bytes() != early_data
 
 
-def test_vectors_made_in_the_background_are_kept_with_the_index(
-    finder: Callable[[], LiveIndex], catalog_of: CatalogOf, topics: TopicEmbedder, tmp_path: Path
+def test_vectors_computed_in_the_background_are_saved_with_the_index(
+    live_index: Callable[[], LiveIndex],
+    catalog_of: CatalogOf,
+    topics: TopicEmbedder,
+    tmp_path: Path,
 ) -> None:
-    served = finder()
+    served = live_index()
     served.start()
     served.index(catalog_of(**TOOLS), "file")
     for thread in threading.enumerate():
@@ -176,14 +182,14 @@ def test_vectors_made_in_the_background_are_kept_with_the_index(
             thread.join(10)
     assert served.is_saved
     assert the_file(tmp_path).suffix == SUFFIX
-    assert finder().index(catalog_of(**TOOLS), "file").tools_without_vector() == []
+    assert live_index().index(catalog_of(**TOOLS), "file").tools_without_vector() == []
     assert len(topics.passages) == 3
 
 
 def test_a_catalogue_that_was_read_again_and_is_the_same_is_not_written_again(
-    finder: Callable[[], LiveIndex], catalog_of: CatalogOf, tmp_path: Path
+    live_index: Callable[[], LiveIndex], catalog_of: CatalogOf, tmp_path: Path
 ) -> None:
-    one = finder()
+    one = live_index()
     one.prepare(catalog_of(**TOOLS), source="file")
     before = the_file(tmp_path).stat()
     one.prepare(catalog_of(**TOOLS), source="file")
@@ -192,29 +198,31 @@ def test_a_catalogue_that_was_read_again_and_is_the_same_is_not_written_again(
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def test_a_folder_that_cannot_be_written_is_said_once_and_costs_only_the_keeping(
+def test_an_unwritable_folder_is_reported_once_and_only_prevents_saving(
     topics: TopicEmbedder, catalog_of: CatalogOf, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "taken").write_text("a file, not a folder")
-    finder = LiveIndex(LocalVectorizer(embedder=topics), IndexFiles(tmp_path / "taken" / "i"))
+    live_index = LiveIndex(LocalVectorizer(embedder=topics), IndexFiles(tmp_path / "taken" / "i"))
     with caplog.at_level(logging.WARNING):
-        index = finder.prepare(catalog_of(**TOOLS), source="file")
+        index = live_index.prepare(catalog_of(**TOOLS), source="file")
     assert index.search("weather")[0].tool.id == "gamma"
-    assert not finder.is_saved
+    assert not live_index.is_saved
     assert caplog.text.count("cannot be saved") == 1
 
 
-def test_nothing_is_kept_when_nobody_knows_what_the_tools_were_read_from(
-    finder: Callable[[], LiveIndex], catalog_of: CatalogOf, tmp_path: Path
+def test_nothing_is_saved_without_a_hash_of_the_source(
+    live_index: Callable[[], LiveIndex], catalog_of: CatalogOf, tmp_path: Path
 ) -> None:
-    one = finder()
+    one = live_index()
     one.prepare(catalog_of(**TOOLS))
     assert not (tmp_path / "i").exists()
     assert not one.is_saved
 
 
-def test_an_empty_catalogue_needs_no_file(finder: Callable[[], LiveIndex], tmp_path: Path) -> None:
-    one = finder()
+def test_an_empty_catalogue_needs_no_file(
+    live_index: Callable[[], LiveIndex], tmp_path: Path
+) -> None:
+    one = live_index()
     assert one.prepare(Catalog([]), source="file").search("anything") == []
     assert one.is_saved
     assert not (tmp_path / "i").exists()
@@ -224,14 +232,14 @@ def test_the_oldest_files_are_forgotten(
     topics: TopicEmbedder, catalog_of: CatalogOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index_files, "MAX_FILES", 2)
-    meanings, kept = LocalVectorizer(embedder=topics), IndexFiles(tmp_path)
+    vectorizer, saved = LocalVectorizer(embedder=topics), IndexFiles(tmp_path)
     for source in "abc":
-        kept.save(SearchIndex.build(catalog_of(**TOOLS), meanings), source, meanings)
+        saved.save(SearchIndex.build(catalog_of(**TOOLS), vectorizer), source, vectorizer)
     assert len(list(tmp_path.iterdir())) == 2
     monkeypatch.setattr(index_files, "MAX_BYTES", 1)
-    kept.save(SearchIndex.build(catalog_of(**TOOLS), meanings), "d", meanings)
+    saved.save(SearchIndex.build(catalog_of(**TOOLS), vectorizer), "d", vectorizer)
     assert len(list(tmp_path.iterdir())) == 1
-    assert kept.load(catalog_of(**TOOLS), "d", meanings) is not None
+    assert saved.load(catalog_of(**TOOLS), "d", vectorizer) is not None
 
 
 def test_a_change_of_what_is_indexed_comes_with_a_new_format() -> None:

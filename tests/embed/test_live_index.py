@@ -39,11 +39,11 @@ def test_prepare_makes_every_vector_once_and_tells_how_far_it_is(
     def progress(made: int, of: int) -> None:
         told.append((made, of))
 
-    finder = LiveIndex(LocalVectorizer(embedder=topics))
-    index = finder.prepare(catalog_of(**TOOLS), progress)
+    live_index = LiveIndex(LocalVectorizer(embedder=topics))
+    index = live_index.prepare(catalog_of(**TOOLS), progress)
     assert index.tools_without_vector() == []
     assert told[-1] == (3, 3)
-    finder.prepare(index.catalog)
+    live_index.prepare(index.catalog)
     assert len(topics.passages) == 3
 
 
@@ -59,10 +59,10 @@ def test_vectors_are_found_again_at_the_next_start(
 def test_a_new_tool_is_the_only_one_to_be_embedded(
     topics: TopicEmbedder, catalog_of: CatalogOf
 ) -> None:
-    finder = LiveIndex(LocalVectorizer(embedder=topics))
-    finder.prepare(catalog_of(**TOOLS))
+    live_index = LiveIndex(LocalVectorizer(embedder=topics))
+    live_index.prepare(catalog_of(**TOOLS))
     topics.passages.clear()
-    finder.prepare(catalog_of(**TOOLS, delta="Creates an issue."))
+    live_index.prepare(catalog_of(**TOOLS, delta="Creates an issue."))
     assert [p.split(".")[0] for p in topics.passages] == ["delta"]
 
 
@@ -74,14 +74,14 @@ def test_vectors_are_made_in_the_background(topics: TopicEmbedder, catalog_of: C
             super().save(keys, vectors)  # pyright: ignore[reportArgumentType] - passed on as it is
             made.set()
 
-    finder = LiveIndex(Telling(embedder=topics))
+    live_index = LiveIndex(Telling(embedder=topics))
     catalog = catalog_of(**TOOLS)
-    finder.index(catalog)
-    finder.start()
-    finder.start()
+    live_index.index(catalog)
+    live_index.start()
+    live_index.start()
     assert made.wait(10)
-    finder.close()
-    assert finder.index(catalog).tools_without_vector() == []
+    live_index.close()
+    assert live_index.index(catalog).tools_without_vector() == []
 
 
 def test_when_all_vectors_are_made_nothing_is_left_of_the_indexes_without_them(
@@ -94,26 +94,26 @@ def test_when_all_vectors_are_made_nothing_is_left_of_the_indexes_without_them(
             super().release_memory()
             rested.set()
 
-    finder = LiveIndex(Telling(embedder=topics))
+    live_index = LiveIndex(Telling(embedder=topics))
     catalog = catalog_of(**TOOLS)
-    first = ref(finder.index(catalog))
+    first = ref(live_index.index(catalog))
     gc.disable()
     try:
-        finder.start()
+        live_index.start()
         assert rested.wait(10)
         assert first() is None
     finally:
         gc.enable()
-        finder.close()
-    assert finder.index(catalog).tools_without_vector() == []
+        live_index.close()
+    assert live_index.index(catalog).tools_without_vector() == []
 
 
 def test_closing_a_finder_ends_its_thread(topics: TopicEmbedder, catalog_of: CatalogOf) -> None:
     before = set(threading.enumerate())
-    finder = LiveIndex(LocalVectorizer(embedder=topics))
-    finder.index(catalog_of(**TOOLS))
-    finder.start()
-    finder.close()
+    live_index = LiveIndex(LocalVectorizer(embedder=topics))
+    live_index.index(catalog_of(**TOOLS))
+    live_index.start()
+    live_index.close()
     assert set(threading.enumerate()) <= before
 
 
@@ -121,9 +121,9 @@ def test_a_finder_with_nothing_to_do_has_no_thread(
     topics: TopicEmbedder, catalog_of: CatalogOf
 ) -> None:
     before = set(threading.enumerate())
-    finder = LiveIndex(LocalVectorizer(embedder=topics))
-    finder.index(catalog_of(**TOOLS))
-    finder.start()
+    live_index = LiveIndex(LocalVectorizer(embedder=topics))
+    live_index.index(catalog_of(**TOOLS))
+    live_index.start()
     for thread in set(threading.enumerate()) - before:
         thread.join(10)
     assert set(threading.enumerate()) <= before
@@ -148,7 +148,7 @@ def test_an_embedder_that_fails_leaves_an_answer_by_words(
     assert "embedder failed" in caplog.text
 
 
-def test_a_finder_that_is_asked_again_and_again_starts_no_more_threads(
+def test_repeated_searches_start_no_more_threads(
     topics: TopicEmbedder, catalog_of: CatalogOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun: list[threading.Thread] = []
@@ -159,25 +159,25 @@ def test_a_finder_that_is_asked_again_and_again_starts_no_more_threads(
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", counted)
-    finder, catalog = LiveIndex(LocalVectorizer(embedder=topics)), catalog_of(**TOOLS)
+    live_index, catalog = LiveIndex(LocalVectorizer(embedder=topics)), catalog_of(**TOOLS)
     for _ in range(5):
-        finder.start()
-        finder.index(catalog)
+        live_index.start()
+        live_index.index(catalog)
         begun[-1].join(10)
     assert len(begun) == 1
 
 
 def test_making_vectors_waits_while_other_things_are_answered() -> None:
-    meanings = LocalVectorizer()
+    vectorizer = LocalVectorizer()
     answered = iter(range(1, 5))
-    meanings.pulse = lambda: next(answered, 4)
-    meanings.wait_for_idle()
+    vectorizer.pulse = lambda: next(answered, 4)
+    vectorizer.wait_for_idle()
     assert next(answered, None) is None
 
 
 def test_making_vectors_goes_on_when_answers_never_end() -> None:
-    meanings = LocalVectorizer()
-    meanings.pulse = itertools.count(1).__next__
+    vectorizer = LocalVectorizer()
+    vectorizer.pulse = itertools.count(1).__next__
     began = time.monotonic()
-    meanings.wait_for_idle()
+    vectorizer.wait_for_idle()
     assert time.monotonic() - began >= PATIENCE

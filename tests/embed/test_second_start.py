@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 TOPICS = ("mail", "file", "weather", "issue")
 
 
-def catalogue(path: Path, tools: int, **changed: str) -> Path:
+def catalog(path: Path, tools: int, **changed: str) -> Path:
     """A file of tools; `changed` are other descriptions by name."""
     entries: list[dict[str, Any]] = []
     for number in range(tools):
@@ -53,7 +53,7 @@ def files(home: Path) -> dict[str, bytes]:
 
 
 def test_a_second_start_embeds_nothing_and_writes_nothing(tmp_path: Path) -> None:
-    path, home = catalogue(tmp_path / "tools.jsonl", 30), tmp_path / "home"
+    path, home = catalog(tmp_path / "tools.jsonl", 30), tmp_path / "home"
     first = start(path, home, "topics", "prepare")
     assert (first["embedded"], first["lacking"], first["is_kept"]) == (30, 0, True)
     before = files(home)
@@ -64,7 +64,7 @@ def test_a_second_start_embeds_nothing_and_writes_nothing(tmp_path: Path) -> Non
 
 
 def test_a_second_start_needs_the_index_alone(tmp_path: Path) -> None:
-    path, home = catalogue(tmp_path / "tools.jsonl", 30), tmp_path / "home"
+    path, home = catalog(tmp_path / "tools.jsonl", 30), tmp_path / "home"
     first = start(path, home, "topics", "prepare")
     shutil.rmtree(home / "vectors")
     second = start(path, home, "topics")
@@ -72,17 +72,17 @@ def test_a_second_start_needs_the_index_alone(tmp_path: Path) -> None:
 
 
 def test_of_a_changed_catalogue_only_the_changed_tool_is_embedded(tmp_path: Path) -> None:
-    path, home = catalogue(tmp_path / "tools.jsonl", 30), tmp_path / "home"
+    path, home = catalog(tmp_path / "tools.jsonl", 30), tmp_path / "home"
     start(path, home, "topics", "prepare")
-    catalogue(path, 30, weather_2="Tells whether weather is weather.")
+    catalog(path, 30, weather_2="Tells whether weather is weather.")
     changed = start(path, home, "topics", "prepare")
     assert (changed["embedded"], changed["lacking"]) == (1, 0)
-    catalogue(path, 30)
+    catalog(path, 30)
     assert start(path, home, "topics", "prepare")["embedded"] == 0
 
 
-def test_damaged_files_are_made_again(tmp_path: Path) -> None:
-    path, home = catalogue(tmp_path / "tools.jsonl", 30), tmp_path / "home"
+def test_damaged_files_are_rebuilt(tmp_path: Path) -> None:
+    path, home = catalog(tmp_path / "tools.jsonl", 30), tmp_path / "home"
     first = start(path, home, "topics", "prepare")
     for file in (p for p in home.rglob("*") if p.is_file()):
         file.write_bytes(file.read_bytes()[:-40])
@@ -93,7 +93,7 @@ def test_damaged_files_are_made_again(tmp_path: Path) -> None:
 
 
 def test_many_processes_may_start_at_once(tmp_path: Path) -> None:
-    path, home = catalogue(tmp_path / "tools.jsonl", 200), tmp_path / "home"
+    path, home = catalog(tmp_path / "tools.jsonl", 200), tmp_path / "home"
     together = [told(p) for p in [begin(path, home, "topics", "prepare") for _ in range(4)]]
     assert len({json.dumps(one["found"]) for one in together}) == 1
     assert [one["err"] for one in together] == [""] * 4
@@ -103,7 +103,7 @@ def test_many_processes_may_start_at_once(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_can_only_be_read_serves_what_is_in_it(tmp_path: Path) -> None:
-    path, home = catalogue(tmp_path / "tools.jsonl", 30), tmp_path / "home"
+    path, home = catalog(tmp_path / "tools.jsonl", 30), tmp_path / "home"
     first = start(path, home, "topics", "prepare")
     folders = [home, *(p for p in home.rglob("*") if p.is_dir())]
     for folder in folders:
@@ -116,8 +116,8 @@ def test_a_folder_that_can_only_be_read_serves_what_is_in_it(tmp_path: Path) -> 
     assert (second["embedded"], second["found"], second["err"]) == (0, first["found"], "")
 
 
-def test_where_nothing_can_be_kept_search_works_all_the_same(tmp_path: Path) -> None:
-    path = catalogue(tmp_path / "tools.jsonl", 30)
+def test_search_works_where_nothing_can_be_saved(tmp_path: Path) -> None:
+    path = catalog(tmp_path / "tools.jsonl", 30)
     (tmp_path / "home").write_text("a file, not a folder")
     one = start(path, tmp_path / "home", "topics", "prepare")
     assert (one["embedded"], one["lacking"], one["is_kept"]) == (30, 0, False)
@@ -127,15 +127,15 @@ def test_where_nothing_can_be_kept_search_works_all_the_same(tmp_path: Path) -> 
 
 def test_the_first_search_of_a_process_takes_the_index_from_disk(tmp_path: Path) -> None:
     """Processor time, models and numpy included. The bound is wide; benchmarks have the figure."""
-    path, home = catalogue(tmp_path / "tools.jsonl", 500), tmp_path / "home"
+    path, home = catalog(tmp_path / "tools.jsonl", 500), tmp_path / "home"
     built = start(path, home)
     kept = [start(path, home) for _ in range(2)]
     assert [one["found"] for one in kept] == [built["found"]] * 2
     assert min(one["cpu_ms"] for one in kept) < min(400, built["cpu_ms"])
 
 
-def test_an_index_with_a_tool_of_ones_own_is_not_kept(tmp_path: Path) -> None:
-    path = catalogue(tmp_path / "tools.jsonl", 4)
+def test_an_index_with_an_added_python_tool_is_not_saved(tmp_path: Path) -> None:
+    path = catalog(tmp_path / "tools.jsonl", 4)
     board = Pegboard.from_catalog(path)
     board.folder = tmp_path / "home"
     board.search("weather")

@@ -24,16 +24,16 @@ def files(folder: Path | None) -> VectorFiles:
 def test_bytes_are_close_to_the_vector_they_stand_for() -> None:
     rows = np.random.default_rng(1).standard_normal((50, 384)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    kept = quantize(rows)
-    again = kept.rows * kept.scales[:, None]
+    saved = quantize(rows)
+    again = saved.rows * saved.scales[:, None]
     np.testing.assert_allclose(again @ rows.T, rows @ rows.T, atol=2e-3)
 
 
 @pytest.mark.parametrize("on_disk", [True, False])
 def test_what_was_added_is_found_and_the_rest_is_not(tmp_path: Path, on_disk: bool) -> None:
-    kept = files(tmp_path if on_disk else None)
-    kept.add([key(1), key(2)], vectors(1, 2))
-    found = kept.get([key(2), key(9), key(1)])
+    saved = files(tmp_path if on_disk else None)
+    saved.add([key(1), key(2)], vectors(1, 2))
+    found = saved.get([key(2), key(9), key(1)])
     np.testing.assert_array_equal(found.rows[[2, 0]], vectors(1, 2).rows)
     assert found.scales[1] == 0
 
@@ -51,9 +51,9 @@ def test_models_do_not_share_vectors(tmp_path: Path) -> None:
 
 
 def test_many_small_files_become_one(tmp_path: Path) -> None:
-    kept = files(tmp_path)
+    saved = files(tmp_path)
     for number in range(MANY_FILES + 1):
-        kept.add([key(number)], vectors(number))
+        saved.add([key(number)], vectors(number))
     assert len(list(tmp_path.rglob("*.npy"))) == 1
     assert (files(tmp_path).get([key(n) for n in range(MANY_FILES + 1)]).scales > 0).all()
 
@@ -75,13 +75,13 @@ def test_a_half_written_file_is_passed_over(tmp_path: Path) -> None:
     assert files(tmp_path).get([key(1)]).scales[0] == 0
 
 
-def test_a_folder_that_cannot_be_written_costs_only_the_keeping(
+def test_an_unwritable_folder_only_prevents_saving(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "taken").write_text("a file, not a folder")
-    kept = files(tmp_path / "taken")
-    kept.add([key(1)], vectors(1))
-    assert kept.get([key(1)]).scales[0] > 0
+    saved = files(tmp_path / "taken")
+    saved.add([key(1)], vectors(1))
+    assert saved.get([key(1)]).scales[0] > 0
     assert "cannot be saved" in caplog.text
 
 

@@ -107,13 +107,13 @@ DESIGN = Design(
             "2.1",
             "Fields of a value that is not an object are rejected",
             tests=(
-                "core/results/test_projection.py::test_no_fields_can_be_taken_of_what_is_no_object",
+                "core/results/test_projection.py::test_fields_of_a_value_that_is_not_an_object_are_rejected",
             ),
         ),
         Criterion(
             "2.1",
             "`validate_fields` rejects names that are not in a list",
-            tests=("core/results/test_output_fields.py::test_a_list_of_names_refuses_every_other",),
+            tests=("core/results/test_output_fields.py::test_a_list_of_names_rejects_every_other",),
         ),
         Criterion(
             "2.2",

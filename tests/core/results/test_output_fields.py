@@ -70,7 +70,7 @@ def test_what_it_cannot_have_is_refused_by_name_with_the_available_fields(field:
     assert "title" in error.details["expected"]
 
 
-def test_every_field_that_a_schema_is_said_to_have_is_accepted():
+def test_every_field_that_a_schema_lists_is_accepted():
     odd = {"a.b": {}, "*": {}, "x\ny": {}, 'say "hi"': {}, "": {}, "[]": {}, "größe": {}}
     schema = {**ISSUE, "properties": {**ISSUE["properties"], "odd": {"properties": odd}}}
     listed = list(list_output_fields(schema))
@@ -176,7 +176,7 @@ def test_a_list_of_names_allows_those_and_what_leads_to_them(field: str):
 
 
 @pytest.mark.parametrize("field", ["zzz", "user.zzz", "id.deeper", "i"])
-def test_a_list_of_names_refuses_every_other(field: str):
+def test_a_list_of_names_rejects_every_other(field: str):
     error = refused(NAMES, "id", field)
     assert error.message.startswith(f"Invalid field: {field}.")
     assert "Available: id, user.name, items[].tag." in error.message

@@ -64,7 +64,7 @@ def test_the_brackets_of_a_list_may_be_left_out(path: str):
     assert kept == {"steps": [{"tool": "read"}, {"tool": "write"}]}
 
 
-def test_a_parent_keeps_its_whole_subtree_even_when_a_part_is_asked_too():
+def test_a_parent_keeps_its_whole_subtree_even_if_a_part_is_requested_too():
     kept = project(EPISODE["episode"], ["outcome.type", "outcome"])
     assert kept == {"outcome": {"type": "success", "verdict": "good"}}
     assert kept["outcome"] is EPISODE["episode"]["outcome"]
@@ -141,7 +141,7 @@ def test_a_field_that_some_elements_have_is_not_missing():
 
 
 @pytest.mark.parametrize("value", ["prose", 42, None, True, [1, 2], [[1], ["a"]], [None]])
-def test_no_fields_can_be_taken_of_what_is_no_object(value: Any):
+def test_fields_of_a_value_that_is_not_an_object_are_rejected(value: Any):
     with pytest.raises(InvalidField, match=r"Invalid field: id\. Fields are taken from an object"):
         project(value, ["id"])
     assert project(value, []) == value

@@ -150,7 +150,7 @@ def test_select_computes_and_is_paged_too():
 @pytest.mark.parametrize(
     "asked", [{"limit": 0}, {"limit": 10_001}, {"grep": ""}, {"grep": "x" * 201}]
 )
-def test_what_makes_no_page_is_refused(asked: dict[str, Any]):
+def test_invalid_page_requests_are_rejected(asked: dict[str, Any]):
     with pytest.raises(InvalidArguments):
         reading(PAGE, **asked)
 

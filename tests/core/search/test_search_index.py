@@ -92,7 +92,7 @@ def test_filters_leave_out_what_does_not_fit(office: SearchIndex) -> None:
     assert ids(office.search("mail", allowed=lambda t: t.name == "purge")) == ["post.purge"]
 
 
-def test_disabled_and_deprecated_tools_are_found_when_asked_for(make_tool: MakeTool) -> None:
+def test_disabled_and_deprecated_tools_are_found_on_request(make_tool: MakeTool) -> None:
     old = make_tool("old_report", deprecated="use new_report", description="A report.")
     off = set_enabled(make_tool("off_report", description="A report."), False)
     found = index(old, off)
@@ -218,7 +218,7 @@ def test_an_update_does_not_read_unchanged_tools_again(make_tool: MakeTool) -> N
     assert reads == ["comes"]
 
 
-def test_an_index_that_was_replaced_is_gone_without_looking_for_circles(
+def test_a_replaced_index_is_freed_without_garbage_collection(
     make_tool: MakeTool,
 ) -> None:
     first = index(make_tool("create_issue"), make_tool("list_issues"))
