@@ -166,9 +166,7 @@ async def test_a_crash_after_a_decision_loses_neither_the_decision_nor_anybodys_
             tasks.start_soon(calls)
             digest = await _shown_digest(crashing, "wait")
             crashing.decide("trust", "approve", server="work", tool="wait", digest=digest)
-            crashing.apply_decision(
-                "rollout", "start", mode="hierarchy", percent="100", by="principal"
-            )
+            crashing.decide("rollout", "start", mode="hierarchy", percent="100", by="principal")
             crashing.decide("tool", "switch", id="work_broken", enabled="")
             crashing.kill()
     assert answers == ["quick"] * 20

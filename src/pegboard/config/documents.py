@@ -17,6 +17,7 @@ import re
 import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -219,29 +220,21 @@ def _toml_line(text: str, key: KeyPath) -> int | None:
     lines = text.splitlines(keepends=True)
 
     def has_key(count: int) -> bool:
-        return _contains(_toml_prefix(lines, count), key)
+        """Whether the shortest valid prefix of at least `count` lines has the key."""
+        value: Json = {}
+        for end in range(count, len(lines) + 1):
+            with suppress(tomllib.TOMLDecodeError):
+                value = tomllib.loads("".join(lines[:end]))
+                break
+        for part in key:
+            try:
+                value = value[part]
+            except (KeyError, IndexError, TypeError):
+                return False
+        return True
 
     found = bisect_left(range(len(lines) + 1), True, key=has_key)
     return found if 0 < found <= len(lines) else None
-
-
-def _toml_prefix(lines: list[str], count: int) -> JsonObject:
-    """The value of the shortest valid prefix of at least `count` lines."""
-    for end in range(count, len(lines) + 1):
-        try:
-            return tomllib.loads("".join(lines[:end]))
-        except tomllib.TOMLDecodeError:
-            continue
-    return {}
-
-
-def _contains(value: Json, key: KeyPath) -> bool:
-    for part in key:
-        try:
-            value = value[part]
-        except (KeyError, IndexError, TypeError):
-            return False
-    return True
 
 
 # --- YAML -----------------------------------------------------------------------------------------

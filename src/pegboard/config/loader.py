@@ -17,7 +17,6 @@ from pegboard.config.documents import Document, KeyPath, message_without_locatio
 from pegboard.config.schema import nearest_word, raise_all, validate_record
 from pegboard.config.server_entries import (
     ConfigEnvironment,
-    ParsedServers,
     apply_entry,
     build_spec,
     parse_servers,
@@ -137,6 +136,7 @@ class _Loader:
         self.unusable[name] = " ".join([*before, message_without_location(error)])
 
     def _import(self, name: str, settings: Settings) -> None:
+        """Add the servers of a client's file."""
         path = self.environment.find(name, self.document.path.parent)
         self.files.append(path)
         try:
@@ -144,16 +144,14 @@ class _Loader:
         except ConfigError as exc:
             self.problems.append(exc)
             return
-        self._add_imported(found)
-
-    def _add_imported(self, found: ParsedServers) -> None:
         self.problems.extend(found.problems)
         self.notes.extend(found.notes)
         self.names.update(found.names)
         self.unusable.update(found.unusable)
         for spec in found.specs:
             known = self.specs.setdefault(spec.name, spec)
-            if _same_server(known, spec):
+            # The same server in two files is no conflict: people copy their entries.
+            if replace(known, origin=None) == replace(spec, origin=None):
                 continue
             message = (
                 f"{spec.origin}: {spec.name!r} is the name of another server in {known.origin}; "
@@ -162,10 +160,11 @@ class _Loader:
             self.problems.append(ConfigError(message, file=spec.origin, server=spec.name))
 
     def _add_server(self, name: str, settings: Settings) -> None:
+        """Add a server of `pegboard.toml`, or its changes to an imported one."""
         at: KeyPath = ("servers", name)
         entry = settings.servers[name]
         if at in self.unresolved:
-            self.specs.pop(name, None)
+            self.specs.pop(name, None)  # without its changes, the imported one is not what is meant
             return
         try:
             if entry.command or entry.url:
@@ -175,24 +174,22 @@ class _Loader:
             elif name in self.specs:
                 self.specs[name] = apply_entry(self.specs[name], entry)
             elif name not in self.names:
-                raise self._unknown_server(name, at)
+                near = nearest_word(name, self.names)
+                hint = f" Did you mean {near!r}?" if near else ""
+                raise self.document.error(
+                    f"a server needs a `command` to start or a `url` to reach, and no imported "
+                    f"file has one of this name.{hint}",
+                    at,
+                    server=name,
+                )
         except ConfigError as exc:
             self._leave_out(name, exc)
-
-    def _unknown_server(self, name: str, at: KeyPath) -> ConfigError:
-        near = nearest_word(name, self.names)
-        hint = f" Did you mean {near!r}?" if near else ""
-        return self.document.error(
-            f"a server needs a `command` to start or a `url` to reach, and no imported file has "
-            f"one of this name.{hint}",
-            at,
-            server=name,
-        )
 
     def _sources(self, settings: Settings) -> list[OpenApiSpec]:
         found: list[OpenApiSpec] = []
         for name, entry in settings.sources.items():
             at: KeyPath = ("sources", name)
+            auth = entry.auth
             if at in self.unresolved:
                 continue
             if entry.disabled:
@@ -200,7 +197,7 @@ class _Loader:
             elif name in self.specs:
                 message = "a server has this name already; names are shared by servers and sources."
                 self._leave_out(name, self.document.error(message, at))
-            elif _count_credentials(entry.auth) > 1:
+            elif sum(way is not None for way in (auth.bearer, auth.basic, auth.api_key)) > 1:
                 message = "give only one of `bearer`, `basic` and `api_key`."
                 self._leave_out(name, self.document.error(message, (*at, "auth")))
             elif header := next((n for n, v in entry.headers.items() if is_template(v)), None):
@@ -229,14 +226,6 @@ class _Loader:
             timeout=entry.timeout or settings.calls.timeout,
             max_bytes=settings.upstreams.max_message_bytes,
         )
-
-
-def _same_server(one: UpstreamSpec, other: UpstreamSpec) -> bool:
-    return replace(one, origin=None) == replace(other, origin=None)
-
-
-def _count_credentials(auth: SourceAuth) -> int:
-    return sum(way is not None for way in (auth.bearer, auth.basic, auth.api_key))
 
 
 def _build_credentials(auth: SourceAuth) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:

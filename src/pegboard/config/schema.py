@@ -68,8 +68,13 @@ def validate_record(
         return type_adapter(kind).validate_json(text, strict=True), []
     except ValidationError as exc:
         words = written_as or {}
-        found = exc.errors(include_url=False, include_context=False)
-        return None, [_to_config_error(kind, error, document, at, words) for error in found]
+        problems: list[ConfigError] = []
+        for error in exc.errors(include_url=False, include_context=False):
+            where: KeyPath = tuple(error["loc"])
+            place = where if not where else (words.get(str(where[0]), where[0]), *where[1:])
+            message = _describe_error(kind, error, where)
+            problems.append(document.error(message, (*at, *place)))
+        return None, problems
 
 
 def raise_all(problems: Sequence[ConfigError]) -> None:
@@ -90,14 +95,6 @@ def nearest_word(word: str, known: Iterable[str]) -> str | None:
         word, list(known), scorer=fuzz.WRatio, processor=utils.default_process, score_cutoff=60
     )
     return found[0] if found else None
-
-
-def _to_config_error(
-    kind: type, error: Any, document: Document, at: KeyPath, words: Mapping[str, str]
-) -> ConfigError:
-    where: KeyPath = tuple(error["loc"])
-    place = where if not where else (words.get(str(where[0]), where[0]), *where[1:])
-    return document.error(_describe_error(kind, error, where), (*at, *place))
 
 
 def _describe_error(kind: type, error: Any, where: KeyPath) -> str:
@@ -137,20 +134,15 @@ def _plain_words(message: str) -> str:
 def _known_keys(kind: Any, where: KeyPath) -> list[str]:
     """The keys of the record at a place inside `kind`."""
     for part in where:
-        kind = _nested_type(kind, part)
+        if isinstance(kind, type) and is_dataclass(kind):
+            kind = get_type_hints(kind).get(str(part))
+        elif get_args(kind):  # a table by name, or a list
+            kind = get_args(kind)[-1 if isinstance(part, str) else 0]
+        if get_origin(kind) in (Union, types.UnionType):  # an optional record
+            kind = next((k for k in get_args(kind) if k is not type(None)), kind)
     if not (isinstance(kind, type) and is_dataclass(kind)):
         return []
     return ["import" if f.name == "imports" else f.name for f in fields(kind)]
-
-
-def _nested_type(kind: Any, part: str | int) -> Any:
-    if isinstance(kind, type) and is_dataclass(kind):
-        kind = get_type_hints(kind).get(str(part))
-    elif get_args(kind):
-        kind = get_args(kind)[-1 if isinstance(part, str) else 0]
-    if get_origin(kind) in (Union, types.UnionType):
-        kind = next((k for k in get_args(kind) if k is not type(None)), kind)
-    return kind
 
 
 # JSON Schemas ----------------------------------------------------------------------------------

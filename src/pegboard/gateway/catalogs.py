@@ -109,7 +109,12 @@ class ServerCatalogs:
         naming = build_naming(configuration.settings)
         self._names = build_namespaces(self.specs.values(), naming, taken=META_TOOL_NAMES)
         self._tools.clear()
-        same = {n for n, s in self.specs.items() if n in before and _is_same_server(before[n], s)}
+        same = {
+            name
+            for name, spec in self.specs.items()
+            if (old := before.get(name)) is not None
+            and (old == spec or compute_identity(old) == compute_identity(spec))
+        }
         self._catalogs = {name: one for name, one in self._catalogs.items() if name in same}
 
     # On disk -----------------------------------------------------------------------------------
@@ -315,7 +320,11 @@ class ServerCatalogs:
         pinned: dict[str, None] = {}
         unmatched: list[str] = []
         for pattern in self._configuration.settings.pins:
-            matching = [t.id for t in listed if _matches_pin(t, pattern)]
+            matching = [
+                tool.id
+                for tool in listed
+                if any(fnmatchcase(n, pattern) for n in (tool.id, tool.name, tool.bare or tool.id))
+            ]
             pinned |= dict.fromkeys(matching)
             if not matching:
                 unmatched.append(pattern)
@@ -324,14 +333,6 @@ class ServerCatalogs:
             if spec.name in eager or any(fnmatchcase(tool.own_name, p) for p in spec.pins):
                 pinned[tool.id] = None
         return tuple(pinned), tuple(unmatched)
-
-
-def _matches_pin(tool: Tool, pattern: str) -> bool:
-    return any(fnmatchcase(name, pattern) for name in (tool.id, tool.name, tool.bare or tool.id))
-
-
-def _is_same_server(one: UpstreamSpec, other: UpstreamSpec) -> bool:
-    return one == other or compute_identity(one) == compute_identity(other)
 
 
 # Modes of single servers -----------------------------------------------------------------------

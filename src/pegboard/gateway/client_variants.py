@@ -121,7 +121,10 @@ class ClientVariants:
         self, kind: ClientKind, servers: list[str], done: anyio.Event, mount: Callable[[], None]
     ) -> None:
         try:
-            await self._list_for(kind, servers)
+            limiter = anyio.CapacityLimiter(self._settings().start_concurrency)
+            async with anyio.create_task_group() as tasks:
+                for name in servers:
+                    tasks.start_soon(self._list_server, name, kind, limiter)
             mount()
         except Exception:  # the outermost frame of this task: the known tools are shown
             logger.exception("Servers could not be listed for clients with %s", kind)
@@ -131,20 +134,12 @@ class ClientVariants:
                 del self._running[kind]
             done.set()
 
-    async def _list_for(self, kind: ClientKind, servers: Iterable[str]) -> None:
-        limiter = anyio.CapacityLimiter(self._settings().start_concurrency)
-
-        async def list_one(name: str) -> None:
-            async with limiter:
-                await self._list_server(name, kind)
-
-        async with anyio.create_task_group() as tasks:
-            for name in servers:
-                tasks.start_soon(list_one, name)
-
-    async def _list_server(self, name: str, kind: ClientKind) -> None:
+    async def _list_server(
+        self, name: str, kind: ClientKind, limiter: anyio.CapacityLimiter
+    ) -> None:
         try:
-            listed = await read_variant(self._pool, name, kind)
+            async with limiter:
+                listed = await read_variant(self._pool, name, kind)
         except PegboardError as exc:
             logger.debug("%s is not listed for clients with %s: %s", name, kind, exc.message)
             reason = prefix_server_name(name, exc.message)

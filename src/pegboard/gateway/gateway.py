@@ -238,7 +238,17 @@ class Gateway:
         self._resources.push_async_callback(self.discovery.sources.aclose)
         tasks = self._tasks = await self._resources.enter_async_context(anyio.create_task_group())
         self._resources.callback(tasks.cancel_scope.cancel)
-        for name, task in self._background_tasks().items():
+        retry = partial(self.discovery.retry_failures, self.wait_until_listed)
+        follow = partial(self.replicas.follow, self.discovery.take_from_replica)
+        background: dict[str, Callable[[], Awaitable[None]]] = {
+            "Listing servers that changed": self.discovery.refresher.run,
+            "Mounting changed tools": self._mount_changes,
+            "Listing servers again": self._refresh,
+            "Retrying servers that failed": retry,
+            "Following the lock, switches and rollouts": self._follow_decisions,
+            "Following other replicas": follow,
+        }
+        for name, task in background.items():
             tasks.start_soon(run_supervised, name, task)
         self._list_soon(self.pending)
         return self
@@ -251,19 +261,6 @@ class Gateway:
     ) -> bool | None:
         self._tasks = None
         return await self._resources.__aexit__(exc_type, exc, traceback)
-
-    def _background_tasks(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        """The tasks that run as long as the gateway does, by the name that logs give them."""
-        retry = partial(self.discovery.retry_failures, self.wait_until_listed)
-        follow = partial(self.replicas.follow, self.discovery.take_from_replica)
-        return {
-            "Listing servers that changed": self.discovery.refresher.run,
-            "Mounting changed tools": self._mount_changes,
-            "Listing servers again": self._refresh,
-            "Retrying servers that failed": retry,
-            "Following the lock, switches and rollouts": self._follow_decisions,
-            "Following other replicas": follow,
-        }
 
     def restore(self) -> None:
         """Mount the catalogs on disk; servers without one are pending. Blocks for milliseconds."""
@@ -407,6 +404,11 @@ class Gateway:
         self._arrived.add(name)
         self._changed.set()
 
+    def _mount_arrived(self) -> None:
+        """Mount now instead of in `_mount_changes`, for those who wait for it."""
+        if self._arrived:
+            self._mount()
+
     async def _mount_changes(self) -> None:
         while True:
             await self._changed.wait()
@@ -486,7 +488,7 @@ class Gateway:
         downstream = build_downstream(caller, request.get("request"), params)
         kind = capabilities_to_kind(downstream.capabilities)
         if kind:
-            await self._wait_for_variants(kind)
+            await self.discovery.variants.wait_for(kind, self._tasks, self._mount_arrived)
         self._answered.set()
         view = await self.board.view(caller, **request)
         self._has_listed |= self._fixed_catalog is not None and not is_whole
@@ -530,34 +532,27 @@ class Gateway:
             with anyio.CancelScope(deadline=self._listing_deadline):
                 await self._mounted.wait()
 
-    async def _wait_for_variants(self, kind: ClientKind) -> None:
-        """Wait briefly, once, until servers have been listed for clients of a kind."""
-
-        def mount() -> None:
-            if self._arrived:
-                self._mount()
-
-        await self.discovery.variants.wait_for(kind, self._tasks, mount)
-
     async def _wait_for_owners(self, needs: Iterable[LoadTarget], caller: Caller) -> None:
         """Wait until the servers of these tools are listed, for as long as a call may take."""
         may_know = self.board.policy.grant(caller).allows_group
-        names = [f"{n.category}.{n.name}" if n.category else n.name for n in needs if n.name]
-        owners = {s for name in names for s in self._pending_owners(name) if may_know(s)}
+        specs, is_bare = self.catalogs.specs, self.configuration.settings.names.style == "bare"
+        owners: set[str] = set()
+        for need in needs:
+            if not need.name:
+                continue
+            tool = f"{need.category}.{need.name}" if need.category else need.name
+            if self.board.known_catalog.matching(tool):
+                continue
+            # A bare name does not tell its server: it may be any of those that are pending.
+            owners |= {
+                name
+                for name in self.pending
+                if name in specs and (is_bare or may_own_tool(specs[name], tool)) and may_know(name)
+            }
         seconds = max((self.catalogs.specs[name].timeout for name in owners), default=0.0)
         with anyio.move_on_after(seconds):
             while owners & self.pending:
                 await self._mounted.wait()
-
-    def _pending_owners(self, tool: str) -> list[str]:
-        """The pending servers that may have a tool of this name."""
-        if self.board.known_catalog.matching(tool):
-            return []
-        specs = self.catalogs.specs
-        pending = [specs[name] for name in self.pending if name in specs]
-        if self.configuration.settings.names.style == "bare":
-            return [spec.name for spec in pending]
-        return [spec.name for spec in pending if may_own_tool(spec, tool)]
 
     def _servers_to_wait_for(self) -> set[str]:
         """The servers that an answer waits for: not those that failed the last time."""

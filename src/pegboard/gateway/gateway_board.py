@@ -143,14 +143,13 @@ class GatewayBoard(Pegboard):
 
     def _list_missing(self) -> None:
         """List servers that were never listed; blocks until they have answered."""
-        if not self._is_running and (self.gateway.pending or self._is_retry_due()):
-            _run_in_thread(self._list_now)
-
-    def _is_retry_due(self) -> bool:
-        """Whether the pause after the failure of a missing server is over."""
+        if self._is_running:
+            return
         catalogs = self.gateway.catalogs
         missing = [n for n in self.gateway.failures if n in catalogs.specs and n not in catalogs]
-        return any(catalogs.retry_pause(name) == 0 for name in missing)
+        # A server that failed is tried again when its pause is over.
+        if self.gateway.pending or any(catalogs.retry_pause(name) == 0 for name in missing):
+            _run_in_thread(self._list_now)
 
     def _read_decisions(self) -> None:
         """Read the lock and the switches, which other processes may have changed; blocks."""

@@ -70,18 +70,19 @@ async def check_servers(
             checks[result.server] = _check_server(result, latency, catalogs)
     for api in configuration.sources:
         checks[api.name] = await _check_api(api, catalogs)
-    return [checks[name] for name in catalogs.specs] + _skipped_servers(configuration)
-
-
-def _skipped_servers(configuration: Configuration) -> list[ServerCheck]:
-    """The servers of a configuration that are not used: left out, or disabled."""
-    left_out = [
-        ServerCheck(
-            server=n, transport="-", label="", reachable=False, problems=(why,), state="left out"
+    report = [checks[name] for name in catalogs.specs]  # in the order of the configuration
+    for name, reason in explain_unusable(configuration).items():
+        report.append(
+            ServerCheck(
+                server=name,
+                transport="-",
+                label="",
+                reachable=False,
+                problems=(reason,),
+                state="left out",
+            )
         )
-        for n, why in explain_unusable(configuration).items()
-    ]
-    return left_out + [
+    report.extend(
         ServerCheck(
             server=spec.name,
             transport=spec.transport,
@@ -90,7 +91,8 @@ def _skipped_servers(configuration: Configuration) -> list[ServerCheck]:
             state="disabled",
         )
         for spec in configuration.disabled
-    ]
+    )
+    return report
 
 
 def _check_server(

@@ -112,7 +112,10 @@ class FileLockStorage:
         try:
             text = self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            if not self._has_existed():
+            with suppress(OSError):
+                # Seen by this process, or marked by an earlier one.
+                self._seen_file = self._seen_file or self._marker.stat().st_size > 0
+            if not self._seen_file:
                 return {}
             raise ConfigError(
                 f"The lock file {self.path} is gone. Restore it; to begin with an empty one, "
@@ -152,24 +155,16 @@ class FileLockStorage:
                 before = records.get(server, ServerLock())
                 after = records[server] = change(before)
                 if after is not before:
-                    self._write({name: one.to_json() for name, one in sorted(records.items())})
+                    servers = {name: one.to_json() for name, one in sorted(records.items())}
+                    text = json.dumps(
+                        {"version": _VERSION, "servers": servers}, indent=1, sort_keys=True
+                    )
+                    with replace_file(self.path) as file:
+                        file.write(f"{text}\n".encode())
                     self._mark_existing()
         except OSError as exc:
             raise StoreError(f"The lock file {self.path} cannot be written: {exc}") from exc
         return after
-
-    def _write(self, servers: JsonObject) -> None:
-        text = json.dumps(
-            {"version": _VERSION, "servers": servers}, ensure_ascii=True, indent=1, sort_keys=True
-        )
-        with replace_file(self.path) as file:
-            file.write(f"{text}\n".encode())
-
-    def _has_existed(self) -> bool:
-        """Whether there was a lock file: seen by this process, or by an earlier one."""
-        with suppress(OSError):
-            self._seen_file = self._seen_file or self._marker.stat().st_size > 0
-        return self._seen_file
 
     def _mark_existing(self) -> None:
         """Record that there is a lock file, for later processes."""
@@ -180,15 +175,17 @@ class FileLockStorage:
 
     @asynccontextmanager
     async def changes(self) -> AsyncGenerator[AsyncIterator[object]]:
-        yield self._changes(self._stamp())
+        before = self._stamp()  # before anybody reads the file, so that no change is missed
 
-    async def _changes(self, seen: tuple[int, ...] | None) -> AsyncIterator[object]:
-        while True:
-            await anyio.sleep(POLL_INTERVAL)
-            now = self._stamp()
-            if now != seen:
-                seen = now
-                yield now
+        async def poll(last: tuple[int, ...] | None) -> AsyncIterator[object]:
+            while True:
+                await anyio.sleep(POLL_INTERVAL)
+                now = self._stamp()
+                if now != last:
+                    last = now
+                    yield now
+
+        yield poll(before)
 
     def _stamp(self) -> tuple[int, ...] | None:
         try:

@@ -132,15 +132,16 @@ class ToolTrust:
         """The tool itself, or a placeholder where its definition in this catalog is held back."""
         if self.locks is None or tool.server is None:
             return tool
-        hold = self._find_hold(tool.server, catalog.listed.get(tool.own_name))
-        return tool if hold is None else make_placeholder(tool, hold)
-
-    def _find_hold(self, server: str, listed: ListedDefinition | None) -> HoldReason | None:
+        listed = catalog.listed.get(tool.own_name)
+        hold: HoldReason | None
         if not self.is_known:
-            return "unknown"
-        if listed is None:
-            return "unrecorded"
-        return self._records.get(server, ServerLock()).hold(listed, self.rule(server))
+            hold = "unknown"
+        elif listed is None:
+            hold = "unrecorded"
+        else:
+            record = self._records.get(tool.server, ServerLock())
+            hold = record.hold(listed, self.rule(tool.server))
+        return tool if hold is None else make_placeholder(tool, hold)
 
     def rule(self, server: str) -> TrustRule:
         """How the definitions of a server are judged."""

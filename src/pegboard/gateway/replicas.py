@@ -11,7 +11,6 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable
 
-from pegboard.core.json import Json
 from pegboard.errors import StoreError
 from pegboard.ports import Store
 
@@ -46,11 +45,11 @@ class ReplicaChannel:
             async for message in messages:
                 if message is None:
                     await changed(None, None)
-                elif _is_announcement(message) and message["from"] != self.id:
-                    await changed(message["server"], message["hash"])
-
-
-def _is_announcement(message: Json) -> bool:
-    return isinstance(message, dict) and all(
-        isinstance(message.get(key), str) for key in ("from", "server", "hash")
-    )
+                    continue
+                match message:
+                    # Anything else was published by a later version: it is ignored.
+                    case {"from": str(sender), "server": str(server), "hash": str(catalog_hash)}:
+                        if sender != self.id:
+                            await changed(server, catalog_hash)
+                    case _:
+                        pass

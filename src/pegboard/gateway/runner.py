@@ -115,22 +115,19 @@ class GatewayRunner:
         self, record: AnswerRecord, answers: Answers, *, complete: bool
     ) -> None:
         """Save the answers to a client's first requests for the next start, if they will hold."""
+        configuration = self.gateway.configuration
+        names = [tool["name"] for result in answers.values() for tool in result.get("tools", ())]
+        # They hold if they depend on files alone: on no other replica, no server and no URL.
+        is_shared = not configuration.settings.store.url.startswith("memory:")
+        has_url = bool(configuration.sources) and not META_TOOL_NAMES.issuperset(names)
+        will_hold = complete and self.gateway.knows_all_servers and not is_shared and not has_url
         try:
-            if not complete or not self._depend_on_files_alone(answers):
+            if not will_hold:
                 record.forget()
             elif any(record.answers.get(key) != result for key, result in answers.items()):
                 record.save(answers, self._files_behind_answers())
         except OSError as exc:
             logger.info("The first answers could not be saved: %s", exc)
-
-    def _depend_on_files_alone(self, answers: Answers) -> bool:
-        """Whether these answers depend on no other replica, server or URL."""
-        configuration = self.gateway.configuration
-        has_shared_store = not configuration.settings.store.url.startswith("memory:")
-        if has_shared_store or not self.gateway.knows_all_servers:
-            return False
-        names = [tool["name"] for result in answers.values() for tool in result.get("tools", ())]
-        return not configuration.sources or META_TOOL_NAMES.issuperset(names)
 
     def _files_behind_answers(self) -> list[Path]:
         configuration = self.gateway.configuration
@@ -231,10 +228,24 @@ def serve_gateway(
     from pegboard.server.serving import parse_address
 
     host, port = parse_address(http)
-    if workers > 1:
-        _serve_with_workers(source, host, port, workers)
-    else:
+    if workers <= 1:
         _serve_http(source, host, port)
+        return
+    from pegboard.gateway.workers import Workers
+    from pegboard.server.auth import refuse_exposure
+
+    settings = source.read().settings
+    if settings.store.url.startswith("memory:"):
+        raise ConfigError(
+            "Workers share their state through a store: give `--store redis://...`, or set `url` "
+            "under [store]."
+        )
+    # Checked here too: a worker that refuses to start would be restarted again and again.
+    allowed = settings.http.unauthenticated
+    refuse_exposure(host, build_auth(settings), source.environ, allowed=allowed)
+    # A worker is another process and gets a pickled copy; `os.environ` itself cannot be pickled.
+    picklable = replace(source, environ=dict(source.environ))
+    Workers(partial(_serve_http, picklable, host, port), host, port, workers).run()
 
 
 def _serve_http(
@@ -253,23 +264,6 @@ def _prepare_runner(source: ConfigSource) -> GatewayRunner:
         log_text(runner.redactor)
     limit_repeated_lines()
     return runner
-
-
-def _serve_with_workers(source: ConfigSource, host: str, port: int, count: int) -> None:
-    from pegboard.gateway.workers import Workers
-    from pegboard.server.auth import refuse_exposure
-
-    settings = source.read().settings
-    if settings.store.url.startswith("memory:"):
-        raise ConfigError(
-            "Workers share their state through a store: give `--store redis://...`, or set `url` "
-            "under [store]."
-        )
-    allowed = settings.http.unauthenticated
-    refuse_exposure(host, build_auth(settings), source.environ, allowed=allowed)
-    # A worker is another process and gets a pickled copy; `os.environ` itself cannot be pickled.
-    picklable = replace(source, environ=dict(source.environ))
-    Workers(partial(_serve_http, picklable, host, port), host, port, count).run()
 
 
 def _modification_times(configuration: Configuration) -> list[int | None]:

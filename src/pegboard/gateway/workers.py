@@ -45,34 +45,48 @@ class Workers:
     def __init__(self, target: WorkerTarget, host: str, port: int, count: int) -> None:
         self._target = target
         self._count = count
-        self._socket = _reserve(host, port) if _HAS_REUSEPORT else _listen(host, port)
+        if _HAS_REUSEPORT:
+            self._socket = _reserve(host, port)
+        else:
+            self._socket = bind_socket(host, port)
+            self._socket.listen(_BACKLOG)
         self._processes: list[SpawnProcess] = []
         self._stopping = False
         self._context = multiprocessing.get_context("spawn")
 
     def run(self) -> None:
         """Serve until SIGTERM or SIGINT."""
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            self._stopping = True
+
+        def forward(number: int, frame: FrameType | None) -> None:
+            for process in self._processes:
+                if process.pid is not None and process.is_alive():
+                    os.kill(process.pid, number)
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._stop)
+            signal.signal(number, stop)
         if hasattr(signal, "SIGHUP"):
-            signal.signal(signal.SIGHUP, self._forward)
+            signal.signal(signal.SIGHUP, forward)
         with tempfile.TemporaryDirectory(prefix="pegboard-metrics-") as folder:
             # Where prometheus-client adds up the metrics of all workers.
             os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", folder)
             self._processes = [self._start() for _ in range(self._count)]
             print_line(f"{self._count} workers on port {self._socket.getsockname()[1]}.")
-            self._restart_dead_workers()
+            while not self._stopping:
+                # With a timeout: a signal only sets a flag, and does not end this wait everywhere.
+                wait([p.sentinel for p in self._processes], timeout=0.5)
+                self._restart_dead_workers()
             self._end()
 
     def _restart_dead_workers(self) -> None:
-        while not self._stopping:
-            wait([p.sentinel for p in self._processes], timeout=0.5)
-            for position, process in enumerate(self._processes):
-                if process.is_alive() or self._stopping:
-                    continue
-                print_line(f"worker {process.pid} ended ({process.exitcode}); another is started.")
-                time.sleep(RESTART_PAUSE)
-                self._processes[position] = self._start()
+        for position, process in enumerate(self._processes):
+            if process.is_alive() or self._stopping:
+                continue
+            print_line(f"worker {process.pid} ended ({process.exitcode}); another is started.")
+            time.sleep(RESTART_PAUSE)
+            self._processes[position] = self._start()
 
     def _start(self) -> SpawnProcess:
         address = self._socket.getsockname()[:2] if _HAS_REUSEPORT else self._socket
@@ -91,20 +105,6 @@ class Workers:
                 process.kill()
         self._socket.close()
 
-    def _stop(self, number: int, frame: FrameType | None) -> None:
-        self._stopping = True
-
-    def _forward(self, number: int, frame: FrameType | None) -> None:
-        for process in self._processes:
-            if process.pid is not None and process.is_alive():
-                os.kill(process.pid, number)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    sock = bind_socket(host, port)
-    sock.listen(_BACKLOG)
-    return sock
-
 
 def _reserve(host: str, port: int) -> socket.socket:
     """A socket that reserves an address for the workers and accepts no connections itself."""
@@ -121,12 +121,12 @@ def _run_worker(target: WorkerTarget, address: socket.socket | tuple[str, int]) 
     sock = address if is_shared else bind_socket(*address, share_port=True)
     # Ctrl-C reaches all processes of the terminal; the parent stops its workers by SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_stop_with_parent, args=(parent.sentinel,), daemon=True).start()
+    if (parent := multiprocessing.parent_process()) is not None:
+        sentinel = parent.sentinel
+
+        def stop_with_parent() -> None:
+            wait([sentinel])
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        threading.Thread(target=stop_with_parent, daemon=True).start()
     target(sock)
-
-
-def _stop_with_parent(sentinel: int) -> None:
-    wait([sentinel])
-    os.kill(os.getpid(), signal.SIGTERM)

@@ -302,15 +302,17 @@ def _configure_metrics(exporters: list[Any], resource: Any) -> None:
 def _load_exporters(signal: Literal["traces", "metrics"], environ: Mapping[str, str]) -> list[Any]:
     """The classes of the exporters that the environment names."""
     configured = environ.get(f"OTEL_{signal.upper()}_EXPORTER") or "otlp"
-    names = [name.strip() for name in configured.split(",")]
-    return [_load_exporter(signal, name, environ) for name in names if name and name != "none"]
-
-
-def _load_exporter(signal: str, name: str, environ: Mapping[str, str]) -> Any:
-    if name == "otlp":
-        protocol = environ.get("OTEL_EXPORTER_OTLP_PROTOCOL") or "http/protobuf"
-        name = f"otlp_proto_{protocol.partition('/')[0]}"
-    found = entry_points(group=f"opentelemetry_{signal}_exporter", name=name)
-    if not found:
-        raise ConfigError(f"There is no OpenTelemetry exporter {name!r} for {signal}: {_INSTALL}.")
-    return next(iter(found)).load()
+    exporters: list[Any] = []
+    for name in (name.strip() for name in configured.split(",")):
+        if not name or name == "none":
+            continue
+        if name == "otlp":
+            protocol = environ.get("OTEL_EXPORTER_OTLP_PROTOCOL") or "http/protobuf"
+            name = f"otlp_proto_{protocol.partition('/')[0]}"
+        found = entry_points(group=f"opentelemetry_{signal}_exporter", name=name)
+        if not found:
+            raise ConfigError(
+                f"There is no OpenTelemetry exporter {name!r} for {signal}: {_INSTALL}."
+            )
+        exporters.append(next(iter(found)).load())
+    return exporters

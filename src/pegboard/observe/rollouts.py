@@ -51,21 +51,22 @@ class RolloutTracker:
 
     async def follow(self, changed: Callable[[], None]) -> None:
         """Follow the rollout in the store, and add figures to it, until cancelled."""
+
+        async def read() -> None:
+            found = await _read_rollout(self._store)
+            if found != self.current:
+                await self.flush()  # what was counted belongs to the rollout before
+                self.current = found
+                changed()
+
+        async def flush_regularly() -> None:
+            while True:
+                await anyio.sleep(FLUSH_INTERVAL)
+                await self.flush()
+
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._flush_regularly)
-            await follow_record(lambda: self._store.subscribe(KEY), lambda: self._read(changed))
-
-    async def _read(self, changed: Callable[[], None]) -> None:
-        found = await _read_rollout(self._store)
-        if found != self.current:
-            await self.flush()
-            self.current = found
-            changed()
-
-    async def _flush_regularly(self) -> None:
-        while True:
-            await anyio.sleep(FLUSH_INTERVAL)
-            await self.flush()
+            tasks.start_soon(flush_regularly)
+            await follow_record(lambda: self._store.subscribe(KEY), read)
 
     # Counting ------------------------------------------------------------------------------------
 

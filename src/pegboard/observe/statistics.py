@@ -69,7 +69,8 @@ class Histogram:
         for bucket in sorted(self._buckets):
             remaining -= self._buckets[bucket]
             if remaining <= 0:
-                return min(_bucket_midpoint(bucket), self.longest)
+                middle = _SMALLEST * math.exp((bucket - 0.5) * _GROWTH) if bucket else _SMALLEST
+                return min(middle, self.longest)
         return 0.0
 
     def as_json(self) -> JsonObject:
@@ -313,10 +314,6 @@ class _QueryTally:
 def duration_bucket(seconds: float) -> int:
     """The bucket of a histogram that a duration falls into."""
     return math.ceil(math.log(max(seconds, _SMALLEST) / _SMALLEST) / _GROWTH)
-
-
-def _bucket_midpoint(bucket: int) -> float:
-    return _SMALLEST * math.exp((bucket - 0.5) * _GROWTH) if bucket else _SMALLEST
 
 
 def _milliseconds(seconds: float) -> float:
