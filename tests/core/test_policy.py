@@ -38,7 +38,7 @@ def test_without_rules_everybody_sees_the_very_same_catalogue() -> None:
     assert ALLOW_ALL.visible(CATALOG, Caller("anybody")) is CATALOG
 
 
-def test_a_rule_gives_its_principals_what_it_names_and_nobody_else() -> None:
+def test_a_rule_applies_to_its_principals_and_to_no_others() -> None:
     policy = Policy([Rule(principals=("ann",), servers=("crm",))], default="deny")
     assert seen(policy, principal="ann") == {"crm.list_leads", "crm.delete_lead"}
     assert seen(policy, principal="bob") == set()

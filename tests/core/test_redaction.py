@@ -69,7 +69,7 @@ def test_ordinary_text_is_left_alone(text: str) -> None:
     assert redactor.text(text) == text
 
 
-def test_secrets_that_it_was_told_of_are_taken_out_wherever_they_are() -> None:
+def test_given_secrets_are_redacted_wherever_they_are() -> None:
     told = Redactor(["s3cr3t-long", "s3cr3t", "ab"])
     value = {"a": ["x s3cr3t-long y", {"b": "s3cr3t"}], "c": ("ab",)}
     assert told.value(value) == {"a": ["x [redacted] y", {"b": REDACTED}], "c": ["ab"]}

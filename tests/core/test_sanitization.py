@@ -39,7 +39,7 @@ from pegboard.core.validation import Validator
         ("Grüße, 世界, עברית", "Grüße, 世界, עברית"),
     ],
 )
-def test_what_nobody_sees_is_taken_out_and_the_rest_stays(dirty: str, expected: str) -> None:
+def test_hidden_characters_are_removed_and_the_rest_stays(dirty: str, expected: str) -> None:
     assert sanitize_text(dirty) == expected
 
 
@@ -95,7 +95,7 @@ def test_what_only_poses_as_emoji_is_removed(dirty: str, expected: str) -> None:
     assert sanitize_text(dirty) == expected
 
 
-def test_names_and_values_of_a_schema_are_spelled_and_restored() -> None:
+def test_names_and_values_of_a_schema_are_escaped_and_restored() -> None:
     schema = {
         "properties": {
             "a\u200b": {"description": "x\u200by", "enum": ["v\u200b", {"k\u200b": ["w\u200b"]}]},
@@ -145,7 +145,7 @@ def test_an_output_schema_that_hides_names_promises_nothing() -> None:
 
 
 @given(st.text(), st.text())
-def test_different_names_are_spelled_differently(one: str, other: str) -> None:
+def test_different_names_are_escaped_differently(one: str, other: str) -> None:
     assert (escape_name(one) == escape_name(other)) is (one == other)
     assert (escape_value(one) == escape_value(other)) is (one == other)
 

@@ -57,7 +57,7 @@ def test_a_definition_is_usable_on_first_use_and_held_when_it_changes() -> None:
     assert lock.waiting["add"].state == "changed"
 
 
-def test_a_definition_that_nobody_recorded_is_held() -> None:
+def test_a_definition_that_was_not_recorded_is_held() -> None:
     assert hold(ServerLock(), HARMLESS) == "unrecorded"
     assert hold(ServerLock(), HARMLESS, APPROVE) == "new"
 
@@ -276,7 +276,7 @@ def test_what_is_no_record_is_an_error(value: Json) -> None:
         ServerLock.from_json(value)
 
 
-def test_the_diff_shows_changed_lines_and_spells_hidden_characters_out() -> None:
+def test_the_diff_shows_changed_lines_and_escapes_hidden_characters() -> None:
     record = locked("first-use", HARMLESS, POISONED).tools["add"]
     diff = record.diff(record.waiting[0])
     added = [line for line in diff if line.startswith("+") and "~/.ssh" in line]

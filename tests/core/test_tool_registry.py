@@ -76,7 +76,7 @@ def test_a_later_description_does_not_erase_an_earlier_one(registry: Registry) -
     assert registry.snapshot().categories[0].description == "Bugs and tasks"
 
 
-def test_switching_a_tool_or_a_whole_category(registry: Registry) -> None:
+def test_a_tool_or_a_whole_category_is_enabled_and_disabled(registry: Registry) -> None:
     for name in ("a", "b"):
         registry.add(tool(name, "group"))
     registry.add(tool("c"))
@@ -86,14 +86,14 @@ def test_switching_a_tool_or_a_whole_category(registry: Registry) -> None:
     assert [t.name for t in registry.snapshot().enabled] == ["b"]
 
 
-def test_a_tool_with_the_name_of_a_category_is_switched_alone(registry: Registry) -> None:
+def test_a_tool_with_the_name_of_a_category_is_disabled_alone(registry: Registry) -> None:
     registry.add(tool("search", "search"))
     registry.add(tool("other", "search"))
     registry.set_enabled("search", False)
     assert [t.name for t in registry.snapshot().enabled] == ["other"]
 
 
-def test_switching_what_is_not_there_says_what_is(registry: Registry) -> None:
+def test_disabling_an_unknown_tool_suggests_similar_names(registry: Registry) -> None:
     registry.add(tool("create_issue", "issues"))
     registry.add(tool("search", "issues"))
     registry.add(tool("search", "documents"))
@@ -142,7 +142,7 @@ def test_a_category_has_one_loader(registry: Registry) -> None:
         registry.add_loader("graph", list)
 
 
-def test_whether_an_unknown_category_is_loaded_cannot_be_said(registry: Registry) -> None:
+def test_asking_whether_an_unknown_category_is_loaded_is_an_error(registry: Registry) -> None:
     registry.describe_category("graphs", "pictures of numbers")
     assert registry.is_loaded("graphs")
     with pytest.raises(ToolNotFound, match=r"Unknown category: 'graph'. Nearest: graphs"):

@@ -86,7 +86,7 @@ def test_a_refusal_carries_the_tool_the_field_what_was_expected_and_the_signatur
         ),
     ],
 )
-def test_a_refusal_names_the_field_what_is_wrong_and_what_is_right(more: Any, said: str) -> None:
+def test_an_error_names_the_field_what_is_wrong_and_what_is_right(more: Any, said: str) -> None:
     assert f"create_issue: {said}. Call it as" in refusal(CREATE, {**FITTING, **more}).message
 
 
@@ -125,7 +125,9 @@ def test_a_refusal_names_the_field_what_is_wrong_and_what_is_right(more: Any, sa
         ),
     ],
 )
-def test_rules_that_are_no_types_are_said_in_words(schema: Any, arguments: Any, said: str) -> None:
+def test_rules_that_no_type_expresses_are_described_in_words(
+    schema: Any, arguments: Any, said: str
+) -> None:
     assert said in refusal({"type": "object", **schema}, arguments).message
 
 
@@ -172,14 +174,14 @@ OPEN: Any = {
         ({"q": "a"}, False),
     ],
 )
-def test_a_tool_that_is_not_closed_takes_other_parameters_but_no_slips(
+def test_a_tool_that_is_not_closed_takes_other_parameters_but_no_typos(
     given: Any, passes: bool
 ) -> None:
     assert Validator(OPEN, closed=False).accepts(given) is passes
     assert not Validator(OPEN).accepts(given)
 
 
-def test_a_slip_is_refused_with_the_parameter_that_was_meant() -> None:
+def test_a_typo_is_refused_with_the_parameter_that_was_meant() -> None:
     with pytest.raises(InvalidArguments) as caught:
         Validator(OPEN, closed=False).check({"query": "a", "maxResults": 1, "trace": 1}, "find")
     assert caught.value.message.startswith(
@@ -225,7 +227,7 @@ def test_a_parameter_that_any_branch_names_is_known(branch: Any) -> None:
     assert not validator.accepts({**FITTING, "other": 1})
 
 
-def test_many_problems_are_told_briefly_and_counted() -> None:
+def test_many_problems_are_listed_briefly_and_counted() -> None:
     names = [f"p{n}" for n in range(20)]
     error = refusal({"properties": {name: {} for name in names}, "required": names}, {})
     assert "`p5` is missing; and 14 more. Call it as" in error.message
@@ -308,7 +310,7 @@ def test_what_is_not_json_is_refused_in_words(value: Any) -> None:
     assert error.details["tool"] == "create_issue"
 
 
-def test_validators_are_kept_by_tool_and_made_again_when_the_schema_changes() -> None:
+def test_validators_are_cached_by_tool_and_rebuilt_when_the_schema_changes() -> None:
     validators = Validators()
     first = validators.get("a", CREATE)
     assert validators.get("a", CREATE) is first

@@ -125,7 +125,7 @@ def test_what_was_given_is_never_changed_in_place() -> None:
     assert given == {"title": "t", "filter": {"n": "1"}, "counts": ["2"]}
 
 
-def test_texts_stay_texts_when_told_so() -> None:
+def test_strings_stay_strings_without_coercion() -> None:
     assert read({"title": "t", "limit": "5", "flag": None}, coerce=False) == {
         "title": "t",
         "limit": "5",
@@ -173,7 +173,7 @@ def test_values_are_read_inside_the_alternative_that_was_meant() -> None:
         (True, "must be an object, not a boolean"),
     ],
 )
-def test_what_spells_no_object_is_refused_with_the_place(given: Any, said: str) -> None:
+def test_a_string_without_an_object_is_refused_with_the_place(given: Any, said: str) -> None:
     with pytest.raises(InvalidArguments) as caught:
         read(given)
     assert caught.value.message.startswith("create_issue: the arguments ")
