@@ -25,7 +25,7 @@ def schemas(name: str) -> Schemas:
     return Schemas({"type": "object", "title": name})
 
 
-def test_a_schema_is_made_once_and_then_served() -> None:
+def test_a_schema_is_generated_once_and_then_cached() -> None:
     made: list[str] = []
 
     def make() -> Schemas:
@@ -43,7 +43,7 @@ def test_an_empty_cache_has_a_hit_rate() -> None:
     assert SchemaCache(Clock()).stats().hit_rate == 0.0
 
 
-def test_the_least_recently_used_goes_first() -> None:
+def test_the_least_recently_used_schema_is_evicted_first() -> None:
     cache = SchemaCache(Clock(), capacity=2)
     first = cache.get("a", lambda: schemas("a"))
     cache.get("b", lambda: schemas("b"))
@@ -88,7 +88,7 @@ def test_forgetting_and_clearing() -> None:
     assert (stats.hits, stats.misses, stats.size) == (0, 0, 0)
 
 
-def test_a_schema_that_cannot_be_made_is_not_kept() -> None:
+def test_a_schema_that_cannot_be_generated_is_not_cached() -> None:
     cache = SchemaCache(Clock())
 
     def broken() -> Schemas:
@@ -150,7 +150,7 @@ def test_writing_an_entry_again_counts_as_a_use() -> None:
     assert cache.items() == [("a", 3), ("c", 4)]
 
 
-def test_looking_whether_an_entry_is_there_is_not_a_use() -> None:
+def test_checking_for_an_entry_is_not_a_use() -> None:
     cache: BoundedCache[str, int] = BoundedCache(1)
     cache.put("a", 1)
     assert "a" in cache

@@ -87,7 +87,7 @@ def test_an_abandoned_probe_makes_room_for_the_next_at_once() -> None:
     assert probing.after_cancellation(POLICY, since=160.0).admit(POLICY, now=160.0)[1]
 
 
-def test_a_late_abandoned_probe_does_not_make_room_beside_its_successor() -> None:
+def test_a_late_canceled_probe_does_not_release_its_successor() -> None:
     first, _ = tripped(at=100.0).admit(POLICY, now=160.0)
     second, admitted = first.admit(POLICY, now=160.0 + POLICY.probe)
     assert admitted

@@ -74,7 +74,7 @@ steps = st.lists(st.tuples(st.sampled_from(["enable", "use"]), st.lists(names, m
 
 
 @given(steps, st.integers(1, 5), st.frozensets(names, max_size=3))
-def test_whatever_happens_a_session_keeps_its_promises(
+def test_a_session_keeps_its_invariants(
     history: list[tuple[str, list[str]]], cap: int, pins: frozenset[str]
 ) -> None:
     policy = EnabledToolsPolicy(cap, pins)

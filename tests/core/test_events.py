@@ -22,7 +22,7 @@ def test_every_event_says_when(kind: Any) -> None:
     assert "at" in {f.name for f in fields(kind)}
 
 
-def test_an_event_cannot_be_changed_by_who_hears_of_it() -> None:
+def test_an_observer_cannot_change_an_event() -> None:
     event = CallFinished(at=1.0, id="c", tool="t", duration=0.1, outcome="ok")
     with pytest.raises(FrozenInstanceError):
         event.tool = "other"  # pyright: ignore[reportAttributeAccessIssue] the point of the test

@@ -9,29 +9,27 @@ from pegboard.core.mode_rollout import ARMS, ArmStatistics, Comparison, Rollout
 from pegboard.errors import ConfigError
 
 
-def test_about_the_asked_share_of_principals_is_switched() -> None:
+def test_about_the_requested_share_of_principals_gets_the_mode() -> None:
     rollout = Rollout(mode="proxy", percent=10)
     switched = sum(rollout.mode_for(Caller(f"user{n}")) == "proxy" for n in range(10_000))
     assert 850 < switched < 1150
 
 
 @given(st.text(), st.floats(0, 100), st.floats(0, 100))
-def test_a_larger_share_takes_the_new_mode_from_nobody(
-    principal: str, one: float, other: float
-) -> None:
+def test_a_larger_share_only_adds_callers(principal: str, one: float, other: float) -> None:
     small, large = sorted((one, other))
     before = Rollout(mode="proxy", percent=small).arm(principal, None)
     after = Rollout(mode="proxy", percent=large).arm(principal, None)
     assert (before, after) != ("candidate", "control")
 
 
-def test_nobody_at_nought_and_everybody_at_a_hundred() -> None:
+def test_no_caller_at_zero_and_every_caller_at_a_hundred_percent() -> None:
     for n in range(200):
         assert Rollout(mode="proxy", percent=0).mode_for(Caller(f"u{n}")) is None
         assert Rollout(mode="proxy", percent=100).mode_for(Caller(f"u{n}")) == "proxy"
 
 
-def test_a_clients_name_switches_only_in_the_session_era() -> None:
+def test_the_name_of_a_client_counts_only_in_the_legacy_era() -> None:
     """MCP 2026-07-28: `clientInfo` should not change behaviour."""
     rollout = Rollout(mode="proxy", percent=100, by="client")
     assert rollout.mode_for(Caller(era="legacy", client="cursor")) == "proxy"
@@ -39,7 +37,7 @@ def test_a_clients_name_switches_only_in_the_session_era() -> None:
     assert rollout.mode_for(Caller(era="legacy")) is None
 
 
-def test_mistakes_are_told() -> None:
+def test_invalid_rollouts_are_refused() -> None:
     with pytest.raises(ConfigError, match="Unknown mode"):
         Rollout(mode="prox", percent=1)
     with pytest.raises(ConfigError, match="percent"):
@@ -52,7 +50,7 @@ figures = st.builds(
 
 
 @given(st.lists(st.tuples(st.sampled_from(ARMS), figures), max_size=10))
-def test_figures_add_up_whoever_counted_them(counted: list[tuple[str, ArmStatistics]]) -> None:
+def test_statistics_of_replicas_add_up(counted: list[tuple[str, ArmStatistics]]) -> None:
     whole, left, right = Comparison(), Comparison(), Comparison()
     for number, (arm, more) in enumerate(counted):
         assert arm in ("control", "candidate")

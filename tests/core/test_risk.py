@@ -102,7 +102,7 @@ def test_strict_takes_what_nothing_tells_about_for_destructive(
     assert apply_risk_rules(tool(name, **hints), {}, strict=True).risk == risk
 
 
-def test_a_denial_by_risk_goes_by_the_strict_value_and_an_allowance_does_not() -> None:
+def test_a_denial_by_risk_uses_the_strict_value_and_a_permission_does_not() -> None:
     tools = [
         tool("frobnicate"),
         tool("get_issue"),

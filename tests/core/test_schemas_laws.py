@@ -203,7 +203,7 @@ def test_repairing_twice_changes_nothing_more(schema: Any) -> None:
     {"a": [1]},
     Random(1),
 )
-def test_whatever_a_projection_leaves_of_a_valid_result_fits_the_relaxed_schema(
+def test_any_projection_of_a_valid_result_fits_the_relaxed_schema(
     schema: Any, result: Any, random: Random
 ) -> None:
     assume(isinstance(schema, dict))

@@ -78,7 +78,7 @@ def test_what_the_type_of_a_parameter_does_not_tell_is_in_accepts(
     assert made.get("accepts") == accepts
 
 
-def test_a_description_writes_nested_members_out_where_somebody_described_them() -> None:
+def test_nested_members_with_descriptions_get_lines_of_their_own() -> None:
     assert describe_parameters(ISSUES).text == (
         "project: str - Key of the project\n"
         "filter?: object - Which issues\n"
@@ -89,7 +89,7 @@ def test_a_description_writes_nested_members_out_where_somebody_described_them()
     assert describe_parameters(ISSUES).complete
 
 
-def test_a_description_stays_on_one_line_where_nobody_described_anything() -> None:
+def test_nested_members_without_descriptions_stay_on_one_line() -> None:
     schema = {"properties": {"at": {"properties": {"x": {"type": "number"}}, "required": ["x"]}}}
     assert describe_parameters(schema).text == "at?: {x: number}"
 
@@ -99,7 +99,7 @@ def test_a_description_keeps_the_lines_that_people_wrote() -> None:
     assert describe_parameters(schema).text == "q?: str - One:\n  - a\n  - b"
 
 
-def test_a_description_keeps_what_was_said_of_items_alternatives_and_examples() -> None:
+def test_descriptions_of_items_alternatives_and_examples_are_included() -> None:
     schema = {
         "properties": {
             "ids": {"type": "array", "items": {"type": "string", "description": "a user"}},
@@ -144,7 +144,7 @@ def test_described_alternatives_are_written_out_one_after_the_other() -> None:
         ({"minProperties": 1}, "At least 1 parameters"),
     ],
 )
-def test_conditions_between_parameters_are_said_in_a_sentence(rules: Any, sentence: str) -> None:
+def test_conditions_between_parameters_become_a_sentence(rules: Any, sentence: str) -> None:
     made = describe_parameters(
         {"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, **rules}
     )

@@ -9,7 +9,7 @@ import pytest
 from pegboard.core.schemas import relax_output_schema, repair_schema
 
 
-def test_a_schema_that_nobody_refuses_is_returned_itself() -> None:
+def test_a_schema_without_faults_is_returned_itself() -> None:
     schema = {"type": "object", "properties": {"a": {"anyOf": [{}, {}]}}, "$defs": {"A": {}}}
     assert repair_schema(schema).schema is schema
 
@@ -120,7 +120,7 @@ def test_identifiers_go_and_references_to_them_become_pointers() -> None:
         ),
     ],
 )
-def test_a_root_that_is_no_plain_object_becomes_one(schema: Any, made: Any) -> None:
+def test_a_root_that_is_not_a_plain_object_becomes_one(schema: Any, made: Any) -> None:
     assert repair_schema(schema) == (made, True)
 
 

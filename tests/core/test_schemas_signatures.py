@@ -79,7 +79,7 @@ def test_a_signature_names_parameters_types_defaults_and_what_is_optional() -> N
         ({"type": "string", "minLength": 3, "maxLength": 64}, "str 3..64"),
     ],
 )
-def test_every_kind_of_schema_has_a_short_spelling(schema: Any, text: str) -> None:
+def test_every_kind_of_schema_has_a_short_notation(schema: Any, text: str) -> None:
     assert of(schema) == text
 
 
@@ -94,7 +94,7 @@ def test_every_kind_of_schema_has_a_short_spelling(schema: Any, text: str) -> No
         ({"$ref": "http://elsewhere.test/schema.json"}, "any…"),
     ],
 )
-def test_what_a_spelling_cannot_say_is_marked(schema: Any, text: str) -> None:
+def test_what_the_notation_cannot_express_is_marked(schema: Any, text: str) -> None:
     assert of(schema) == text
 
 
@@ -115,7 +115,7 @@ def test_nested_objects_are_written_out() -> None:
     assert of({"type": "array", "items": user}) == "{id: str, tags?: str[]}[]"
 
 
-def test_references_are_followed_with_what_stands_beside_them() -> None:
+def test_references_are_followed_with_the_keywords_beside_them() -> None:
     level = {"enum": ["low", "high"], "description": "how much"}
     schema = {
         "type": "object",
@@ -174,7 +174,7 @@ def test_a_long_enum_is_cut_and_counted() -> None:
     assert text.endswith("|…14 more")
 
 
-def test_a_name_or_value_with_the_mark_in_it_is_no_mark() -> None:
+def test_the_mark_inside_a_name_or_value_is_escaped() -> None:
     assert "…" not in format_signature("f", {"properties": {"a…b": {"const": "more…"}}})
 
 
@@ -270,7 +270,7 @@ values = st.recursive(
 
 @settings(max_examples=150, deadline=None)
 @given(parts, st.data(), st.lists(values, min_size=8, max_size=20))
-def test_two_schemas_that_accept_different_values_differ_in_spelling_or_are_marked(
+def test_two_schemas_that_accept_different_values_differ_in_notation_or_are_marked(
     schema: dict[str, Any], data: st.DataObject, instances: list[Any]
 ) -> None:
     dropped = data.draw(st.sampled_from(sorted(schema)))

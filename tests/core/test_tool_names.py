@@ -140,7 +140,7 @@ def test_nearest_names_are_addresses_of_enabled_tools() -> None:
 
 
 @pytest.mark.parametrize("spelt", ["createIssue", "create-issue", "CREATE_ISSUE", "issue_create"])
-def test_other_spellings_are_near(spelt: str) -> None:
+def test_misspelled_names_get_suggestions(spelt: str) -> None:
     assert "create_issue" in nearest(spelt, ["create_issue", "delete_file", "echo"])
 
 

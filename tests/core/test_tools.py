@@ -76,7 +76,7 @@ def test_an_id_is_given_or_made_of_server_and_name() -> None:
     assert tool("a", server="github", id="own").id == "own"
 
 
-def test_a_tool_touches_its_schemas_only_when_they_are_asked_for() -> None:
+def test_a_tool_reads_its_schemas_only_when_they_are_needed() -> None:
     asked: list[int] = []
 
     def define() -> Schemas:
@@ -153,7 +153,7 @@ def test_anything_else_is_refused(schema: Any) -> None:
 # Catalogues --------------------------------------------------------------------------------------
 
 
-def test_a_catalogue_is_ordered_whatever_order_it_is_given() -> None:
+def test_a_catalog_has_the_same_order_for_any_input_order() -> None:
     made = [tool("b", category="x"), tool("a", category="y"), tool("c")]
     assert [t.name for t in Catalog(made)] == [t.name for t in Catalog(reversed(made))]
     assert [t.name for t in Catalog(made)] == ["c", "b", "a"]
@@ -218,7 +218,7 @@ def test_every_enabled_tool_is_in_exactly_one_group() -> None:
     assert {group_name(t) for t in catalog} == {"x", "s", "general"}
 
 
-def test_somebody_who_may_see_less_sees_no_empty_categories() -> None:
+def test_a_filtered_catalog_has_no_empty_categories() -> None:
     catalog = Catalog([tool("a", category="x"), tool("b", category="y")])
     assert catalog.only(lambda t: True) is catalog
     seen = catalog.only(lambda t: t.name == "a")

@@ -75,7 +75,7 @@ def test_what_is_accepted_fits_the_schema_and_what_fits_is_accepted_unless_unkno
 
 @laws
 @given(schemas, arguments)
-def test_arguments_are_refused_exactly_when_there_is_something_to_say(
+def test_arguments_are_refused_exactly_when_there_is_a_problem(
     schema: Any, given_: dict[str, Any]
 ) -> None:
     validator = Validator(schema)
@@ -126,7 +126,7 @@ PLAIN = {
 
 @laws
 @given(plain)
-def test_what_was_sent_as_texts_is_understood_as_what_they_spell(meant: dict[str, Any]) -> None:
+def test_values_sent_as_strings_are_coerced_to_what_they_contain(meant: dict[str, Any]) -> None:
     sent = {name: json.dumps(value) for name, value in meant.items()}
     assert coerce_arguments("f", sent, PLAIN) == meant
 

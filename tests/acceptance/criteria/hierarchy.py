@@ -45,8 +45,8 @@ DESIGN = Design(
             "Lazy loading",
             "Schemas are generated on first access and cached, and the least recently used are evicted first",
             tests=(
-                "core/test_caches.py::test_a_schema_is_made_once_and_then_served",
-                "core/test_caches.py::test_the_least_recently_used_goes_first",
+                "core/test_caches.py::test_a_schema_is_generated_once_and_then_cached",
+                "core/test_caches.py::test_the_least_recently_used_schema_is_evicted_first",
             ),
         ),
         Criterion(
