@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 import anyio
 from anyio import to_thread
@@ -62,7 +62,7 @@ from pegboard.ports import Store
 from pegboard.store.fallback import FallbackStore
 from pegboard.tokens import count_tokens
 from pegboard.upstream.catalog_cache import CatalogCache
-from pegboard.upstream.catalog_entries import PLAIN_CLIENT, ClientKind, capabilities_to_kind
+from pegboard.upstream.catalog_entries import PLAIN_CLIENT, capabilities_to_kind
 from pegboard.upstream.client_sdk import get_version
 from pegboard.upstream.downstream import build_downstream
 from pegboard.upstream.listing import ListingProgress
@@ -480,9 +480,9 @@ class Gateway:
     async def view(self, caller: Caller, **request: Unpack[ViewRequest]) -> View:
         """The board as one caller sees it; waits briefly for servers that were never listed."""
         is_whole = request.get("whole", True)
-        if is_whole or self._fixed_catalog is None or self.catalogs.has_pins:
-            await self.wait_for_first_listing()
         if self.pending:
+            if is_whole or self._fixed_catalog is None or self.catalogs.has_pins:
+                await self.wait_for_first_listing()
             await self._wait_for_owners(request.get("needs") or (), caller)
         params = request.get("params") or {}
         downstream = build_downstream(caller, request.get("request"), params)
@@ -492,26 +492,20 @@ class Gateway:
         self._answered.set()
         view = await self.board.view(caller, **request)
         self._has_listed |= self._fixed_catalog is not None and not is_whole
-        changes = self._find_view_changes(view, caller, kind, request)
-        return replace(view, **changes) if changes else view
-
-    def _find_view_changes(
-        self, view: View, caller: Caller, kind: ClientKind, request: ViewRequest
-    ) -> dict[str, Any]:
-        """What a gateway shows differently from the board itself, as fields of the view."""
-        changes: dict[str, Any] = {}
+        # What a gateway shows differently from the board itself. The view is new and only ours, so
+        # it is changed in place: a copy of it for every call would be measurable.
         if request.get("request") is not None and self.discovery.variants.exist:
-            filtered = self.catalogs.filter_for_kind
-            changes["catalog"] = filtered(kind, view.catalog)
-            changes["plain"] = filtered(PLAIN_CLIENT, view.catalog)
+            whole = view.catalog
+            view.catalog = self.catalogs.filter_for_kind(kind, whole)
+            view.plain = self.catalogs.filter_for_kind(PLAIN_CLIENT, whole)
         if self._fixed_catalog is not None:
             fixed = self.board.policy.visible(self._fixed_catalog, caller)
-            changes["constant"] = self.catalogs.filter_for_kind(PLAIN_CLIENT, fixed)
+            view.constant = self.catalogs.filter_for_kind(PLAIN_CLIENT, fixed)
         if self.pending or self.failures or self.configuration.unusable:
             notes = self._describe_missing(caller, request.get("everything", False))
-            changes["notes"] = (*view.notes, *notes)
-            changes["is_complete"] = not self.pending
-        return changes
+            view.notes = (*view.notes, *notes)
+            view.is_complete = not self.pending
+        return view
 
     def _describe_missing(self, caller: Caller, everything: bool) -> list[str]:
         """Notes on the servers whose tools are missing, as far as the caller may know of them."""
