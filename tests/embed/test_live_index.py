@@ -181,3 +181,11 @@ def test_making_vectors_goes_on_when_answers_never_end() -> None:
     began = time.monotonic()
     vectorizer.wait_for_idle()
     assert time.monotonic() - began >= PATIENCE
+
+
+def test_an_embedder_gets_the_query_as_written_and_words_are_compared_in_english(
+    topics: TopicEmbedder, catalog_of: CatalogOf
+) -> None:
+    index = LiveIndex(LocalVectorizer(embedder=topics)).prepare(catalog_of(**TOOLS))
+    assert index.search("Zeig mir das Wetter")[0].why == ("description: weather",)
+    assert topics.asked == ["Zeig mir das Wetter"]

@@ -85,19 +85,20 @@ class LocalVectorizer:
         """The vectors already known for the passages with these keys."""
         return self._files.get(keys)
 
-    def embed_query(self, query: str) -> QueryVectors:
+    def embed_query(self, query: str, english: str) -> QueryVectors:
         """The vectors of a query, cached.
 
-        If the embedder fails, word vectors are used: an answer by words is better than none.
+        The models of the package read English only; somebody else's embedder gets the query as it
+        was written. If it fails, word vectors are used: an answer by words is better than none.
         """
         static = bundled_models.static()
         try:
-            exact = self._cached_embed(query)
+            exact = self._cached_embed(english if self._given is None else query)
         except Exception:
             logger.exception("The embedder failed on a query; word vectors are used instead.")
-            return QueryVectors(static.narrow_query(static.queries([query])[0]), None)
+            return QueryVectors(static.narrow_query(static.queries([english])[0]), None)
         # Word vectors are mapped into the space of our own encoder, not of somebody else's.
-        comparable = exact if self._given is None else static.queries([query])[0]
+        comparable = exact if self._given is None else static.queries([english])[0]
         return QueryVectors(static.narrow_query(comparable), exact)
 
     def compute(self, passages: Sequence[str]) -> QuantizedVectors:

@@ -44,7 +44,8 @@ from pegboard.core.search.searchable_fields import (
     build_passage,
     read_searchable_fields,
 )
-from pegboard.core.search.terms import WORD, clean_text, word_terms
+from pegboard.core.search.terms import WORD, clean_text, extract_terms, word_terms
+from pegboard.core.search.translation import translate
 from pegboard.core.search.vectors import Floats, QuantizedVectors, ToolVectors, Vectorizer
 from pegboard.core.tools import Catalog, Risk, Tool, is_in_group
 
@@ -237,24 +238,27 @@ class SearchIndex:
     def _answer(
         self, query: str, limit: int, chosen: SearchFilter, allowed: Callable[[Tool], bool] | None
     ) -> tuple[Match, ...]:
-        text = clean_text(query, QUERY_LIMIT)
-        if not text or limit <= 0:
+        original = clean_text(query, QUERY_LIMIT)
+        if not original or limit <= 0:
             return ()
         visible = self._cached_filter(chosen)
         if allowed is not None:
             visible = visible & self._mask(allowed)
+        text = self._in_english(original, visible)
         group = self.find_group(text)
         if group is not None:
             visible = visible & self._mask(group.holds)
         if not visible.any():
             return ()
-        found = self._score_text(text, visible)
+        found = self._score_text(text, visible, original)
         if not found.words and group is None and not any(found.named):
             return ()  # stop words and punctuation: near to everything, about nothing
         if group is not None:
             numbers = _rank(found.scores, visible, limit)
         else:
-            numbers = self._rank_needs(query, found, visible, limit)
+            # Line breaks separate sentences, and `clean_text` removes them.
+            whole = query if text == original else text
+            numbers = self._rank_needs(whole, found, visible, limit)
         matches: list[Match] = []
         for n in numbers:
             score = relevance.display_score(float(found.scores[n]))
@@ -289,18 +293,35 @@ class SearchIndex:
             found.scores, found.lexical, visible, has_vectors=has_vectors
         )
 
-    def _score_text(self, text: str, visible: NDArray[np.bool_]) -> _Scored:
+    def _score_text(
+        self, text: str, visible: NDArray[np.bool_], original: str | None = None
+    ) -> _Scored:
+        """The score of each tool; `original` is the text as written where it was translated."""
+        original = original or text
         words = {term: word for word in WORD.findall(text) for term in word_terms(word)}
         postings = self.contents.postings
         if len(words) > TERM_LIMIT:  # a whole document: its rarest words say what it is about
             rarest = sorted(words, key=postings.rarity, reverse=True)[:TERM_LIMIT]
             words = {term: words[term] for term in rarest}
-        named = self._tool_names.find(text)
+        named = self._tool_names.find(original)
         lexical = postings.score(words)
-        return _Scored(words, named, lexical, self._score(text, lexical, visible, named))
+        scores = self._score(original, text, lexical, visible, named)
+        return _Scored(words, named, lexical, scores)
+
+    def _in_english(self, query: str, visible: NDArray[np.bool_]) -> str:
+        """The query in English, unless tools in its own language have more of its words."""
+        translation = translate(query)
+        if translation is None:
+            return query
+        english, original = (
+            self.contents.postings.score(set(extract_terms(text))).scores[visible].max(initial=0)
+            for text in (translation.text, query)
+        )
+        return query if original > english else translation.text
 
     def _score(
         self,
+        original: str,
         text: str,
         lexical: LexicalScores,
         visible: NDArray[np.bool_],
@@ -310,7 +331,7 @@ class SearchIndex:
         if vectors is None or self._vectorizer is None:
             scores = lexical.scores + relevance.FULL_NAME_BONUS * lexical.named
         else:
-            query = self._vectorizer.embed_query(text)
+            query = self._vectorizer.embed_query(original, text)
             scores = relevance.fuse_scores(lexical, vectors, query, visible)
         # Tools whose names are the words of the query, among the best that have all of them.
         words = name_words(text)

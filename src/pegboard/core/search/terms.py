@@ -17,11 +17,12 @@ import Stemmer
 from pegboard.core import sanitization
 
 
-def _word_set(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
     return frozenset(text.split())
 
 
-STOP_WORDS = _word_set(
+STOP_WORDS = word_set(
     """
     a about above after again against all also am an and any anyone anything are as at be
     because been before being below between both but by can cannot could did do does doing don
@@ -38,12 +39,12 @@ STOP_WORDS = _word_set(
     """
 )
 
-GROUP_WORDS = _word_set(
+GROUP_WORDS = word_set(
     "actions anything category commands everything functions operations stuff toolbox tools"
 )
 """Words that ask for a whole group. "all" alone does not: "list all calendars" wants one tool."""
 
-GROUP_FILLERS = _word_set(
+GROUP_FILLERS = word_set(
     """
     a about all and any are available can concerning do entire every for from give have i in is
     list me of on please regarding related see server show that the there things to tool what which
@@ -52,7 +53,7 @@ GROUP_FILLERS = _word_set(
 )
 """Words around the name of a group in such a query."""
 
-TOPIC_WORDS = _word_set("administration handling management managing")
+TOPIC_WORDS = word_set("administration handling management managing")
 """Words that turn the name of a group into a topic: "issue management"."""
 
 ABBREVIATIONS: dict[str, tuple[str, ...]] = {
@@ -193,9 +194,9 @@ def word_terms(word: str) -> tuple[str, ...]:
 def _stems(word: str) -> tuple[str, ...]:
     if word in STOP_WORDS:
         return ()
-    stem = _stemmer().stemWord(word)
+    stem = stemmer().stemWord(word)
     long_form = ABBREVIATIONS.get(word)
-    return (stem,) if long_form is None else (stem, *(_stemmer().stemWord(w) for w in long_form))
+    return (stem,) if long_form is None else (stem, *(stemmer().stemWord(w) for w in long_form))
 
 
 class _Stemmer(Protocol):
@@ -205,9 +206,10 @@ class _Stemmer(Protocol):
 _local = threading.local()
 
 
-def _stemmer() -> _Stemmer:
+def stemmer(language: str = "english") -> _Stemmer:
     """One stemmer per thread: they are not thread-safe, and creating one is cheap but not free."""
-    stemmer: _Stemmer | None = getattr(_local, "stemmer", None)
-    if stemmer is None:
-        stemmer = _local.stemmer = cast(_Stemmer, Stemmer.Stemmer("english"))
-    return stemmer
+    stemmers: dict[str, _Stemmer] = _local.__dict__
+    found = stemmers.get(language)
+    if found is None:
+        found = stemmers[language] = cast(_Stemmer, Stemmer.Stemmer(language))
+    return found

@@ -43,8 +43,8 @@ class Vectorizer(Protocol):
         """The vectors already known for the passages with these keys; computes nothing."""
         ...
 
-    def embed_query(self, query: str) -> QueryVectors:
-        """The vectors of a query."""
+    def embed_query(self, query: str, english: str) -> QueryVectors:
+        """The vectors of a query, given as it was written and in English."""
         ...
 
 
