@@ -26,6 +26,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pegboard.board_catalog import BoardCatalog
+from pegboard.core import defaults
 from pegboard.core.calls import (
     LOCAL_CALLER,
     Call,
@@ -159,7 +160,7 @@ class Pegboard(BoardCatalog):
         self,
         calls: Sequence[Call],
         *,
-        max_concurrency: int = 16,
+        max_concurrency: int = defaults.FAN_OUT_CONCURRENCY,
         deadline: float | None = None,
         caller: Caller = LOCAL_CALLER,
     ) -> list[Outcome]:

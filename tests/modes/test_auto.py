@@ -30,13 +30,13 @@ def chosen(asked: str, caller: Caller, tools: Catalog = LARGE, **options: object
 
 
 @pytest.mark.parametrize("caller", [MODERN, LEGACY])
-def test_a_small_catalogue_is_listed_and_a_large_one_is_searched(caller: Caller) -> None:
+def test_a_small_catalog_is_listed_and_a_large_one_is_searched(caller: Caller) -> None:
     assert chosen("auto", caller, SMALL) == "eager"
     assert chosen("auto", caller, LARGE) == "proxy"
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_is_asked_for_wins_over_size_and_client(mode: ModeName) -> None:
+def test_the_requested_mode_wins_over_size_and_client(mode: ModeName) -> None:
     assert chosen(mode, Caller(era="legacy", client="codex-mcp-client"), SMALL) == mode
 
 

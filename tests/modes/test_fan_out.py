@@ -74,7 +74,7 @@ async def test_a_call_that_has_not_finished_is_to_be_made_by_itself(
     )
 
 
-async def test_risk_is_not_asked_where_it_is_not_split() -> None:
+async def test_risk_is_not_checked_where_it_is_not_split() -> None:
     (outcome,) = await fanned(
         office_board(risk="single"), [{"name": "cancel_event", "arguments": {"title": "x"}}]
     )

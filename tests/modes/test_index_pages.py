@@ -56,7 +56,7 @@ async def walk(made: Pegboard) -> list[str]:
     return names
 
 
-async def test_a_small_catalogue_comes_whole() -> None:
+async def test_a_small_catalog_comes_whole() -> None:
     answer = await page(board({"a": 3, "b": 2}, 1_500))
     assert len(answer["tools"]) == answer["total"] == 5
     assert "next" not in answer

@@ -269,7 +269,7 @@ def test_lists_that_depend_on_the_caller_are_not_for_shared_caches(
 # Starting ----------------------------------------------------------------------------------------
 
 
-def test_an_open_door_to_other_machines_must_be_asked_for_twice() -> None:
+def test_serving_other_machines_without_authentication_is_confirmed_twice() -> None:
     told = {"PEGBOARD_UNAUTHENTICATED": "1"}
     with pytest.raises(ConfigError, match="confirm it twice"):
         refuse_exposure("0.0.0.0", None, {}, allowed=True)

@@ -193,7 +193,7 @@ def test_a_client_gets_an_answer_or_a_reason(
     ],
     ids=str,
 )
-def test_a_client_is_told_what_would_be_right(
+def test_the_error_for_a_client_says_what_would_be_right(
     given: dict[str, Any], reason: str, board: Pegboard
 ) -> None:
     (result,) = asked(board, [{"query": "issue", **given}])

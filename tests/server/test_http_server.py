@@ -110,7 +110,7 @@ async def test_ctrl_c_ends_pegboard_ui_quietly(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["serve", "ui"])
-def test_an_address_that_is_taken_is_said_in_one_sentence(command: str, tmp_path: Path) -> None:
+def test_an_address_in_use_is_reported_in_one_sentence(command: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         where = {"serve": ["--http", f"127.0.0.1:{port}"], "ui": ["--no-browser", "--port", port]}

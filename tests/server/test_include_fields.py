@@ -18,7 +18,7 @@ ERAS: tuple[Era, ...] = ("legacy", "modern")
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("asked", [["id", "title"], "id, title"], ids=["list", "text"])
-def test_a_direct_call_keeps_the_asked_fields(mode: ModeName, era: Era, asked: Any) -> None:
+def test_a_direct_call_returns_the_requested_fields(mode: ModeName, era: Era, asked: Any) -> None:
     server = build_server(office_board(mode=mode), environ={})
     told = play_python(server, era, {"call": call("get_issue", id=1, include_fields=asked)})
     expected = {"id": 1, "title": "Door does not open"}

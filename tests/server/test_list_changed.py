@@ -13,7 +13,7 @@ from pegboard.server.serving import build_server
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_legacy_client_is_told_once_of_a_burst_of_changes() -> None:
+async def test_a_legacy_client_is_notified_once_of_a_burst_of_changes() -> None:
     board = office_board(mode="eager")
     told = anyio.Event()
     count = 0

@@ -32,7 +32,7 @@ def shop(recorder: Recorder) -> Pegboard:
     return board
 
 
-async def test_every_call_is_told_of_with_tokens_in_and_out_before_and_after() -> None:
+async def test_every_call_is_recorded_with_its_tokens_in_and_out() -> None:
     recorder = Recorder()
     count_tokens("the tokenizer is loaded")
     async with Client(build_server(shop(recorder)), cache=None) as client:

@@ -96,7 +96,7 @@ board.run()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals")
-def test_whoever_starts_a_server_in_a_terminal_is_told_and_can_end_it() -> None:
+def test_a_terminal_gets_a_hint_and_can_stop_the_server() -> None:
     import pty
 
     ours, theirs = pty.openpty()

@@ -179,7 +179,7 @@ def client(request: pytest.FixtureRequest) -> Client:
     return request.getfixturevalue(request.param)
 
 
-def test_calls_take_the_lane_once_the_sdk_has_served_a_request(client: Client) -> None:
+def test_calls_take_the_fast_path_once_the_sdk_has_served_a_request(client: Client) -> None:
     assert client.called("way", 1) == "fast path"
     assert client.called("way", "one") == "fast path"
 
@@ -192,7 +192,7 @@ def test_progress_comes_before_the_result(client: Client) -> None:
     assert answer["result"]["content"][0]["text"] == "done"
 
 
-def test_a_legacy_client_can_be_asked_in_the_middle_of_a_call(legacy: Client) -> None:
+def test_a_call_can_send_a_request_to_a_legacy_client(legacy: Client) -> None:
     legacy.call("ask", 1)
     asked = legacy.read()
     roots = {"roots": [{"uri": "file:///home", "name": "home"}]}
@@ -202,7 +202,7 @@ def test_a_legacy_client_can_be_asked_in_the_middle_of_a_call(legacy: Client) ->
     assert answer["result"]["content"][0]["text"] == "home"
 
 
-def test_a_modern_client_is_not_asked_in_the_middle_of_a_call(modern: Client) -> None:
+def test_a_call_sends_no_request_to_a_modern_client(modern: Client) -> None:
     modern.call("ask", 1)
     assert "error" in modern.read()
 

@@ -138,7 +138,7 @@ async def test_a_call_can_ask_for_everything_in_the_result() -> None:
         assert [block.type for block in content] == ["text", "image", "image"]
 
 
-async def test_a_long_text_beside_a_picture_is_kept_too_and_the_link_stays() -> None:
+async def test_a_long_text_beside_an_image_is_stored_too_and_the_link_stays() -> None:
     board = Pegboard(mode="proxy", spill_bytes=1000, spill_tokens=100)
 
     @board.tool
@@ -157,7 +157,7 @@ async def test_a_long_text_beside_a_picture_is_kept_too_and_the_link_stays() -> 
         assert contents.text == "and so on " * 1000
 
 
-async def test_a_kept_picture_is_there_for_its_caller_alone_and_for_its_time() -> None:
+async def test_a_stored_image_is_only_for_its_caller_until_it_expires() -> None:
     board = painting_board(spill_ttl=60.0)
     ann, bob = Caller("ann", mode="proxy"), Caller("bob", mode="proxy")
     result = await board.call("paint", caller=ann)
@@ -174,7 +174,7 @@ async def test_a_kept_picture_is_there_for_its_caller_alone_and_for_its_time() -
             await client.read_resource(uri)
 
 
-async def test_nothing_is_kept_where_nothing_may_be() -> None:
+async def test_nothing_is_stored_where_storing_is_switched_off() -> None:
     board = painting_board(spill_tokens=None)
     async with Client(build_server(board), cache=None) as client:
         content = await painted(client, "paint")
