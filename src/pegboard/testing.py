@@ -155,14 +155,14 @@ async def listed_costs(
     server: Any, mode: str = "proxy", *, tokenizer: str = DEFAULT_TOKENIZER
 ) -> dict[str, int]:
     """The tokens of each tool in a server's list in a mode, as a model reads it."""
-    from pegboard.measure.mode_costs import count_entry_tokens, listed
+    from pegboard.measure.mode_costs import count_entry_tokens, list_entries
     from pegboard.modes.auto import choose_mode
 
     board = await _load_board(server)
     name: Any = check_mode(mode)
     if name == "auto":
         name = choose_mode("auto", Caller(), board.catalog, board.options)
-    entries = await listed(board, name)
+    entries = await list_entries(board, name)
     return {entry["name"]: count_entry_tokens([entry], tokenizer) for entry in entries}
 
 

@@ -31,13 +31,13 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     from pegboard.observe.logs import print_progress
     from pegboard.upstream.listing import ListingResult
 
-    def say_listed(done: int, total: int, one: ListingResult) -> None:
+    def report(done: int, total: int, one: ListingResult) -> None:
         if one.listing is not None:  # problems of the others are printed once, below
             print_progress(done, total, one)
 
-    opening = ConfigSource.from_path(config)
-    configuration = opening.read()
-    found = anyio.run(check_servers, configuration, opening.folder(configuration), say_listed)
+    source = ConfigSource.from_path(config)
+    configuration = source.read()
+    found = anyio.run(check_servers, configuration, source.folder(configuration), report)
     result: JsonObject = {
         "tokenizer": DEFAULT_TOKENIZER,
         "servers": [asdict(one) for one in found],

@@ -68,10 +68,10 @@ def diff(config: ConfigArgument, names: Names = None, as_json: JsonOption = Fals
     records = anyio.run(lock.records)
     items = [item for item in _pending(records) if item.is_named(names or [])]
     if as_json:
-        print_json({"held": [_pending_json(item) for item in items]})
+        print_json({"held": [item.to_json() for item in items]})
     else:
         for item in items:
-            _show(item)
+            item.show()
         if not items:
             out.print("Nothing is held back.")
     lock.save_shown(items, replaces_all=not names)
@@ -153,8 +153,40 @@ class _PendingDefinition(_LockedTool):
     def address(self) -> str:
         return f"{self.name}@{self.digest}"
 
+    @property
+    def is_reordered(self) -> bool:
+        return self.seen is not self.record.approved and self.record.is_reordered(self.seen)
+
     def is_named(self, names: Sequence[str]) -> bool:
         return _LockedTool.is_named(self, names) or self.address in names
+
+    def to_json(self) -> JsonObject:
+        value: dict[str, Json] = {
+            "server": self.server,
+            "tool": self.tool,
+            "state": self.record.state,
+            "digest": self.digest,
+            "reordered": self.is_reordered,
+            "flags": list(find_flags(self.seen.definition)),
+            "diff": self.record.diff(self.seen),
+        }
+        if revoked := self.record.revoked:
+            value["revoked"] = {"at": revoked.at, "by": revoked.by}
+        return value
+
+    def show(self) -> None:
+        name = (escape_name(self.name), "bold")
+        out.print(line(name, f"@{self.digest}  {self.record.state}"), soft_wrap=True)
+        if (revoked := self.record.revoked) and revoked.by:
+            out.print(f"  revoked by {revoked.by}")
+        if self.is_reordered:
+            out.print("  the same words in another order")
+        for flag in find_flags(self.seen.definition):
+            out.print(line(("  suspicious:", "bold red"), f" {flag}"))
+        for changed in self.record.diff(self.seen):
+            style = {"+": "green", "-": "red", "@": "cyan"}.get(changed[:1], "dim")
+            out.print(f"  {changed}", style=style, soft_wrap=True)
+        out.print()
 
 
 class _LockSession:
@@ -250,12 +282,15 @@ def _select_approvals(
 ) -> tuple[list[_PendingDefinition], dict[str, str]]:
     """The definitions that the names and the last `diff` select, and the refusals with reasons."""
     chosen = {item.name: item for item in items if item.address in names}
-    refused = {
-        found[
-            "tool"
-        ]: f"{found['tool']} has changed again: this definition is not waiting. {_REVIEW_FIRST}"
+    # A digest that is not waiting: the definition has changed since somebody read it.
+    outdated = [
+        found["tool"]
         for name in names
         if (found := _WITH_DIGEST.fullmatch(name)) and found["tool"] not in chosen
+    ]
+    refused = {
+        tool: f"{tool} has changed again: this definition is not waiting. {_REVIEW_FIRST}"
+        for tool in outdated
     }
     plain_names = [name for name in names if not _WITH_DIGEST.fullmatch(name)]
     for item in items if plain_names or not names else ():
@@ -289,57 +324,17 @@ def _carry_out(
         refusals = {**refused, **anyio.run(lock.decide, decisions)}
         outcome.done = [tool.name for tool in tools if tool.name not in refusals]
         outcome.refused = sorted(refusals)
-    _print_outcome(_DONE[action], outcome.done, refusals, as_json)
+    done = {"approve": "approved", "reject": "rejected", "revoke": "revoked"}[action]
+    if as_json:
+        reasons = [{"name": name, "reason": reason} for name, reason in refusals.items()]
+        print_json({done: outcome.done, **({"refused": reasons} if reasons else {})})
+    else:
+        if outcome.done:
+            names = ", ".join(map(escape_name, outcome.done))
+            out.print(f"{done.capitalize()}: {names}", soft_wrap=True)
+        elif not refusals:
+            out.print("Nothing is held back.")
+        for reason in refusals.values():
+            print_error(reason)
     if refusals:
         raise typer.Exit(EXIT_FAILED)
-
-
-_DONE: dict[LockAction, str] = {"approve": "approved", "reject": "rejected", "revoke": "revoked"}
-
-
-def _pending_json(item: _PendingDefinition) -> JsonObject:
-    value: dict[str, Json] = {
-        "server": item.server,
-        "tool": item.tool,
-        "state": item.record.state,
-        "digest": item.seen.digest,
-        "reordered": _is_reordered(item),
-        "flags": list(find_flags(item.seen.definition)),
-        "diff": item.record.diff(item.seen),
-    }
-    if revoked := item.record.revoked:
-        value["revoked"] = {"at": revoked.at, "by": revoked.by}
-    return value
-
-
-def _is_reordered(item: _PendingDefinition) -> bool:
-    return item.seen is not item.record.approved and item.record.is_reordered(item.seen)
-
-
-def _show(item: _PendingDefinition) -> None:
-    name = (escape_name(item.name), "bold")
-    out.print(line(name, f"@{item.seen.digest}  {item.record.state}"), soft_wrap=True)
-    if (revoked := item.record.revoked) and revoked.by:
-        out.print(f"  revoked by {revoked.by}")
-    if _is_reordered(item):
-        out.print("  the same words in another order")
-    for flag in find_flags(item.seen.definition):
-        out.print(line(("  suspicious:", "bold red"), f" {flag}"))
-    for changed in item.record.diff(item.seen):
-        style = {"+": "green", "-": "red", "@": "cyan"}.get(changed[:1], "dim")
-        out.print(f"  {changed}", style=style, soft_wrap=True)
-    out.print()
-
-
-def _print_outcome(what: str, names: list[str], refused: dict[str, str], as_json: bool) -> None:
-    if as_json:
-        refusals = [{"name": name, "reason": reason} for name, reason in refused.items()]
-        print_json({what: names, **({"refused": refusals} if refusals else {})})
-        return
-    if names:
-        shown = ", ".join(map(escape_name, names))
-        out.print(f"{what.capitalize()}: {shown}", soft_wrap=True)
-    elif not refused:
-        out.print("Nothing is held back.")
-    for reason in refused.values():
-        print_error(reason)

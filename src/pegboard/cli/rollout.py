@@ -15,7 +15,7 @@ from pegboard.cli.audit_log import audit_decision
 from pegboard.cli.output import JsonOption, line, out, print_json
 from pegboard.config.settings import Settings, StoreSettings
 from pegboard.core.json import JsonObject
-from pegboard.core.mode_rollout import ARMS, Comparison, Rollout
+from pegboard.core.mode_rollout import ARMS, Rollout
 from pegboard.errors import ConfigError
 from pegboard.gateway.config_source import ConfigSource
 from pegboard.gateway.from_settings import close_store, open_store
@@ -87,7 +87,14 @@ def show(
     elif rollout is None:
         out.print("No rollout is active.")
     else:
-        _show(rollout, comparison)
+        share = f"{rollout.percent:g} % of {rollout.by}s get "
+        out.print(line(share, (rollout.mode, "bold"), "."))
+        table = Table("", *ARMS, box=None, header_style="bold")
+        summaries = [comparison[arm].summary() for arm in ARMS]
+        for key in summaries[0]:
+            cells = ["-" if s[key] is None else f"{s[key]:,}" for s in summaries]
+            table.add_row(key.replace("_", " "), *cells)
+        out.print(table)
 
 
 def _with_store(config: Path | None, url: str | None, work: Callable[[Store], Awaitable[T]]) -> T:
@@ -109,13 +116,3 @@ def _with_store(config: Path | None, url: str | None, work: Callable[[Store], Aw
             await close_store(store)
 
     return anyio.run(run)
-
-
-def _show(rollout: Rollout, comparison: Comparison) -> None:
-    out.print(line(f"{rollout.percent:g} % of {rollout.by}s get ", (rollout.mode, "bold"), "."))
-    table = Table("", *ARMS, box=None, header_style="bold")
-    summaries = [comparison[arm].summary() for arm in ARMS]
-    for key in summaries[0]:
-        cells = ["-" if s[key] is None else f"{s[key]:,}" for s in summaries]
-        table.add_row(key.replace("_", " "), *cells)
-    out.print(table)

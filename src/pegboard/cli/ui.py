@@ -54,7 +54,13 @@ def ui(
         listening.listen()  # a browser may connect as soon as it has the address
         address = f"http://{_HOST}:{listening.getsockname()[1]}"
         dashboard = f"{address}/ui/enter?token={token}"
-        _print_addresses(dashboard, f"{address}/mcp", token, as_json=as_json)
+        if as_json:
+            print_json({"page": dashboard, "mcp": f"{address}/mcp", "token": token})
+        else:
+            out.print(f"Dashboard:   {dashboard}", soft_wrap=True)
+            out.print(f"For clients: {address}/mcp", soft_wrap=True)
+            out.print(f"with header: Authorization: Bearer {token}", soft_wrap=True)
+        sys.stdout.flush()  # a program that reads from a pipe is waiting for this
         if browser:
             with suppress(OSError):  # no folder to write to: the printed address still works
                 folder = cleanup.enter_context(redirect_folder())
@@ -94,16 +100,6 @@ def write_redirect(folder: Path, address: str) -> Path:
             f'<a href="{escape(address)}">Open the dashboard</a>\n'
         )
     return path
-
-
-def _print_addresses(dashboard: str, mcp: str, token: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"page": dashboard, "mcp": mcp, "token": token})
-    else:
-        out.print(f"Dashboard:   {dashboard}", soft_wrap=True)
-        out.print(f"For clients: {mcp}", soft_wrap=True)
-        out.print(f"with header: Authorization: Bearer {token}", soft_wrap=True)
-    sys.stdout.flush()  # a program that reads from a pipe is waiting for this
 
 
 def identify_owner(owner: Auth) -> Identify:

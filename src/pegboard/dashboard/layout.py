@@ -60,12 +60,23 @@ def _banner(dashboard: Dashboard, viewer: Viewer | None, here: str, live: str) -
         tag("li", tag("a", text, href=path, aria_current="page" if path == here else None))
         for path, text in links
     ]
+    sign_out = None
+    # On a machine of one's own nobody signs in, so there is nothing to sign out of.
+    if viewer is not None and viewer.caller.principal != "local":
+        sign_out = tag(
+            "form",
+            tag("span", viewer.caller.principal),
+            tag("button", "Sign out", type="submit"),
+            method="post",
+            action="/ui/leave",
+            class_="who",
+        )
     return tag(
         "header",
         tag("a", tag("img", src=static_url("icon.svg"), alt="", width=28, height=28),
             tag("span", dashboard.name), class_="name", href="/"),
         tag("nav", tag("ul", *items), aria_label="Pages") if viewer else None,
-        tag("div", _pause_button() if live else None, _sign_out_form(viewer), class_="side"),
+        tag("div", _pause_button() if live else None, sign_out, class_="side"),
     )  # fmt: skip
 
 
@@ -76,19 +87,6 @@ def _pause_button() -> Html:
             tag("span", "", id="connection", role="status"),
             tag("button", "Pause", id="pause", type="button", aria_pressed="false", hidden=True),
         ]
-    )
-
-
-def _sign_out_form(viewer: Viewer | None) -> Html | None:
-    if viewer is None or viewer.caller.principal == "local":
-        return None
-    return tag(
-        "form",
-        tag("span", viewer.caller.principal),
-        tag("button", "Sign out", type="submit"),
-        method="post",
-        action="/ui/leave",
-        class_="who",
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pegboard.core.json import JsonObject
 from pegboard.core.mode_rollout import ARMS, Comparison, Rollout
 from pegboard.core.options import MODES
 from pegboard.dashboard.interface import Form, Section, Viewer
@@ -27,8 +26,10 @@ def rollout_section(store: Store) -> Section:
 
     async def body(viewer: Viewer, csrf_field: Html) -> Html:
         rollout, figures = await rollouts.show(store)
+        stop = tag("button", "Stop the rollout", type="submit")
+        stop_form = tag("form", csrf_field, stop, method="post", action="/ui/rollout/stop")
         return tag("div", _comparison(rollout, figures), _share_form(rollout, csrf_field),
-                   _stop_form(csrf_field) if rollout else None)  # fmt: skip
+                   stop_form if rollout else None)  # fmt: skip
 
     async def start(viewer: Viewer, form: Form) -> None:
         try:
@@ -53,17 +54,14 @@ def _comparison(rollout: Rollout | None, figures: Comparison) -> Html:
     arms = {arm: figures[arm].summary() for arm in ARMS}
     names = [tag("th", arm, scope="col", class_="number") for arm in ARMS]
     head = tag("tr", tag("td", ""), *names)
-    rows = [
-        tag("tr", tag("th", title, scope="row"), *[_figure(arms[arm], key) for arm in ARMS])
-        for key, title in _FIGURES.items()
-    ]
+    rows: list[Html] = []
+    for key, title in _FIGURES.items():
+        values = [arms[arm][key] for arm in ARMS]  # `None` before there was a call
+        cells = ["–" if value is None else f"{value:,g}" for value in values]
+        numbers = [tag("td", cell, class_="number") for cell in cells]
+        rows.append(tag("tr", tag("th", title, scope="row"), *numbers))
     table = tag("table", tag("thead", head), tag("tbody", *rows))
     return tag("div", tag("p", summary), tag("div", table, class_="wide", tabindex="0"))
-
-
-def _figure(summary: JsonObject, key: str) -> Html:
-    value = summary[key]
-    return tag("td", "–" if value is None else f"{value:,g}", class_="number")
 
 
 def _share_form(rollout: Rollout | None, csrf_field: Html) -> Html:
@@ -86,8 +84,3 @@ def _share_form(rollout: Rollout | None, csrf_field: Html) -> Html:
         action="/ui/rollout/start",
         class_="fields",
     )  # fmt: skip
-
-
-def _stop_form(csrf_field: Html) -> Html:
-    button = tag("button", "Stop the rollout", type="submit")
-    return tag("form", csrf_field, button, method="post", action="/ui/rollout/stop")

@@ -194,6 +194,11 @@ def render_tool(
     switch: Html | None,
 ) -> Html:
     """All about one tool; `switch` is the form that turns it on or off, for operators."""
+    examples = [
+        tag("li", e.description, tag("pre", tag("code", json.dumps(dict(e.invocation), indent=2))))
+        for e in tool.examples
+    ]
+    links = [tag("li", tag("a", n, href=f"/ui/tool?id={quote(n)}")) for n in related]
     return join(
         [
             tag("h1", tool.title or tool.name, badge(tool.risk, RISK_BADGES[tool.risk]),
@@ -205,8 +210,10 @@ def render_tool(
             switch,
             _json("Input schema", tool.input_schema),
             _json("Output schema", tool.output_schema) if tool.output_schema else None,
-            _examples(tool),
-            _related(related),
+            tag("section", tag("h2", "Examples"), tag("ul", *examples, class_="plain"))
+            if examples else None,
+            tag("section", tag("h2", "Related"), tag("ul", *links, class_="row"))
+            if links else None,
         ]
     )  # fmt: skip
 
@@ -255,20 +262,3 @@ def _json(title: str, value: Json) -> Html:
     return tag(
         "details", tag("summary", title), tag("pre", tag("code", text), tabindex="0"), open=True
     )
-
-
-def _examples(tool: Tool) -> Html | None:
-    if not tool.examples:
-        return None
-    items = [
-        tag("li", e.description, tag("pre", tag("code", json.dumps(dict(e.invocation), indent=2))))
-        for e in tool.examples
-    ]
-    return tag("section", tag("h2", "Examples"), tag("ul", *items, class_="plain"))
-
-
-def _related(names: Sequence[str]) -> Html | None:
-    if not names:
-        return None
-    links = [tag("li", tag("a", n, href=f"/ui/tool?id={quote(n)}")) for n in names]
-    return tag("section", tag("h2", "Related"), tag("ul", *links, class_="row"))

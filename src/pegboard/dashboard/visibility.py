@@ -47,7 +47,9 @@ class Visibility:
     def running(self) -> list[CallStarted]:
         """The calls in progress."""
         calls = self.dashboard.in_flight.calls
-        return [call for call in calls if self._is_visible(call)]
+        if self.viewer.is_operator:
+            return list(calls)
+        return [call for call in calls if call.principal == self.viewer.caller.principal]
 
     def recent(self) -> list[CallFinished]:
         """The recent calls, newest first."""
@@ -78,9 +80,6 @@ class Visibility:
         if self.viewer.is_operator:
             return found
         return {key: state for key, state in found.items() if self._knows_breaker(key)}
-
-    def _is_visible(self, call: CallStarted) -> bool:
-        return self.viewer.is_operator or call.principal == self.viewer.caller.principal
 
     def _knows_server(self, name: str) -> bool:
         return self.dashboard.gate().can_see_server(self.viewer.caller, name)

@@ -90,7 +90,19 @@ def build_entry(
         entry: JsonObject = {"type": "local", "command": list(command), "enabled": True}
         return {**entry, "environment": variables} if variables else entry
     if client.shape == "goose":
-        return _goose_entry(program, args, moved)
+        keys = [key for server in moved for key in server.get("env_keys") or []]
+        return {
+            "name": NAME,
+            "type": "stdio",
+            "enabled": True,
+            "description": _DESCRIPTION,
+            "cmd": program,
+            "args": args,
+            "envs": {},
+            # Goose stores secrets in its keyring and passes those that an entry names.
+            "env_keys": list(dict.fromkeys(keys)),
+            "timeout": 300,
+        }
     entry = {"command": program, "args": args, **({"env": variables} if variables else {})}
     match client.shape:
         case "typed":
@@ -99,21 +111,6 @@ def build_entry(
             return {"source": "custom", **entry, "env": entry.get("env", {})}
         case _:
             return entry
-
-
-def _goose_entry(program: str, args: list[str], moved: list[JsonObject]) -> JsonObject:
-    keys = [key for server in moved for key in server.get("env_keys") or []]
-    return {
-        "name": NAME,
-        "type": "stdio",
-        "enabled": True,
-        "description": _DESCRIPTION,
-        "cmd": program,
-        "args": args,
-        "envs": {},
-        "env_keys": list(dict.fromkeys(keys)),
-        "timeout": 300,
-    }
 
 
 def _variables(client: Client, moved: list[JsonObject]) -> dict[str, str]:

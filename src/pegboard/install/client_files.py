@@ -109,7 +109,15 @@ def require_unchanged(content: FileContent) -> None:
     Raises:
         ConfigError: It has changed since.
     """
-    if read_client_file(content.path).data != content.data:
+    is_link = content.path.is_symlink()
+    # Reading is the last step: a client that writes after it, before the rename, loses its change.
+    try:
+        data = content.path.read_bytes()
+    except FileNotFoundError:
+        data = None
+    except OSError as exc:
+        raise located_error(content.path, f"it cannot be read: {exc.strerror or exc}.") from exc
+    if is_link or data != content.data:
         raise located_error(content.path, "it was changed in the meantime: run the command again.")
 
 

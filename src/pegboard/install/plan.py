@@ -220,17 +220,15 @@ def restore_content(
     path, table = content.path, client.table
     text = content.text if content.text.strip() else empty_document(path, table)
     servers = parse_servers(text, path, table)
-    if NAME in servers and _is_our_entry(servers[NAME], record):
-        text = remove_servers(text, path, table, [NAME])
+    if entry := servers.get(NAME):
+        words = entry.get("command") or entry.get("cmd")
+        command = words[0] if isinstance(words, list) and words else words
+        # An entry that a user has edited is still ours if it runs Pegboard.
+        if entry == record.entry or runs_pegboard({**entry, "command": command}):
+            text = remove_servers(text, path, table, [NAME])
     source = (saved or b"").decode("utf-8") or empty_document(path, table)
     missing = [n for n in parse_servers(source, folder.servers, table) if n not in servers]
     return content.encode(copy_servers(text, path, table, source, missing))
-
-
-def _is_our_entry(entry: JsonObject, record: InstallRecord) -> bool:
-    words = entry.get("command") or entry.get("cmd")
-    command = words[0] if isinstance(words, list) and words else words
-    return entry == record.entry or runs_pegboard({**entry, "command": command})
 
 
 def _read(path: Path) -> bytes | None:
@@ -270,7 +268,17 @@ def apply_install(plan: Plan) -> None:
             # Only folders that we create are removed again, the innermost first.
             missing = [str(parent) for parent in plan.path.parents if not parent.exists()]
             created = (*(earlier.made if earlier else ()), *missing)
-            record = _record(plan, tuple(dict.fromkeys(created)))
+            record = InstallRecord(
+                client=plan.client.key,
+                file=str(plan.path),
+                mode=plan.mode,
+                before=digest_bytes(plan.before),
+                after=digest_bytes(plan.after),
+                kept=digest_bytes(plan.servers),
+                settings=digest_bytes(plan.settings),
+                entry=plan.entry,
+                made=tuple(dict.fromkeys(created)),
+            )
             write_file(folder.record, record.to_json().encode())
             if plan.after is not None:
                 replace_unchanged(plan.content, plan.after)
@@ -290,20 +298,6 @@ def _restored_on_failure(folder: InstallFolder) -> Generator[None]:
             else:
                 write_file(path, data)
         raise
-
-
-def _record(plan: Plan, created: tuple[str, ...]) -> InstallRecord:
-    return InstallRecord(
-        client=plan.client.key,
-        file=str(plan.path),
-        mode=plan.mode,
-        before=digest_bytes(plan.before),
-        after=digest_bytes(plan.after),
-        kept=digest_bytes(plan.servers),
-        settings=digest_bytes(plan.settings),
-        entry=plan.entry,
-        made=created,
-    )
 
 
 def apply_uninstall(plan: Plan) -> None:

@@ -79,7 +79,7 @@ class Measurement:
             "tokenizer": self.tokenizer,
             "session": {**asdict(self.use), "prices": asdict(self.prices)},
             "servers": [asdict(server) for server in self.servers],
-            "modes": {mode: self._mode_json(mode) for mode in self.modes},
+            "modes": {mode: self.mode_json(mode) for mode in self.modes},
             "auto": self.chosen,
             "tools": [asdict(tool) for tool in self.tools],
             "dearest": [
@@ -90,7 +90,8 @@ class Measurement:
             "failures": dict(self.failures),
         }
 
-    def _mode_json(self, mode: ModeName) -> JsonObject:
+    def mode_json(self, mode: ModeName) -> JsonObject:
+        """The costs of one mode."""
         cost, use = self.modes[mode], self.sessions[mode]
         return {
             "list": cost.list,

@@ -46,17 +46,29 @@ async def measure_modes(
     """The cost of every mode on a board."""
     catalog = board.catalog
     tools = sample_evenly(catalog.enabled, sample)
-    return {mode: await _mode_cost(board, mode, tools, tokenizer) for mode in MODES}
+    costs: dict[ModeName, ModeCost] = {}
+    for mode in MODES:
+        entries = await list_entries(board, mode)
+        listed = count_entry_tokens(entries, tokenizer)
+        finding = _mean([await _find(board, mode, tool, listed, tokenizer) for tool in tools])
+        costs[mode] = ModeCost(
+            mode=mode,
+            entries=len(entries),
+            list=listed,
+            first_definition=round(sum(finding.answers) + finding.growth),
+            finding=finding,
+        )
+    return costs
 
 
 async def count_list_tokens(
     board: Pegboard, mode: ModeName, *, tokenizer: str = DEFAULT_TOKENIZER
 ) -> int:
     """Tokens that a model reads of a mode's list."""
-    return count_entry_tokens(await listed(board, mode), tokenizer)
+    return count_entry_tokens(await list_entries(board, mode), tokenizer)
 
 
-async def listed(board: Pegboard, mode: ModeName) -> list[JsonObject]:
+async def list_entries(board: Pegboard, mode: ModeName) -> list[JsonObject]:
     """The entries of a mode's list."""
     return await _SimulatedClient(board, mode).list_entries()
 
@@ -76,22 +88,6 @@ def sample_evenly(tools: Sequence[Tool], count: int) -> list[Tool]:
     return [tools[index * len(tools) // count] for index in range(count)]
 
 
-async def _mode_cost(
-    board: Pegboard, mode: ModeName, tools: Sequence[Tool], tokenizer: str
-) -> ModeCost:
-    entries = await _SimulatedClient(board, mode).list_entries()
-    listed = count_entry_tokens(entries, tokenizer)
-    costs = [await _find(board, mode, tool, listed, tokenizer) for tool in tools]
-    finding = _mean(costs)
-    return ModeCost(
-        mode=mode,
-        entries=len(entries),
-        list=listed,
-        first_definition=round(sum(finding.answers) + finding.growth),
-        finding=finding,
-    )
-
-
 async def _find(
     board: Pegboard, mode: ModeName, tool: Tool, listed: int, tokenizer: str
 ) -> DiscoveryCost:
@@ -99,11 +95,13 @@ async def _find(
     client = _SimulatedClient(board, mode)
     if mode == "eager":
         return DiscoveryCost()
-    if mode == "stub":  # the client fetches the definition and lists it
+    if mode == "stub":
+        # The client fetches the definition and adds it to the list that it sends to the model.
         return DiscoveryCost(growth=count_tokens(await client.describe(tool), tokenizer))
     steps = _discovery_steps(mode, tool, board.catalog)
     answers = [count_tokens(await client.call(*step), tokenizer) for step in steps]
     if mode == "dynamic":
+        # What the search finds becomes a listed tool: the list itself grows.
         growth = count_entry_tokens(await client.list_entries(), tokenizer) - listed
         return DiscoveryCost(tuple(answers), max(growth, 0))
     return DiscoveryCost(tuple(answers))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pegboard.board import Pegboard
 from pegboard.core.calls import Caller, CallResult, ResultShape, ToolCall
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import JsonObject
 from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import ConfigError, PegboardError
 from pegboard.pipeline import Parts, build_pipeline
@@ -60,16 +60,11 @@ def _parse_result(line: str, place: str) -> RecordedResult:
         raise ConfigError(
             f'{place}: expected {{"tool": NAME, "result": ...}}, one per line.'
         ) from exc
-    return RecordedResult(str(tool), _as_result(result), fields)
-
-
-def _as_result(value: Json) -> JsonObject:
-    """A `tools/call` result as it is, or any other JSON wrapped in one."""
-    if isinstance(value, dict) and isinstance(value.get("content"), list):
-        return value
-    if isinstance(value, str):
-        return CallResult.text(value).wire
-    return CallResult.json(value).wire
+    # A `tools/call` result is taken as it is; any other JSON is wrapped in one.
+    if not (isinstance(result, dict) and isinstance(result.get("content"), list)):
+        is_text = isinstance(result, str)
+        result = (CallResult.text(result) if is_text else CallResult.json(result)).wire
+    return RecordedResult(str(tool), result, fields)
 
 
 async def result_costs(
@@ -88,24 +83,24 @@ async def _replay(board: Pegboard, recorded: RecordedResult) -> CallResult:
     async def replay(call: ToolCall) -> CallResult:
         return CallResult(recorded.result)
 
-    carry_out = build_pipeline(replace(board.options, cache={}), replay, Parts())
+    # The arguments of the call were not recorded: the tool accepts any here. A tool that the board
+    # does not have is measured too.
+    try:
+        known = board.find(recorded.tool)
+        definition = constant_definition({"type": "object"}, known.output_schema)
+        tool = replace(known, definition=definition)
+    except PegboardError:
+        tool = Tool(recorded.tool, constant_definition({"type": "object"}))
+    # Without a cache, or a second result of the same tool would be answered with the first.
+    run = build_pipeline(replace(board.options, cache={}), replay, Parts())
     call = ToolCall(
-        _accept_any_arguments(board, recorded.tool),
+        tool,
         {},
         shape=ResultShape(include_fields=recorded.include_fields),
         caller=Caller(mode="proxy"),
         via="call_tool",
     )
-    return await carry_out(call)
-
-
-def _accept_any_arguments(board: Pegboard, name: str) -> Tool:
-    """The tool with a schema that accepts any arguments: those of the call were not recorded."""
-    try:
-        known = board.find(name)
-    except PegboardError:
-        return Tool(name, constant_definition({"type": "object"}))
-    return replace(known, definition=constant_definition({"type": "object"}, known.output_schema))
+    return await run(call)
 
 
 def _text(result: JsonObject) -> str:
