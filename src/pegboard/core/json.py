@@ -12,7 +12,7 @@ Json: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, Any]
 
 _LARGEST_EXACT_INTEGER = 2**53 - 1
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
@@ -24,7 +24,7 @@ def compact(value: Json) -> str:
 
 def whole_number(text: Json) -> int | None:
     """The number that a string of plain digits is; `None` for anything else, such as `²`."""
-    if isinstance(text, str) and len(text) <= _MOST_DIGITS and text.isascii() and text.isdigit():
+    if isinstance(text, str) and len(text) <= _MAX_DIGITS and text.isascii() and text.isdigit():
         return int(text)
     return None
 

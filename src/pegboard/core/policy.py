@@ -104,7 +104,18 @@ class Policy:
         who = (caller.principal, caller.scopes, caller.groups)
         grant = self._callers.get(who)
         if grant is None:
-            grant = self._callers.put(who, self._compile(caller))
+            rules = {
+                *self._everybody,
+                *self._principals.matching((caller.principal,)),
+                *self._scopes.matching(caller.scopes),
+                *self._groups.matching(caller.groups),
+            }
+            # Many callers share a set of rules, and with it what was compiled and decided for it.
+            key = tuple(sorted(rules))
+            grant = self._grants.get(key) or self._grants.put(
+                key, Grant([self.rules[i] for i in key], self.default)
+            )
+            self._callers.put(who, grant)
         return grant
 
     def allows(self, caller: Caller, tool: Tool) -> bool:
@@ -123,21 +134,6 @@ class Policy:
         if visible is None:
             visible = cache.put(grant, _filter_catalog(grant, catalog))
         return visible
-
-    def _compile(self, caller: Caller) -> Grant:
-        """The rules that apply to a caller, compiled once for each set of rules."""
-        rules = {
-            *self._everybody,
-            *self._principals.matching((caller.principal,)),
-            *self._scopes.matching(caller.scopes),
-            *self._groups.matching(caller.groups),
-        }
-        key = tuple(sorted(rules))
-        grant = self._grants.get(key)
-        if grant is None:
-            made = Grant([self.rules[i] for i in key], self.default)
-            grant = self._grants.put(key, made)
-        return grant
 
 
 class Grant:

@@ -1,4 +1,4 @@
-"""What checking against a schema may cost, found out before it is ever done.
+"""How much work checking against a schema can cause, computed before anything is checked.
 
 A small schema can unfold to an enormous one: a definition that uses the next one twice, which uses
 the next one twice. And a recursive one is as deep as the arguments are, while a validator in native

@@ -115,9 +115,11 @@ def _unwrap(tool: str, arguments: JsonObject, validator: Validator) -> JsonObjec
     if len(arguments) == 1 and tool in arguments and tool not in own:
         return _unwrap_key(arguments, tool)
     for wrapper in _WRAPPERS:
-        others = {key: value for key, value in arguments.items() if key != wrapper}
-        named = all(k in _NAMES and k not in own and _is_name(v, tool) for k, v in others.items())
-        if wrapper in arguments and wrapper not in own and named:
+        if wrapper not in arguments or wrapper in own:
+            continue
+        # Beside the arguments there may only be what names the tool once more.
+        others = [(key, value) for key, value in arguments.items() if key != wrapper]
+        if all(k in _NAMES and k not in own and _names_tool(v, tool) for k, v in others):
             return _unwrap_key(arguments, wrapper)
     return arguments
 
@@ -130,7 +132,7 @@ def _unwrap_key(arguments: JsonObject, key: str) -> JsonObject:
         return arguments
 
 
-def _is_name(value: Json, tool: str) -> bool:
+def _names_tool(value: Json, tool: str) -> bool:
     """Whether a string is the tool's name, with or without its group, or a word for a call."""
     if not isinstance(value, str):
         return False

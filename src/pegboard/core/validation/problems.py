@@ -68,7 +68,9 @@ def unknown_parameter(name: str, known: Iterable[str], holder: str = "") -> Prob
 def describe_error(error: _Error, schema: JsonObject) -> Iterator[Problem]:
     """The problems that one error of the validator stands for."""
     for leaf in relevant_errors(error):
-        field, kind = _format_path(leaf.instance_path), leaf.kind
+        field, kind = "", leaf.kind
+        for step in leaf.instance_path:
+            field = f"{field}[{step}]" if isinstance(step, int) else _join_path(field, step)
         if isinstance(kind, (_Kind.AdditionalProperties, _Kind.UnevaluatedProperties)):
             known = view_at(leaf.schema_path[:-1], schema).properties
             yield from (unknown_parameter(name, known, field) for name in kind.unexpected)
@@ -184,13 +186,6 @@ def _describe_rule(error: _Error) -> str | None:
             return f"is not allowed: {_first_line(error.message)}"
         case _:
             return None
-
-
-def _format_path(steps: Sequence[str | int]) -> str:
-    text = ""
-    for step in steps:
-        text += f"[{step}]" if isinstance(step, int) else (f".{step}" if text else step)
-    return text
 
 
 def _join_path(holder: str, name: str) -> str:
