@@ -50,7 +50,7 @@ def test_the_live_stream_shows_no_more_than_the_pages(world: World) -> None:
     with world.person("bob").events("/ui/live?parts=figures+servers+breakers+all-calls") as stream:
         shown = stream.until("data: ")
         assert "wiki.look" in shown
-        assert "All breakers are closed" in shown
+        assert "All circuit breakers are closed" in shown
         for word in (*HIDDEN, "wiki.edit"):
             assert word not in shown
     with world.person("ann").events("/ui/live?parts=servers+breakers") as stream:
