@@ -163,7 +163,8 @@ class _ServerReader:
         adapted, problems = self._adapted(dialect, at, entry, variables)
         if name in self.off:
             adapted.value["disabled"] = True
-        if reason := _skip_reason(adapted):
+        is_ours = not adapted.left_out and runs_pegboard(adapted.value)
+        if reason := "it is Pegboard itself" if is_ours else adapted.left_out:
             self._leave_out(name, reason)
             return
         spec = None
@@ -207,22 +208,19 @@ class _ServerReader:
         entry, problems = validate_record(ServerEntry, adapted.value, self.document, at, words)
         if entry is None:
             return None, problems
-        if not (entry.command or entry.url) and (misspelling := self._find_misspelling(at)):
-            return None, [misspelling]
+        if not (entry.command or entry.url):
+            # Unknown keys are the client's own and ignored: a misspelled `command` among them
+            # would otherwise only be reported as missing.
+            written: Any = self.document.value
+            for part in at:
+                written = written[part]
+            for word in written:
+                if meant := nearest_word(word, ("command", "url")):
+                    return None, [self.document.error(f"did you mean {meant!r}?", (*at, word))]
         try:
             return build_spec(name, entry, self.document, at, self.environment, self.settings), []
         except ConfigError as exc:
             return None, [exc]
-
-    def _find_misspelling(self, at: KeyPath) -> ConfigError | None:
-        """An error for a misspelled `command` or `url`, in an entry that has neither."""
-        entry: Any = self.document.value
-        for part in at:
-            entry = entry[part]
-        for word in entry:
-            if meant := nearest_word(word, ("command", "url")):
-                return self.document.error(f"did you mean {meant!r}?", (*at, word))
-        return None
 
     def _missing(self, message: str, at: KeyPath, variable: str) -> ConfigError:
         return self.document.error(message, at, variable=variable)
@@ -255,10 +253,13 @@ def build_spec(
     transport = _choose_transport(entry, document, at)
     variables = environment.variables(document, {})
     defaults = settings.upstreams
+    command = entry.command
+    if command and command.startswith("~/"):
+        command = str(environment.home / command[2:])
     bare = UpstreamSpec(
         name=name,
         transport=transport,
-        command=_expand_home(entry.command, environment) if transport == "stdio" else None,
+        command=command if transport == "stdio" else None,
         url=entry.url if transport != "stdio" else None,
         timeout=settings.calls.timeout,
         start_timeout=defaults.start_timeout,
@@ -321,12 +322,6 @@ def runs_pegboard(entry: JsonObject) -> bool:
     return runner and any(word.partition("@")[0] == "pegboard" for word in words[1:6])
 
 
-def _skip_reason(adapted: AdaptedEntry) -> str | None:
-    if adapted.left_out:
-        return adapted.left_out
-    return "it is Pegboard itself" if runs_pegboard(adapted.value) else None
-
-
 def _choose_transport(entry: ServerEntry, document: Document, at: KeyPath) -> Transport:
     if entry.command and entry.url:
         raise document.error("a server has a `command` or a `url`, not both.", at)
@@ -347,12 +342,6 @@ def _choose_transport(entry: ServerEntry, document: Document, at: KeyPath) -> Tr
     # Clients try streamable HTTP first and then SSE. The path of an SSE server usually shows it,
     # which saves the attempt.
     return "sse" if url.partition("?")[0].rstrip("/").endswith("/sse") else "http"
-
-
-def _expand_home(command: str | None, environment: ConfigEnvironment) -> str | None:
-    if command and command.startswith("~/"):
-        return str(environment.home / command[2:])
-    return command
 
 
 def _read_env_file(

@@ -66,23 +66,22 @@ class Variables:
 
     def _dollar(self, match: re.Match[str]) -> str:
         if match[1]:
-            return match[0][1:]
+            return match[0][1:]  # the escape `$${...}`
         body, reference = match[2], match[0]
         prefix, colon, rest = body.partition(":")
-        if folder := self._folders().get(body):
-            return folder
-        if colon and not rest.startswith("-"):
-            return self._prefixed(prefix, rest, reference)
-        return self._variable(body, reference)
-
-    def _folders(self) -> dict[str, str]:
-        return {
+        folders = {
             "workspaceFolder": str(self.workspace),
             "workspaceFolderBasename": self.workspace.name,
             "userHome": str(self.home),
             "pathSeparator": "/",
             "/": "/",
         }
+        if body in folders:
+            return folders[body]
+        # `${VAR:-default}` has a colon too, and no prefix.
+        if colon and not rest.startswith("-"):
+            return self._prefixed(prefix, rest, reference)
+        return self._variable(body, reference)
 
     def _prefixed(self, prefix: str, rest: str, reference: str) -> str:
         match prefix:

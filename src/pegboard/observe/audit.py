@@ -81,6 +81,7 @@ class AuditLog:
         file = self._file
         here = os.fstat(file)
         try:
+            # Another inode at the path means that another process has rotated the file.
             there = self.path.stat()
         except FileNotFoundError:
             there = None
@@ -92,6 +93,7 @@ class AuditLog:
         return self._open()
 
     def _rotate(self) -> None:
+        # Date and process make the name unique: two processes may rotate in the same second.
         at = datetime.fromtimestamp(self._clock(), UTC).strftime("%Y%m%dT%H%M%S.%f")
         rotated = self.path.with_name(f"{self.path.stem}-{at}-{os.getpid()}{self.path.suffix}")
         with suppress(FileNotFoundError):  # another process was faster
@@ -149,7 +151,16 @@ class AuditObserver:
                 self._write(_operator_record(event))
             case SignInFailed():
                 if (dropped := self._sign_ins.admit(event.at)) is not None:
-                    self._write(_sign_in_record(event, dropped))
+                    record: dict[str, Json] = {
+                        "time": _timestamp(event.at),
+                        "operation": "sign-in",
+                        "target": event.path,
+                        "address": event.address,
+                        "outcome": "error",
+                        "error": event.error,
+                        "left_out": dropped or None,
+                    }
+                    self._write(record)
             case _:
                 pass
 
@@ -219,18 +230,6 @@ def _operator_record(event: OperatorActed) -> dict[str, Json]:
         "address": event.address,
         "outcome": _outcome(event.outcome),
         "error": event.error,
-    }
-
-
-def _sign_in_record(event: SignInFailed, dropped: int) -> dict[str, Json]:
-    return {
-        "time": _timestamp(event.at),
-        "operation": "sign-in",
-        "target": event.path,
-        "address": event.address,
-        "outcome": "error",
-        "error": event.error,
-        "left_out": dropped or None,
     }
 
 

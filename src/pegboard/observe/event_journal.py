@@ -91,7 +91,10 @@ class EventJournal:
         if event.kind not in _KINDS or self._is_closed:
             return
         self._waiting.append(event)
-        loop = _running_loop()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            loop = None  # without a loop there is no timer: write at once
         if loop is None or len(self._waiting) >= _MAX_WAITING:
             self.write()
         elif self._timer is None or self._loop is not loop:
@@ -105,7 +108,7 @@ class EventJournal:
         waiting, self._waiting = self._waiting, []
         try:
             if waiting:
-                self._write(b"".join(map(_event_to_line, waiting)))
+                self._append(b"".join(map(_event_to_line, waiting)))
         except OSError as exc:
             self._is_closed = True
             logger.warning("`pegboard ui` will not see these calls: %s: %s", self.path, exc)
@@ -118,7 +121,8 @@ class EventJournal:
             os.close(self._file)
             self._file = None
 
-    def _write(self, lines: bytes) -> None:
+    def _append(self, lines: bytes) -> None:
+        """Append lines to the current file; a full one is rotated first."""
         if self._file is not None and self._size + len(lines) > self._max_bytes:
             os.close(self._file)
             self._file = None
@@ -185,13 +189,6 @@ def _modified_at(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:  # without a loop there is no timer
-        return None
 
 
 def _event_to_line(event: Event) -> bytes:

@@ -179,7 +179,17 @@ class OtelMetrics:
             case CallStarted():
                 self._running.add(1)
             case CallFinished():
-                self._finished(event)
+                where = {
+                    "pegboard.mode": event.mode or "",
+                    "pegboard.upstream": event.upstream or "",
+                }
+                ending = {"outcome": event.outcome, "error.type": event.error or ""}
+                self._running.add(-1)
+                self._calls.add(1, {**where, **ending})
+                self._seconds.record(event.duration, where)
+                if event.tokens_out is not None and event.tokens_out_before is not None:
+                    saved = max(0, event.tokens_out_before - event.tokens_out)
+                    self._tokens.add(saved, {"pegboard.mode": event.mode or "", "kind": "saved"})
             case CallRejected():
                 attributes = {"outcome": "refused", "error.type": event.error}
                 self._calls.add(1, {"pegboard.mode": event.mode or "", **attributes})
@@ -190,29 +200,15 @@ class OtelMetrics:
             case ListAnswered() | SearchAnswered() | DescribeAnswered():
                 kind = event.kind.partition(".")[0]
                 self._queries.record(event.duration, {"pegboard.mode": event.mode, "kind": kind})
-            case BreakerChanged() | UpstreamStateChanged() | StoreStateChanged():
-                self._state(event)
-            case _:
-                pass
-
-    def _finished(self, event: CallFinished) -> None:
-        where = {"pegboard.mode": event.mode or "", "pegboard.upstream": event.upstream or ""}
-        self._running.add(-1)
-        self._calls.add(1, {**where, "outcome": event.outcome, "error.type": event.error or ""})
-        self._seconds.record(event.duration, where)
-        if event.tokens_out is not None and event.tokens_out_before is not None:
-            saved = max(0, event.tokens_out_before - event.tokens_out)
-            self._tokens.add(saved, {"pegboard.mode": event.mode or "", "kind": "saved"})
-
-    def _state(self, event: BreakerChanged | UpstreamStateChanged | StoreStateChanged) -> None:
-        match event:
             case BreakerChanged():
-                about = {"scope": event.scope, "name": event.name}
-                self._open.set(int(event.state != "closed"), about)
+                which = {"scope": event.scope, "name": event.name}
+                self._open.set(int(event.state != "closed"), which)
             case UpstreamStateChanged():
                 self._up.set(int(event.state == "ready"), {"pegboard.upstream": event.upstream})
             case StoreStateChanged():
                 self._store.set(int(event.available))
+            case _:
+                pass
 
 
 class OtelRolloutMetrics:
@@ -261,42 +257,35 @@ def configure_otel(environ: Mapping[str, str]) -> None:
     Raises:
         ConfigError: The SDK or an exporter is not installed.
     """
+    from opentelemetry import metrics, trace
+
     try:
+        from opentelemetry.sdk.metrics import MeterProvider
+        from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
         from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as exc:
         raise ConfigError(f"OpenTelemetry needs its SDK: {_INSTALL}.") from exc
+    # The environment's name wins by itself; `create` would let this argument override it.
     named = {} if environ.get(_SERVICE_NAME) else {"service.name": "pegboard"}
     resource = Resource.create(named)
-    _configure_tracing(_load_exporters("traces", environ), resource)
-    _configure_metrics(_load_exporters("metrics", environ), resource)
-
-
-def _configure_tracing(exporters: list[Any], resource: Any) -> None:
-    from opentelemetry import trace
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor
-
-    if not exporters or isinstance(trace.get_tracer_provider(), TracerProvider):
-        return
-    provider = TracerProvider(resource=resource)
-    for exporter in exporters:
-        provider.add_span_processor(BatchSpanProcessor(exporter()))
-    trace.set_tracer_provider(provider)
-
-
-def _configure_metrics(exporters: list[Any], resource: Any) -> None:
-    from opentelemetry import metrics
-    from opentelemetry.sdk.metrics import MeterProvider
-    from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader
-
-    if not exporters or isinstance(metrics.get_meter_provider(), MeterProvider):
-        return
-    readers = [
-        exporter() if issubclass(exporter, MetricReader)
-        else PeriodicExportingMetricReader(exporter())
-        for exporter in exporters
-    ]  # fmt: skip
-    metrics.set_meter_provider(MeterProvider(readers, resource=resource))
+    # Providers that the application has set up already, as `opentelemetry-instrument` does, stay.
+    span_exporters = _load_exporters("traces", environ)
+    if span_exporters and not isinstance(trace.get_tracer_provider(), TracerProvider):
+        provider = TracerProvider(resource=resource)
+        for exporter in span_exporters:
+            provider.add_span_processor(BatchSpanProcessor(exporter()))
+        trace.set_tracer_provider(provider)
+    metric_exporters = _load_exporters("metrics", environ)
+    if metric_exporters and not isinstance(metrics.get_meter_provider(), MeterProvider):
+        # An exporter that is pulled from, such as Prometheus', is a reader itself.
+        readers = [
+            exporter() if issubclass(exporter, MetricReader)
+            else PeriodicExportingMetricReader(exporter())
+            for exporter in metric_exporters
+        ]  # fmt: skip
+        metrics.set_meter_provider(MeterProvider(readers, resource=resource))
 
 
 def _load_exporters(signal: Literal["traces", "metrics"], environ: Mapping[str, str]) -> list[Any]:

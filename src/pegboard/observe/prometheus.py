@@ -80,13 +80,21 @@ class PrometheusMetrics:
             case CallStarted():
                 self._running.inc()
             case CallFinished():
-                self._finished(event)
+                mode, server = event.mode or "", event.upstream or ""
+                self._running.dec()
+                self._calls.labels(mode, server, event.outcome, event.error or "").inc()
+                self._seconds.labels(mode, server).observe(event.duration)
+                if event.tokens_out is not None and event.tokens_out_before is not None:
+                    saved = max(0, event.tokens_out_before - event.tokens_out)
+                    self._tokens.labels(mode, "saved").inc(saved)
             case CallRejected():
                 self._calls.labels(event.mode or "", "", "refused", event.error).inc()
             case CallRetried():
                 self._retries.labels(event.upstream or "").inc()
             case ListAnswered() | SearchAnswered() | DescribeAnswered():
-                self._answered(event)
+                kind = event.kind.partition(".")[0]
+                self._queries.labels(event.mode, kind).inc()
+                self._query_seconds.labels(kind).observe(event.duration)
             case AnswerSent():
                 self._tokens.labels(event.mode, event.what).inc(event.tokens)
             case BreakerChanged():
@@ -97,20 +105,6 @@ class PrometheusMetrics:
                 self._store.set(event.available)
             case _:
                 pass
-
-    def _finished(self, event: CallFinished) -> None:
-        mode, server = event.mode or "", event.upstream or ""
-        self._running.dec()
-        self._calls.labels(mode, server, event.outcome, event.error or "").inc()
-        self._seconds.labels(mode, server).observe(event.duration)
-        if event.tokens_out is not None and event.tokens_out_before is not None:
-            saved = max(0, event.tokens_out_before - event.tokens_out)
-            self._tokens.labels(mode, "saved").inc(saved)
-
-    def _answered(self, event: ListAnswered | SearchAnswered | DescribeAnswered) -> None:
-        kind = event.kind.partition(".")[0]
-        self._queries.labels(event.mode, kind).inc()
-        self._query_seconds.labels(kind).observe(event.duration)
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""

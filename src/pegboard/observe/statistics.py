@@ -202,7 +202,11 @@ class LiveStatistics:
             case ListAnswered() | SearchAnswered() | DescribeAnswered():
                 self._count(event)
             case BreakerChanged():
-                self._set_breaker(event)
+                name = f"{event.scope}:{event.name}"
+                if event.state == "closed":
+                    self._breakers.pop(name, None)
+                elif name in self._breakers or self._has_room(self._breakers):
+                    self._breakers[name] = event.state
             case UpstreamStateChanged():
                 if event.upstream in self._upstream_states or self._has_room(self._upstream_states):
                     self._upstream_states[event.upstream] = event.state
@@ -220,13 +224,6 @@ class LiveStatistics:
             own = _Statistics(_MAX_GROUPS_PER_PRINCIPAL, _RECENT_PER_PRINCIPAL)
             self._by_principal.put(event.principal, own)
         own.add(event)
-
-    def _set_breaker(self, event: BreakerChanged) -> None:
-        name = f"{event.scope}:{event.name}"
-        if event.state == "closed":
-            self._breakers.pop(name, None)
-        elif name in self._breakers or self._has_room(self._breakers):
-            self._breakers[name] = event.state
 
     def _has_room(self, group: dict[str, str] | dict[str, BreakerState]) -> bool:
         return len(group) < self._max_groups
