@@ -268,7 +268,15 @@ def find_server_tables(document: Document, project: str | None) -> list[tuple[Di
     value = document.value
     found: list[tuple[Dialect, KeyPath]] = []
     if "mcpServers" in value:
-        found.append((_choose_dialect(document), ("mcpServers",)))
+        # Several clients use this key: the shape or the path of the file tells them apart.
+        dialect = STANDARD
+        if _is_list(value["mcpServers"]):
+            dialect = LISTED
+        elif ".gemini" in document.path.parts:
+            dialect = GEMINI
+        elif document.path.name == "cline_mcp_settings.json":
+            dialect = CLINE
+        found.append((dialect, ("mcpServers",)))
     if "servers" in value:
         found.append((LISTED if _is_list(value["servers"]) else VSCODE, ("servers",)))
     if isinstance(mcp := value.get("mcp"), dict):
@@ -276,9 +284,9 @@ def find_server_tables(document: Document, project: str | None) -> list[tuple[Di
             found.append((VSCODE, ("mcp", "servers")))
         elif any(isinstance(entry, dict) for entry in mcp.values()) or not found:
             found.append((OPENCODE, ("mcp",)))
-    for key, dialect in (("context_servers", ZED), ("extensions", GOOSE), ("mcp_servers", CODEX)):
+    for key, other in (("context_servers", ZED), ("extensions", GOOSE), ("mcp_servers", CODEX)):
         if key in value:
-            found.append((dialect, (key,)))
+            found.append((other, (key,)))
     if project and "mcpServers" in _project_settings(document, project):
         found.append((STANDARD, ("projects", project, "mcpServers")))
     return found
@@ -286,14 +294,6 @@ def find_server_tables(document: Document, project: str | None) -> list[tuple[Di
 
 def _is_list(servers: Json) -> bool:
     return isinstance(servers, list)
-
-
-def _choose_dialect(document: Document) -> Dialect:
-    if _is_list(document.value["mcpServers"]):
-        return LISTED
-    if ".gemini" in document.path.parts:
-        return GEMINI
-    return CLINE if document.path.name == "cline_mcp_settings.json" else STANDARD
 
 
 def find_disabled_servers(document: Document, project: str | None) -> set[str]:

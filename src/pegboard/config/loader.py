@@ -106,6 +106,7 @@ class _Loader:
             upstreams=tuple(s for s in self.specs.values() if not s.disabled),
             disabled=tuple(s for s in self.specs.values() if s.disabled),
             sources=sources,
+            # An entry that is wrong in one file may be right in another.
             unusable={name: why for name, why in self.unusable.items() if name not in used},
             problems=tuple(self.problems),
             notes=tuple(self.notes),
@@ -117,6 +118,7 @@ class _Loader:
 
         def report(key: KeyPath, unresolved: UnresolvedVariable) -> None:
             error = self.document.error(str(unresolved), key, variable=unresolved.variable)
+            # An unset variable in one server must not keep the others from starting.
             if len(key) > 1 and key[0] in _INDEPENDENT_TABLES:
                 self.unresolved.add(key[:2])
                 self._leave_out(str(key[1]), error)

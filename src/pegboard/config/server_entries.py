@@ -154,6 +154,7 @@ class _ServerReader:
         self, dialect: Dialect, at: KeyPath, name: str, entry: Any, variables: Variables
     ) -> None:
         self.names.add(name)
+        # A wrong entry in a narrower scope must not leave the one that it replaces in use.
         self.specs.pop(name, None)
         self.unusable.pop(name, None)
         if not isinstance(entry, dict):

@@ -103,6 +103,7 @@ class Variables:
         if not _NAME.fullmatch(name):
             return reference  # the syntax of a shell, such as `${VAR%x}`, meant for the shell
         value = self.env.get(name)
+        # As in a shell: `:-` also replaces an empty value.
         if value is None or (has_default and not value):
             if not has_default:
                 raise UnresolvedVariable(

@@ -118,6 +118,7 @@ class Discovery:
         new = unknown - self.pending
         self.pending = unknown
         self.failures = {n: why for n, why in self.failures.items() if n in unknown - new}
+        # A server that left and comes back later is listed again after its first call.
         self._used &= set(self._catalogs.specs)
         self.variants.reset()
         return new
@@ -167,6 +168,7 @@ class Discovery:
         pause = FIRST_RETRY_DELAY
         while True:
             await anyio.sleep(pause)
+            # A listing that is still running may end the failure by itself.
             await wait_until_listed()
             known = self._catalogs
             missing = [n for n in self.failures if n in known.specs and n not in known]
@@ -236,6 +238,7 @@ class Discovery:
         catalog = await to_thread.run_sync(lambda: self._catalogs.save(spec, profile, entries))
         if self._catalogs.specs.get(name) != spec:
             return  # the configuration changed meanwhile, and the server is listed again
+        # Recorded before it is mounted: nobody sees a definition that the lock does not know.
         await self._trust.record(name, catalog)
         self.failures.pop(name, None)
         before = self._catalogs[name].about if name in self._catalogs else ServerProfile()

@@ -237,6 +237,7 @@ class Gateway:
         self._listing_deadline = anyio.current_time() + self._listing_wait
         self._resources.push_async_callback(self.discovery.sources.aclose)
         tasks = self._tasks = await self._resources.enter_async_context(anyio.create_task_group())
+        # Closed in reverse order: the tasks end before the connections that they use.
         self._resources.callback(tasks.cancel_scope.cancel)
         retry = partial(self.discovery.retry_failures, self.wait_until_listed)
         follow = partial(self.replicas.follow, self.discovery.take_from_replica)
@@ -299,6 +300,7 @@ class Gateway:
         unknown = await to_thread.run_sync(self.catalogs.restore)
         await self.decisions.record_definitions(self.catalogs)
         new = self.discovery.reconfigure(unknown)
+        # Nothing is awaited from here to `retire`: tools and connections change together.
         self.pool.limits = build_pool_limits(configuration.settings)
         leaving = self.pool.swap_specs(configuration.upstreams)
         self._learn_eras()
@@ -395,6 +397,7 @@ class Gateway:
         """After the first answer, build the search index and list servers again."""
         await self._answered.wait()
         await anyio.sleep(QUIET_AFTER_ANSWER)
+        # In a thread: the first search would otherwise build the index, and wait for it.
         await to_thread.run_sync(lambda: self.board.index)
         await self.discovery.refresh()
 
@@ -445,6 +448,7 @@ class Gateway:
             self._fixed_catalog = None
         self.board.server_instructions = self.catalogs.instructions()
         self._route_resources()
+        # A new event for the next time: everybody who waits looks again after each mount.
         self._mounted.set()
         self._mounted = anyio.Event()
 
@@ -481,6 +485,7 @@ class Gateway:
         """The board as one caller sees it; waits briefly for servers that were never listed."""
         is_whole = request.get("whole", True)
         if self.pending:
+            # A fixed list needs no server, unless tools are pinned and listed as themselves.
             if is_whole or self._fixed_catalog is None or self.catalogs.has_pins:
                 await self.wait_for_first_listing()
             await self._wait_for_owners(request.get("needs") or (), caller)

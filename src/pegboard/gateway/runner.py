@@ -125,17 +125,15 @@ class GatewayRunner:
             if not will_hold:
                 record.forget()
             elif any(record.answers.get(key) != result for key, result in answers.items()):
-                record.save(answers, self._files_behind_answers())
+                # The next start compares these files, to know whether the answers still hold.
+                folder = self.source.folder(configuration)
+                cache = CatalogCache(folder / "catalogues")
+                files = [*configuration.files, *map(cache.path, configuration.upstreams)]
+                if lock := configuration.settings.trust.lock:
+                    files.append(self.source.path.parent / Path(lock).expanduser())
+                record.save(answers, files)
         except OSError as exc:
             logger.info("The first answers could not be saved: %s", exc)
-
-    def _files_behind_answers(self) -> list[Path]:
-        configuration = self.gateway.configuration
-        cache = CatalogCache(self.source.folder(configuration) / "catalogues")
-        files = [*configuration.files, *map(cache.path, configuration.upstreams)]
-        if lock := configuration.settings.trust.lock:
-            files.append(self.source.path.parent / Path(lock).expanduser())
-        return files
 
     async def serve_http(self, host: str, port: int, sock: socket.socket | None = None) -> bool:
         """Serve streamable HTTP, on a given socket where there is one.

@@ -60,6 +60,7 @@ class ServerSources:
         """The source of one API."""
         from pegboard.adapters.openapi.openapi_source import OpenApiSource
 
+        # Without filters, since those are applied to the catalog: changing one needs no new source.
         wanted = without_filters(api)
         known = self._apis.get(api.name)
         if known is None or known.spec != wanted:

@@ -97,6 +97,7 @@ class EventJournal:
             loop = None  # without a loop there is no timer: write at once
         if loop is None or len(self._waiting) >= _MAX_WAITING:
             self.write()
+        # A timer of a loop that has ended never fires: a new loop needs a new one.
         elif self._timer is None or self._loop is not loop:
             self._loop, self._timer = loop, loop.call_later(_WRITE_DELAY, self.write)
 
@@ -126,6 +127,7 @@ class EventJournal:
         if self._file is not None and self._size + len(lines) > self._max_bytes:
             os.close(self._file)
             self._file = None
+            # The full file stays until the next rotation, for readers that are not at its end.
             self._path(self._number - 1).unlink(missing_ok=True)
             self._number += 1
         if self._file is None:
@@ -208,7 +210,7 @@ def _parse_event(line: bytes) -> Event | None:
         known = {f.name for f in fields(kind)}
         given: dict[str, Any] = {k: v for k, v in record.items() if k in known}
         if kind is DescribeAnswered:
-            given["tools"] = ()
+            given["tools"] = ()  # required by the event, but never written
         return kind(**given)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -138,6 +138,7 @@ class RepeatFilter(logging.Filter):
         """Whether a record is written."""
         if record.levelno < logging.WARNING or hasattr(record, _FIELDS):
             return True
+        # The beginning only: arguments such as addresses differ from line to line.
         key, now = (record.name, record.levelno, str(record.msg)[:_COMPARED_CHARS]), self._clock()
         began, count = self._counts.pop(key, (now, 0))
         if now - began >= self._interval:
@@ -244,6 +245,7 @@ def print_progress(done: int, total: int, found: ListingResult) -> None:
 def log_text(redactor: Redactor) -> None:
     """Write warnings of all `pegboard` loggers to stderr, as plain lines."""
     logger = logging.getLogger("pegboard")
+    # An application that has set up logging itself keeps its own handlers.
     if not logger.handlers:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(TextFormatter(redactor))

@@ -65,6 +65,7 @@ class CallSpans:
                 pass
 
     def _start(self, event: CallStarted) -> None:
+        # Without an SDK nothing is exported; a client's trace is continued all the same.
         if not self._given and not event.trace and not has_tracer_provider():
             return
         from opentelemetry import context, trace
@@ -87,6 +88,7 @@ class CallSpans:
                 }
             ),
         )
+        # Current until `_finish`, in the same task: a token cannot be reset in another.
         token = context.attach(trace.set_span_in_context(span, parent))
         self._open[event.id] = _OpenSpan(span, token)
 

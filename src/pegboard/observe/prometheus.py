@@ -70,7 +70,7 @@ class PrometheusMetrics:
             "pegboard_store_shared", "Whether the shared store answers.",
             multiprocess_mode="livemin", **own,
         )  # fmt: skip
-        self._store.set(1)
+        self._store.set(1)  # an event comes only when this changes
         self.arms = _RolloutMetrics(self._registry)
         """Called with the figures of a rollout's arms."""
 

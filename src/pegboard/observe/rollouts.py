@@ -95,6 +95,7 @@ class RolloutTracker:
         """Add the figures of this process to those of all replicas."""
         if self.current is None or not self._counted.arms:
             return
+        # Taken before the store is awaited: events go on being counted meanwhile.
         counted, self._counted = self._counted, Comparison()
 
         def add(stored: Json) -> Json:

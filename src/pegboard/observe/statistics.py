@@ -149,6 +149,7 @@ class LiveStatistics:
 
     def record(self, event: Event) -> None:
         """Count one event."""
+        # The dashboard may take a snapshot in another thread meanwhile.
         with self._lock:
             self.changes += 1
             self._add(event)
@@ -197,6 +198,7 @@ class LiveStatistics:
             case CallStarted():
                 self._in_flight += 1
             case CallFinished():
+                # Never below zero: the journal of another process has only ends, no starts.
                 self._in_flight = max(0, self._in_flight - 1)
                 self._count(event)
             case ListAnswered() | SearchAnswered() | DescribeAnswered():
@@ -268,6 +270,7 @@ class _Statistics:
         }
 
     def _add_call(self, call: CallFinished) -> None:
+        # One logarithm for the three or four histograms of a call.
         bucket = duration_bucket(call.duration)
         self._all.add(call, bucket)
         self.recent.append(call)
