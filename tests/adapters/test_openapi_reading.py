@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pegboard.adapters.openapi.document import OpenApiSpec, parse_document, read_document
+from pegboard.adapters.openapi.document import OpenApiSpec, parse_openapi, read_openapi_file
 from pegboard.adapters.openapi.operations import operation_to_tool, parse_operations
 from pegboard.adapters.openapi.schema_conversion import SchemaConverter, convert_output_schema
 from pegboard.core.tools import Tool
@@ -25,7 +25,7 @@ SPEC = OpenApiSpec(name="library", document=str(LIBRARY), query={"api_key": "k"}
 
 
 def tools(spec: OpenApiSpec = SPEC) -> dict[str, Tool]:
-    found, _ = parse_operations(read_document(LIBRARY), spec)
+    found, _ = parse_operations(read_openapi_file(LIBRARY), spec)
     return {operation.name: operation_to_tool(operation, spec) for operation in found}
 
 
@@ -48,7 +48,7 @@ def test_operations_become_tools_with_names_of_their_own() -> None:
 
 
 def test_what_cannot_be_a_tool_is_left_out_and_said() -> None:
-    _, problems = parse_operations(read_document(LIBRARY), SPEC)
+    _, problems = parse_operations(read_openapi_file(LIBRARY), SPEC)
     assert [str(p) for p in problems] == [
         "library: upload: POST /upload is skipped: its body is multipart/form-data.",
         "library: elsewhere: GET /elsewhere is skipped: https://example.org/schema.json is "
@@ -207,7 +207,7 @@ def test_schemas_are_made_when_they_are_asked_for() -> None:
     ],
 )
 def test_schemas_of_3_0_become_json_schema(old: Any, new: Any) -> None:
-    document = parse_document('{"openapi": "3.0.3", "paths": {}}', "x")
+    document = parse_openapi('{"openapi": "3.0.3", "paths": {}}', "x")
     assert SchemaConverter(document, "input").convert(old) == new
 
 
@@ -215,7 +215,7 @@ def test_definitions_of_one_name_from_two_places_stay_apart() -> None:
     text = """{"openapi": "3.1.0", "paths": {}, "components": {
       "schemas": {"A": {"type": "string"}, "B": {"$ref": "#/components/x/A"}},
       "x": {"A": {"type": "integer"}}}}"""
-    converter = SchemaConverter(parse_document(text, "x"), "input")
+    converter = SchemaConverter(parse_openapi(text, "x"), "input")
     converter.convert({"$ref": "#/components/schemas/A"})
     converter.convert({"$ref": "#/components/schemas/B"})
     assert converter.definitions == {
@@ -228,7 +228,7 @@ def test_definitions_of_one_name_from_two_places_stay_apart() -> None:
 def test_a_chain_of_a_thousand_references_is_followed() -> None:
     schemas = {f"S{i}": {"items": {"$ref": f"#/components/schemas/S{i + 1}"}} for i in range(1000)}
     value = {"openapi": "3.1.0", "paths": {}, "components": {"schemas": {**schemas, "S1000": {}}}}
-    document = parse_document(json.dumps(value), "x")
+    document = parse_openapi(json.dumps(value), "x")
     start = {"$ref": "#/components/schemas/S0"}
     document.check(start)
     converter = SchemaConverter(document, "input")
@@ -237,7 +237,7 @@ def test_a_chain_of_a_thousand_references_is_followed() -> None:
 
 
 def test_an_output_that_may_be_anything_is_not_promised() -> None:
-    document = parse_document('{"openapi": "3.1.0", "paths": {}}', "x")
+    document = parse_openapi('{"openapi": "3.1.0", "paths": {}}', "x")
     assert (
         convert_output_schema(document, {"oneOf": [{"type": "object"}, {"type": "array"}]}) is None
     )
@@ -257,13 +257,13 @@ def test_an_output_that_may_be_anything_is_not_promised() -> None:
 )
 def test_what_is_no_document_is_refused(text: str, says: str) -> None:
     with pytest.raises(ConfigError, match="x") as caught:
-        parse_document(text, "x")
+        parse_openapi(text, "x")
     assert says in caught.value.message
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Cannot read"):
-        read_document(tmp_path / "none.json")
+        read_openapi_file(tmp_path / "none.json")
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 )
 def test_a_relative_address_is_taken_from_where_the_document_is(origin: str, url: str) -> None:
     text = '{"openapi": "3.1.0", "paths": {}, "servers": [{"url": "/v1"}]}'
-    assert parse_document(text, origin).server_url() == url
+    assert parse_openapi(text, origin).server_url() == url
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -284,7 +284,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from places(inner, (*path, key))
 
 
-WHOLE = read_document(LIBRARY).value
+WHOLE = read_openapi_file(LIBRARY).value
 PLACES = [place for place in places(WHOLE) if place[0] in ("paths", "components", "servers")]
 JUNK = [
     *(None, True, 5, "", "x", [], {}, [None], {"a": 1}, [{"$ref": "#/components"}]),
@@ -304,7 +304,7 @@ def test_no_document_however_wrong_breaks_the_reading(changes: list[tuple[Any, A
         with suppress(KeyError, IndexError, TypeError):
             holder[str(place[-1]) if isinstance(holder, dict) else place[-1]] = deepcopy(junk)
     assume(isinstance(value.get("paths"), dict))
-    found, problems = parse_operations(parse_document(json.dumps(value), "x"), SPEC)
+    found, problems = parse_operations(parse_openapi(json.dumps(value), "x"), SPEC)
     for operation in found:
         tool = operation_to_tool(operation, SPEC)
         assert tool.input_schema["type"] == "object"

@@ -167,6 +167,7 @@ class FunctionTools:
         return await definition.function.run(call) if isinstance(definition, _Definition) else None
 
 
+# Compared by identity: comparing the schemas would generate them.
 @dataclass(frozen=True, eq=False, slots=True)
 class _Definition:
     """Returns the schemas of a function. It is also how a tool leads back to its function."""
@@ -250,6 +251,7 @@ class _Function:
             logging.getLogger(__name__).error("tool %s failed", self.name, exc_info=cause)
             message = f"{self.name} crashed ({kind}); see the server's log."
             raise UpstreamError(message, tool=self.name) from exc
+        # A key that is absent and one that is null mean different things to some clients.
         return CallResult(result.model_dump(by_alias=True, mode="json", exclude_none=True))
 
 

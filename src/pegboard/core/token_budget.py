@@ -31,6 +31,7 @@ def estimate_tokens(text: str) -> Estimate:
 
 def utf8_size(text: str) -> int:
     """The number of bytes of a text; an unpaired surrogate, which has none, counts as one."""
+    # `isascii` is a flag of the string; encoding would copy it.
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 

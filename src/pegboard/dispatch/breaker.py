@@ -282,6 +282,7 @@ class _Breakers:
         """The refusal as an error: what, since when, until when, and what works instead."""
         now = self._clock()
         ref, state = refused.by, refused.by.seen
+        # At least a moment: "try again in 0 s" would invite a loop.
         wait = round(max(state.retry_after(self._policy, now), 0.1), 1)
         since = datetime.fromtimestamp(state.down_since or now, UTC).isoformat(timespec="seconds")
         working: list[str] = []
@@ -355,7 +356,7 @@ class _Breakers:
             before = Breaker.from_json(value)
             return change(before).to_json()
 
-        self._healthy_until.pop(ref.key, None)
+        self._healthy_until.pop(ref.key, None)  # what was read before is no longer true
         stored = await self._store.update(ref.key, apply, ttl=self._policy.memory)
         after = Breaker.from_json(stored)
         if after.opened_at != before.opened_at:

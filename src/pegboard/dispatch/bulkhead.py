@@ -20,7 +20,7 @@ from pegboard.ports import Handler, Layer
 class Bound:
     """`running` calls at a time and `waiting` more in a queue, for at most `patience` seconds.
 
-    `retry_after` is when a rejected caller is told to try again.
+    `retry_after` is the time after which a rejected caller should try again.
     """
 
     running: int = defaults.UPSTREAM_CONCURRENCY

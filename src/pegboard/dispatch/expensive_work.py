@@ -38,7 +38,7 @@ async def run_select(value: Json, expression: str) -> Json:
     from pegboard.core.results.selection import (
         QUICK_LIMITS,
         TooExpensive,
-        evaluate,
+        evaluate_expression,
         select,
         too_expensive_error,
     )
@@ -46,7 +46,7 @@ async def run_select(value: Json, expression: str) -> Json:
     size = measure_json(value, QUICK_VALUES)
     if size is not None and size.characters <= QUICK_CHARACTERS:
         try:
-            return evaluate(value, expression, QUICK_LIMITS)
+            return evaluate_expression(value, expression, QUICK_LIMITS)
         except TooExpensive:
             pass  # too much for the event loop, perhaps not for a worker
     try:

@@ -24,7 +24,7 @@ def check_permissions(policy: Callable[[], Policy], catalog: Callable[[], Catalo
 
     def layer(inner: Handler) -> Handler:
         async def handle(call: ToolCall) -> CallResult:
-            tool, rules = call.tool, policy()
+            tool, rules = call.tool, policy()  # read now: the policy can be reloaded
             if not rules.allows(call.caller, tool):
                 # Suggestions come from what the caller may see, or they would reveal the rest.
                 seen = rules.visible(catalog(), call.caller)

@@ -56,7 +56,7 @@ def projection_layer(*, count: Count | None = None) -> Layer:
                 shape = replace(shape, include_fields=fields)
                 call = replace(call, shape=shape)
             _check_shape(call)
-            result = await inner(call)
+            result = await inner(call)  # the complete one, which the cache below may share
             changed = await shape_result(result, shape, tool.projection_root)
             if changed is not result:
                 call_notes().projected = True

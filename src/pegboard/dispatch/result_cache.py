@@ -203,9 +203,9 @@ def call_key(call: ToolCall) -> str:
     """
     parts = [
         call.tool.id,
-        call.tool.digest,
+        call.tool.digest,  # a changed definition must not get results of the old one
         call.caller.principal,
-        call.caller.session,
+        call.caller.session,  # a server may answer by what it knows of the session
         call.arguments,
     ]
     return hashlib.sha256(_encoder.encode(parts).encode()).hexdigest()

@@ -128,6 +128,7 @@ def spill_layer(
             budget = spill.policy.budget(call.tool, call.shape.max_tokens)
             if budget is None or not result.is_complete:
                 return result
+            # Most results end here, by their size alone.
             expected = contract(call)
             if expected == "exact" or is_within_budget(result, budget, count):
                 return result

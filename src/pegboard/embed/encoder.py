@@ -257,6 +257,7 @@ class Encoder:
 def normalize(x: Floats, norm: Floats) -> Floats:
     """Layer normalization, in place: rows with mean 0 and variance 1, then scaled and shifted."""
     x -= x.mean(axis=-1, keepdims=True)
+    # The mean is 0 by now; `x.var` would compute it again.
     variance = np.einsum("ij,ij->i", x, x)[:, None] / np.float32(x.shape[1])
     x /= np.sqrt(variance + _EPSILON)
     x *= norm[0]
@@ -266,6 +267,7 @@ def normalize(x: Floats, norm: Floats) -> Floats:
 
 def gelu(x: Floats) -> Floats:
     """The activation function, by its usual approximation with tanh."""
+    # 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), in place: the array is large.
     y = x * x
     y *= np.float32(0.0356774)
     y += np.float32(0.7978846)

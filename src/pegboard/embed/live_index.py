@@ -120,7 +120,7 @@ class LiveIndex:
         self._stopping.set()
         if thread is not None:
             thread.join()
-        self._stopping.clear()
+        self._stopping.clear()  # `start` may be called again
 
     def _load_or_build(self, catalog: Catalog) -> SearchIndex:
         """The first index of this process, from disk if it is there and not outdated."""

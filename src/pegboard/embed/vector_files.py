@@ -40,6 +40,7 @@ class VectorFiles:
     def __init__(self, folder: Path | None, model: str, dimensions: int) -> None:
         self.dimensions = dimensions
         self._folder = folder and folder / f"{re.sub(r'[^A-Za-z0-9.-]', '_', model)}-{dimensions}"
+        # A fixed size per vector, so that a file is one array that can be mapped.
         self._record = np.dtype(
             [("key", f"V{KEY_SIZE}"), ("scale", "<f4"), ("vector", "i1", (dimensions,))]
         )
@@ -134,7 +135,7 @@ class VectorFiles:
     def _merge(self) -> None:
         """Replace all known files by one; a process that has an old one open can still read it."""
         old = list(self._files)
-        positions = sorted(self._positions.values())
+        positions = sorted(self._positions.values())  # file by file, row by row
         merged = np.zeros(len(positions), self._record)
         for at, (name, row) in enumerate(positions):
             merged[at] = self._files[name][row]

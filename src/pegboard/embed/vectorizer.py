@@ -129,7 +129,7 @@ class LocalVectorizer:
             time.sleep(_POLL_INTERVAL)
 
     def _embed(self, query: str) -> NDArray[np.float32]:
-        with self._lock:
+        with self._lock:  # queries are embedded in several threads
             self._answering += 1
         try:
             rows = np.asarray(self.embedder.queries([query]), np.float32)

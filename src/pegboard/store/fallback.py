@@ -94,6 +94,7 @@ class FallbackStore:
         """The topic's messages of all replicas, or of this one while the store is unavailable."""
         queue = MessageQueue(_MAX_UNREAD)
         failure: Exception | None = None
+        # Both at once: while the shared store is unavailable, messages are published locally.
         async with self._local.subscribe(topic) as own, anyio.create_task_group() as tasks:
             tasks.start_soon(_pass_on, own, queue)
             await tasks.start(self._pass_on_shared, topic, queue)
@@ -108,7 +109,7 @@ class FallbackStore:
 
     async def aclose(self) -> None:
         """Close the connections of the shared store, if it has any."""
-        aclose = getattr(self._shared, "aclose", None)
+        aclose = getattr(self._shared, "aclose", None)  # not part of the `Store` protocol
         if aclose is not None:
             await aclose()
 

@@ -158,6 +158,7 @@ class RedisStore:
 
     async def update(self, key: str, change: Change, *, ttl: float | None = None) -> Json:
         """Apply a pure change atomically and return the new value."""
+        # `PX` takes whole milliseconds, and rejects 0.
         expiry = "" if check_ttl(ttl) is None else max(1, round((ttl or 0) * 1000))
         known = await self._read(key)
         # Optimistic: contention on one key is rare, and the loser starts from the winner's value.
@@ -187,6 +188,7 @@ class RedisStore:
                 await subscription.begin()
             yield subscription
         finally:
+            # Shielded, or the connection of a cancelled reader would stay subscribed.
             with anyio.CancelScope(shield=True):
                 await subscription.end()
 
@@ -221,6 +223,7 @@ class _Subscription:
         await self._client.initialize()
         self._pubsub = pubsub = self._client.pubsub()
         await pubsub.subscribe(self._channel)
+        # Without the confirmation, a message published right now could be missed.
         if await pubsub.get_message(timeout=_SUBSCRIBE_TIMEOUT) is None:
             raise RedisTimeout(f"no answer to SUBSCRIBE within {_SUBSCRIBE_TIMEOUT} s")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pegboard.core.json import compact
 from pegboard.core.results.paths import OMISSION
-from pegboard.core.results.result_pages import PageBudget, PageRequest, read_page
+from pegboard.core.results.result_pages import PageBudget, PageRequest, build_page, find_items
 from pegboard.errors import InvalidArguments, InvalidField
 
 ROWS: list[Any] = [
@@ -25,7 +25,8 @@ def words(text: str) -> int:
 
 
 def reading(value: Any, tokens: int = 300, **asked: Any) -> dict[str, Any]:
-    return read_page(value, PageRequest(**asked), PageBudget(tokens, words))
+    found = find_items(value, PageRequest(**asked), tokens)
+    return build_page(found, PageBudget(tokens, words))
 
 
 def test_an_envelope_is_read_by_its_rows():

@@ -175,7 +175,7 @@ class ApiDocument:
         return None
 
 
-def parse_document(text: str, origin: str) -> ApiDocument:
+def parse_openapi(text: str, origin: str) -> ApiDocument:
     """The text of a file or response as a document.
 
     Raises:
@@ -196,13 +196,13 @@ def parse_document(text: str, origin: str) -> ApiDocument:
     return ApiDocument(value, origin)
 
 
-def read_document(path: Path) -> ApiDocument:
+def read_openapi_file(path: Path) -> ApiDocument:
     """The document in a file."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"Cannot read {path}: {exc}.", file=str(path)) from exc
-    return parse_document(text, str(path))
+    return parse_openapi(text, str(path))
 
 
 def _parse_text(text: str, origin: str) -> Any:

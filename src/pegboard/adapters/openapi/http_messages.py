@@ -83,7 +83,8 @@ def build_request(operation: Operation, arguments: JsonObject, spec: OpenApiSpec
                     raise InvalidArguments(
                         f"{argument!r} cannot be {text!r} in a path.", field=argument
                     )
-                path = path.replace("{" + parameter.name + "}", quote(text, safe=","))
+                escaped = quote(text, safe=",")  # a comma separates the items of a list
+                path = path.replace("{" + parameter.name + "}", escaped)
             case "query":
                 query.extend(_check_pairs(_query_pairs(parameter, value), argument, spec))
             case "header":

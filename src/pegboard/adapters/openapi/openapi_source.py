@@ -14,8 +14,8 @@ import httpx2
 from pegboard.adapters.openapi.document import (
     ApiDocument,
     OpenApiSpec,
-    parse_document,
-    read_document,
+    parse_openapi,
+    read_openapi_file,
     strip_credentials,
 )
 from pegboard.adapters.openapi.http_messages import (
@@ -114,7 +114,7 @@ class OpenApiSource:
     async def _load_document(self) -> ApiDocument:
         address = self.spec.document
         if not address.lower().startswith(("http://", "https://")):
-            return await anyio.to_thread.run_sync(read_document, Path(address))
+            return await anyio.to_thread.run_sync(read_openapi_file, Path(address))
         headers = {"Accept": "application/json, application/yaml;q=0.9, */*;q=0.5"}
         if self.spec.base_url and self.spec.trusts(address):
             headers |= self.spec.headers  # credentials are for the API: no other host gets them
@@ -128,7 +128,7 @@ class OpenApiSource:
                 source=self.spec.name,
             )
         read = await anyio.to_thread.run_sync(
-            parse_document, response.text, strip_credentials(address)
+            parse_openapi, response.text, strip_credentials(address)
         )
         return replace(read, origin=address)
 

@@ -103,6 +103,7 @@ def _build_parameter(document: ApiDocument, raw: JsonObject, name: str, place: P
             raise UnsupportedOperation(f"its parameter {name!r} is {media_type}")
         schema = document.follow(media).get("schema", {})
     return Parameter(
+        # Model providers accept letters, digits, `_` and `-`, and at most 64 of them.
         argument=re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_")[:64] or "value",
         name=name,
         place=place,

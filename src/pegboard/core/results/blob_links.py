@@ -87,6 +87,7 @@ def find_oversized(blobs: Iterable[Blob], budget: int) -> list[Blob]:
 
 def replace_with_links(result: CallResult, links: dict[int, JsonObject]) -> CallResult:
     """The result with links in place of some of its blocks."""
+    # A copy: the result may also be in the cache of results.
     content = [links.get(i, block) for i, block in enumerate(result.content)]
     return CallResult({**result.wire, "content": content})
 

@@ -25,6 +25,7 @@ from typing import TypeAlias
 from pegboard.core.json import Json
 from pegboard.errors import InvalidField
 
+# Paths come from callers, and projection keeps a state per step.
 MAX_LENGTH = 1_000
 MAX_STEPS = 64
 MAX_LISTED = 60

@@ -107,16 +107,6 @@ class FoundItems:
     notes: JsonObject = field(default_factory=dict[str, Json])
 
 
-def read_page(value: Json, request: PageRequest, budget: PageBudget) -> JsonObject:
-    """The requested page: `{value | text | matches, offset, total, next?, shortened?}`.
-
-    Raises:
-        InvalidArguments: A number or pattern is out of bounds.
-        InvalidField: The path leads nowhere, or the expression cannot be run.
-    """
-    return build_page(find_items(value, request, budget.tokens), budget)
-
-
 def is_expensive(value: Json, request: PageRequest) -> bool:
     """Whether `find_items` may take so long that other clients would notice."""
     if request.select is None and request.grep is None:
@@ -147,9 +137,9 @@ def find_items(
     if request.select is not None:
         subject = [entry.value for entry in entries] if is_many else entries[0].value
         # Most requests have no `select`, and the import takes milliseconds.
-        from pegboard.core.results.selection import evaluate, select
+        from pegboard.core.results.selection import evaluate_expression, select
 
-        run = select if limits is None else partial(evaluate, limits=limits)
+        run = select if limits is None else partial(evaluate_expression, limits=limits)
         entries, is_many = [LocatedValue((), run(subject, request.select))], False
     found = _match_items(entries, None if is_many else entries[0], request.grep)
     start = request.offset if request.offset >= 0 else max(0, found.total + request.offset)

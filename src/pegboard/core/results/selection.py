@@ -56,12 +56,14 @@ def select(value: Json, expression: str, limits: SelectionLimits = DEFAULT_LIMIT
         InvalidField: It is not JMESPath, does not fit the value, or costs too much to run.
     """
     try:
-        return evaluate(value, expression, limits)
+        return evaluate_expression(value, expression, limits)
     except TooExpensive as error:
         raise too_expensive_error(expression, str(error)) from error
 
 
-def evaluate(value: Json, expression: str, limits: SelectionLimits = DEFAULT_LIMITS) -> Json:
+def evaluate_expression(
+    value: Json, expression: str, limits: SelectionLimits = DEFAULT_LIMITS
+) -> Json:
     """The same as `select`, for callers that can run it elsewhere when it takes too long.
 
     Raises:
@@ -226,6 +228,7 @@ class _Interpreter(TreeInterpreter):
 
     def __init__(self, limits: SelectionLimits) -> None:
         super().__init__(Options(custom_functions=_Functions(limits)))
+        # `visit` runs for every node and every element, so its count bounds the time.
         self._left = limits.steps
         self._steps = limits.steps
 

@@ -112,7 +112,7 @@ class ToolNames:
         self._aliases: dict[str, list[int]] = {}
         self._servers = {normalize_name(tool.server) for tool in tools if tool.server}
         for number, tool in enumerate(tools):
-            names = {normalize_name(tool.name), normalize_name(tool.id)}
+            names = {normalize_name(tool.name), normalize_name(tool.id)}  # often the same
             aliases = {normalize_name(alias) for alias in tool.aliases}
             for found, keys in ((self._names, names), (self._aliases, aliases)):
                 for key in keys - {""}:

@@ -50,12 +50,12 @@ def fuse_scores(
     if len(numbers) > CANDIDATES:
         guess = rough[numbers] + WORDS_WEIGHT_ROUGH * lexical.scores[numbers]
         best = np.argpartition(guess, len(numbers) - CANDIDATES)[-CANDIDATES:]
-        numbers = np.sort(numbers[best])
+        numbers = np.sort(numbers[best])  # in the order of the catalog, which breaks ties
     cosines = vectors.cosines(query, rough * ROUGH_SCALE, numbers)
     scores = np.zeros(len(lexical.scores), np.float32)
     scores[numbers] = cosines + WORDS_WEIGHT * lexical.scores[numbers]
     scores[numbers] += FULL_NAME_BONUS * lexical.named[numbers]
-    return np.maximum(scores, 0)
+    return np.maximum(scores, 0)  # cosines of unrelated texts can be negative
 
 
 def find_relevant(
