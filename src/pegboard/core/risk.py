@@ -65,7 +65,7 @@ _ALSO_NOUNS = _words(
 def annotated_risk(annotations: Mapping[str, Json]) -> Risk | None:
     """The risk that MCP annotations state; `None` when they do not."""
     reads, destroys = annotations.get("readOnlyHint"), annotations.get("destructiveHint")
-    if destroys is True:
+    if destroys is True:  # also beside `readOnlyHint: true`, which contradicts it
         return "destructive"
     if reads is True:
         return "read"
@@ -79,16 +79,18 @@ def infer_risk(name: str, server: str | None = None) -> Risk:
     prefix = [word.lower() for word in _WORDS.findall(server or "")]
     if prefix and words[: len(prefix)] == prefix:
         words = words[len(prefix) :]
-    if not words:
+    if not words:  # only signs, or letters of another script
         return "write"
     if words[0] in _DELETERS:
         return "destructive"
+    # `get_delete_options` starts with a reader, so it does not delete.
     if words[0] not in _READERS and not _DELETERS_ANYWHERE.isdisjoint(words):
         return "destructive"
     if not _CHANGERS.isdisjoint(words):
         return "write"
     if words[0] in _READERS:
         return "read"
+    # In doubt it writes: a reader that needs one more approval does no harm.
     at = next((i for i, word in enumerate(words) if word in _READERS_ANYWHERE), None)
     return "read" if at is not None and _ALSO_NOUNS.isdisjoint(words[:at]) else "write"
 
@@ -139,5 +141,6 @@ def strict_risk(tool: Tool) -> Risk:
         return tool.risk
     if (tool.risk, tool.risk_source) == ("write", "inferred"):
         return "destructive"
+    # A server that calls its tool `delete_...` and annotates it as read-only is not believed.
     named = infer_risk(tool.own_name, tool.server)
     return "destructive" if named == "destructive" else tool.risk

@@ -156,7 +156,7 @@ def build_details(
 
 def parse_details(meta: Mapping[str, Json], server: str) -> Details:
     """The details in the `_meta` of an entry of this server; malformed ones are ignored."""
-    if not any(key.startswith(PREFIX) for key in meta):
+    if not any(key.startswith(PREFIX) for key in meta):  # not a Pegboard: the usual case
         return NO_DETAILS
     summary, deprecated = meta.get(f"{PREFIX}summary"), meta.get(f"{PREFIX}deprecated")
     return Details(
@@ -179,12 +179,14 @@ def without_own_keys(meta: Mapping[str, Json]) -> JsonObject:
 
 def normalize_section(value: Json) -> str | None:
     """A category as a part of a group's name, without the separators of such names."""
+    # Cut before and after: separators that are removed should not cost it letters.
     text = _parse_line(value, 4 * _MAX_SECTION)
     return _NOT_IN_SECTIONS.sub("-", text).strip("-")[:_MAX_SECTION] or None
 
 
 def _parse_examples(value: Json) -> tuple[Example, ...]:
     examples: list[Example] = []
+    # Some may be dropped, so more are read than are used; but not all of a long list.
     for one in value[: 2 * MAX_EXAMPLES] if isinstance(value, list) else ():
         match one:
             case {"description": str(text), "invocation": dict(invocation)}:

@@ -59,6 +59,7 @@ def format_problems(tool: str, problems: Sequence[Problem], signature: str) -> s
 
 def unknown_parameter(name: str, known: Iterable[str], holder: str = "") -> Problem:
     """The problem of a parameter that does not exist."""
+    # The message suggests one name; the others are in the data, for clients that show a choice.
     meant = nearest(name, list(known), limit=3)
     hint = f" (did you mean {_quote(meant[0])}?)" if meant else ""
     field = _join_path(holder, name)
@@ -136,9 +137,10 @@ def _required_names(union: _Error) -> list[list[str]] | None:
 
 def _wrong_value(error: _Error, field: str, schema: JsonObject) -> Problem:
     where = _quote(field) if field else "the call"
-    if isinstance(error.kind, _Kind.FalseSchema):
+    if isinstance(error.kind, _Kind.FalseSchema):  # how schemas forbid a parameter
         return Problem(field, f"{where} may not be given")
     if (choices := _required_names(error)) is not None:
+        # `needs a or b and c` says more than the type of the whole object.
         texts = (" and ".join(_quote(_join_path(field, n)) for n in names) for names in choices)
         return Problem(field, f"{where} needs {' or '.join(dict.fromkeys(texts))}")
     expected = format_type(view_at(error.schema_path[:-1], schema), _DETAIL)
