@@ -9,6 +9,7 @@ def main() -> None:
     """Run the command line; exits 0 done, 1 failed, 2 wrong use, 3 configuration."""
     from pegboard.cli.serve_fast_path import run_fast_path
 
+    # Clients start Pegboard often and wait for it: they do not pay for Typer and Rich.
     if run_fast_path(sys.argv[1:]):
         return
     from pegboard.cli.app import run

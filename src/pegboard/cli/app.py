@@ -92,6 +92,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
     words, debug = _without_debug(sys.argv[1:] if arguments is None else arguments)
     configure_streams()
     try:
+        # Standalone, Typer would print errors itself and exit with codes of its own.
         code = app(words, prog_name="pegboard", standalone_mode=False)
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt):
@@ -110,6 +111,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
 
 def _report(exc: BaseException) -> int:
     """Print an error in one sentence; returns the exit code."""
+    # Task groups wrap even a single exception.
     while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
         exc = exc.exceptions[0]
     if isinstance(exc, _WRONG_USE):
@@ -128,6 +130,7 @@ def _report(exc: BaseException) -> int:
 
 
 def _report_usage_error(exc: Any) -> int:
+    # Typer's messages are fragments; the user gets a sentence and a hint.
     message = exc.format_message().removeprefix("Invalid value: ")
     message = message[:1].upper() + message[1:] if not message.startswith("--") else message
     if not message:  # Typer has printed the help instead

@@ -41,6 +41,7 @@ def audit_decision(config: Path | None, action: str, **details: Json) -> Generat
     if config is None:
         yield decision
         return
+    # Opened first: a decision that could not be written to the audit log is not carried out.
     audit = build_audit(ConfigSource.from_path(config).read().settings, config.parent)
     outcome, error = "failed", None
     try:

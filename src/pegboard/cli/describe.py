@@ -77,6 +77,7 @@ def fields(
         if as_json:
             print_json({"tools": [_fields_json(tool) for tool in board.tools()]})
         else:
+            # Written as it is: a console would wrap the rows of Markdown tables.
             page = render_fields_page(board.name, board.tools(), {})
             sys.stdout.write(escape_hidden(page))
         return
@@ -97,6 +98,7 @@ def _show_fields(tool: Tool) -> None:
     out.print(f"{tool.name} -> {{{outline}}}", style="bold")
     entries = list_field_entries(tool)
     heads = ["field", "type", "description"]
+    # Most tools describe no fields; an empty column would only take room.
     heads = heads if any(entry.description for entry in entries) else heads[:2]
     table = Table(*heads, box=None, header_style="bold")
     table.columns[0].overflow = table.columns[1].overflow = "fold"

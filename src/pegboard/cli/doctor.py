@@ -37,6 +37,7 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
     source = ConfigSource.from_path(config)
     configuration = source.read()
+    # Every server is started and listed anew: a cached catalog would hide a broken server.
     found = anyio.run(check_servers, configuration, source.folder(configuration), report)
     result: JsonObject = {
         "tokenizer": DEFAULT_TOKENIZER,

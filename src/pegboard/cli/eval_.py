@@ -55,9 +55,11 @@ def evaluate(
     if sample is not None:
         judged = sample_queries(judged, sample)
     board = open_board(catalog, config)
+    # Judgments may use plain names; rankers return ids.
     judged = resolve_judgments(judged, board.catalog)
     _check_judgments(judged, board, queries)
     warn_missing_servers(board)
+    # Otherwise the first queries would be ranked without vectors.
     build_vectors(board)
     rankers = build_rankers(board.index)
     with progress_bar("Evaluating queries") as advance:

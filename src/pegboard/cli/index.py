@@ -33,6 +33,7 @@ def index(
     made = build_vectors(board)
     seconds = time.perf_counter() - start
     warn_missing_servers(board)
+    # An index in memory is of no use to the next process, which this command is for.
     if not board.is_index_saved:
         raise PegboardError(
             f"The index of {tools:,} tools cannot be saved in {board.index_folder}: make the "

@@ -83,6 +83,7 @@ def install(
     if not as_json:
         _show_install(plan)
     is_done = False
+    # Without a record, an unchanged file still has to be recorded: `uninstall` needs that.
     if not dry_run and (plan.is_change or not plan.folder.record.exists()):
         _confirm(yes, as_json, f"Change {plan.path}?")
         apply_install(plan)
@@ -127,6 +128,7 @@ def _pegboard_command() -> tuple[str, ...]:
 def _confirm(yes: bool, as_json: bool, question: str) -> None:
     if yes:
         return
+    # A program that reads JSON, or a pipe, could not answer a question.
     if as_json or not sys.stdin.isatty():
         raise typer.BadParameter(
             "there is no terminal to ask for confirmation: pass --yes, or --dry-run to only look"
@@ -162,6 +164,8 @@ def _redacted_diff(plan: Plan) -> str:
     from pegboard.config.documents import parse_document
     from pegboard.core.redaction import Redactor
 
+    # The redactor finds secrets by the keys of values, and a diff has only lines. So the secrets
+    # are collected from the parsed file, and then removed from the text of the diff.
     redactor = Redactor()
     secrets: list[str] = []
     for data in (plan.content.data, plan.after):

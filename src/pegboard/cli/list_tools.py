@@ -51,7 +51,7 @@ def list_tools(
     table.columns[2].justify = "right"
     total = 0
     for entry in result["tools"]:
-        # Models read these three keys of an entry; clients keep the rest to themselves.
+        # Clients pass only these three keys of an entry to the model.
         tokens = count_tokens({k: entry.get(k) for k in ("name", "description", "inputSchema")})
         total += tokens
         first_line = (entry.get("description") or "").split("\n")[0]

@@ -198,6 +198,7 @@ class _LockSession:
         configuration = source.read()
         self._settings = configuration.settings
         self._config_folder = config.parent
+        # Per configuration and lock: what was shown of one says nothing about another.
         where = digest([str(config.resolve()), self._settings.trust.lock])
         self._shown_file = source.folder(configuration) / "shown" / f"{where[:24]}.json"
         if self._settings.trust.lock is None:
@@ -292,6 +293,7 @@ def _select_approvals(
         tool: f"{tool} has changed again: this definition is not waiting. {_REVIEW_FIRST}"
         for tool in outdated
     }
+    # Plain names, or none at all, mean the definitions that `diff` has shown.
     plain_names = [name for name in names if not _WITH_DIGEST.fullmatch(name)]
     for item in items if plain_names or not names else ():
         if item.name in chosen or item.name in refused or not item.is_named(plain_names):
@@ -303,7 +305,7 @@ def _select_approvals(
             refused[item.name] = (
                 f"{item.name} has not been shown in its current form. {_REVIEW_FIRST}"
             )
-        elif len(same) > 1:
+        elif len(same) > 1:  # replicas of a server may list different definitions
             addresses = " or ".join(other.address for other in same)
             refused[item.name] = f"{item.name} has several definitions. Name one: {addresses}."
         else:

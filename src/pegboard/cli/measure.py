@@ -91,7 +91,7 @@ def measure(
     recorded = read_results(results) if results else []
     named = Target(words=tuple(target or ()), config=config, catalog=catalog, clients=clients)
     with open_target(named) as board:
-        measured = anyio.run(
+        measured = anyio.run(  # which passes no keyword arguments on
             lambda: measure_board(
                 board, use=profile, prices=prices, tokenizer=tokenizer, recorded=recorded
             )
@@ -147,6 +147,7 @@ def _show_tables(measured: Measurement) -> None:
         out.print(f"... and {hidden} more. --json lists all of them.", style="dim")
     out.print()
     heads = ["mode", "list", "saved", "first definition", "session", "with cache", "requests"]
+    # A narrow terminal gets the list and the cost of a session, which are what people compare.
     columns = [0, 1, 4, 5] if out.width < NARROW else range(len(heads))
     modes = Table(*(heads[at] for at in columns), box=None, header_style="bold")
     for column in modes.columns[1:]:

@@ -80,6 +80,7 @@ def configure_streams() -> None:
 def print_json(value: Json) -> None:
     """Print one JSON document on standard output, readable, never wrapped, in any encoding."""
     encoding = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "")
+    # A Windows console may use a code page that lacks characters; escaped JSON is valid in all.
     only_ascii = encoding not in ("utf8", "utf8sig")
     text = json.dumps(value, ensure_ascii=only_ascii, indent=2, default=str)
     sys.stdout.write(escape_hidden_json(text) + "\n")
@@ -87,6 +88,7 @@ def print_json(value: Json) -> None:
 
 def print_error(message: str) -> None:
     """Print an error in one sentence on standard error."""
+    # Not wrapped: paths and commands in a message can be copied, and scripts can search for them.
     err.print(line(("error:", "bold red"), f" {message}"), soft_wrap=True)
 
 

@@ -104,6 +104,7 @@ def _with_store(config: Path | None, url: str | None, work: Callable[[Store], Aw
         settings = ConfigSource.from_path(config).read().settings
     else:
         settings = Settings(store=StoreSettings(url=url or ""))
+    # The memory of this process ends with it, and no gateway could read it.
     if settings.store.url.startswith("memory:"):
         raise ConfigError("A rollout needs a store that all replicas share: set `url` in [store].")
 

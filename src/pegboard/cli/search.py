@@ -117,6 +117,7 @@ def _read_tasks(tools: int, *, quiet: bool) -> Iterator[str]:
             err.print("task> ", style="bold cyan", end="")
         typed = sys.stdin.readline()
         task = typed.strip()
+        # In a pipe an empty line is just skipped; for a person it is the way out.
         if not typed or (is_interactive and not task) or task in _QUIT:
             return
         if task:
@@ -137,6 +138,7 @@ class TaskMatches:
         from pegboard.core.calls import Caller
         from pegboard.modes.auto import MODES_BY_NAME
 
+        # Through the meta-tool, not the index: its answer is what the model pays for.
         async def search_as_model() -> str:
             view = await board.view(Caller(mode="proxy"))
             search = MODES_BY_NAME["proxy"].builders(view)["search_tools"](view)

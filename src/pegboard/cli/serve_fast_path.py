@@ -31,6 +31,7 @@ def run_fast_path(arguments: Sequence[str]) -> bool:
             http=options.get("--http"),
         )
     except ConfigError as exc:
+        # As the full command line would print it, without importing Rich.
         from pegboard.core.sanitization import escape_hidden
 
         sys.stderr.write(f"error: {escape_hidden(exc.message)}\n")
@@ -58,6 +59,7 @@ def serve_config(
     from pegboard.server.environment import with_mode
 
     gc.enable()
+    # What is loaded now lives as long as the process: later collections skip it.
     gc.freeze()
     settings: dict[str, Any] = {}
     if store is not None:
@@ -73,6 +75,7 @@ def _parse_options(arguments: Sequence[str]) -> dict[str, str] | None:
     rest = list(arguments[1:])
     while rest:
         name, equals, value = rest.pop(0).partition("=")
+        # The full command line reports unknown and repeated options, and missing values.
         if name not in _OPTIONS or name in options or not (equals or rest):
             return None
         options[name] = value if equals else rest.pop(0)

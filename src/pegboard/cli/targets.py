@@ -80,6 +80,7 @@ def open_read_only_board(
     """The board that the options name, for a command that calls no tool: the cache is enough."""
     if config is None or catalog is not None:
         return open_board(catalog, config, mode=mode)
+    # Imported here: a catalog file needs none of the gateway, which is slow to import.
     from pegboard.gateway.config_source import ConfigSource
     from pegboard.gateway.startup import open_cached_board
     from pegboard.observe.logs import print_problems
@@ -142,6 +143,7 @@ class Target:
         word, path = self.words[0], Path(self.words[0])
         if _is_missing_file(word):
             raise ConfigError(f"{word}: there is no such file.", file=word)
+        # A script in the current folder is a command, although it is a file too.
         is_program = os.access(word, os.X_OK) and not word.endswith(_CONFIG_FILES)
         if not path.is_file() or is_program:
             return self
@@ -180,9 +182,11 @@ def _board_of_server(words: Sequence[str], folder: str, progress: ListingProgres
     from pegboard.upstream.spec import UpstreamSpec
 
     if words[0].startswith(("http://", "https://")):
+        # By convention, the URL of a server with the older SSE transport ends in /sse.
         transport = "sse" if words[0].partition("?")[0].rstrip("/").endswith("/sse") else "http"
         spec = UpstreamSpec(name="server", transport=transport, url=words[0])
     else:
+        # The command runs as it would in the user's shell, so it gets the whole environment.
         spec = UpstreamSpec(
             name=Path(words[0]).stem, command=words[0], args=tuple(words[1:]), env=dict(os.environ)
         )
@@ -210,7 +214,7 @@ def _board_of_clients(progress: ListingProgress) -> Pegboard:
         try:
             found = read_servers(path, surroundings)
         except ConfigError as exc:
-            problems.append(exc)
+            problems.append(exc)  # one broken file does not hide the servers of other clients
             continue
         problems.extend(found.problems)
         for spec in found.specs:
@@ -226,6 +230,7 @@ def _board_of_clients(progress: ListingProgress) -> Pegboard:
 
 def _add_server(specs: dict[str, UpstreamSpec], spec: UpstreamSpec, client: str) -> None:
     """Add a server; a different one with a name that is taken gets the client's name as suffix."""
+    # People configure the same server in several clients; where it was found does not matter.
     known = specs.get(spec.name)
     if spec.disabled or (known and replace(known, origin=None) == replace(spec, origin=None)):
         return
@@ -260,5 +265,7 @@ def _has_tools(path: Path) -> bool:
     try:
         value = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
+        # JSON lines are not one JSON value. Anything else that is broken is reported as a
+        # configuration, with its line.
         return path.suffix == ".jsonl"
     return isinstance(value, list) or "tools" in value

@@ -97,6 +97,7 @@ def may_see(viewer: Viewer, section: Section) -> bool:
 
 def sign_in_page(dashboard: Dashboard, *, refused: bool) -> Html:
     """The page for users who are not signed in."""
+    # Not said on the first visit, when nothing has been entered.
     problem = tag("p", "This key or token is not valid.", class_="problem", role="alert")
     return render_page(
         dashboard,

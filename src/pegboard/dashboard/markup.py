@@ -44,6 +44,7 @@ def _text(child: Child) -> str:
         return ""
     if isinstance(child, Html):
         return child
+    # Hidden characters could make a tool look like another one.
     if isinstance(child, str | int):
         return escape(escape_hidden(str(child)))
     return join(child)

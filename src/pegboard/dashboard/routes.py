@@ -83,6 +83,7 @@ class Pages:
         async def handle(request: Request) -> Response:
             viewer = await identify_viewer(request, self._dashboard)
             if viewer is None:
+                # No token is no attempt: browsers come without one first.
                 if request_token(request):
                     self._record_failed_sign_in(request)
                 return with_security_headers(
@@ -175,6 +176,7 @@ class Pages:
         events = LiveParts(self._dashboard, viewer).stream(
             names, lambda: identify_viewer(request, self._dashboard)
         )
+        # nginx would buffer the stream otherwise.
         return _Events(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
     # Changes -----------------------------------------------------------------------------------
@@ -186,6 +188,7 @@ class Pages:
             self._check(request, viewer, form)
             view = (await visibility(self._dashboard, viewer)).view
             chosen = find_tool(view, form.get("id", ""))
+            # The switch must not be a way around the lock.
             if hold_reason(chosen) is not None:
                 raise NotPermitted(f"{chosen.name} is held back. Approve it first.")
             await self._dashboard.switch(chosen.id, enabled)
@@ -300,6 +303,7 @@ class Pages:
         self, viewer: Viewer, here: str, title: str, *body: Child, live: str = ""
     ) -> HTMLResponse:
         shown = render_page(self._dashboard, viewer, here, title, *body, live=live)
+        # After the response, so that the first page does not wait for counting and indexing.
         soon = BackgroundTask(LiveParts(self._dashboard, viewer).prepare)
         return HTMLResponse(shown, background=soon)
 
@@ -308,6 +312,7 @@ class _Events(StreamingResponse):
     """A stream that ends quietly when the server shuts down."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # A cancelled response would be logged as an error with a traceback.
         with suppress(anyio.get_cancelled_exc_class()):
             await super().__call__(scope, receive, send)
 

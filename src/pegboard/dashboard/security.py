@@ -81,6 +81,7 @@ class CsrfTokens:
     def __init__(self, request: Request, viewer: Viewer) -> None:
         self._request = request
         self._cookie = request.cookies.get(_cookie_name(request, "form"))
+        # A first visit gets a new secret, whose cookie goes out with the page.
         self._secret = self._cookie or secrets.token_urlsafe(32)
         key = f"{self._secret} {request_token(request) or ''}"
         message = f"pegboard form of {viewer.caller.principal}"
@@ -117,6 +118,7 @@ async def read_form(request: Request) -> Form:
         NotPermitted: It is larger than any form of the dashboard.
     """
     body = b""
+    # Bounded while it arrives: the size in a header can be wrong or missing.
     async for chunk in request.stream():
         body += chunk
         if len(body) > _MAX_FORM_SIZE:

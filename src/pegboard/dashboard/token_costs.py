@@ -58,6 +58,7 @@ class TokenCosts:
 
     async def of(self, view: View) -> ListCosts:
         """The costs of a catalog; other requests are answered while it is counted."""
+        # One count at a time: several pages often wait for the same catalog.
         async with self._counting:
             cost = self.known(view)
             if cost is None:
@@ -67,6 +68,7 @@ class TokenCosts:
     def counted(self, tool: Tool) -> int | None:
         """The tokens of one definition, if they have been counted."""
         definition, tokens = self._tools.get(tool.id, (None, 0))
+        # A tool that was listed anew has another definition object, and is counted again.
         return tokens if definition is tool.definition else None
 
     def tool(self, tool: Tool) -> int:

@@ -54,6 +54,7 @@ class CatalogQuery:
             group=values.get("group", ""),
             risk=values.get("risk", "") if values.get("risk") in RISKS else "",
             state=values.get("state", "") if values.get("state") in ("on", "off") else "",
+            # Bounded: the address is anybody's, and a number of many digits is slow to parse.
             page=int(page) if page.isdecimal() and len(page) < 7 and int(page) > 0 else 1,
         )
 
@@ -103,6 +104,7 @@ def render_tools(query: CatalogQuery, view: View, costs: TokenCosts) -> Html:
 
 
 def _search_results(query: CatalogQuery, view: View, costs: TokenCosts) -> Html:
+    # The index covers the whole catalog; the viewer may see only a part of it.
     def allowed(tool: Tool) -> bool:
         return query.admits(tool) and view.catalog.get(tool.id) is not None
 

@@ -67,6 +67,7 @@ class Visibility:
             replace(
                 line,
                 in_flight=running[line.name],
+                # Times and counts of other callers are not theirs to see.
                 latency=None,
                 problem=UNAVAILABLE if line.problem else None,
             )

@@ -63,12 +63,14 @@ def _skip_reason(client: Client, entry: JsonObject, is_off: bool) -> str | None:
     text = compact(entry)
     if adapted.left_out:
         return adapted.left_out
+    # Behind itself, Pegboard would list its own meta-tools.
     if runs_pegboard(adapted.value):
         return "it is Pegboard itself"
     if is_off or adapted.value.get("disabled") is True:
         return "it is switched off"
     if not (adapted.value.get("command") or adapted.value.get("url")):
         return "it has neither a command nor a URL"
+    # Only the client knows these values; a server behind Pegboard would start without them.
     if "${input:" in text:
         return f"{client.title} asks for a value when it starts the server"
     if "${workspaceFolder" in text:

@@ -79,6 +79,7 @@ def read_client_file(path: Path) -> FileContent:
         raise located_error(path, f"it cannot be read: {exc.strerror or exc}.") from exc
     if not stat.S_ISREG(mode):
         raise located_error(path, "this is not a regular file.")
+    # Both: root may write everything, but a read-only file says that it should not be changed.
     if not mode & stat.S_IWUSR or not os.access(path, os.W_OK):
         raise located_error(path, "it is read-only: make it writable first.")
     content = FileContent(path, data)
@@ -208,6 +209,7 @@ def read_install_record(folder: InstallFolder) -> InstallRecord | None:
     """
     try:
         value: dict[str, Any] = json.loads(folder.record.read_text("utf-8"))
+        # A record that is misread could restore the wrong content.
         if value.get("version") != VERSION:
             raise located_error(
                 folder.record, "another version of Pegboard wrote this: use that one."

@@ -82,6 +82,7 @@ class Machine:
     def client_file(self, client: Client) -> Path:
         """The client's file: the one that exists, otherwise the one that it would create."""
         candidates = self.client_files(client)
+        # A dangling link counts as the client's file, so that it is reported and not replaced.
         existing = [path for path in candidates if path.is_symlink() or path.exists()]
         in_existing_folder = [path for path in candidates if path.parent.exists()]
         return (existing or in_existing_folder or candidates)[0]

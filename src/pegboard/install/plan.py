@@ -227,6 +227,7 @@ def restore_content(
         if entry == record.entry or runs_pegboard({**entry, "command": command}):
             text = remove_servers(text, path, table, [NAME])
     source = (saved or b"").decode("utf-8") or empty_document(path, table)
+    # A user may have added a moved server again; theirs wins.
     missing = [n for n in parse_servers(source, folder.servers, table) if n not in servers]
     return content.encode(copy_servers(text, path, table, source, missing))
 
@@ -254,11 +255,12 @@ def apply_install(plan: Plan) -> None:
     with exclusive_lock(folder.path.parent):
         earlier = read_install_record(folder)
         if not plan.is_change and earlier is not None:
-            return
+            return  # already installed, exactly like this
         require_unchanged(plan.content)
         with _restored_on_failure(folder):
             if plan.servers is not None:
                 write_file(folder.servers, plan.servers)
+            # The user may have added settings since the first installation.
             if plan.settings is not None and not folder.settings.exists():
                 write_file(folder.settings, plan.settings)
             if plan.before is not None:

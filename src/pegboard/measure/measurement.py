@@ -146,6 +146,7 @@ async def measure(
 
 def format_percent(part: float) -> str:
     """A share in percent; a share just below 1 is not rounded up to 100 %."""
+    # "100.0%" would claim that nothing is left.
     return ">99.9%" if 0.9995 <= part < 1 else f"{part:.1%}"
 
 

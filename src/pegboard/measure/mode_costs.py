@@ -155,6 +155,7 @@ class _SimulatedClient:
 
     def __init__(self, board: Pegboard, mode: ModeName) -> None:
         self._answers = ToolMethods(_AnyModeBoard(board))
+        # Only the legacy era has sessions, which the dynamic mode needs.
         self._caller = Caller(era="legacy", mode=mode)
         self._session = _SessionTools()
 
@@ -185,7 +186,7 @@ class _SimulatedClient:
     async def _request(self, method: str, params: JsonObject) -> JsonObject:
         request = ToolRequest(method, params, self._caller, session=self._session)
         answer = await self._answers.answer(request)
-        if answer is None:
+        if answer is None:  # not one of our methods; the protocol's own would answer it
             raise PegboardError(f"{method} is not answered.")
         return answer
 

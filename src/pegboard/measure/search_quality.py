@@ -84,6 +84,7 @@ def read_queries(path: Path) -> list[JudgedQuery]:
         ConfigError: The file cannot be read, or a line is not a judged query.
     """
     try:
+        # Not `splitlines`: a query may contain U+2028 and other characters that it splits at.
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as exc:
         why = getattr(exc, "strerror", None) or exc
@@ -133,6 +134,7 @@ def sample_queries(queries: Sequence[JudgedQuery], most: int) -> list[JudgedQuer
     """
     if len(queries) <= most:
         return list(queries)
+    # A fixed seed, so that two runs over the same file can be compared.
     drawn = random.Random(0).sample(queries, most)
     if not any(one.relevant for one in drawn):
         drawn[0] = next(one for one in queries if one.relevant)
@@ -206,6 +208,7 @@ def score_ranking(ranking: Sequence[str], relevant: frozenset[str]) -> dict[str,
     """The metrics of one ranking: which relevant tools it has, and how early."""
     hits = [tool in relevant for tool in ranking[:DEPTH]]
     gain = sum(hit / math.log2(at + 2) for at, hit in enumerate(hits))
+    # The gain of an ideal ranking, which has all relevant tools first.
     best = sum(1 / math.log2(at + 2) for at in range(min(DEPTH, len(relevant))))
     first = hits.index(True) + 1 if any(hits) else 0
     recalls = {f"recall_{k}": sum(hits[:k]) / len(relevant) for k in (1, 3, 5, 10)}

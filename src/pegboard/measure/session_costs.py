@@ -130,9 +130,11 @@ class _Ledger:
         was_cold, first = self._is_cold, self._requests == 0
         self._requests += 1
         self._sent += tools + (self.conversation if is_extra else 0.0)
+        # A provider caches a prefix of the prompt; the list is at its start.
         known = 0.0 if was_cold else self._cached_tools
         self._billed += known * self._prices.read + (tools - known) * self._prices.write
         if is_extra:
+            # The request would not exist without the tool, so its conversation counts too.
             self._billed += self.conversation * self._prices.read
         if was_cold and not first:
             # With an unchanged list the conversation would have been read from the cache.
