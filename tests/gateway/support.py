@@ -70,7 +70,7 @@ async def running(
 
 @asynccontextmanager
 async def everything_behind(
-    server: str, front: str, folder: Path, *, mode: str = "eager", **callbacks: Any
+    server: str, client_era: str, folder: Path, *, mode: str = "eager", **callbacks: Any
 ) -> AsyncGenerator[tuple[Everything, Client, Gateway]]:
     """A client of one era, a gateway, and a server of another that does everything."""
     it = Everything()
@@ -78,7 +78,7 @@ async def everything_behind(
     settings = Settings(mode=mode)  # pyright: ignore[reportArgumentType]
     async with (
         running([in_memory("e")], folder, settings=settings, open_transport=wires) as gateway,
-        client_of(gateway, front, **callbacks) as client,
+        client_of(gateway, client_era, **callbacks) as client,
     ):
         yield it, client, gateway
 

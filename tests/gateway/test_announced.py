@@ -67,8 +67,10 @@ def test_only_known_values_of_task_support_pass() -> None:
     assert parse_execution({"execution": None}) == {}
 
 
-@pytest.mark.parametrize("front", ["legacy", "modern"])
-async def test_tasks_and_extensions_of_servers_are_announced(tmp_path: Path, front: str) -> None:
+@pytest.mark.parametrize("client_era", ["legacy", "modern"])
+async def test_tasks_and_extensions_of_servers_are_announced(
+    tmp_path: Path, client_era: str
+) -> None:
     """Those that work through a gateway, as the first server has them."""
     settings = {"mimeTypes": ["text/html;profile=mcp-app"]}
     told = {UI: settings, "com.example/other": {}}
@@ -78,15 +80,15 @@ async def test_tasks_and_extensions_of_servers_are_announced(tmp_path: Path, fro
     }
     async with served(tmp_path, servers) as client:
         await searched(client, "anything")  # waits for the servers
-    async with served(tmp_path, servers, era=front) as client:
+    async with served(tmp_path, servers, era=client_era) as client:
         known = client.server_capabilities
-    shown = (known.extensions if front == "modern" else known.experimental) or {}
+    shown = (known.extensions if client_era == "modern" else known.experimental) or {}
     assert {name: shown[name] for name in shown if "pegboard" not in name} == {
         UI: settings,
         TASKS: {},
     }
     assert "io.github.pegboard/lazy-tools" in shown
-    if front == "legacy":
+    if client_era == "legacy":
         assert known.tasks is not None
         assert known.tasks.list is None, "which would have to ask every server"
 

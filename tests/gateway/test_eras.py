@@ -36,9 +36,9 @@ Way = Callable[..., Any]
 @PAIRS
 @WAYS
 async def test_arguments_and_result_meta_arrive_whole(
-    front: str, server: str, call: Way, mode: str, tmp_path: Path
+    client_era: str, server: str, call: Way, mode: str, tmp_path: Path
 ) -> None:
-    async with everything_behind(server, front, tmp_path, mode=mode) as (_, client, _g):
+    async with everything_behind(server, client_era, tmp_path, mode=mode) as (_, client, _g):
         meta: Any = {"traceparent": "00-1-2-01"}
         result = await call(client, "echo", {"a": [None, 1.5]}, meta=meta)
         seen: Any = result.structured_content
@@ -50,14 +50,18 @@ async def test_arguments_and_result_meta_arrive_whole(
 @PAIRS
 @WAYS
 async def test_questions_of_the_server_are_answered_by_the_client(
-    front: str, server: str, call: Way, mode: str, tmp_path: Path
+    client_era: str, server: str, call: Way, mode: str, tmp_path: Path
 ) -> None:
     callbacks: Any = {
         "elicitation_callback": answer_form,
         "sampling_callback": draw,
         "list_roots_callback": list_roots,
     }
-    async with everything_behind(server, front, tmp_path, mode=mode, **callbacks) as (_, client, _):
+    async with everything_behind(server, client_era, tmp_path, mode=mode, **callbacks) as (
+        _,
+        client,
+        _,
+    ):
         assert said(await call(client, "ask", {})) == "accept {'name': 'your name?'}"
         assert said(await call(client, "ask_twice", {})) == "first=one? second=two?"
         sampled: Any = (await call(client, "sample", {})).structured_content
@@ -68,7 +72,7 @@ async def test_questions_of_the_server_are_answered_by_the_client(
 @PAIRS
 @WAYS
 async def test_a_page_to_visit_reaches_the_client(
-    front: str, server: str, call: Way, mode: str, tmp_path: Path
+    client_era: str, server: str, call: Way, mode: str, tmp_path: Path
 ) -> None:
     visited: list[str] = []
 
@@ -76,7 +80,7 @@ async def test_a_page_to_visit_reaches_the_client(
         visited.append(params.url)
         return t.ElicitResult(action="accept")
 
-    through = everything_behind(server, front, tmp_path, mode=mode, elicitation_callback=visit)
+    through = everything_behind(server, client_era, tmp_path, mode=mode, elicitation_callback=visit)
     async with through as (_, client, _g):
         assert said(await call(client, "ask_page", {})) == "accept"
     assert visited == ["https://example.test/login"]
@@ -85,14 +89,14 @@ async def test_a_page_to_visit_reaches_the_client(
 @PAIRS
 @WAYS
 async def test_progress_and_cancellation_pass(
-    front: str, server: str, call: Way, mode: str, tmp_path: Path
+    client_era: str, server: str, call: Way, mode: str, tmp_path: Path
 ) -> None:
     heard: list[float] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
         heard.append(progress)
 
-    async with everything_behind(server, front, tmp_path, mode=mode) as (it, client, _g):
+    async with everything_behind(server, client_era, tmp_path, mode=mode) as (it, client, _g):
         await call(client, "progress", {}, progress_callback=hear)
         assert heard == [1.0, 2.0, 3.0]
         async with anyio.create_task_group() as tasks:
@@ -105,10 +109,10 @@ async def test_progress_and_cancellation_pass(
 @PAIRS
 @WAYS
 async def test_an_error_of_the_server_keeps_its_code_and_data(
-    front: str, server: str, call: Way, mode: str, tmp_path: Path
+    client_era: str, server: str, call: Way, mode: str, tmp_path: Path
 ) -> None:
     """As a JSON-RPC error of a direct call, and as a result of one through a meta-tool."""
-    async with everything_behind(server, front, tmp_path, mode=mode) as (_, client, _g):
+    async with everything_behind(server, client_era, tmp_path, mode=mode) as (_, client, _g):
         if mode == "eager":
             with pytest.raises(MCPError) as caught:
                 await call(client, "fail", {})
@@ -124,27 +128,31 @@ async def test_an_error_of_the_server_keeps_its_code_and_data(
 @PAIRS
 @WAYS
 async def test_rich_content_passes_as_it_is(
-    front: str, server: str, call: Way, mode: str, tmp_path: Path
+    client_era: str, server: str, call: Way, mode: str, tmp_path: Path
 ) -> None:
-    async with everything_behind(server, front, tmp_path, mode=mode) as (_, client, _g):
+    async with everything_behind(server, client_era, tmp_path, mode=mode) as (_, client, _g):
         result = await call(client, "rich", {})
         assert [b.type for b in result.content] == ["image", "audio", "resource_link", "resource"]
 
 
 @PAIRS
-async def test_log_messages_reach_the_client(front: str, server: str, tmp_path: Path) -> None:
+async def test_log_messages_reach_the_client(client_era: str, server: str, tmp_path: Path) -> None:
     log = Log()
-    async with everything_behind(server, front, tmp_path, logging_callback=log) as (_, client, _g):
+    async with everything_behind(server, client_era, tmp_path, logging_callback=log) as (
+        _,
+        client,
+        _g,
+    ):
         meta: Any = {"io.modelcontextprotocol/logLevel": "error"}
-        await client.call_tool("e_log", {}, meta=meta if front == "modern" else None)
+        await client.call_tool("e_log", {}, meta=meta if client_era == "modern" else None)
         assert ("error", {"at": ["error"]}) in log.heard
 
 
 @PAIRS
 async def test_resources_prompts_and_completions_are_those_of_the_server(
-    front: str, server: str, tmp_path: Path
+    client_era: str, server: str, tmp_path: Path
 ) -> None:
-    async with everything_behind(server, front, tmp_path) as (_, client, _g):
+    async with everything_behind(server, client_era, tmp_path) as (_, client, _g):
         assert [r.name for r in (await client.list_resources()).resources] == ["a"]
         templates = (await client.list_resource_templates()).resource_templates
         assert [r.name for r in templates] == ["thing"]

@@ -139,13 +139,13 @@ async def gateway(*specs: UpstreamSpec, **settings: Any) -> AsyncGenerator[Gatew
 
 @asynccontextmanager
 async def everything_behind(
-    era: str, front: str, **callbacks: Any
+    era: str, client_era: str, **callbacks: Any
 ) -> AsyncGenerator[tuple[Everything, Client, Gateway]]:
     """A client of one era, the gateway, and a server of another."""
     it = Everything()
     async with (
         gateway(in_memory("e"), open_transport=memory({"e": (it, era)})) as through,
-        through.client(SDK_MODES[front], **callbacks) as client,
+        through.client(SDK_MODES[client_era], **callbacks) as client,
     ):
         yield it, client, through
 

@@ -1,4 +1,4 @@
-"""Everything a relay must carry, in all four pairs of eras (front, server)."""
+"""Everything a relay must carry, in all four pairs of eras (client_era, server)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.upstream.support import everything_behind, said
 pytestmark = pytest.mark.anyio
 
 PAIRS = pytest.mark.parametrize(
-    ("front", "server"),
+    ("client_era", "server"),
     [("legacy", "legacy"), ("modern", "modern"), ("legacy", "modern"), ("modern", "legacy")],
 )
 
@@ -36,8 +36,10 @@ async def list_roots(context: Any) -> t.ListRootsResult:
 
 
 @PAIRS
-async def test_arguments_request_meta_and_result_meta_arrive_whole(front: str, server: str) -> None:
-    async with everything_behind(server, front) as (_, client, _gateway):
+async def test_arguments_request_meta_and_result_meta_arrive_whole(
+    client_era: str, server: str
+) -> None:
+    async with everything_behind(server, client_era) as (_, client, _gateway):
         meta: Any = {"traceparent": "00-1-2-01", "example.test/x": {"deep": [1]}}
         result = await client.call_tool("e.echo", {"a": [None, 1.5]}, meta=meta)
         seen: Any = result.structured_content
@@ -48,20 +50,22 @@ async def test_arguments_request_meta_and_result_meta_arrive_whole(front: str, s
 
 
 @PAIRS
-async def test_the_envelope_of_one_side_never_reaches_the_other(front: str, server: str) -> None:
-    async with everything_behind(server, front) as (_, client, _gateway):
+async def test_the_envelope_of_one_side_never_reaches_the_other(
+    client_era: str, server: str
+) -> None:
+    async with everything_behind(server, client_era) as (_, client, _gateway):
         result = await client.call_tool("e.echo", {}, meta={"keep/this": 1})  # pyright: ignore[reportArgumentType]
         seen: Any = result.structured_content
         version = seen["meta"].get("io.modelcontextprotocol/protocolVersion")
         assert version == ("2026-07-28" if server == "modern" else None)
         info = (result.meta or {}).get("io.modelcontextprotocol/serverInfo")
-        both_modern = front == server == "modern"
+        both_modern = client_era == server == "modern"
         assert info == ({"name": "everything", "version": "1.2.3"} if both_modern else None)
 
 
 @PAIRS
-async def test_a_form_is_answered_by_the_client(front: str, server: str) -> None:
-    async with everything_behind(server, front, elicitation_callback=answer_form) as (
+async def test_a_form_is_answered_by_the_client(client_era: str, server: str) -> None:
+    async with everything_behind(server, client_era, elicitation_callback=answer_form) as (
         _,
         client,
         _gateway,
@@ -70,8 +74,8 @@ async def test_a_form_is_answered_by_the_client(front: str, server: str) -> None
 
 
 @PAIRS
-async def test_several_rounds_of_questions_are_one_call(front: str, server: str) -> None:
-    async with everything_behind(server, front, elicitation_callback=answer_form) as (
+async def test_several_rounds_of_questions_are_one_call(client_era: str, server: str) -> None:
+    async with everything_behind(server, client_era, elicitation_callback=answer_form) as (
         _,
         client,
         _gateway,
@@ -80,47 +84,51 @@ async def test_several_rounds_of_questions_are_one_call(front: str, server: str)
 
 
 @PAIRS
-async def test_a_page_to_visit_reaches_the_client(front: str, server: str) -> None:
+async def test_a_page_to_visit_reaches_the_client(client_era: str, server: str) -> None:
     visited: list[str] = []
 
     async def visit(context: Any, params: Any) -> t.ElicitResult:
         visited.append(params.url)
         return t.ElicitResult(action="accept")
 
-    async with everything_behind(server, front, elicitation_callback=visit) as (_, client, _g):
+    async with everything_behind(server, client_era, elicitation_callback=visit) as (_, client, _g):
         assert said(await client.call_tool("e.ask_page", {})) == "accept"
     assert visited == ["https://example.test/login"]
 
 
 @PAIRS
-async def test_sampling_keeps_image_model_and_stop_reason(front: str, server: str) -> None:
-    async with everything_behind(server, front, sampling_callback=draw) as (_, client, _g):
+async def test_sampling_keeps_image_model_and_stop_reason(client_era: str, server: str) -> None:
+    async with everything_behind(server, client_era, sampling_callback=draw) as (_, client, _g):
         kept: Any = (await client.call_tool("e.sample", {})).structured_content
         assert kept["content"] == {"type": "image", "data": "aGk=", "mimeType": "image/png"}
         assert (kept["model"], kept["stopReason"]) == ("m-1", "endTurn")
 
 
 @PAIRS
-async def test_roots_are_those_of_the_client(front: str, server: str) -> None:
-    async with everything_behind(server, front, list_roots_callback=list_roots) as (_, client, _g):
+async def test_roots_are_those_of_the_client(client_era: str, server: str) -> None:
+    async with everything_behind(server, client_era, list_roots_callback=list_roots) as (
+        _,
+        client,
+        _g,
+    ):
         assert said(await client.call_tool("e.roots", {})) == "file:///work"
 
 
 @PAIRS
-async def test_progress_carries_the_clients_own_token(front: str, server: str) -> None:
+async def test_progress_carries_the_clients_own_token(client_era: str, server: str) -> None:
     heard: list[tuple[float, float | None, str | None]] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:
         heard.append((progress, total, message))
 
-    async with everything_behind(server, front) as (_, client, _g):
+    async with everything_behind(server, client_era) as (_, client, _g):
         await client.call_tool("e.progress", {}, progress_callback=hear)
     assert heard == [(1.0, 3.0, "step 1"), (2.0, 3.0, "step 2"), (3.0, 3.0, "step 3")]
 
 
 @PAIRS
-async def test_cancelling_reaches_the_server(front: str, server: str) -> None:
-    async with everything_behind(server, front) as (it, client, _g):
+async def test_cancelling_reaches_the_server(client_era: str, server: str) -> None:
+    async with everything_behind(server, client_era) as (it, client, _g):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, "e.wait", {})
             await it.started.wait()
@@ -131,34 +139,40 @@ async def test_cancelling_reaches_the_server(front: str, server: str) -> None:
 
 
 @PAIRS
-async def test_an_error_keeps_its_code_and_data(front: str, server: str) -> None:
-    async with everything_behind(server, front) as (_, client, _g):
+async def test_an_error_keeps_its_code_and_data(client_era: str, server: str) -> None:
+    async with everything_behind(server, client_era) as (_, client, _g):
         with pytest.raises(MCPError, match="it broke") as caught:
             await client.call_tool("e.fail", {})
         assert (caught.value.code, caught.value.data) == (-32123, {"why": ["rust"]})
 
 
 @PAIRS
-async def test_rich_content_is_relayed_as_it_came(front: str, server: str) -> None:
-    async with everything_behind(server, front) as (_, client, _g):
+async def test_rich_content_is_relayed_as_it_came(client_era: str, server: str) -> None:
+    async with everything_behind(server, client_era) as (_, client, _g):
         result = await client.call_tool("e.rich", {})
         kinds = [block.type for block in result.content]
         assert kinds == ["image", "audio", "resource_link", "resource"]
 
 
 @PAIRS
-async def test_a_refused_input_request_is_reported_to_the_server(front: str, server: str) -> None:
+async def test_a_refused_input_request_is_reported_to_the_server(
+    client_era: str, server: str
+) -> None:
     async def decline(context: Any, params: Any) -> t.ElicitResult:
         return t.ElicitResult(action="decline")
 
-    async with everything_behind(server, front, elicitation_callback=decline) as (_, client, _g):
+    async with everything_behind(server, client_era, elicitation_callback=decline) as (
+        _,
+        client,
+        _g,
+    ):
         assert said(await client.call_tool("e.ask", {})) == "decline None"
 
 
 @PAIRS
-async def test_a_server_gets_the_capabilities_of_the_client(front: str, server: str) -> None:
+async def test_a_server_gets_the_capabilities_of_the_client(client_era: str, server: str) -> None:
     """Without the capability a server must not ask; a legacy one that does is refused."""
-    async with everything_behind(server, front) as (_, client, _g):
+    async with everything_behind(server, client_era) as (_, client, _g):
         if server == "legacy":
             with pytest.raises(MCPError):
                 await client.call_tool("e.ask", {})

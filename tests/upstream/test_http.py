@@ -57,10 +57,10 @@ async def call(through: Gateway, tool: str = "echo", **arguments: Any) -> dict[s
     return await through.relay.request(UpstreamRequest("e", "tools/call", params), NOBODY)
 
 
-@pytest.mark.parametrize("front", ["legacy", "modern"])
+@pytest.mark.parametrize("client_era", ["legacy", "modern"])
 @pytest.mark.parametrize("server", ["legacy", "modern"])
 async def test_calls_questions_and_progress_pass_over_streamable_http(
-    front: str, server: str
+    client_era: str, server: str
 ) -> None:
     heard: list[float] = []
 
@@ -73,7 +73,9 @@ async def test_calls_questions_and_progress_pass_over_streamable_http(
     ):
         if server == "legacy":  # both eras are on one endpoint; a kept catalogue decides
             through.pool.set_known_era("e", "legacy")
-        async with through.client(SDK_MODES[front], elicitation_callback=answer_form) as client:
+        async with through.client(
+            SDK_MODES[client_era], elicitation_callback=answer_form
+        ) as client:
             assert said(await client.call_tool("e.ask", {})) == "accept {'name': 'your name?'}"
             await client.call_tool("e.progress", {}, progress_callback=hear)
             assert through.pool.status()[0].era == server

@@ -76,9 +76,9 @@ async def test_a_legacy_client_sets_the_level_for_servers_yet_to_start(server: s
 
 @PAIRS
 async def test_resources_and_prompts_of_a_server_are_reached_by_their_addresses(
-    front: str, server: str
+    client_era: str, server: str
 ) -> None:
-    async with everything_behind(server, front) as (_, client, through):
+    async with everything_behind(server, client_era) as (_, client, through):
         await learn(through)
         assert through.pool.status()[0].connections == 0, "lists start nothing"
         assert [r.uri for r in (await client.list_resources()).resources] == ["mem://a"]
@@ -170,14 +170,14 @@ async def test_a_task_is_followed_at_the_server_that_began_it() -> None:
         assert through.pool.status()[0].connections == 0
 
 
-@pytest.mark.parametrize("front", ["legacy", "modern"])
+@pytest.mark.parametrize("client_era", ["legacy", "modern"])
 async def test_roots_that_a_legacy_server_wants_at_once_are_requested_from_the_first_caller(
-    front: str,
+    client_era: str,
 ) -> None:
     asking = script("misbehaving", "asks", server="asks")
     async with (
         gateway(asking) as through,
-        through.client(SDK_MODES[front], list_roots_callback=list_roots) as client,
+        through.client(SDK_MODES[client_era], list_roots_callback=list_roots) as client,
     ):
         assert "file:///work" in said(await client.call_tool("asks.go", {}))
 

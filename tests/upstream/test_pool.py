@@ -189,7 +189,7 @@ async def test_a_new_configuration_ends_what_changed_and_keeps_the_rest() -> Non
 
 
 @pytest.mark.parametrize(
-    ("era", "front", "settings", "connections"),
+    ("era", "client_era", "settings", "connections"),
     [
         ("modern", "legacy", {}, 2),
         ("modern", "modern", {}, 1),
@@ -205,9 +205,9 @@ async def test_a_new_configuration_ends_what_changed_and_keeps_the_rest() -> Non
     ],
 )
 async def test_two_clients_share_a_connection_as_the_era_and_the_spec_say(
-    era: str, front: str, settings: dict[str, Any], connections: int
+    era: str, client_era: str, settings: dict[str, Any], connections: int
 ) -> None:
-    mode = "legacy" if front == "legacy" else "auto"
+    mode = "legacy" if client_era == "legacy" else "auto"
     async with (
         gateway(
             in_memory("e", **settings), open_transport=memory({"e": (Everything(), era)})

@@ -1,1 +1,1 @@
-"""The servers behind the gateway: reached, started, stopped, listed, relayed to."""
+"""Connections to MCP servers: opened, shared, listed, and relayed to, in both protocol eras."""
