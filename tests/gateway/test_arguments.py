@@ -73,7 +73,7 @@ async def test_a_slip_is_refused_before_the_server_could_overlook_it(tmp_path: P
         assert received(both)["maxResult"] == 3
 
 
-async def test_a_server_that_forbids_other_parameters_is_not_asked(tmp_path: Path) -> None:
+async def test_a_server_that_forbids_other_parameters_is_not_called(tmp_path: Path) -> None:
     async with behind(tmp_path, {**QUERY, "additionalProperties": False}) as client:
         told = await client.call_tool("e_echo", {"query": "a", "undocumented": 1})
         assert told.is_error

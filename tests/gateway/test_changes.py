@@ -57,7 +57,7 @@ async def test_what_a_server_listed_is_held_once(tmp_path: Path) -> None:
                 await anyio.lowlevel.checkpoint()
 
 
-async def test_a_server_that_goes_on_announcing_is_looked_at_a_few_times() -> None:
+async def test_a_server_that_keeps_announcing_changes_is_listed_a_few_times() -> None:
     it = Everything()
 
     async def note(found: ListingResult) -> None:

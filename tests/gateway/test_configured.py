@@ -94,7 +94,7 @@ async def test_a_lazy_server_among_eager_ones_is_found_by_search(tmp_path: Path)
             assert "b_echo" in await searched(client, "echo")
 
 
-async def test_an_openapi_source_is_mounted_beside_the_servers_and_kept(tmp_path: Path) -> None:
+async def test_an_openapi_source_is_mounted_with_the_servers_and_cached(tmp_path: Path) -> None:
     (tmp_path / "api.yaml").write_text(API)
     text = "[sources.books]\nopenapi = 'api.yaml'\n" + server("a")
     with anyio.fail_after(20):

@@ -167,7 +167,7 @@ async def test_resources_prompts_and_completions_are_those_of_the_server(
 
 
 @pytest.mark.parametrize("server", ["legacy", "modern"])
-async def test_a_legacy_client_is_told_of_new_tools(server: str, tmp_path: Path) -> None:
+async def test_a_legacy_client_is_notified_of_new_tools(server: str, tmp_path: Path) -> None:
     told = anyio.Event()
 
     async def note(message: object) -> None:
@@ -186,7 +186,7 @@ async def test_a_legacy_client_is_told_of_new_tools(server: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("server", ["legacy", "modern"])
-async def test_a_modern_client_that_listens_is_told_of_new_tools(
+async def test_a_modern_client_that_listens_is_notified_of_new_tools(
     server: str, tmp_path: Path
 ) -> None:
     async with (

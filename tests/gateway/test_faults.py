@@ -92,7 +92,7 @@ async def test_garbage_between_messages_does_no_harm(tmp_path: Path) -> None:
         await still_good(client)
 
 
-async def test_death_in_the_middle_of_a_call_is_told_and_healed(tmp_path: Path) -> None:
+async def test_a_server_that_dies_during_a_call_is_reported_and_restarted(tmp_path: Path) -> None:
     bad = faulty("dies_in_call")
     servers = specs(tmp_path, {"bad": bad, "good": polite()})
     async with running(servers, tmp_path, settings=PROXY) as gateway:
@@ -144,7 +144,7 @@ async def test_an_invalid_tool_is_left_out_and_the_good_ones_stay(tmp_path: Path
     assert "bad: bad: it has no `inputSchema` object" in (tmp_path / "stderr.txt").read_text()
 
 
-async def test_a_result_of_50_mb_is_kept_back_and_can_be_read(tmp_path: Path) -> None:
+async def test_a_result_of_50_mb_is_stored_and_can_be_read(tmp_path: Path) -> None:
     async with (
         beside_a_good_one(tmp_path, "huge") as gateway,
         client_of(gateway, "legacy") as client,
@@ -227,7 +227,7 @@ async def test_a_server_with_a_missing_variable_is_left_out_and_named(tmp_path: 
     assert "NO_SUCH_VARIABLE_HERE is not set" in (tmp_path / "stderr.txt").read_text()
 
 
-async def test_unknown_keys_and_repeated_names_are_told_and_the_rest_is_served(
+async def test_unknown_keys_and_repeated_names_are_reported_and_the_rest_is_served(
     tmp_path: Path,
 ) -> None:
     good = json.dumps(polite())

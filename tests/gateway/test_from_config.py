@@ -31,7 +31,7 @@ def test_tools_are_listed_searched_and_described_without_an_event_loop(tmp_path:
         board.describe("a_ecko")
 
 
-def test_the_index_is_kept_and_another_embedder_can_be_set(tmp_path: Path) -> None:
+def test_the_index_is_saved_and_another_embedder_can_be_set(tmp_path: Path) -> None:
     path = write(tmp_path, {"a": polite()})
     plain = Pegboard.from_config(path)
     plain.search("say it again")

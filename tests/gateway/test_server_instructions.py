@@ -73,7 +73,7 @@ async def test_the_index_mode_gives_them_with_a_description(tmp_path: Path) -> N
         assert json.loads(said(answer))["server_instructions"] == {"server": "docs", "text": ADVICE}
 
 
-async def test_they_are_structured_where_that_is_asked_for(tmp_path: Path) -> None:
+async def test_they_are_structured_on_request(tmp_path: Path) -> None:
     async with behind(tmp_path, {"docs": ADVICE}, structured=True) as client:
         found = await client.call_tool("search_tools", {"query": "look up a library"})
         first, *others = found.structured_content["matches"]  # pyright: ignore[reportOptionalSubscript]

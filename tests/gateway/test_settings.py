@@ -65,16 +65,16 @@ READ_ELSEWHERE = {
     "servers": "each becomes a spec, below",
     "sources": "tests/config/test_loader.py",
     "imports": "tests/config/test_loader.py",
-    "instructions": "test_clients_are_told_the_configured_instructions",
+    "instructions": "test_clients_get_the_configured_instructions",
     "pins": "tests/gateway/test_configured.py",
-    "upstreams.start_concurrency": "test_no_more_servers_are_looked_at_at_once_than_configured",
+    "upstreams.start_concurrency": "test_no_more_servers_are_listed_at_once_than_configured",
     "upstreams.max_processes": "tests/e2e/test_isolation.py",
     "upstreams.max_processes_per_principal": "tests/e2e/test_isolation.py",
-    "upstreams.refresh": "test_a_server_that_is_used_is_looked_at_again_unless_told_otherwise",
+    "upstreams.refresh": "test_a_server_that_is_used_is_listed_again_unless_configured_otherwise",
     "http.allowed_hosts": "test_hosts_and_origins_that_are_configured_are_answered",
     "http.allowed_origins": "test_hosts_and_origins_that_are_configured_are_answered",
     "http.legacy": "test_older_clients_get_a_session_unless_they_are_served_without",
-    "http.unauthenticated": "test_other_machines_are_let_in_unasked_only_where_it_is_said_twice",
+    "http.unauthenticated": "test_other_machines_need_auth_unless_configured_twice",
     "http.operators": "tests/dashboard/test_gateway_page.py",
     "http.operator_groups": "tests/dashboard/test_gateway_page.py",
     "http.max_sessions": "tests/robustness/test_sessions_and_connections.py",
@@ -84,7 +84,7 @@ READ_ELSEWHERE = {
     "http.body_timeout": "tests/robustness/test_sessions_and_connections.py",
     "http.write_timeout": "tests/robustness/test_sessions_and_connections.py",
     "observe.metrics_readers": "tests/gate/test_dashboard.py",
-    "observe.log": "test_the_log_is_json_where_it_is_asked_for",
+    "observe.log": "test_the_log_is_json_if_configured",
 }
 
 
@@ -284,7 +284,7 @@ async def test_a_table_is_sent_where_it_saves_as_much_as_configured(
         assert got.startswith("[{") is not table
 
 
-async def test_results_are_kept_by_a_glob_over_tool_names(tmp_path: Path) -> None:
+async def test_results_are_cached_by_a_glob_over_tool_names(tmp_path: Path) -> None:
     many = Many()
     settings = Settings(
         mode="eager",
@@ -339,7 +339,7 @@ async def test_tokens_are_counted_by_the_configured_tokenizer() -> None:
         assert ("handle" in result.output) is (tokens[name] > between)
 
 
-async def test_clients_are_told_the_configured_instructions(tmp_path: Path) -> None:
+async def test_clients_get_the_configured_instructions(tmp_path: Path) -> None:
     settings = Settings(instructions="Ask before you paint.")
     async with (
         running([script("polite", server="a")], tmp_path, settings=settings) as gateway,
@@ -390,7 +390,7 @@ def test_older_clients_get_a_session_unless_they_are_served_without(
         assert ("mcp-session-id" in answer.headers) is (legacy == "sessions")
 
 
-def test_other_machines_are_let_in_unasked_only_where_it_is_said_twice(tmp_path: Path) -> None:
+def test_other_machines_need_auth_unless_configured_twice(tmp_path: Path) -> None:
     said_once = Gateway(
         Configuration(Settings(http=HttpSettings(unauthenticated=True))), folder=tmp_path
     )
@@ -403,7 +403,7 @@ def test_other_machines_are_let_in_unasked_only_where_it_is_said_twice(tmp_path:
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
-async def test_the_log_is_json_where_it_is_asked_for(form: str, tmp_path: Path) -> None:
+async def test_the_log_is_json_if_configured(form: str, tmp_path: Path) -> None:
     bad = entry("misbehaving", "bad_tool")
     config = tmp_path / "pegboard.toml"
     config.write_text(
@@ -420,7 +420,7 @@ async def test_the_log_is_json_where_it_is_asked_for(form: str, tmp_path: Path) 
     assert logged == (["warning"] * len(lines) if form == "json" else [])
 
 
-async def test_a_server_that_is_used_is_looked_at_again_unless_told_otherwise(
+async def test_a_server_that_is_used_is_listed_again_unless_configured_otherwise(
     tmp_path: Path,
 ) -> None:
     for refresh in (True, False):
@@ -442,7 +442,7 @@ async def test_a_server_that_is_used_is_looked_at_again_unless_told_otherwise(
             assert ("e_new" in known) is refresh
 
 
-async def test_no_more_servers_are_looked_at_at_once_than_configured(tmp_path: Path) -> None:
+async def test_no_more_servers_are_listed_at_once_than_configured(tmp_path: Path) -> None:
     open_now: list[str] = []
     most = 0
     names = [f"s{n}" for n in range(6)]

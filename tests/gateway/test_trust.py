@@ -108,7 +108,7 @@ async def test_a_changed_definition_is_held_until_an_operator_approves_it(tmp_pa
 
 
 @pytest.mark.anyio
-async def test_where_approval_is_asked_for_nothing_of_a_new_server_is_usable(
+async def test_where_approval_is_required_nothing_of_a_new_server_is_usable(
     tmp_path: Path,
 ) -> None:
     describe(tmp_path, "Adds two numbers.")

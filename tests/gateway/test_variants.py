@@ -200,21 +200,21 @@ async def test_a_real_server_lists_its_13_or_17_tools_to_whom_they_are_for(
         ({"elicitation": None, "roots": None}, ""),
     ],
 )
-def test_the_kind_of_a_client_is_what_it_can_be_asked_for(
+def test_the_kind_of_a_client_is_the_input_it_can_give(
     capabilities: dict[str, Any], kind: str
 ) -> None:
     assert capabilities_to_kind(capabilities) == kind
     assert capabilities_to_kind(kind_to_capabilities(kind)) == kind
 
 
-def test_what_is_known_of_a_client_that_can_be_asked_more_holds_for_less() -> None:
+def test_a_kind_that_sees_no_more_tools_covers_kinds_with_fewer_capabilities() -> None:
     assert is_kind_known({"roots+sampling": None}, "roots")
     assert not is_kind_known({"roots": None}, "roots+sampling")
     assert not is_kind_known({"": ["a"], "roots+sampling": ["a", "b"]}, "roots")
     assert is_kind_known({}, "")
 
 
-def test_a_tool_has_one_definition_whoever_it_is_listed_to() -> None:
+def test_a_tool_has_one_definition_for_all_kinds_of_clients() -> None:
     base: list[dict[str, Any]] = [{"name": "a", "description": "as approved"}]
     other = [{"name": "a", "description": "another"}, {"name": "b"}]
     entries, variants = merge_variant(base, {}, "roots", other)
@@ -246,7 +246,7 @@ async def test_a_server_that_lists_something_new_lists_it_to_every_kind_of_clien
         assert await names(plain) == {"a_plain", "a_only_plain", "a_new"}
 
 
-async def test_a_server_that_dies_when_it_is_looked_at_for_a_kind_keeps_its_tools(
+async def test_a_server_that_dies_while_listed_for_a_kind_keeps_its_tools(
     tmp_path: Path,
 ) -> None:
     more = tmp_path / "more"

@@ -486,7 +486,7 @@ async def test_a_hostile_server_gains_nothing_by_speaking_our_extension(tmp_path
         assert said(await client.call_tool("payroll_pay", {})) == "payroll:pay"
 
 
-async def test_the_extension_is_asked_for_in_both_of_its_places(tmp_path: Path) -> None:
+async def test_the_extension_is_requested_in_both_of_its_places(tmp_path: Path) -> None:
     for place in ("extensions", "experimental"):
         name = f"inner-{place}"
         capabilities = {"tools": {}, place: {EXTENSION: {}}}

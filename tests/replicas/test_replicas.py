@@ -39,7 +39,7 @@ def eventually(holds: Callable[[], bool]) -> None:
         assert time.monotonic() < deadline
 
 
-def test_what_a_killed_replica_kept_is_read_from_another_and_calls_there_go_on(
+def test_results_of_a_killed_replica_are_read_from_another_and_calls_go_on(
     world: World, pair: tuple[Replica, Replica]
 ) -> None:
     one, other = world.start(), pair[1]
@@ -80,7 +80,7 @@ def test_a_session_of_another_replica_is_refused_with_the_reason(
     assert "another replica" not in unknown.text
 
 
-def test_a_rollout_reaches_every_replica_and_is_taken_back_at_once(
+def test_a_rollout_reaches_every_replica_and_stops_at_once(
     world: World, pair: tuple[Replica, Replica]
 ) -> None:
     replicas = pair

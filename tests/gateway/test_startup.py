@@ -1,4 +1,4 @@
-"""Reading what is kept of servers: nothing is started, nor even imported that starts them."""
+"""Starting from disk: cached catalogs are read without starting servers or importing what does."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run(config: Path, program: str) -> Any:
     return json.loads(done.stdout)
 
 
-def test_seventy_kept_servers_are_measured_in_seconds_without_the_sdk(seventy: Path) -> None:
+def test_seventy_cached_servers_are_measured_in_seconds_without_the_sdk(seventy: Path) -> None:
     program = """
 import io, json, sys, time
 from contextlib import redirect_stdout
@@ -65,7 +65,7 @@ print(json.dumps({"servers": len(measured["servers"]), "tools": len(measured["to
     assert ran["cpu"] < 4  # some 1.3 s on an idle machine; twice that and more on a busy one
 
 
-def test_what_is_kept_reads_as_the_gateway_shows_it(
+def test_the_cached_board_shows_what_the_gateway_shows(
     seventy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PEGBOARD_HOME", str(seventy.parent / "home"))
