@@ -1,4 +1,4 @@
-"""A catalogue and a configuration that the commands are run on."""
+"""A catalog and a configuration that the commands are run on."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_all_tools_make_a_page(files: Path) -> None:
         (["get_episode", "--try", "prose.json", "--include", "id"], 2, "without fields"),
     ],
 )
-def test_wrong_use_is_said_in_a_sentence(
+def test_wrong_use_is_reported_in_a_sentence(
     files: Path, arguments: list[str], code: int, said: str
 ) -> None:
     done = fields(files, *arguments, "--catalog", "catalog.json")

@@ -1,4 +1,4 @@
-"""`pegboard index` and `pegboard eval`: what they say, to people and to programs."""
+"""`pegboard index` and `pegboard eval`: their output for people and for programs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def contents(home: Path) -> dict[str, bytes]:
 # --- index ----------------------------------------------------------------------------------------
 
 
-def test_index_reads_a_catalogue_once(catalog: Path, tmp_path: Path) -> None:
+def test_index_reads_a_catalog_once(catalog: Path, tmp_path: Path) -> None:
     def index() -> Ran:
         return pegboard("index", "--catalog", str(catalog), home=tmp_path)
 
@@ -107,7 +107,7 @@ def test_index_shows_a_bar_on_a_terminal_and_none_elsewhere(catalog: Path, tmp_p
     assert process("index", "--catalog", str(catalog), home=tmp_path).err == ""
 
 
-def test_index_fails_where_nothing_can_be_kept(catalog: Path, tmp_path: Path) -> None:
+def test_index_fails_where_nothing_can_be_saved(catalog: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file, not a folder")
     ran = pegboard("index", "--catalog", str(catalog), home=tmp_path)
     assert (ran.code, ran.out) == (1, "")
@@ -197,7 +197,7 @@ def test_eval_fits_a_narrow_terminal(catalog: Path, queries: Path, tmp_path: Pat
     assert "8/8" in ran.err
 
 
-def test_eval_tells_of_queries_about_other_tools(
+def test_eval_warns_about_queries_about_other_tools(
     catalog: Path, queries: Path, tmp_path: Path
 ) -> None:
     lost = json.dumps({"query": "fly to the moon", "relevant": ["launch_rocket"]})
@@ -260,7 +260,7 @@ def test_eval_names_the_file_and_the_line_that_is_wrong(
     assert ran.err.startswith("error: ")
 
 
-def test_eval_names_the_line_of_a_wrong_catalogue(queries: Path, tmp_path: Path) -> None:
+def test_eval_names_the_line_of_a_wrong_catalog(queries: Path, tmp_path: Path) -> None:
     catalog = tmp_path / "tools.jsonl"
     catalog.write_text('{"name": "create_issue"}\n{"title": "nameless"}\n')
     ran = evaluated(catalog, queries, home=tmp_path)

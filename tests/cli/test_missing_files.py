@@ -1,4 +1,4 @@
-"""A file that is not there is said not to be there."""
+"""A missing file is reported as missing."""
 
 from __future__ import annotations
 

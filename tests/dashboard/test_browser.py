@@ -1,4 +1,4 @@
-"""The page in a real browser: what people do with it, how fast it is, and how it looks.
+"""The dashboard in a real browser: what people do with it, how fast it is, and how it looks.
 
 All tests here are plain functions: while the browser is driven, its own event loop has the thread.
 `scripts/pictures.py` takes the pictures of the documentation.
@@ -21,7 +21,7 @@ import httpx2
 import pytest
 from tests.conformance.clients import served
 from tests.conftest import missing_part
-from tests.dashboard.panels import ada_or_bob, large_board, servers
+from tests.dashboard.boards import ada_or_bob, large_board, servers
 
 from pegboard import Pegboard
 from pegboard.cli.ui import write_redirect
@@ -116,7 +116,7 @@ def test_five_thousand_tools_are_shown_within_300_milliseconds(page: Page, url: 
         assert min(times) < 300, f"{path}: {times} ms"
 
 
-def test_the_very_first_page_of_a_server_does_not_wait_for_figures(page: Page) -> None:
+def test_the_very_first_page_of_a_server_does_not_wait_for_statistics(page: Page) -> None:
     times: list[float] = []
     for _ in range(3):
         with served(large_board(5_000).asgi(servers=servers)) as fresh:
@@ -132,7 +132,7 @@ def loaded(page: Page, address: str) -> float:
     return page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
 
 
-def test_the_figures_follow_calls_without_a_reload(page: Page, url: str) -> None:
+def test_statistics_are_updated_live(page: Page, url: str) -> None:
     page.goto(url)
     expect(page.get_by_role("status")).to_have_text("Live")
     expect(page.locator("[data-part=statistics]")).to_contain_text("all tools would be")
@@ -144,7 +144,7 @@ def test_the_figures_follow_calls_without_a_reload(page: Page, url: str) -> None
     expect(page.locator("[data-part=statistics]")).to_contain_text("in 1 list and 2 results")
 
 
-def test_moving_parts_can_be_stopped(page: Page, url: str) -> None:
+def test_live_updates_can_be_paused(page: Page, url: str) -> None:
     page.goto(f"{url}/ui/calls")
     expect(page.get_by_role("status")).to_have_text("Live")
     page.get_by_role("button", name="Pause").click()
@@ -195,7 +195,7 @@ def test_the_keyboard_reaches_everything(page: Page, url: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_contain_text("count_notes")
 
 
-def test_a_kept_result_is_opened_and_searched(page: Page, url: str) -> None:
+def test_a_stored_result_is_opened_and_filtered(page: Page, url: str) -> None:
     call(url, "read_notes", topic="garden")
     page.goto(f"{url}/ui/calls")
     page.get_by_role("link", name="Open the result of notes.read_notes").first.click()
@@ -234,7 +234,7 @@ def trusted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FileLock
         yield locks, address
 
 
-def test_trust_is_given_and_taken_back_by_a_click(
+def test_a_tool_is_approved_and_revoked_by_a_click(
     page: Page, trusted: tuple[FileLockStorage, str]
 ) -> None:
     locks, url = trusted
@@ -249,7 +249,7 @@ def test_trust_is_given_and_taken_back_by_a_click(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_trust_and_kept_results_are_readable_on_a_phone(
+def test_trust_and_stored_results_are_readable_on_a_phone(
     browser: Browser, url: str, trusted: tuple[FileLockStorage, str], scheme: str
 ) -> None:
     call(url, "read_notes", topic="garden")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.dashboard.panels import ada_or_bob, visit
+from tests.dashboard.boards import ada_or_bob, visit
 
 from pegboard import Pegboard, Policy, Rule
 from pegboard.core.calls import Caller
@@ -43,7 +43,7 @@ def test_a_related_tool_that_is_hidden_is_not_named(board: Pegboard) -> None:
 
 
 @pytest.mark.anyio
-async def test_figures_of_a_tool_count_only_the_viewers_own_calls(board: Pegboard) -> None:
+async def test_statistics_of_a_tool_count_only_the_viewers_own_calls(board: Pegboard) -> None:
     board.policy = Policy()
     for who in ("ada", "carol", "bob"):
         await board.call("look", caller=Caller(who))

@@ -1,4 +1,4 @@
-"""Several installations at once, and a client that writes its file meanwhile."""
+"""Several installations at once, and a client that writes its file at the same time."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def test_the_command_line_answers_any_query(catalog: Path, tmp_path: Path) -> No
         (("--limit", "1000000000000"), 2, "'--limit'"),
         (("--limit", "many"), 2, "'--limit'"),
         (("--category", "isues"), 1, "Unknown category: 'isues'. Nearest: issues."),
-        (("--risk", "none"), 2, "--risk is read, write or destructive"),
+        (("--risk", "none"), 2, "--risk must be read, write or destructive"),
     ],
 )
 def test_the_command_line_says_what_would_be_right(

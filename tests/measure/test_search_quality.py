@@ -1,4 +1,4 @@
-"""The figures of rankings, by hand where that is possible."""
+"""The metrics of rankings, computed by hand where that is possible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pegboard.measure.search_quality import (
 tools = st.sampled_from("abcdefghijklmno")
 
 
-def test_the_figures_of_one_ranking() -> None:
+def test_the_metrics_of_one_ranking() -> None:
     found = score_ranking(["x", "a", "y", "b"], frozenset("ab"))
     assert (found["recall_1"], found["recall_3"], found["recall_5"]) == (0, 0.5, 1)
     assert found["mrr"] == 0.5
@@ -32,12 +32,12 @@ def test_the_figures_of_one_ranking() -> None:
     assert found["ndcg_10"] == pytest.approx((1 / math.log2(3) + 1 / math.log2(5)) / best)
 
 
-def test_nothing_found_is_nought_everywhere() -> None:
+def test_nothing_found_is_zero_everywhere() -> None:
     assert set(score_ranking([], frozenset("a")).values()) == {0.0}
 
 
 @given(st.lists(tools, unique=True), st.frozensets(tools, min_size=1))
-def test_figures_lie_between_nought_and_one_and_grow_with_depth(
+def test_metrics_lie_between_zero_and_one_and_grow_with_depth(
     ranking: list[str], relevant: frozenset[str]
 ) -> None:
     found = score_ranking(ranking, relevant)
@@ -48,7 +48,7 @@ def test_figures_lie_between_nought_and_one_and_grow_with_depth(
     assert found["ndcg_10"] <= ideal["ndcg_10"]
 
 
-def test_every_ranker_gets_every_query_and_progress_is_told() -> None:
+def test_every_ranker_gets_every_query_and_progress_is_reported() -> None:
     asked: list[str] = []
     told: list[tuple[int, int]] = []
 

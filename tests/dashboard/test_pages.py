@@ -1,4 +1,4 @@
-"""What the page shows and to whom, and what it lets them change."""
+"""What the pages show to whom, and what they let them change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 from tests.boards import office_board
-from tests.dashboard.panels import ada_or_bob, csrf_token_in, large_board, servers, visit
+from tests.dashboard.boards import ada_or_bob, csrf_token_in, large_board, servers, visit
 
 from pegboard import Pegboard
 from pegboard.core.calls import Caller
@@ -169,7 +169,7 @@ def test_a_tool_is_switched_off_and_on(board: Pegboard, client: TestClient) -> N
 
 
 @pytest.mark.parametrize("proof", ["", "0" * 64, "é"])
-def test_a_form_that_the_page_did_not_make_changes_nothing(
+def test_a_form_without_a_valid_csrf_token_changes_nothing(
     board: Pegboard, client: TestClient, proof: str
 ) -> None:
     client.get("/ui/tool?id=echo")
@@ -208,7 +208,7 @@ def test_nobody_sees_anything_without_a_token(board: Pegboard, path: str) -> Non
     assert "create_issue" not in answer.text
 
 
-def test_a_wrong_token_is_told_so(board: Pegboard) -> None:
+def test_a_wrong_token_is_refused(board: Pegboard) -> None:
     answer = visit(board, identify=ada_or_bob).post("/ui/enter", data={"token": "guess"})
     assert answer.status_code == 401
     assert "is not valid" in answer.text
@@ -257,15 +257,15 @@ def notes() -> Pegboard:
     return board
 
 
-async def _kept(board: Pegboard, who: str) -> str:
+async def _stored(board: Pegboard, who: str) -> str:
     await board.call("read_notes", {}, caller=Caller(who, mode="proxy"))
     page = signed_in(board, f"{who}-key").get("/ui/calls").text
     return page.split('href="/ui/result?call=')[1].split('"')[0]
 
 
 @pytest.mark.anyio
-async def test_a_kept_result_is_read_in_pages_by_who_made_the_call(notes: Pegboard) -> None:
-    call = await _kept(notes, "bob")
+async def test_a_stored_result_is_read_in_pages_by_its_caller(notes: Pegboard) -> None:
+    call = await _stored(notes, "bob")
     bob = signed_in(notes, "bob-key")
     first = bob.get(f"/ui/result?call={call}").text
     assert "&lt;b&gt;0&lt;/b&gt;" in first
@@ -278,7 +278,7 @@ async def test_a_kept_result_is_read_in_pages_by_who_made_the_call(notes: Pegboa
 
 @pytest.mark.anyio
 async def test_nobody_else_reads_it_and_no_page_tells_its_handle(notes: Pegboard) -> None:
-    call = await _kept(notes, "bob")
+    call = await _stored(notes, "bob")
     (done,) = notes.parts.live.recent()
     ada = signed_in(notes, "ada-key")
     assert "of another caller" in ada.get("/ui/calls").text
@@ -299,7 +299,7 @@ async def test_nobody_else_reads_it_and_no_page_tells_its_handle(notes: Pegboard
 async def test_a_question_that_makes_no_page_is_answered_with_the_reason(
     notes: Pegboard, query: str
 ) -> None:
-    call = await _kept(notes, "bob")
+    call = await _stored(notes, "bob")
     answer = signed_in(notes, "bob-key").get(f"/ui/result?call={call}&{query}")
     assert answer.status_code == 400
     assert 'role="alert"' in answer.text
@@ -336,7 +336,7 @@ async def test_a_section_is_shown_and_its_actions_are_carried_out(board: Pegboar
     assert approved == ["ada"]
 
 
-def test_files_can_be_kept_for_ever_because_their_address_names_their_content(
+def test_static_files_are_cached_forever_under_an_address_with_their_digest(
     client: TestClient,
 ) -> None:
     for path in re.findall(r'(?:src|href)="(/ui/static/[^"]+)"', client.get("/").text):
@@ -352,7 +352,7 @@ def test_the_script_and_the_sheet_come_from_nowhere_else(client: TestClient) -> 
         assert "http" not in client.get(f"/ui/static/{name}").text
 
 
-def test_names_of_parts_are_those_that_the_page_asks_for(client: TestClient) -> None:
+def test_the_live_parts_of_a_page_are_parts_that_the_stream_knows(client: TestClient) -> None:
     from pegboard.dashboard.live_updates import PART_NAMES
 
     for path in ("/", "/ui/calls"):

@@ -128,7 +128,7 @@ def test_a_line_that_is_no_result_is_named(line: str, tmp_path: Path) -> None:
         read_results(path)
 
 
-def test_the_dearest_tools_say_why() -> None:
+def test_the_most_expensive_tools_have_reasons() -> None:
     colours = {"type": "string", "enum": [f"colour{n}" for n in range(8)]}
     deep: dict[str, Any] = {"type": "object", "properties": {"leaf": {"type": "string"}}}
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""The page of a gateway, and `pegboard ui`: real servers behind it, real identities before it."""
+"""The dashboard of a gateway, and `pegboard ui`, with real servers and identities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import anyio
 import httpx2
 import pytest
 from starlette.testclient import TestClient
-from tests.dashboard.panels import csrf_token_in
+from tests.dashboard.boards import csrf_token_in
 from tests.gateway.support import polite
 from tests.gateway.support import served as gateway_on_stdio
 
