@@ -39,11 +39,11 @@ class ConfigEnvironment:
     home: Path
     project: Path
 
-    def find(self, name: str, beside: Path) -> Path:
+    def find(self, name: str, folder: Path) -> Path:
         """The path that a file names: `~` is home, relative paths start at the file's folder."""
         if name == "~" or name.startswith(("~/", "~\\")):
             return self.home / name[2:]
-        return beside / name
+        return folder / name
 
     def variables(self, document: Document, inputs: Mapping[str, JsonObject]) -> Variables:
         """The values of references in this document."""

@@ -143,10 +143,10 @@ class Variables:
         known = self.inputs.get(name, {})
         if isinstance(known.get("default"), str):
             return known["default"]
-        asked = f" ({known['description']})" if known.get("description") else ""
+        description = f" ({known['description']})" if known.get("description") else ""
         raise UnresolvedVariable(
-            f"${{input:{name}}}{asked} is entered by the user of VS Code. Set {variable} in the "
-            f"environment of Pegboard.",
+            f"${{input:{name}}}{description} is entered by the user of VS Code. Set "
+            f"{variable} in the environment of Pegboard.",
             variable,
         )
 

@@ -287,16 +287,16 @@ class ServerCatalogs:
     def _drop_conflicts(self, server: str, tools: Iterable[Tool]) -> list[Tool]:
         """Each id once, and none that belongs to a server `a.b`, where this one is `a`."""
         inner = [name for name in self.specs if name.startswith(f"{server}.")]
-        kept: dict[str, Tool] = {}
+        unique: dict[str, Tool] = {}
         for tool in tools:
             if (owner := find_server_of_id(tool.id, inner)) is not None:
                 conflict = ConfigError(f"its id belongs to the server {owner}")
                 self._warn(server, tool.own_name, conflict)
-            elif tool.id in kept:
+            elif tool.id in unique:
                 self._warn(server, tool.own_name, ConfigError("it is listed twice"))
             else:
-                kept[tool.id] = tool
-        return list(kept.values())
+                unique[tool.id] = tool
+        return list(unique.values())
 
     def _warn(self, server: str, tool: str, exc: Exception) -> None:
         """Warn, once, that a tool is left out because something in it cannot be used."""

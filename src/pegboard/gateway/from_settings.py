@@ -214,10 +214,10 @@ def build_naming(settings: Settings) -> Naming:
     return Naming(style=names.style, separator=names.separator, max_length=names.max_length)
 
 
-def find_data_folder(settings: Settings, environ: Mapping[str, str], beside: Path) -> Path:
+def find_data_folder(settings: Settings, environ: Mapping[str, str], config_folder: Path) -> Path:
     """Where catalogs and logs are stored: as configured, `PEGBOARD_HOME`, or the user's cache."""
     if settings.upstreams.folder:
-        return beside / Path(settings.upstreams.folder).expanduser()
+        return config_folder / Path(settings.upstreams.folder).expanduser()
     return home_folder(environ)
 
 
@@ -250,12 +250,12 @@ class Observability:
     """Whether some observer reads token counts; otherwise they are counted for rollouts only."""
 
 
-def build_observability(settings: Settings, beside: Path) -> Observability:
+def build_observability(settings: Settings, config_folder: Path) -> Observability:
     """The observers that a configuration names.
 
     Args:
         settings: The settings of the gateway.
-        beside: The folder where relative paths start.
+        config_folder: The folder where relative paths start.
 
     Raises:
         ConfigError: The audit log cannot be written, or a package is missing.
@@ -263,7 +263,7 @@ def build_observability(settings: Settings, beside: Path) -> Observability:
     from pegboard.observe.otel import OtelRolloutMetrics, configure_otel
     from pegboard.server.board_operations import make_prometheus
 
-    observe, audit = settings.observe, build_audit(settings, beside)
+    observe, audit = settings.observe, build_audit(settings, config_folder)
     observers: list[Observer] = list(audit.observers)
     arms: list[ArmObserver] = [OtelRolloutMetrics()]
     metrics: Callable[[], bytes] | None = None
@@ -283,7 +283,7 @@ def build_observability(settings: Settings, beside: Path) -> Observability:
     )
 
 
-def build_audit(settings: Settings, beside: Path) -> Observability:
+def build_audit(settings: Settings, config_folder: Path) -> Observability:
     """The audit log alone, if the configuration names one.
 
     Raises:
@@ -294,7 +294,7 @@ def build_audit(settings: Settings, beside: Path) -> Observability:
         return Observability()
     from pegboard.observe.audit import AuditLog, AuditObserver, audit_calls
 
-    path = beside / Path(observe.audit).expanduser()
+    path = config_folder / Path(observe.audit).expanduser()
     try:
         log = AuditLog(path, max_bytes=observe.audit_bytes, max_files=observe.audit_files)
     except OSError as exc:

@@ -120,8 +120,8 @@ class Gateway:
         self.observability = observability or Observability()
         statistics = LiveStatistics()
         if store is None:
-            told = (statistics, EventLog(), *self.observability.observers)
-            store = open_store(settings, CombinedObserver(*told))
+            observers = (statistics, EventLog(), *self.observability.observers)
+            store = open_store(settings, CombinedObserver(*observers))
         self.store = store
         self.decisions = OperatorDecisions(configuration, store, self.observability.arms)
         self._prepare_board(folder, statistics)

@@ -1,8 +1,11 @@
 """`GatewayBoard`: the board that `Pegboard.from_config` returns, over the servers of a file.
 
-board.search(...)      reads cached catalogs; servers that were never listed are listed first
-await board.call(...)  starts the one server that it needs, for this call alone
-async with board: ...  keeps servers running between calls
+    board.search(...)       reads cached catalogs; servers that were never listed are listed first
+    await board.call(...)   starts the one server that it needs, for this call alone
+    async with board: ...   keeps servers running between calls
+
+Reading is synchronous in the public API, so it lists servers in a thread with an event loop of its
+own.
 """
 
 from __future__ import annotations

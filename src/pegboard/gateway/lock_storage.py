@@ -64,12 +64,12 @@ class LockStorage(Protocol):
         ...
 
 
-def open_lock_storage(settings: Settings, beside: Path, store: Store) -> LockStorage | None:
+def open_lock_storage(settings: Settings, config_folder: Path, store: Store) -> LockStorage | None:
     """The storage that a configuration names, if it locks definitions at all.
 
     Args:
         settings: The settings of the gateway.
-        beside: The folder where relative paths start.
+        config_folder: The folder where relative paths start.
         store: The store for decisions, see `decision_store`.
     """
     lock = settings.trust.lock
@@ -77,7 +77,7 @@ def open_lock_storage(settings: Settings, beside: Path, store: Store) -> LockSto
         return None
     if lock == IN_STORE:
         return SharedLockStorage(store)
-    return FileLockStorage(beside / Path(lock).expanduser())
+    return FileLockStorage(config_folder / Path(lock).expanduser())
 
 
 async def apply_decision(locks: LockStorage, decision: LockDecision) -> None:

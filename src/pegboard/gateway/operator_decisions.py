@@ -268,9 +268,9 @@ class OperatorDecisions:
         self, configuration: Configuration, store: Store, arm_observers: Sequence[ArmObserver]
     ) -> None:
         settings = configuration.settings
-        beside = configuration.files[0].parent if configuration.files else Path.cwd()
+        config_folder = configuration.files[0].parent if configuration.files else Path.cwd()
         self.store = decision_store(store)
-        locks = open_lock_storage(settings, beside, self.store)
+        locks = open_lock_storage(settings, config_folder, self.store)
         self.trust = ToolTrust(locks, settings.trust)
         self.switches = ToolSwitches(self.store)
         self.rollouts = RolloutTracker(self.store, arm_observers)

@@ -1,7 +1,9 @@
 """Run a gateway on stdio or HTTP until it is stopped, and reload its configuration.
 
-SIGTERM, SIGINT          no new requests; calls in progress are finished; servers are stopped
-SIGHUP, a changed file   the configuration is read again; a wrong one changes nothing
+    SIGTERM, SIGINT          no new requests; calls in progress are finished; servers are stopped
+    SIGHUP, a changed file   the configuration is read again; a wrong one changes nothing
+
+With several workers, each worker process runs a gateway like this one; see `workers.py`.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class Workers:
 
 def _reserve(host: str, port: int) -> socket.socket:
     """A socket that reserves an address for the workers and accepts no connections itself."""
-    # Without sharing first: with it, binding would succeed beside another program that shares.
+    # Without sharing first: with it, binding would succeed although another program has the port.
     probe = bind_socket(host, port)
     port = probe.getsockname()[1]
     probe.close()

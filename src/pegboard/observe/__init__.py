@@ -1,1 +1,1 @@
-"""What happened, told to people and machines: logs, traces, statistics. Each is an `Observer`."""
+"""Observers of events: logs, traces, metrics, statistics, the audit log."""

@@ -44,11 +44,11 @@ class InFlight:
 
     @property
     def calls(self) -> tuple[CallStarted, ...]:
-        """The calls under way, oldest first."""
+        """The calls in progress, oldest first."""
         return tuple(self._calls.values())
 
     async def drained(self, timeout: float) -> bool:
-        """Wait until no call is under way; whether that came about within `timeout` seconds."""
+        """Wait until no call is in progress; whether that happened within `timeout` seconds."""
         with anyio.move_on_after(timeout):
             while self._calls:
                 self._changed = anyio.Event()
