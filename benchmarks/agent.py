@@ -6,7 +6,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from benchmarks.data import Catalogue
+from benchmarks.data import Catalog
 from benchmarks.plots import bars
 from benchmarks.runner import Profile
 from benchmarks.tables import missing, table
@@ -20,7 +20,7 @@ def measure(profile: Profile) -> dict[str, Any]:
     return {"sets": over(names, lambda tools, folder: of_set(tools, folder, profile.tasks))}
 
 
-def of_set(tools: Catalogue, folder: Path, count: int) -> dict[str, Any]:
+def of_set(tools: Catalog, folder: Path, count: int) -> dict[str, Any]:
     tasks = tasks_of(tools, count)
     figures = by_everyone(tools, folder, tasks, summary)
     return {"tools": len(tools.tools), "tasks": len(tasks), "contestants": figures}

@@ -103,7 +103,7 @@ def _lazy(folder: Path, config: dict[str, Any], port: int | None) -> list[str]:
 
 
 def targets(sizes: tuple[int, ...], *, peers: bool = True) -> list[Target]:
-    """Everyone, ourselves once per size of the catalogue."""
+    """Everyone, ourselves once per size of the catalog."""
     found = [Target("direct", _direct, lambda n, a: (n, a))]
     for size in sizes:
         by_name: Wrap = lambda n, a: (f"up_{n}", a)  # noqa: E731

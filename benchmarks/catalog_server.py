@@ -1,4 +1,4 @@
-"""An MCP server on stdio with the tools of a catalogue: `catalog_server.py FILE [SERVER]`.
+"""An MCP server on stdio with the tools of a catalog: `catalog_server.py FILE [SERVER]`.
 
 It starts in milliseconds, without the SDK, and answers every call with what arrived, so that a
 benchmark can check that the right tool was really called with the right arguments:
@@ -26,7 +26,7 @@ def listed(tool: dict[str, Any]) -> dict[str, Any]:
 def respond(message: dict[str, Any], tools: dict[str, dict[str, Any]]) -> dict[str, Any]:
     method, params = message["method"], message.get("params") or {}
     if method == "initialize":
-        info = {"name": "catalogue", "version": "1"}
+        info = {"name": "catalog", "version": "1"}
         answer = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
         return {"result": {**answer, "serverInfo": info}}
     if method == "tools/list":

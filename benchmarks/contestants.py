@@ -1,4 +1,4 @@
-"""The contestants: how each is started over a catalogue, and how its own meta-tools are walked.
+"""The contestants: how each is started over a catalog, and how its own meta-tools are walked.
 
 A walk is what a reader does who knows a tool when it sees it, but has to be shown it first: search
 or list, describe where what was shown lacks a parameter that the call needs, call. Nothing is
@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from benchmarks.data import Catalogue
+from benchmarks.data import Catalog
 from benchmarks.runner import ROOT, Missing
 from benchmarks.wire import Process, settle, text_of
 from pegboard import count_tokens
@@ -46,7 +46,7 @@ class Ledger:
     """One conversation: every round trip, and all that has been read in it."""
 
     process: Process
-    catalogue: Catalogue
+    catalog: Catalog
     listing: str
     steps: list[Step] = field(default_factory=list[Step])
     read: dict[str, str] = field(default_factory=dict[str, str])
@@ -84,11 +84,11 @@ class Found:
 
 
 class Contestant(Protocol):
-    """A way to put a catalogue before a model."""
+    """A way to put a catalog before a model."""
 
     @property
     def name(self) -> str: ...
-    def start(self, catalogue: Catalogue, folder: Path) -> Process: ...
+    def start(self, catalog: Catalog, folder: Path) -> Process: ...
     def find(self, ledger: Ledger, task: Task) -> Found: ...
     def call(self, ledger: Ledger, found: Found, arguments: dict[str, Any]) -> str: ...
 
@@ -140,14 +140,14 @@ class Pegboard:
     def name(self) -> str:
         return f"pegboard {self.mode}"
 
-    def start(self, catalogue: Catalogue, folder: Path) -> Process:
-        where = ["--catalog", str(catalogue.path)]
-        if catalogue.runnable:
-            config = written(folder, "mcp.json", catalogue.configuration())
+    def start(self, catalog: Catalog, folder: Path) -> Process:
+        where = ["--catalog", str(catalog.path)]
+        if catalog.runnable:
+            config = written(folder, "mcp.json", catalog.configuration())
             where = ["--config", config]
         process = Process(pegboard_command(*where, "--mode", self.mode), pegboard_env(folder))
-        wait_until_known(process, len(catalogue.tools))
-        if self.mode == "proxy" and len(catalogue.tools) <= PREPARED:
+        wait_until_known(process, len(catalog.tools))
+        if self.mode == "proxy" and len(catalog.tools) <= PREPARED:
             settle(process.pid)  # its vectors are made by then: it ranks as it does from then on
         return process
 
@@ -193,11 +193,11 @@ class Pegboard:
 
     def call(self, ledger: Ledger, found: Found, arguments: dict[str, Any]) -> str:
         if self.mode == "proxy":
-            tool = ledger.catalogue.by_id[found.id or ""]
+            tool = ledger.catalog.by_id[found.id or ""]
             inner = {"name": found.name, "arguments": arguments}
             return ledger.call("call", door(tool, ledger.listing), inner)
         if self.mode == "hierarchy":
-            category = ledger.catalogue.by_id[found.id or ""]["server"]
+            category = ledger.catalog.by_id[found.id or ""]["server"]
             place = {"category": category, "tool": found.name}
             return ledger.call("call", "tools_dispatch", {**place, "params": arguments})
         return ledger.call("call", found.name, arguments)
@@ -238,7 +238,7 @@ def door(tool: dict[str, Any], listing: str) -> str:
 
 def shown_right(ledger: Ledger, task: Task, names: list[str], *, ranked: bool = False) -> Found:
     """The first right tool among what was shown; else the first shown."""
-    ids = [ledger.catalogue.id_of(name) for name in names]
+    ids = [ledger.catalog.id_of(name) for name in names]
     first = ids[0] if ranked and ids else None
     for id, name in zip(ids, names, strict=True):
         if id in task.arguments:
@@ -248,7 +248,7 @@ def shown_right(ledger: Ledger, task: Task, names: list[str], *, ranked: bool = 
 
 def server_of(ledger: Ledger, task: Task) -> str:
     """The server that a reader picks who knows where the tool is: the favour of all listers."""
-    return ledger.catalogue.by_id[next(iter(task.arguments))]["server"]
+    return ledger.catalog.by_id[next(iter(task.arguments))]["server"]
 
 
 def names_all(text: str, arguments: dict[str, Any]) -> bool:
@@ -269,8 +269,8 @@ class FastMCP:
     def name(self) -> str:
         return f"fastmcp {self.kind}{' markdown' if self.markdown else ''}"
 
-    def start(self, catalogue: Catalogue, folder: Path) -> Process:
-        given = ["native", str(catalogue.path), self.kind, *(["markdown"] * self.markdown)]
+    def start(self, catalog: Catalog, folder: Path) -> Process:
+        given = ["native", str(catalog.path), self.kind, *(["markdown"] * self.markdown)]
         return Process([peer("python"), str(FASTMCP), *given])
 
     def find(self, ledger: Ledger, task: Task) -> Found:
@@ -288,23 +288,23 @@ class FastMCP:
         return ledger.call("call", "call_tool", inner)
 
 
-def all_servers(catalogue: Catalogue) -> None:
-    if not catalogue.runnable:
-        raise Missing(f"needs {len(catalogue.servers)} running servers")
+def all_servers(catalog: Catalog) -> None:
+    if not catalog.runnable:
+        raise Missing(f"needs {len(catalog.servers)} running servers")
 
 
 @dataclass(frozen=True)
 class Compressor:
     name: str = "mcp-compressor"
 
-    def start(self, catalogue: Catalogue, folder: Path) -> Process:
-        all_servers(catalogue)
-        config = written(folder, "compressor.json", catalogue.configuration())
+    def start(self, catalog: Catalog, folder: Path) -> Process:
+        all_servers(catalog)
+        config = written(folder, "compressor.json", catalog.configuration())
         return Process([peer("mcp-compressor"), "--config", config])
 
     def find(self, ledger: Ledger, task: Task) -> Found:
         id = next(iter(task.arguments))
-        tool = ledger.catalogue.by_id[id]
+        tool = ledger.catalog.by_id[id]
         name = self._tool(ledger, tool["server"], "get_tool_schema")
         ledger.once("describe", name, {"tool_name": tool["name"]})
         return Found(id if tool["name"] in ledger.listing else None, tool["name"])
@@ -315,7 +315,7 @@ class Compressor:
         return name if f'"{name}"' in ledger.listing else verb
 
     def call(self, ledger: Ledger, found: Found, arguments: dict[str, Any]) -> str:
-        server = ledger.catalogue.by_id[found.id or ""]["server"]
+        server = ledger.catalog.by_id[found.id or ""]["server"]
         inner = {"tool_name": found.name, "tool_input": arguments}
         return ledger.call("call", self._tool(ledger, server, "invoke_tool"), inner)
 
@@ -324,23 +324,21 @@ class Compressor:
 class LazyMcp:
     name: str = "lazy-mcp"
 
-    def start(self, catalogue: Catalogue, folder: Path) -> Process:
-        all_servers(catalogue)
-        return Process(
-            [peer("lazy-mcp"), "--config", lazy_config(catalogue.configuration(), folder)]
-        )
+    def start(self, catalog: Catalog, folder: Path) -> Process:
+        all_servers(catalog)
+        return Process([peer("lazy-mcp"), "--config", lazy_config(catalog.configuration(), folder)])
 
     def find(self, ledger: Ledger, task: Task) -> Found:
         ledger.once("list", "list_servers", {})
         id = next(iter(task.arguments))
-        tool = ledger.catalogue.by_id[id]
+        tool = ledger.catalog.by_id[id]
         text = ledger.once("list", "list_commands", {"server": tool["server"]})
         asked = {"server": tool["server"], "command_names": [tool["name"]]}
         ledger.once("describe", "describe_commands", asked)
         return Found(id if f'"{tool["name"]}"' in text else None, tool["name"])
 
     def call(self, ledger: Ledger, found: Found, arguments: dict[str, Any]) -> str:
-        server = ledger.catalogue.by_id[found.id or ""]["server"]
+        server = ledger.catalog.by_id[found.id or ""]["server"]
         place = {"server": server, "command_name": found.name}
         return ledger.call("call", "invoke_command", {**place, "parameters": arguments})
 
@@ -357,7 +355,7 @@ def lazy_config(config: dict[str, Any], folder: Path) -> str:
 
 
 def everyone() -> list[Contestant]:
-    """Who puts a catalogue before a model; the first lists everything, as without any of them."""
+    """Who puts a catalog before a model; the first lists everything, as without any of them."""
     return [
         Pegboard("eager"),
         Pegboard("proxy"),
@@ -372,7 +370,7 @@ def everyone() -> list[Contestant]:
 
 
 def echoed(text: str) -> dict[str, Any] | None:
-    """What the catalogue's server says that it was called with, however it was wrapped."""
+    """What the catalog's server says that it was called with, however it was wrapped."""
     try:
         value = json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The data of benchmarks: catalogues and queries, most of which the project does not hold."""
+"""The data of benchmarks: catalogs and queries, most of which the project does not hold."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Catalogue:
+class Catalog:
     """Tools in a file of JSON lines, and queries over them where there are any."""
 
     name: str
@@ -98,8 +98,8 @@ def alike(name: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in name.lower())
 
 
-def catalogue(name: str, folder: Path) -> Catalogue:
-    """A catalogue by its name; what has to be written for it goes into the folder.
+def load_catalog(name: str, folder: Path) -> Catalog:
+    """A catalog by its name; what has to be written for it goes into the folder.
 
     Raises:
         Missing: This machine does not have it.
@@ -112,9 +112,9 @@ def catalogue(name: str, folder: Path) -> Catalogue:
     if name.startswith("first_"):
         return _first(int(name.removeprefix("first_")), folder)
     if name in ("projects_470", "toucan_5190"):
-        return Catalogue(name, _complete(data(f"catalogs/{name}.jsonl"), folder, name))
+        return Catalog(name, _complete(data(f"catalogs/{name}.jsonl"), folder, name))
     path = _complete(data(f"sets/{name}/tools.jsonl"), folder, name)
-    return Catalogue(name, path, tuple(records(data(f"sets/{name}/queries.jsonl"))))
+    return Catalog(name, path, tuple(records(data(f"sets/{name}/queries.jsonl"))))
 
 
 def _complete(path: Path, folder: Path, name: str) -> Path:
@@ -131,14 +131,14 @@ def _write(path: Path, tools: list[dict[str, Any]]) -> Path:
     return path
 
 
-def made(servers: int, count: int, folder: Path) -> Catalogue:
+def made(servers: int, count: int, folder: Path) -> Catalog:
     """So many servers with so many tools each, as real ones are: a paragraph, four parameters."""
     tools = [_made(f"server{s}", number) for s in range(servers) for number in range(count)]
     name = f"made_{servers}x{count}"
-    return Catalogue(name, _write(folder / f"{name}.jsonl", tools))
+    return Catalog(name, _write(folder / f"{name}.jsonl", tools))
 
 
-def beside(tools: int, folder: Path) -> Catalogue:
+def beside(tools: int, folder: Path) -> Catalog:
     """So many made tools, on as many servers as have 500 each."""
     servers = max(1, tools // PER_SERVER)
     return made(servers, tools // servers, folder)
@@ -170,13 +170,13 @@ def _made(server: str, number: int) -> dict[str, Any]:
     }
 
 
-def _first(count: int, folder: Path) -> Catalogue:
-    """The first tools of a catalogue of many servers."""
+def _first(count: int, folder: Path) -> Catalog:
+    """The first tools of a catalog of many servers."""
     tools = records(data("sets/dust_mcp/tools.jsonl"))[:count]
-    return Catalogue(f"first_{count}", _write(folder / f"first_{count}.jsonl", tools))
+    return Catalog(f"first_{count}", _write(folder / f"first_{count}.jsonl", tools))
 
 
-def _example(name: str, folder: Path) -> Catalogue:
+def _example(name: str, folder: Path) -> Catalog:
     """An example server of ours, with every second tool asked for by its own summary."""
     from importlib import import_module
 
@@ -187,4 +187,4 @@ def _example(name: str, folder: Path) -> Catalogue:
         for tool in board.tools()[::2]
         if tool.summary
     ]
-    return Catalogue(name, _write(folder / f"{name}.jsonl", tools), tuple(asked))
+    return Catalog(name, _write(folder / f"{name}.jsonl", tools), tuple(asked))

@@ -1,8 +1,8 @@
 """FastMCP as a contestant; run by the Python of the peers' environment, never by ours.
 
 fastmcp_peer.py proxy CONFIG [bm25|regex|none] [PORT]    a proxy of an mcpServers file
-fastmcp_peer.py native CATALOGUE [bm25|regex] [markdown]  a server that has the tools itself
-fastmcp_peer.py scale CATALOGUE COUNT QUERIES ranking|whole   cost of search with so many tools
+fastmcp_peer.py native CATALOG [bm25|regex] [markdown]  a server that has the tools itself
+fastmcp_peer.py scale CATALOG COUNT QUERIES ranking|whole   cost of search with so many tools
 fastmcp_peer.py limit CONFIG BYTES                        a proxy that cuts long results
 """
 
@@ -26,7 +26,7 @@ from fastmcp.tools.base import Tool, ToolResult
 
 
 class Echo(Tool):
-    """Answers with what arrived, as the catalogue server does."""
+    """Answers with what arrived, as the catalog server does."""
 
     called: str = ""
 
@@ -55,7 +55,7 @@ def tools_of(path: str) -> list[Tool]:
 
 
 def native(path: str, kind: str, markdown: bool = False) -> FastMCP:
-    server = FastMCP("catalogue")
+    server = FastMCP("catalog")
     for tool in tools_of(path):
         server.add_tool(tool)
     server.add_transform(transform(kind, markdown))
@@ -75,7 +75,7 @@ async def scale(path: str, count: int, queries: list[str], kind: str) -> None:
         chosen = transform("bm25")
         await timed(lambda query: chosen._search(tools, query), queries, before)
         return
-    server = FastMCP("catalogue")
+    server = FastMCP("catalog")
     for tool in tools:
         server.add_tool(tool)
     server.add_transform(transform("bm25"))

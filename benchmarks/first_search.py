@@ -2,9 +2,9 @@
 
     python -m benchmarks.first_search [--catalog FILE] [--rounds 5]
 
-Every round is a process of its own that opens the catalogue and searches once; counted is the
+Every round is a process of its own that opens the catalog and searches once; counted is the
 processor time from the call of `search` to its answer, with everything that is loaded for it, and
-beside it `import numpy` alone. Without a file the catalogue is that of the tracker example.
+beside it `import numpy` alone. Without a file the catalog is that of the tracker example.
 """
 
 from __future__ import annotations

@@ -65,15 +65,15 @@ def _named(figures: Mapping[str, Any], group: str, inner: str) -> list[tuple[str
 
 
 def _tokens(figures: Mapping[str, Any]) -> Iterator[str]:
-    catalogues = _named(figures, "catalogues", "contestants")
+    catalogs = _named(figures, "catalogs", "contestants")
     for key, what in (("list", "the list"), ("first_definition", "all until callable")):
-        cases = [(name, own(by, OURS, key), others(by, key)) for name, by in catalogues]
+        cases = [(name, own(by, OURS, key), others(by, key)) for name, by in catalogs]
         yield from behind(f"tokens of {what}", cases)
     for price in ("plain", "cached"):
         for k in ("1", "3", "10"):
             cases = [
                 (name, _session(by.get(OURS, {}), k, price), _sessions(by, k, price))
-                for name, by in catalogues
+                for name, by in catalogs
             ]
             yield from behind(f"tokens of a session, k={k}, {price}", cases)
 

@@ -1,6 +1,6 @@
-"""What each separator costs: tokens of `server<separator>tool` over a catalogue of JSON lines.
+"""What each separator costs: tokens of `server<separator>tool` over a catalog of JSON lines.
 
-python benchmarks/name_tokens.py CATALOGUE.jsonl
+python benchmarks/name_tokens.py CATALOG.jsonl
 """
 
 from __future__ import annotations

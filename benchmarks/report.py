@@ -137,7 +137,7 @@ _Row = Callable[[dict[str, dict[str, Any]]], Rows]
 
 def _token_rows(found: dict[str, dict[str, Any]]) -> Rows:
     rows: Rows = []
-    for name, one in found.get("tokens", {}).get("catalogues", {}).items():
+    for name, one in found.get("tokens", {}).get("catalogs", {}).items():
         if name not in ("mcpproxy_golden", "dust_mcp", "tracker") or "contestants" not in one:
             continue
         by = {who: f for who, f in one["contestants"].items() if f.get("first_definition")}

@@ -41,8 +41,8 @@ class Profile:
     queries: int
     """At most so many queries of each retrieval set."""
     tasks: int
-    """Tasks of each catalogue that are walked, for their tokens and for their success."""
-    catalogues: tuple[str, ...]
+    """Tasks of each catalog that are walked, for their tokens and for their success."""
+    catalogs: tuple[str, ...]
     sets: tuple[str, ...]
     played: tuple[str, ...]
     """The sets whose tasks the simulated agent solves."""
@@ -62,7 +62,7 @@ FULL = Profile(
     rounds=3,
     queries=300,
     tasks=20,
-    catalogues=("first_20", "first_30", "memory", "mcpproxy_golden", "tracker", "azure_mcp",
+    catalogs=("first_20", "first_30", "memory", "mcpproxy_golden", "tracker", "azure_mcp",
                 "projects_470", "dust_mcp", "toucan_5190"),
     sets=SETS,
     played=SETS[:4],
@@ -78,7 +78,7 @@ QUICK = Profile(
     rounds=1,
     queries=60,
     tasks=6,
-    catalogues=("first_20", "mcpproxy_golden", "tracker", "dust_mcp"),
+    catalogs=("first_20", "mcpproxy_golden", "tracker", "dust_mcp"),
     sets=SETS[:4],
     played=("mcpproxy_golden", "everyday"),
     scale=(50, 5_000),

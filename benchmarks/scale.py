@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.contestants import FASTMCP, peer
-from benchmarks.data import catalogue
+from benchmarks.data import load_catalog
 from benchmarks.plots import lines
 from benchmarks.runner import ROOT, Missing, Profile, WrongAnswer, interleave, median, say
 from benchmarks.tables import missing, table
@@ -78,9 +78,9 @@ def measure(profile: Profile) -> dict[str, Any]:
 
 def _base(folder: Path) -> Any:
     try:
-        return catalogue("toucan_5190", folder)
+        return load_catalog("toucan_5190", folder)
     except Missing:
-        return catalogue("tracker", folder)
+        return load_catalog("tracker", folder)
 
 
 def _of_size(path: str, count: int, queries: Path, profile: Profile) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def make(path: str, server: str) -> Server[Any]:
         answer = respond({"method": "tools/call", "params": given}, tools)
         return t.CallToolResult.model_validate(answer.get("result") or _failed(answer))
 
-    return Server("catalogue", version="1", on_list_tools=list_tools, on_call_tool=call_tool)
+    return Server("catalog", version="1", on_list_tools=list_tools, on_call_tool=call_tool)
 
 
 def _failed(answer: dict[str, Any]) -> dict[str, Any]:

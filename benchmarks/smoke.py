@@ -16,7 +16,7 @@ import anyio
 from benchmarks import agent, calls, results, soak, start, tokens
 from benchmarks.call_targets import targets
 from benchmarks.contestants import Pegboard
-from benchmarks.data import catalogue, made
+from benchmarks.data import load_catalog, made
 from benchmarks.runner import median
 from benchmarks.tables import table
 from benchmarks.walks import play, tasks_of
@@ -44,7 +44,7 @@ def measure() -> list[Ratio]:
 
 
 def _tokens(folder: Path) -> list[Ratio]:
-    tools = catalogue("tracker", folder)
+    tools = load_catalog("tracker", folder)
     tasks = tasks_of(tools, 6)
     everything = tokens.of_contestant(play(Pegboard("eager"), tools, folder, tasks[:1]))
     played = play(Pegboard("proxy"), tools, folder, tasks)

@@ -15,7 +15,7 @@ from benchmarks.contestants import (
     wait_until_known,
     written,
 )
-from benchmarks.data import Catalogue, beside
+from benchmarks.data import Catalog, beside
 from benchmarks.plots import lines
 from benchmarks.runner import Profile, WrongAnswer, say
 from benchmarks.wire import Process, memory_mb, settle, text_of
@@ -29,7 +29,7 @@ def measure(profile: Profile) -> dict[str, Any]:
         return through(beside(profile.sizes[-1], Path(name)), Path(name), profile.soak)
 
 
-def through(tools: Catalogue, folder: Path, calls: int) -> dict[str, Any]:
+def through(tools: Catalog, folder: Path, calls: int) -> dict[str, Any]:
     """Memory of a gateway after each tenth of so many calls, eight at a time, all checked."""
     where = written(folder, "soak.json", tools.configuration())
     command = pegboard_command("--config", where, "--mode", "proxy")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contestants import PREPARED, Pegboard, listing_of
-from benchmarks.data import Catalogue
+from benchmarks.data import Catalog
 from benchmarks.plots import bars
 from benchmarks.runner import Profile
 from benchmarks.tables import table
@@ -24,13 +24,13 @@ def measure(profile: Profile) -> dict[str, Any]:
         "tokenizer": DEFAULT_TOKENIZER,
         "turns": TURNS,
         "cached_price": CACHED,
-        "catalogues": over(
-            profile.catalogues, lambda tools, folder: of_catalogue(tools, folder, profile.tasks)
+        "catalogs": over(
+            profile.catalogs, lambda tools, folder: of_catalog(tools, folder, profile.tasks)
         ),
     }
 
 
-def of_catalogue(tools: Catalogue, folder: Path, count: int) -> dict[str, Any]:
+def of_catalog(tools: Catalog, folder: Path, count: int) -> dict[str, Any]:
     tasks = tasks_of(tools, count)
     figures = by_everyone(tools, folder, tasks, of_contestant)
     for mode in LISTED_ONLY:
@@ -63,12 +63,12 @@ def section(figures: dict[str, Any]) -> str:
         f" Pegboard up to 10, which are the defaults. Above {PREPARED:,} tools, Pegboard is still computing its vectors. The"
         " model is assumed to choose the right server or category immediately, which favors contestants without a search.",
     ]
-    for name, one in figures["catalogues"].items():
-        parts.append(_catalogue(name, one))
+    for name, one in figures["catalogs"].items():
+        parts.append(_catalog(name, one))
     return "\n\n".join(parts)
 
 
-def _catalogue(name: str, one: dict[str, Any]) -> str:
+def _catalog(name: str, one: dict[str, Any]) -> str:
     if one.get("missing"):
         return f"**{name}**: {one['missing']}."
     head = ["contestant", "list", "solved, %", "definition", "largest answer",
@@ -98,7 +98,7 @@ def plots(figures: dict[str, Any]) -> dict[str, str]:
             f"{name}, {one['tools']:,} tools": {
                 who: f[key] for who, f in one["contestants"].items() if f.get(key)
             }
-            for name, one in figures["catalogues"].items()
+            for name, one in figures["catalogs"].items()
             if "contestants" in one
         }
 

@@ -1,6 +1,6 @@
-"""What checking arguments costs, as JSON: `python -m benchmarks.validation [CATALOGUE]`.
+"""What checking arguments costs, as JSON: `python -m benchmarks.validation [CATALOG]`.
 
-The argument has 2 KB of JSON; the schema is nested, with references, enums and limits. A catalogue is a file of
+The argument has 2 KB of JSON; the schema is nested, with references, enums and limits. A catalog is a file of
 JSON lines, one tool each: with it the cost of compiling and reading real schemas is measured too.
 """
 
@@ -97,9 +97,9 @@ def checking() -> dict[str, float]:
     }
 
 
-def reading(catalogue: Path) -> dict[str, float]:
-    """The cost per schema of a catalogue's input schemas, one pass over all of them."""
-    lines = catalogue.read_text(encoding="utf-8").splitlines()
+def reading(catalog: Path) -> dict[str, float]:
+    """The cost per schema of a catalog's input schemas, one pass over all of them."""
+    lines = catalog.read_text(encoding="utf-8").splitlines()
     schemas = [json.loads(line)["inputSchema"] for line in lines]
     readers: dict[str, Callable[[Any], object]] = {
         "compile": Validator,

@@ -1,7 +1,7 @@
-"""Tasks made of a catalogue's queries, and walks through a contestant for each of them.
+"""Tasks made of a catalog's queries, and walks through a contestant for each of them.
 
 The questions about tokens and about the simulated agent look at the same walks, so a contestant is
-started over a catalogue once and both read what it did.
+started over a catalog once and both read what it did.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.contestants import (
     everyone,
     listing_of,
 )
-from benchmarks.data import Catalogue, catalogue
+from benchmarks.data import Catalog, load_catalog
 from benchmarks.runner import WrongAnswer, gathered, say
 from pegboard import count_tokens
 
@@ -33,7 +33,7 @@ CACHED = 0.1
 """What a token costs that the provider has cached, against one that it has not."""
 
 
-def tasks_of(tools: Catalogue, count: int) -> list[Task]:
+def tasks_of(tools: Catalog, count: int) -> list[Task]:
     """So many tasks, evenly taken; only tools for which fitting arguments can be made."""
     schemas = {id: tool.get("inputSchema") or {} for id, tool in tools.by_id.items()}
     found: list[Task] = []
@@ -47,8 +47,8 @@ def tasks_of(tools: Catalogue, count: int) -> list[Task]:
     return found[:count]
 
 
-def described(tools: Catalogue, count: int) -> list[dict[str, Any]]:
-    """Requests for a catalogue that has none: how the descriptions of its tools begin."""
+def described(tools: Catalog, count: int) -> list[dict[str, Any]]:
+    """Requests for a catalog that has none: how the descriptions of its tools begin."""
     step = max(1, len(tools.tools) // count)
     chosen = [tool for tool in tools.tools[::step] if tool.get("description")]
     return [
@@ -78,7 +78,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What a contestant did with the tasks of a catalogue."""
+    """What a contestant did with the tasks of a catalog."""
 
     listing: int
     walks: tuple[Walk, ...]
@@ -88,20 +88,20 @@ class Played:
 _PLAYED: dict[tuple[str, str, int], Played] = {}
 
 
-def over(names: Sequence[str], figures: Callable[[Catalogue, Path], Any]) -> dict[str, Any]:
-    """The figures of each catalogue, by its name."""
+def over(names: Sequence[str], figures: Callable[[Catalog, Path], Any]) -> dict[str, Any]:
+    """The figures of each catalog, by its name."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
 
         def of(one: str) -> Any:
             say(f"  {one}")
-            return figures(catalogue(one, folder), folder)
+            return figures(load_catalog(one, folder), folder)
 
         return gathered({one: partial(of, one) for one in names})
 
 
 def by_everyone(
-    tools: Catalogue, folder: Path, tasks: Sequence[Task], figures: Callable[[Played], Any]
+    tools: Catalog, folder: Path, tasks: Sequence[Task], figures: Callable[[Played], Any]
 ) -> dict[str, Any]:
     """The figures of what each contestant does with the tasks."""
     return gathered(
@@ -109,11 +109,11 @@ def by_everyone(
     )
 
 
-def play(contestant: Contestant, tools: Catalogue, folder: Path, tasks: Sequence[Task]) -> Played:
+def play(contestant: Contestant, tools: Catalog, folder: Path, tasks: Sequence[Task]) -> Played:
     """Every task by itself and whole sessions, with the contestant started once for all of them.
 
     Raises:
-        Missing: The contestant is not on this machine, or cannot have this catalogue.
+        Missing: The contestant is not on this machine, or cannot have this catalog.
         WrongAnswer: It did not do what it said.
     """
     key = (contestant.name, tools.name, len(tasks))
@@ -165,11 +165,11 @@ def walk(contestant: Contestant, ledger: Ledger, task: Task) -> Walk:
     before = len(ledger.steps)
     found = contestant.find(ledger, task)
     right = found.id in task.arguments
-    if right and ledger.catalogue.runnable:
+    if right and ledger.catalog.runnable:
         assert found.id is not None
         arguments = task.arguments[found.id]
         text = contestant.call(ledger, found, arguments)
-        right = answered(contestant, ledger.catalogue.by_id[found.id], arguments, text)
+        right = answered(contestant, ledger.catalog.by_id[found.id], arguments, text)
     first = None if found.first is None else found.first in task.arguments
     return Walk(right, first, tuple(ledger.steps[before:]))
 

@@ -38,13 +38,13 @@ def test_every_plot_of_the_page_is_there() -> None:
 
 
 def test_a_peer_that_is_ahead_is_named_among_the_losses() -> None:
-    catalogue = {
+    catalog = {
         "contestants": {
             "pegboard proxy": {"list": 400, "first_definition": 700},
             "other": {"list": 200, "first_definition": 900},
         }
     }
-    said = losses({"tokens": {"catalogues": {"some": catalogue}}})
+    said = losses({"tokens": {"catalogs": {"some": catalog}}})
     assert "tokens of the list: some (other 200, we 400)" in said
     assert "until callable" not in said
 
