@@ -33,10 +33,10 @@ from benchmarks.tables import missing, table
 from benchmarks.wire import memory_mb
 from pegboard.adapters.catalog_file import read_catalog
 from pegboard.core.search import SearchIndex
+from pegboard.core.search.relevance import QuantizedVectors
 from pegboard.core.search.searchable_fields import build_passage, read_searchable_fields
-from pegboard.core.search.vectors import QuantizedVectors
 from pegboard.core.tools import Catalog, Tool
-from pegboard.embed.index_files import IndexFiles
+from pegboard.embed.disk_storage import IndexFiles
 from pegboard.embed.live_index import LiveIndex
 from pegboard.embed.vectorizer import LocalVectorizer
 

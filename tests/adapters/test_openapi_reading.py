@@ -14,9 +14,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pegboard.adapters.openapi.document import OpenApiSpec, parse_openapi, read_openapi_file
+from pegboard.adapters.openapi.document import (
+    OpenApiSpec,
+    SchemaConverter,
+    convert_output_schema,
+    parse_openapi,
+    read_openapi_file,
+)
 from pegboard.adapters.openapi.operations import operation_to_tool, parse_operations
-from pegboard.adapters.openapi.schema_conversion import SchemaConverter, convert_output_schema
 from pegboard.core.tools import Tool
 from pegboard.errors import ConfigError
 

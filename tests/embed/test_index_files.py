@@ -9,8 +9,8 @@ import pytest
 
 from pegboard.core.search import SearchIndex
 from pegboard.core.tools import Catalog, Schemas, Tool, constant_definition
-from pegboard.embed import index_files
-from pegboard.embed.index_files import FORMAT, SUFFIX, IndexFiles
+from pegboard.embed import disk_storage
+from pegboard.embed.disk_storage import FORMAT, SUFFIX, IndexFiles
 from pegboard.embed.live_index import LiveIndex
 from pegboard.embed.vectorizer import LocalVectorizer
 
@@ -231,12 +231,12 @@ def test_an_empty_catalogue_needs_no_file(
 def test_the_oldest_files_are_forgotten(
     topics: TopicEmbedder, catalog_of: CatalogOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_files, "MAX_FILES", 2)
+    monkeypatch.setattr(disk_storage, "MAX_FILES", 2)
     vectorizer, saved = LocalVectorizer(embedder=topics), IndexFiles(tmp_path)
     for source in "abc":
         saved.save(SearchIndex.build(catalog_of(**TOOLS), vectorizer), source, vectorizer)
     assert len(list(tmp_path.iterdir())) == 2
-    monkeypatch.setattr(index_files, "MAX_BYTES", 1)
+    monkeypatch.setattr(disk_storage, "MAX_BYTES", 1)
     saved.save(SearchIndex.build(catalog_of(**TOOLS), vectorizer), "d", vectorizer)
     assert len(list(tmp_path.iterdir())) == 1
     assert saved.load(catalog_of(**TOOLS), "d", vectorizer) is not None

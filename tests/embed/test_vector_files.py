@@ -4,8 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pegboard.core.search.vectors import QuantizedVectors, quantize
-from pegboard.embed.vector_files import MANY_FILES, VectorFiles
+from pegboard.core.search.relevance import QuantizedVectors, quantize
+from pegboard.embed.disk_storage import MANY_FILES, VectorFiles
 
 
 def key(number: int) -> bytes:

@@ -1,6 +1,5 @@
 """Embeddings: the models that ship with the package, and the vectors and indexes saved on disk.
 
 live_index  ──>  vectorizer  ──>  bundled_models  ──>  encoder
-│                └──────────>  vector_files
-└─────────>  index_files
+└────────────────┴─────────>  disk_storage
 """

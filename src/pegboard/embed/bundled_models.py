@@ -17,8 +17,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pegboard.embed.encoder import MAX_TOKENS, Encoder, Weights, WordPiece
-from pegboard.embed.numpy_runtime import release_mapped, single_thread
+from pegboard.embed.encoder import (
+    MAX_TOKENS,
+    Encoder,
+    Weights,
+    WordPiece,
+    release_mapped,
+    single_thread,
+)
 
 
 class StaticModel:

@@ -12,21 +12,30 @@ are cut into blocks of 32 columns: a query takes half the time, and a passage no
 The tokenizer is WordPiece, as BERT's uncased models were trained with it. Plain Python with a cache
 of words is faster here than a compiled tokenizer: a catalog and its queries use the same few
 thousand words again and again.
+
+Matrix products run on one core: of our sizes, they gain little from more cores and lose much when
+these are busy, because the threads of the library wait for one another, and answers wait for the
+vectors computed in the background. Memory is returned to the system after computing vectors, which
+takes far more than storing them: glibc retains what was freed, since every thread allocates in its
+own arena, and only the end of an arena is returned without an explicit request.
 """
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import re
+import sys
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TypeAlias
+from functools import cache, lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
-from pegboard.embed.numpy_runtime import release_mapped, single_thread
+from threadpoolctl import ThreadpoolController
 
 Floats: TypeAlias = NDArray[np.float32]
 
@@ -48,6 +57,45 @@ _IDEOGRAPHS = (
     (0xF900, 0xFAFF),
     (0x2F800, 0x2FA1F),
 )
+
+
+# --- threads and memory ---------------------------------------------------------------------------
+
+
+@contextmanager
+def single_thread() -> Generator[None]:
+    """Inside, numpy's matrix products use the calling thread alone."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # searching the loaded libraries takes milliseconds
+
+
+def release_free_memory() -> None:
+    """Return the free pages of all arenas to the system; takes milliseconds per arena."""
+    _trim()(0)
+
+
+def release_mapped(array: NDArray[Any]) -> None:
+    """Drop the pages of a memory-mapped array that were read: its file still has them."""
+    mapped = getattr(array, "_mmap", None)
+    if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        with suppress(OSError):  # pages that are locked in memory cannot be dropped
+            mapped.madvise(mmap.MADV_DONTNEED)
+
+
+@cache
+def _trim() -> Callable[[int], object]:
+    """`malloc_trim` of glibc; a function that does nothing on other systems."""
+    if sys.platform != "linux":
+        return lambda _: None
+    try:
+        return ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError):  # another C library, such as musl
+        return lambda _: None
 
 
 # --- the tokenizer --------------------------------------------------------------------------------

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from pegboard.core.search import SearchIndex
+from pegboard.core.search.relevance import QuantizedVectors
 from pegboard.core.search.searchable_fields import build_passage, read_searchable_fields
-from pegboard.core.search.vectors import QuantizedVectors
 from pegboard.core.tools import Catalog
-from pegboard.embed.index_files import IndexFiles
+from pegboard.embed.disk_storage import IndexFiles
 from pegboard.embed.vectorizer import LocalVectorizer
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pegboard.core.search.vectors import QuantizedVectors, QueryVectors, quantize
+from pegboard.core.search.relevance import QuantizedVectors, QueryVectors, quantize
 from pegboard.embed import bundled_models
-from pegboard.embed.numpy_runtime import release_free_memory
-from pegboard.embed.vector_files import VectorFiles
+from pegboard.embed.disk_storage import VectorFiles
+from pegboard.embed.encoder import release_free_memory
 
 if TYPE_CHECKING:
     from pegboard.ports import Embedder

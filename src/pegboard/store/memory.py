@@ -1,11 +1,13 @@
 """A store in this process: bounded, with expiry; safe for tasks and threads.
 
-Messages reach the subscribers in this process, through one bounded queue each.
+Values are stored as the bytes of their JSON, as in every store. Messages reach the subscribers in
+this process, through one bounded queue each.
 """
 
 from __future__ import annotations
 
 import heapq
+import json
 import sys
 import threading
 import time
@@ -20,9 +22,29 @@ import anyio
 from pegboard.core.json import Json
 from pegboard.errors import StoreError
 from pegboard.ports import Change
-from pegboard.store.encoding import check_ttl, decode, encode
 
 _FOREVER = float("inf")
+
+
+def encode(value: Json) -> bytes:
+    """The bytes of a value. Raises `TypeError` or `ValueError` if it is not JSON."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except RecursionError as exc:
+        raise ValueError("The value is nested too deeply to be stored.") from exc
+    return text.encode("utf-8", "surrogatepass")  # tools do return lone surrogates
+
+
+def decode(data: bytes) -> Json:
+    """A fresh value, which the caller may change."""
+    return json.loads(data.decode("utf-8", "surrogatepass"))
+
+
+def check_ttl(ttl: float | None) -> float | None:
+    """The ttl, or an error: to remove a value, change it to `None`."""
+    if ttl is not None and not 0 < ttl < _FOREVER:
+        raise ValueError(f"A ttl is a positive number of seconds; got {ttl}.")
+    return ttl
 
 
 class MessageQueue:

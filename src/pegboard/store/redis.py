@@ -34,7 +34,7 @@ from redis.exceptions import TimeoutError as RedisTimeout
 from pegboard.core.json import Json
 from pegboard.errors import ConfigError, StoreError
 from pegboard.ports import Change
-from pegboard.store.encoding import check_ttl, decode, encode
+from pegboard.store.memory import check_ttl, decode, encode
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from pegboard.adapters.openapi.document import ApiDocument, BadReference, OpenApiSpec
-from pegboard.adapters.openapi.schema_conversion import SchemaConverter, convert_output_schema
+from pegboard.adapters.openapi.document import (
+    ApiDocument,
+    BadReference,
+    OpenApiSpec,
+    SchemaConverter,
+    convert_output_schema,
+)
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.tool_parser import normalize_section
 from pegboard.core.tools import Risk, Schemas, Tool, derive_summary

@@ -1,8 +1,8 @@
 """Finding tools: by words, by meaning, and by how much to trust each.
 
-    tool  -> fields -> postings (bm25) --+
-                    -> vectors ----------+-> relevance -> ranked matches
-    query -> terms, vector --------------+
+    tool  -> searchable fields -> postings (bm25) --+
+                               -> vectors ----------+-> relevance -> ranked matches
+    query -> translation -> terms, vector ----------+
 
 Everything here is computation on values. Models and files are outside; they come in as arrays and
 as a function from a query to its vector.

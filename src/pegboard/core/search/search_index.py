@@ -39,6 +39,7 @@ from pegboard.core.search.queries import (
     split_needs,
     split_sentences,
 )
+from pegboard.core.search.relevance import Floats, QuantizedVectors, ToolVectors, Vectorizer
 from pegboard.core.search.searchable_fields import (
     SearchableFields,
     build_passage,
@@ -46,7 +47,6 @@ from pegboard.core.search.searchable_fields import (
 )
 from pegboard.core.search.terms import WORD, clean_text, extract_terms, word_terms
 from pegboard.core.search.translation import translate
-from pegboard.core.search.vectors import Floats, QuantizedVectors, ToolVectors, Vectorizer
 from pegboard.core.tools import Catalog, Risk, Tool, is_in_group
 
 _FIELD_LABELS = (

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pegboard.embed.numpy_runtime import release_free_memory, release_mapped
+from pegboard.embed.encoder import release_free_memory, release_mapped
 
 MEGABYTE = 2**20
 STATUS = Path("/proc/self/status")
