@@ -160,6 +160,22 @@ def test_an_input_schema_without_a_type_says_object() -> None:
     assert tool.input_schema == {"type": "object", "properties": {"a": {}}}
 
 
+@pytest.mark.parametrize("fields", [None, [], "text", {"id": 5}, {"": "empty"}, {"id": "\u200b"}])
+def test_malformed_descriptions_of_fields_are_not_used(fields: Any) -> None:
+    ((tool,), _) = build_tools([entry(_meta={"io.github.pegboard/fields": fields})], server="s")
+    assert tool.field_descriptions == {}
+
+
+def test_descriptions_of_fields_are_sanitized_and_bounded() -> None:
+    fields = {f"f{n}": "one\nline\u200b " + "x" * 1_000 for n in range(1_000)}
+    ((tool,), _) = build_tools([entry(_meta={"io.github.pegboard/fields": fields})], server="s")
+    assert len(tool.field_descriptions) == 200
+    for text in tool.field_descriptions.values():
+        assert text.startswith("one line")
+        assert "\u200b" not in text
+        assert len(text) <= 300
+
+
 junk = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: (

@@ -23,7 +23,7 @@ def call(
     as_json: JsonOption = False,
 ) -> None:
     """Call a tool. Its server is started for the call and stopped afterwards."""
-    arguments = _parse_arguments(args)
+    arguments = _parse_arguments(args)  # before a server is started
     fields = [field.strip() for field in include.split(",")] if include else None
     result = anyio.run(open_config_board(config).call, name, arguments, fields)
     if as_json:

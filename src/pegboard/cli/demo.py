@@ -62,6 +62,7 @@ class Tour:
         for step in self.steps:
             out.print(line((step.title, "bold cyan"), f"  {step.sent}"))
             lines = step.read.split("\n")
+            # Enough to recognize the answer; the table below has its cost.
             for text in lines[:7]:
                 out.print(f"  {text}"[: out.width - 1], style="dim")
             if len(lines) > 7:
@@ -139,6 +140,7 @@ def example_server() -> StdioServerParameters:
     """How the example server is started: from the installed package, or from a clone."""
     from mcp import StdioServerParameters
 
+    # A wheel has the examples inside the package; a clone has them beside `src`.
     inside, beside = Path(__file__).parents[1], Path(__file__).parents[3]
     for folder, module in ((inside, "pegboard.examples.tracker"), (beside, "examples.tracker")):
         if (folder / "examples" / "tracker").is_dir():

@@ -118,7 +118,7 @@ def uninstall(
 
 def _pegboard_command() -> tuple[str, ...]:
     """The command that starts Pegboard, by its full path: clients search few folders."""
-    running = Path(sys.argv[0])
+    running = Path(sys.argv[0])  # the same installation that the user has just run
     if running.stem == "pegboard" and running.is_file():
         return (str(running.absolute()),)
     found = shutil.which("pegboard")
@@ -251,7 +251,7 @@ def clients(as_json: JsonOption = False) -> None:
 def _inspect(client: Client, machine: Machine) -> ClientStatus:
     """The status of a client; a problem with its file is reported as part of it."""
     path = machine.client_file(client)
-    is_found = machine.has(client)
+    is_found = machine.has(client)  # a client without a file can still be installed
     try:
         record = read_install_record(install_folder(client, machine, path))
         text = read_client_file(path).text

@@ -103,6 +103,7 @@ def progress_bar(label: str) -> Generator[ProgressCallback]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn())
+    # Transient: the bar is gone when the result is printed.
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task(label, total=None, visible=False)
 

@@ -32,6 +32,7 @@ def serve(
     """Serve tools to MCP clients."""
     if workers > 1 and (http is None or config is None):
         raise typer.BadParameter("--workers needs --http and --config")
+    # Both or neither is reported by `open_board`.
     if config is not None and catalog is None:
         serve_config(config, mode=mode, http=http, store=store, workers=workers)
     else:

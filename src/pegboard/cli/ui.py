@@ -84,6 +84,7 @@ def redirect_folder() -> Generator[Path]:
 
     parent = home_folder(os.environ) / "ui"
     make_private_folder(parent)
+    # A folder per run: several dashboards may be open at once.
     with tempfile.TemporaryDirectory(dir=parent) as folder:
         yield Path(folder)
 

@@ -136,6 +136,7 @@ class Board(Protocol):
 def build_dashboard(board: Board, parts: Observed, **overrides: Any) -> Dashboard:
     """The dashboard of a board; `overrides` are fields of `Dashboard`."""
 
+    # A gateway overrides this: its switches apply to all replicas.
     async def switch(tool_id: str, enabled: bool) -> None:
         (board.enable if enabled else board.disable)(tool_id)
 

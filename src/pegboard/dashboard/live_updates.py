@@ -85,6 +85,7 @@ class LiveParts:
         The viewer is identified again before anything is sent: the stream ends when the key is
         revoked, and never shows more than the viewer may see at that moment.
         """
+        # The browser reconnects two seconds after the stream has ended.
         yield "retry: 2000\n\n"
         sent: dict[str, Html] = {}
         rendered_state: object = None

@@ -73,6 +73,7 @@ def render_servers(lines: Sequence[ServerRow], view: View, snapshot: JsonObject)
     rows = [
         _server(line, tools[line.name], snapshot)
         for line in lines
+        # A server without tools for this viewer is shown only if it needs attention.
         if tools[line.name] or line.problem or line.state in ("starting", "disabled")
     ]
     numbers = ("Tools", "Calls", "Running", "95th percentile")

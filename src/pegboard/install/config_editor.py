@@ -122,7 +122,7 @@ def _edit(
     try:
         changed = change(editor_for(path))
     except ConfigError as exc:
-        if "file" in exc.details:
+        if "file" in exc.details:  # it already says where
             raise
         raise located_error(path, exc.message) from exc
     expected: JsonObject = deepcopy(parse_document(text, path).value)
@@ -171,6 +171,7 @@ class TomlEditor:
         import tomlkit
 
         there: Any = tomlkit.parse(source).get(table, {})
+        # A super table writes no header of its own, only those of its members.
         members = tomlkit.table(is_super_table=True)
         for name in there:
             if name in names:

@@ -57,6 +57,7 @@ class Table:
 
 def put(text: str, table: str, name: str, value: JsonObject) -> str:
     """The text with one more member of the table, which is created where it is missing."""
+    # An empty file: some clients create one.
     if not text.strip():
         return json.dumps({table: {name: value}}, ensure_ascii=False, indent="  ") + "\n"
     found = _table(text, table)
@@ -124,6 +125,7 @@ def _comma(text: str, plain: str, at: int) -> int:
     after = _skip(plain, at)
     if plain[after] == ",":
         return after + 1
+    # Blank comments too, or a comma inside one would be taken for the real one.
     between = _COMMENT.sub(lambda m: " " * len(m[0]), text[at:after])
     return at + between.index(",") + 1 if "," in between else at
 
@@ -175,6 +177,7 @@ def _without_comma(text: str, member: Member) -> str:
 
 def _append(text: str, table: Table, key: str, value: Json) -> str:
     newline = _newline(text)
+    # A file on one line stays on one line.
     if "\n" not in text.strip() and blank_comments(text).strip() != "{}":
         member = f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
         return _append_segment(

@@ -49,6 +49,7 @@ def drop(text: str, table: str, names: Iterable[str]) -> str:
     if found is None or not removed:
         return text
     lines = text.splitlines(keepends=True)
+    # From the end, so that the numbers of the other lines stay valid.
     for member in reversed(removed):
         del lines[member.start : member.end]
     if len(removed) == len(found.members):
@@ -79,6 +80,7 @@ def _with_lines(text: str, table: str, body: Callable[[int], str]) -> str:
         start = text if not text or text.endswith("\n") else text + newline
         return start + f"{table}:{newline}" + _line_ends(body(2), newline)
     lines = text.splitlines(keepends=True)
+    # Otherwise the new lines would continue the last one.
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += newline
     if found.empty_value:

@@ -109,6 +109,7 @@ def _nodes(schema: Json, depth: int = 0) -> Iterator[tuple[JsonObject, int]]:
         inside = schema.get(key)
         for part in inside.values() if isinstance(inside, dict) else ():
             yield from _nodes(part, depth + 1)
+    # Alternatives lie as deep as what they are alternatives for.
     for key in _LISTS:
         inside = schema.get(key)
         for part in inside if isinstance(inside, list) else ():

@@ -102,11 +102,13 @@ def _bar_chart(chart: Chart, size: ChartSize) -> str:
 
 
 def _bars(chart: Chart, size: ChartSize, top: int) -> str:
+    # The longest bar fills the room; an empty chart must not divide by zero.
     largest = max((bar.value for bar in chart.bars), default=0) or 1
     room = size.width - size.labels - size.numbers
     parts: list[str] = []
     for index, bar in enumerate(chart.bars):
         middle = top + index * ROW + ROW / 2
+        # At least one pixel, so that a small value is not mistaken for none.
         length = max(bar.value / largest * room, 1.0)
         kind = "ours" if bar.is_ours else "bar"
         label = bar.label

@@ -93,6 +93,7 @@ def price_session(
             for tokens in finding.answers:
                 ledger.request(is_extra=True)
                 ledger.found += tokens
+            # The list has grown before the turn's own request, which sends it.
             ledger.grow(finding.growth)
         ledger.request(is_extra=False)
     return ledger.cost()
@@ -102,6 +103,7 @@ def _first_uses(use: SessionProfile) -> Sequence[int]:
     """The number of tools used for the first time in each turn."""
     due = [0] * use.turns
     for number in range(use.tools):
+        # Spread over the session: a tool that is used late is paid for in few requests.
         due[number * use.turns // use.tools] += 1
     return due
 
@@ -121,7 +123,7 @@ class _Ledger:
         self._billed = 0.0
 
     def grow(self, tokens: float) -> None:
-        if tokens:
+        if tokens:  # an unchanged list stays in the cache
             self.listed += tokens
             self._is_cold = True
 
