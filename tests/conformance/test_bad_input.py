@@ -117,7 +117,7 @@ def test_an_example_that_is_not_a_valid_call_stops_the_board_when_it_starts(
 
 
 def test_an_example_without_its_parts_says_which_there_are() -> None:
-    with pytest.raises(ConfigError, match="description, invocation and perhaps expected_output"):
+    with pytest.raises(ConfigError, match="description, invocation and optionally expected_output"):
         Pegboard("board").tool(examples=[{"call": {}}])(note)
 
 
