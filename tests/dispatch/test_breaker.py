@@ -349,7 +349,7 @@ class AbsentStore(MemoryStore):
         raise StoreError("away")
 
 
-async def test_while_the_store_is_away_calls_go_through_unguarded() -> None:
+async def test_while_the_store_is_unavailable_calls_go_through() -> None:
     board = Board(store=AbsentStore())
     assert await board.call()
     await board.fail(7)

@@ -73,10 +73,17 @@ class LiveIndex:
             if current is not None and current.catalog is catalog:
                 return current
             self._source = source
-            if current is None:
-                self._index = self._load_or_build(catalog)
-            else:
+            if current is not None:
                 self._index = current.updated(catalog)
+            else:
+                loaded = None
+                if self._files is not None and source is not None:
+                    loaded = self._saved = self._files.load(catalog, source, self._vectorizer)
+                built = loaded.refreshed() if loaded else None
+                self._index = built or SearchIndex.build(catalog, self._vectorizer)
+                # In the background, the thread saves it, and no answer waits for the disk.
+                if not self._in_background:
+                    self._save(self._index, source)
             self._start_thread()
             return self._index
 
@@ -121,16 +128,6 @@ class LiveIndex:
         if thread is not None:
             thread.join()
         self._stopping.clear()  # `start` may be called again
-
-    def _load_or_build(self, catalog: Catalog) -> SearchIndex:
-        """The first index of this process, from disk if it is there and not outdated."""
-        loaded = None
-        if self._files is not None and self._source is not None:
-            loaded = self._saved = self._files.load(catalog, self._source, self._vectorizer)
-        index = loaded.refreshed() if loaded else SearchIndex.build(catalog, self._vectorizer)
-        if not self._in_background:  # otherwise the thread saves it, and no answer waits for it
-            self._save(index, self._source)
-        return index
 
     def _save(self, index: SearchIndex, source: str | None) -> None:
         if self._files is None or source is None or index is self._saved:
