@@ -1,8 +1,10 @@
 """The spill layer, and how spilled results are read.
 
-result over its budget ──> the store, under a handle
-└──> a notice with preview and handle ──> the model
-read_result(handle, ...), resources/read ──> the store ──> a page, or the whole result
+    result over its budget ──> the store, under a handle
+                          └──> a notice with preview and handle ──> the model
+    read_result(handle, ...), resources/read ──> the store ──> a page, or the whole result
+
+A result that cannot be stored is sent whole: too much is better than nothing.
 """
 
 from __future__ import annotations

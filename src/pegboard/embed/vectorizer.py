@@ -5,7 +5,7 @@
     query   -> embedder     -> its vectors in both spaces
 
 Computing vectors gives way to answering: a second busy thread makes every answer several times
-slower, because both hold the interpreter lock.
+slower, because both compete for the interpreter lock.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """The operations of a document: their parameters, body and URL, and the tool of each.
 
-path item, operation  ->  Operation(parameters, body)  ->  Tool, whose schemas are lazy
+    path item, operation  ->  Operation(parameters, body)  ->  Tool
+
+Schemas are converted when a tool is first described: most of a large API never is.
 """
 
 from __future__ import annotations
