@@ -114,30 +114,15 @@ class Gateway:
         store: Store | None = None,
         retry: bool = True,
     ) -> None:
-        settings = configuration.settings
+        instructions = configuration.settings.instructions
         self.configuration = configuration
-        self.board = board or Pegboard(instructions=settings.instructions, version=get_version())
+        self.board = board or Pegboard(instructions=instructions, version=get_version())
         self.observability = observability or Observability()
-        statistics = LiveStatistics()
-        if store is None:
-            observers = (statistics, EventLog(), *self.observability.observers)
-            store = open_store(settings, CombinedObserver(*observers))
-        self.store = store
-        self.decisions = OperatorDecisions(configuration, store, self.observability.arms)
-        self._prepare_board(folder, statistics)
-
-        # The connections to servers, and the catalogs of what they list.
-        self.logs = folder / "logs"
-        limits = build_pool_limits(settings)
-        self.pool = ConnectionPool(
-            configuration.upstreams, logs=self.logs, open_transport=open_transport, limits=limits
-        )
-        self.relay = Relay(self.pool, store)
-        self.passthrough = Passthrough(self.relay)
-        self.passthrough.access = lambda: self.access
+        self._prepare_board(folder, store)
+        self._prepare_connections(folder, open_transport)
         cache = CatalogCache(folder / "catalogues")
         self.catalogs = ServerCatalogs(configuration, cache, self.decisions.apply)
-        self.replicas = ReplicaChannel(store)
+        self.replicas = ReplicaChannel(self.store)
         self.discovery = Discovery(
             self.catalogs,
             self.relay,
@@ -176,7 +161,15 @@ class Gateway:
         self._tasks: TaskGroup | None = None
         self._configure(configuration)
 
-    def _prepare_board(self, folder: Path, statistics: LiveStatistics) -> None:
+    def _prepare_board(self, folder: Path, store: Store | None) -> None:
+        """Set up the board with the store, the decisions in it, and everybody who observes."""
+        statistics = LiveStatistics()
+        if store is None:
+            # The store itself is observed too: the dashboard shows when it is unavailable.
+            observers = (statistics, EventLog(), *self.observability.observers)
+            store = open_store(self.configuration.settings, CombinedObserver(*observers))
+        self.store = store
+        self.decisions = OperatorDecisions(self.configuration, store, self.observability.arms)
         self.board.folder = folder
         self.board.rollouts = self.decisions.rollouts
         self.board.parts = Parts(
@@ -186,6 +179,19 @@ class Gateway:
             alternatives=self.board.alternatives,
             is_closed=self.board.is_closed,
         )
+
+    def _prepare_connections(self, folder: Path, open_transport: OpenTransport) -> None:
+        """Set up the way to the servers; nothing is connected before it is needed."""
+        self.logs = folder / "logs"
+        self.pool = ConnectionPool(
+            self.configuration.upstreams,
+            logs=self.logs,
+            open_transport=open_transport,
+            limits=build_pool_limits(self.configuration.settings),
+        )
+        self.relay = Relay(self.pool, self.store)
+        self.passthrough = Passthrough(self.relay)
+        self.passthrough.access = lambda: self.access
 
     @property
     def options(self) -> Options:
