@@ -1,7 +1,9 @@
 """`eager` and `stub`: the modes that list every tool.
 
-eager   every tool with its full schemas; what clients get without Pegboard
-stub    every tool by name and summary; `tools/describe` gives the rest
+    eager   every tool with its full schemas; what clients get without Pegboard
+    stub    every tool by name and summary; `tools/describe` gives the rest
+
+Neither has meta-tools: the tools are called by their names.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """`hierarchy`: four meta-tools, from categories down to one call, whatever the size of the catalog.
 
-tools_list_categories -> tools_list_tools -> tools_get_schema -> tools_dispatch
+    tools_list_categories -> tools_list_tools -> tools_get_schema -> tools_dispatch
+
+One name carries calls of every risk, so `dispatch_risk` limits what it may call.
 """
 
 from __future__ import annotations

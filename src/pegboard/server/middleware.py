@@ -4,7 +4,7 @@ r"""The one middleware: every request passes here, in both eras, on every kind o
                                        \-> the server's own handlers             everything else
 
 The middleware knows the SDK and the connection; `ToolMethods` knows boards and modes. Between them
-goes a `Request`: the method, its parameters, and who sent it.
+goes a `ToolRequest`: the method, its parameters, and who sent it.
 """
 
 from __future__ import annotations

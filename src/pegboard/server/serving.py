@@ -1,14 +1,15 @@
 """Serving a board: a low-level server with our middleware, on stdio or HTTP.
 
-build_server(board)   the server of the SDK, with our middleware on it
-serve_stdio           one client, on standard input and output
-board_app, asgi_app   an ASGI application: `/mcp`, `/mcp/<mode>`, and further routes
+    build_server(board)   the server of the SDK, with our middleware on it
+    serve_stdio           one client, on standard input and output
+    board_app, asgi_app   an ASGI application: `/mcp`, `/mcp/<mode>`, and further routes
 
-requests pass, from the outside in:
-HostGuardMiddleware   the host and origin in the headers      (`host_guard`)
-authentication        bearer tokens, where there are any      (`auth`)
-Admission             size, values, number of sessions        (`http_sessions`)
-the SDK's endpoint
+Requests of the application pass, from the outside in:
+
+    HostGuardMiddleware   the host and origin in the headers      (`host_guard`)
+    authentication        bearer tokens, where there are any      (`auth`)
+    Admission             size, values, number of sessions        (`http_sessions`)
+    the SDK's endpoint
 """
 
 from __future__ import annotations
