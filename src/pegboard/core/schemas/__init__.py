@@ -19,12 +19,13 @@ from pegboard.core.schemas.parameter_docs import (
 )
 from pegboard.core.schemas.repairs import Repair, repair_schema, strip_generated_titles
 from pegboard.core.schemas.schema_view import unwrap_root
-from pegboard.core.schemas.signatures import format_signature
+from pegboard.core.schemas.signatures import format_brief_signature, format_signature
 
 __all__ = [
     "ParameterDocs",
     "Repair",
     "describe_parameters",
+    "format_brief_signature",
     "format_field_outline",
     "format_result_shape",
     "format_signature",

@@ -27,6 +27,8 @@ ELLIPSIS = "…"
 """The mark for everything that the notation leaves out."""
 SIGNATURE_LIMIT = 400
 """Characters that a signature may have before details are left out."""
+BRIEF_LIMIT = 200
+"""The same for a brief one."""
 
 _LARGEST_EXACT_INTEGER = 2**53 - 1
 _MAX_FORMAT_LENGTH = 24
@@ -88,10 +90,33 @@ _DETAILS = (
 """The steps by which a parameter is shortened."""
 
 
+_BRIEF_STEP = 2
+"""The step at which each parameter of a brief signature begins."""
+_DEFAULTS = frozenset({"default", "minLength", "maxLength"})
+_LIMITS = _DEFAULTS | {
+    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+    "pattern", "minItems", "maxItems", "uniqueItems",
+}  # fmt: skip
+
+
 def format_signature(name: str, schema: Json, *, limit: int = SIGNATURE_LIMIT) -> str:
     """How to call a tool: names, types, defaults; `…` where its description has more."""
     view = parameters_view(schema)
     texts = _SignatureLine(name, view, limit).fit()
+    if view.cut or has_unwritten_rules(view):
+        texts.append(ELLIPSIS)
+    return f"{name}({', '.join(texts)})"
+
+
+def format_brief_signature(name: str, schema: Json, *, limit: int = BRIEF_LIMIT) -> str:
+    """The same in fewer tokens, to choose a tool by and mostly enough to call it.
+
+        create_issue(project, title, priority?: "low"|"medium"|"high", votes?: int)
+
+    Required parameters come first. No defaults; no limits on optional values; text has no type.
+    """
+    view = parameters_view(schema)
+    texts = _BriefSignatureLine(name, view, limit).fit()
     if view.cut or has_unwritten_rules(view):
         texts.append(ELLIPSIS)
     return f"{name}({', '.join(texts)})"
@@ -142,6 +167,32 @@ class _SignatureLine:
             count += 1
         hidden = len(texts) - count
         return [*texts[:count], f"{ELLIPSIS}{hidden} more"] if hidden else texts
+
+
+class _BriefSignatureLine(_SignatureLine):
+    """A signature without defaults, limits of optional values, and the type of plain text."""
+
+    def __init__(self, name: str, view: SchemaView, limit: int) -> None:
+        super().__init__(name, view, limit)
+        self.texts = dict(sorted(self.texts.items(), key=lambda item: item[0] not in self.required))
+
+    def _format(self, name: str) -> str:
+        required = name in self.required
+        schema = _drop_details(self.view.members[name], _DEFAULTS if required else _LIMITS)
+        view, detail = self.view.at(schema), _DETAILS[max(self.steps[name], _BRIEF_STEP)]
+        return format_parameter(view, name, required, detail).removesuffix(": str")
+
+
+def _drop_details(schema: Json, keywords: frozenset[str]) -> Json:
+    """A parameter's schema without these keywords, also in its alternatives."""
+    if not isinstance(schema, dict):
+        return schema
+    # A default of null stays: it says that null need not be offered beside leaving it out.
+    kept = {key: value for key, value in schema.items() if key not in keywords or value is None}
+    for union in ("anyOf", "oneOf"):
+        if isinstance(kept.get(union), list):
+            kept[union] = [_drop_details(one, keywords) for one in kept[union]]
+    return kept
 
 
 def format_type(view: SchemaView, detail: Detail, level: int = 0) -> str:
