@@ -30,7 +30,7 @@ async def main() -> None:
         assert {"search_tools", "call_tool", "find_room"} <= set(listed)
 
         found = await client.call_tool("search_tools", {"query": "we need a place to sit together"})
-        assert "book_room(name: str)" in str(found.content)
+        assert "book_room(name)" in str(found.content)
 
         call = {"name": "book_room", "arguments": {"name": "blue"}}
         assert "booked blue" in str((await client.call_tool("call_tool", call)).content)

@@ -15,7 +15,7 @@ def read_note(title: str) -> str:
 async def test_a_model_finds_and_reads_a_note() -> None:
     async with connect(board, mode="proxy") as client:
         found = await client.call_tool("search_tools", {"query": "read my note"})
-        assert "read_note(title: str)" in str(found.content)
+        assert "read_note(title)" in str(found.content)
         call = {"name": "read_note", "arguments": {"title": "todo"}}
         assert "buy milk" in str((await client.call_tool("call_tool", call)).content)
 

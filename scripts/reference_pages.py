@@ -26,7 +26,7 @@ from pegboard.core.calls import Caller
 from pegboard.core.options import MODES
 from pegboard.modes.aliases import ALIASES
 from pegboard.modes.auto import MODES_BY_NAME, known_clients
-from pegboard.modes.mode import build_meta_tools
+from pegboard.modes.mode import build_listed_meta_tools
 from pegboard.server.extension_methods import METHODS
 from pegboard.server.tool_methods import ToolMethods, ToolRequest
 from pegboard.tokens import count_tokens
@@ -261,7 +261,7 @@ async def meta_tools_page() -> str:
 
 async def _mode(name: str) -> str:
     view = await _board().view(Caller(mode=name))
-    own = build_meta_tools(MODES_BY_NAME[name], view)  # pyright: ignore[reportArgumentType] a mode
+    own = build_listed_meta_tools(MODES_BY_NAME[name], view)  # pyright: ignore[reportArgumentType] a mode
     if not own:
         return f"## `{name}`\n\nNone: this mode lists the tools themselves."
     shown = [f"## `{name}`"]

@@ -72,7 +72,7 @@ def test_what_is_not_enabled_is_callable_all_the_same(told: Transcript) -> None:
 
 
 def test_a_search_without_matches_says_what_there_is(told: Transcript) -> None:
-    assert told["nothing"].text.startswith("No tool fits")
+    assert told["nothing"].text.startswith("No tool does this")
     assert "issues" in told["nothing"].text
     assert told["nothing"].notifications == ()
 

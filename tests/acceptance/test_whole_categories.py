@@ -61,13 +61,14 @@ def test_a_search_for_a_category_enables_all_of_it(query: str) -> None:
 def test_any_other_search_enables_at_most_five_tools(query: str) -> None:
     told = searched(tracker_board(), query)
     assert 1 <= len(enabled(told)) <= 5
-    assert 450 <= cost(told) <= 2_000
+    assert 300 <= cost(told) <= 2_000
 
 
 def test_more_matches_can_be_shown_than_are_enabled() -> None:
     told = searched(tracker_board(), "file a bug report", limit=12)
     assert len(enabled(told)) == 5
-    assert len(told["search"].text.splitlines()) > 5
+    shown = [t.name for t in tracker_board().tools() if t.name in told["search"].text]
+    assert len(shown) > 5
 
 
 def test_listed_tools_carry_input_schemas_alone() -> None:

@@ -11,15 +11,7 @@ from tests.conformance.clients import Transcript
 from pegboard.core.options import ModeName
 
 META_TOOLS: dict[ModeName, list[str]] = {
-    "proxy": [
-        "search_tools",
-        "describe_tools",
-        "call_tool",
-        "call_write_tool",
-        "call_destructive_tool",
-        "call_tools",
-        "read_result",
-    ],
+    "proxy": ["search_tools", "call_tool", "call_write_tool", "call_destructive_tool"],
     "index": ["list_available_tools", "get_tool_description"],
     "hierarchy": [
         "tools_list_categories",

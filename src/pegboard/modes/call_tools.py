@@ -33,6 +33,7 @@ from pegboard.modes.mode import (
     require_risk,
 )
 from pegboard.modes.read_result import is_read_result, read_page
+from pegboard.modes.search_tools import describe, is_describe_tools
 
 # One call --------------------------------------------------------------------------------------
 
@@ -41,9 +42,12 @@ CALL_PROPERTIES: JsonObject = {
     "arguments": {"type": "object"},
     "include_fields": {"type": "array", "items": {"type": "string"}},
 }
+_WRITE_PROPERTIES = {key: CALL_PROPERTIES[key] for key in ("name", "arguments")}
+"""Listed for writes, whose results are small; `include_fields` is accepted all the same."""
 _CALL_KEYS = {*CALL_PROPERTIES, "select", "raw", "max_tokens", "category"}
+_SEVERAL = 'Several: name "call_tools", arguments {"calls":[{"name","arguments"}]}'
 _DESCRIPTIONS: dict[Risk, str] = {
-    "read": "Call a read-only tool",
+    "read": f"Call a tool. {_SEVERAL}",
     "write": "Call a [write] tool",
     "destructive": "Call a [destructive] tool",
 }
@@ -73,12 +77,14 @@ def _build_call_tool(risk: Risk | None) -> MetaTool:
     Built once: it is the same for every view, and most requests are calls.
     """
     name = "call_tool" if risk is None else CALL_TOOL_BY_RISK[risk]
-    text = "Call a tool" if risk is None else _DESCRIPTIONS[risk]
+    text = _DESCRIPTIONS[risk or "read"]
 
     async def answer(view: View, arguments: JsonObject) -> CallResult:
         wanted: Json = arguments["name"]
         if is_read_result(view, wanted):
             return await read_page(view, arguments.get("arguments"))
+        if is_describe_tools(view, wanted):
+            return await describe(view, arguments.get("arguments"))
         if _is_call_tools(view, wanted):
             # Several calls under one approval: each is held to the risk of this call tool.
             several = _build_call_tools(risk, via=name)
@@ -100,7 +106,7 @@ def _build_call_tool(risk: Risk | None) -> MetaTool:
     return MetaTool(
         name,
         text,
-        object_schema(CALL_PROPERTIES, ["name"]),
+        object_schema(CALL_PROPERTIES if risk in (None, "read") else _WRITE_PROPERTIES, ["name"]),
         answer,
         _ANNOTATIONS[risk or "destructive"],
         accepts,
@@ -180,6 +186,7 @@ def _build_call_tools(risk: Risk | None, *, via: str = CALL_TOOLS) -> MetaTool:
         _ANNOTATIONS["destructive" if risk is None else "read"],
         accepts=object_schema({"calls": ANY_CALLS}, ["calls"]),
         needs=needs_from_calls,
+        is_listed=False,
     )
 
 

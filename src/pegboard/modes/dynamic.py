@@ -12,6 +12,7 @@ there the same setting means `proxy`. `call_tool` remains for clients that ignor
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject, compact
@@ -19,11 +20,11 @@ from pegboard.core.token_budget import estimate_tokens
 from pegboard.core.tools import Tool
 from pegboard.modes.call_tools import build_single_call_tool
 from pegboard.modes.list_entries import full_entry
-from pegboard.modes.mode import MetaTool, MetaToolBuilder, View, build_meta_tools
+from pegboard.modes.mode import MetaTool, MetaToolBuilder, View, build_listed_meta_tools
 from pegboard.modes.search_tools import (
+    Need,
     build_search_tools,
-    matches_to_json,
-    matches_to_text,
+    reply_to_search,
     run_search,
 )
 
@@ -41,7 +42,7 @@ class DynamicMode:
         # In the order of the catalog: an order that changed with use would void the prompt cache.
         tools = [t for t in view.catalog.enabled if t.id in found and t.id not in pins]
         return [
-            *(t.entry() for t in build_meta_tools(self, view)),
+            *(t.entry() for t in build_listed_meta_tools(self, view)),
             *(_entry(view, t) for t in (*view.pins, *tools)),
         ]
 
@@ -52,7 +53,7 @@ class DynamicMode:
 def _build_search(view: View) -> MetaTool:
     plain = build_search_tools(view)
     text = f"{plain.description}. Found tools become callable by name"
-    return MetaTool(plain.name, text, plain.parameters, _search_and_enable, plain.annotations)
+    return replace(plain, description=text, answer=_search_and_enable)
 
 
 def _entry(view: View, tool: Tool) -> JsonObject:
@@ -65,29 +66,29 @@ def _entry(view: View, tool: Tool) -> JsonObject:
 async def _search_and_enable(view: View, arguments: JsonObject) -> CallResult:
     from pegboard.core.search import Match  # slow to import, and no list needs it
 
-    matches, total = run_search(view, arguments)
-    if whole := _find_whole_category(view, arguments):
-        enabled, total = whole, len(whole)
-        matches = [Match(t, 1.0, ("category",)) for t in whole[: arguments.get("limit")]]
-    else:
-        most = view.options.enabled_per_search
-        if arguments.get("limit") is None:
-            matches = matches[:most]
-        enabled = [m.tool for m in matches[:most]]
+    needs = run_search(view, arguments)
+    limit, category = arguments.get("limit"), arguments.get("category")
+    most = max(1, view.options.enabled_per_search // len(needs))
+    enabled: dict[str, None] = {}
+    for number, need in enumerate(needs):
+        if whole := _find_whole_category(view, need.query, category):
+            matches = [Match(tool, 1.0, ("category",)) for tool in whole[:limit]]
+            needs[number] = Need(need.query, matches, len(whole))
+        else:
+            whole = [match.tool for match in need.matches[:most]]
+            if limit is None:
+                needs[number] = replace(need, matches=need.matches[:most])
+        enabled |= dict.fromkeys(tool.id for tool in whole)
     pins = {t.id for t in view.pins}  # always listed: enabling one would waste a place
-    if view.session is not None and (new := [t.id for t in enabled if t.id not in pins]):
+    if view.session is not None and (new := [id for id in enabled if id not in pins]):
         await view.session.enable(new)
-    detail = arguments.get("detail") or "signature"
-    return view.reply(
-        matches_to_text(view, matches, total, detail),
-        lambda: matches_to_json(view, matches, total, detail),
-    )
+    return reply_to_search(view, needs, arguments.get("detail"))
 
 
-def _find_whole_category(view: View, arguments: JsonObject) -> Sequence[Tool]:
+def _find_whole_category(view: View, query: str, category: str | None) -> Sequence[Tool]:
     """All tools of the category that a query is about, if there is one and it is small enough."""
-    group = view.index().find_topic(arguments["query"])
-    if group is None or arguments.get("category") not in (None, "", group.name):
+    group = view.index().find_topic(query)
+    if group is None or category not in (None, "", group.name):
         return ()
     members = [t for t in view.catalog.enabled if group.holds(t)]
     if len(members) > view.options.session_cap:

@@ -9,7 +9,7 @@ from pegboard.core.results.output_fields import resolve_field_descriptions
 from pegboard.core.schemas import relax_output_schema, repair_schema
 from pegboard.core.tool_parser import build_details
 from pegboard.core.tools import Catalog, Tool, group_name
-from pegboard.modes.mode import Mode, View, build_meta_tools
+from pegboard.modes.mode import Mode, View, build_listed_meta_tools
 
 _ANY_OBJECT: JsonObject = {"type": "object"}
 _INCLUDE_FIELDS: JsonObject = {
@@ -85,7 +85,9 @@ def list_pinned(view: View) -> list[JsonObject]:
 
 def list_meta_tools_and_pins(mode: Mode, view: View) -> list[JsonObject]:
     """The list of a mode that shows its meta-tools and the pinned tools, and nothing else."""
-    return [meta_tool.entry() for meta_tool in build_meta_tools(mode, view)] + list_pinned(view)
+    return [meta_tool.entry() for meta_tool in build_listed_meta_tools(mode, view)] + list_pinned(
+        view
+    )
 
 
 def _memoize(catalog: Catalog, key: str, make: Callable[[Tool], JsonObject]) -> list[JsonObject]:

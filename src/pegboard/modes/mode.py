@@ -224,6 +224,8 @@ class MetaTool:
     """A wider schema for validation, where the meta-tool's own errors are more helpful."""
     needs: Callable[[JsonObject], Sequence[LoadTarget]] | None = None
     """The categories and tools that arguments name; `None` where it needs the whole catalog."""
+    is_listed: bool = True
+    """Whether it is in the list; the others are named where they are needed, and callable."""
 
     def entry(self) -> JsonObject:
         """Its `tools/list` entry; `alwaysLoad` stops clients that defer tools from hiding it."""
@@ -256,9 +258,10 @@ class Mode(Protocol):
         ...
 
 
-def build_meta_tools(mode: Mode, view: View) -> list[MetaTool]:
-    """All meta-tools of a mode."""
-    return [build(view) for build in mode.builders(view).values()]
+def build_listed_meta_tools(mode: Mode, view: View) -> list[MetaTool]:
+    """The meta-tools that a mode lists."""
+    tools = [build(view) for build in mode.builders(view).values()]
+    return [tool for tool in tools if tool.is_listed]
 
 
 def object_schema(properties: JsonObject, required: Sequence[str] = ()) -> JsonObject:

@@ -31,7 +31,9 @@ _PARAMETERS = object_schema(
 def build_read_result(view: View) -> MetaTool:
     """The meta-tool itself."""
     text = "Read on in a large result"
-    return MetaTool(READ_RESULT, text, _PARAMETERS, _answer, {"readOnlyHint": True})
+    return MetaTool(
+        READ_RESULT, text, _PARAMETERS, _answer, {"readOnlyHint": True}, is_listed=False
+    )
 
 
 def is_read_result(view: View, name: Json) -> bool:

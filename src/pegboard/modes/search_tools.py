@@ -1,11 +1,13 @@
 """`search_tools` and `describe_tools`: from a task in words to everything that a call needs.
 
-    search_tools(query)   -> one line per match: name, signature, summary
-                          -> "No tool fits this", with the categories, where nothing is relevant
+    search_tools(queries) -> for each query: the best tools with signatures, then others by name
+                          -> "No tool does this", with the nearest, where nothing fits well
     describe_tools(names) -> the whole definition, where a signature leaves something out
 
-Models read the text; the same as JSON is only built for clients that request structured content.
-Whether a tool is relevant at all is decided by the index (`core/search/relevance.py`).
+Answers shrink with rank and confidence, because every line is paid for in tokens by every turn that
+follows: the best match with what it returns, close rivals with signatures, the rest by name. Which
+tools are relevant at all is decided by the index (`core/search/relevance.py`). Models read the
+text; the same as JSON is only built for clients that request structured content.
 """
 
 from __future__ import annotations
@@ -13,19 +15,21 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pegboard.core.calls import CallResult
 from pegboard.core.events import SearchAnswered
-from pegboard.core.json import JsonObject, compact
+from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.sanitization import sanitize_line
-from pegboard.core.schemas import describe_parameters
+from pegboard.core.schemas import describe_parameters, format_brief_signature
 from pegboard.core.tool_names import nearest
 from pegboard.core.tools import Catalog, Category, Tool, group_name, is_in_group
 from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
 from pegboard.modes.mode import (
     MetaTool,
     View,
+    check_arguments,
     find_tool,
     needs_from_names,
     object_schema,
@@ -38,43 +42,63 @@ if TYPE_CHECKING:
 Detail: TypeAlias = Literal["name", "summary", "signature", "full"]
 DETAILS: tuple[Detail, ...] = ("name", "summary", "signature", "full")
 
-DEFAULT_LIMIT = 10
+DEFAULT_LIMIT = 8
 MAX_LIMIT = 50
+MAX_QUERIES = 10
+_MAX_SIGNATURES = 3
+"""Matches of one query that are shown with their signatures."""
+_RIVAL = 0.75
+"""The share of the best score from which on a match is worth its signature."""
+_ALTERNATIVE = 0.55
+"""The share of the best score from which on a match is worth its name."""
+_SUMMARY_LENGTH = 90
+_MAX_CATEGORIES = 12
+_MAX_NEAREST = 3
+_SHAPE_LENGTH = 120
 _READ_ONLY: JsonObject = {"readOnlyHint": True}
-_CONTENTS_TOKENS = 32
+_CONTENTS_TOKENS = 16
 """Estimated tokens that the list of categories may take in the description of a meta-tool."""
 _SEARCH_INSTRUCTIONS = 160
 """Characters of a server's instructions below the top match of a search."""
 _MAX_INSTRUCTIONS = 3
 """Servers whose instructions one answer of `describe_tools` includes."""
+_TEXTS: JsonObject = {"type": "array", "items": {"type": "string"}}
+DESCRIBE_TOOLS = "describe_tools"
+SEARCH_ARGUMENTS: JsonObject = object_schema(
+    {
+        "queries": {"anyOf": [{"type": "string"}, _TEXTS]},
+        "query": {"anyOf": [{"type": "string"}, _TEXTS]},
+        "limit": {"type": "integer"},
+        "category": {"type": "string"},
+        "detail": {"enum": list(DETAILS)},
+    }
+)
+"""What `search_tools` accepts: more than it lists, since models also guess `query`."""
 _PIECES = re.compile(r"[A-Za-z]+|\d+|\S")
 
 
 def build_search_tools(view: View) -> MetaTool:
     """Finds tools; its description sums up the catalog, so that models know what to look for."""
-    text = f"Find tools by task. {summarize_catalog(view)}"
-    schema = object_schema(
-        {
-            "query": {"type": "string"},
-            "limit": {"type": "integer"},
-            "category": {"type": "string"},
-            "detail": {"enum": list(DETAILS)},
-        },
-        ["query"],
-    )
-    return MetaTool("search_tools", text, schema, _search, _READ_ONLY)
+    text = f"Find tools for tasks, one query each. {summarize_catalog(view)}"
+    schema = object_schema({"queries": _TEXTS}, ["queries"])
+    return MetaTool("search_tools", text, schema, _search, _READ_ONLY, accepts=SEARCH_ARGUMENTS)
 
 
 def build_describe_tools(view: View) -> MetaTool:
     """Describes tools completely, where their signatures were not enough."""
-    schema = object_schema({"names": {"type": "array", "items": {"type": "string"}}}, ["names"])
-    text = "All about tools, when a signature has …"
-    needs = needs_from_names("names")
-    return MetaTool("describe_tools", text, schema, _describe, _READ_ONLY, needs=needs)
+    return MetaTool(
+        DESCRIBE_TOOLS,
+        "Show the whole definition of tools, where a signature has …",
+        object_schema({"names": _TEXTS}, ["names"]),
+        _describe,
+        _READ_ONLY,
+        needs=needs_from_names("names"),
+        is_listed=False,
+    )
 
 
 def summarize_catalog(view: View) -> str:
-    """The catalog in a line of bounded length: `470 tools: issues 42, drive 30, …`."""
+    """The catalog in a line of bounded length: `470 tools: issues, drive, …`."""
     catalog, is_whole = view.listed, view.constant is None
     key = ("contents", is_whole)
     if key not in catalog.memo:
@@ -88,25 +112,69 @@ def _summarize(catalog: Catalog, more: str) -> str:
     shown: list[str] = []
     room = _CONTENTS_TOKENS
     for group in groups:
-        # The number of a loader's tools is not known before it runs, but the category must show.
-        part = f"{group.name} {group.tool_count}" if group.tool_count else group.name
         # Names are short: whole words and numbers cost a token each, whatever their length in
         # bytes, so the estimate for prose would be too high. No tokenizer is loaded for a list.
-        room -= sum(1 + (len(piece) - 1) // 6 for piece in _PIECES.findall(part)) + 1
+        room -= sum(1 + (len(piece) - 1) // 6 for piece in _PIECES.findall(group.name)) + 1
         if room < 0:
             shown.append("…")
             break
-        shown.append(part)
+        shown.append(group.name)
     count = "Tools" if more and not catalog.enabled else f"{total} tools"
     return f"{count}: {', '.join(shown)}" if shown else count
 
 
-def run_search(view: View, arguments: JsonObject) -> tuple[list[Match], int]:
-    """The matches of a search, and how many there would be without its limit."""
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One query of a search and the tools that were found for it."""
+
+    query: str
+    matches: Sequence[Match]
+    total: int
+    """Matches without the limit."""
+    has_limit: bool = False
+    """Whether the caller said how many matches to show."""
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether even the best match probably does something else."""
+        from pegboard.core.search import relevance  # needs numpy, which no list needs
+
+        return bool(self.matches) and self.matches[0].score < relevance.WEAK_SCORE
+
+
+def run_search(view: View, arguments: JsonObject) -> list[Need]:
+    """What was found for each query."""
     limit = _check_limit(arguments.get("limit"))
     category = check_category(view.catalog, arguments.get("category"))
+    needs = [_search_one(view, q, limit=limit, category=category) for q in read_queries(arguments)]
+    if arguments.get("limit") is not None:
+        return [replace(need, has_limit=True) for need in needs]
+    return needs
+
+
+def read_queries(arguments: JsonObject) -> list[str]:
+    """The queries of a search, each once.
+
+    Raises:
+        InvalidArguments: There are none, or too many.
+    """
+    given: Json = arguments.get("queries") or arguments.get("query") or []
+    queries = list(dict.fromkeys(map(str.strip, [given] if isinstance(given, str) else given)))
+    queries = [query for query in queries if query]
+    if not queries:
+        raise InvalidArguments(
+            "`queries` is empty: say what you want to do, one query per need.", field="queries"
+        )
+    if len(queries) > MAX_QUERIES:
+        raise InvalidArguments(
+            f"{len(queries)} queries at once are too many: at most {MAX_QUERIES}.", field="queries"
+        )
+    return queries
+
+
+def _search_one(view: View, query: str, *, limit: int, category: str | None) -> Need:
     began = time.perf_counter()
-    matches = view.search(arguments["query"], limit=MAX_LIMIT, category=category)
+    matches = view.search(query, limit=MAX_LIMIT, category=category)
     record_event(
         view.observer,
         SearchAnswered(
@@ -116,11 +184,11 @@ def run_search(view: View, arguments: JsonObject) -> tuple[list[Match], int]:
             duration=time.perf_counter() - began,
             principal=view.caller.principal,
             client=view.caller.client,
-            query=arguments["query"],
+            query=query,
             found=tuple(match.tool.id for match in matches[:limit]),
         ),
     )
-    return matches[:limit], len(matches)
+    return Need(query, matches[:limit], len(matches))
 
 
 def _check_limit(given: float | None) -> int:
@@ -135,37 +203,89 @@ def _check_limit(given: float | None) -> int:
     return int(min(given, MAX_LIMIT))
 
 
-def matches_to_text(view: View, matches: Sequence[Match], total: int, detail: Detail) -> str:
-    """Matches as a model reads them: one line each, and a note where there are more, or none."""
-    if not matches:
-        return " ".join([nothing_fits(view.catalog), *view.notes])
-    lines = [_line(view, match.tool, detail) for match in matches]
-    if detail != "name" and (quote := _quote_server(view, matches[0].tool, _SEARCH_INSTRUCTIONS)):
-        lines.insert(1, quote)  # of the top match alone: all of them would cost more than matches
-    if total > len(matches):
-        lines.append(f"(+{total - len(matches)} more)")
+def needs_to_text(view: View, needs: Sequence[Need], detail: Detail | None) -> str:
+    """An answer as a model reads it; no tool is described twice."""
+    lines: list[str] = []
+    shown: set[str] = set()
+    for need in needs:
+        if len(needs) > 1:
+            lines.append(f"{sanitize_line(need.query, _SUMMARY_LENGTH)}:")
+        lines += _need_lines(view, need, detail, shown)
     return "\n".join([*lines, *view.notes])
 
 
-def matches_to_json(view: View, matches: Sequence[Match], total: int, detail: Detail) -> JsonObject:
-    """Matches as structured content."""
-    shape: JsonObject = {
-        "matches": [_match(view, match, detail) for match in matches],
-        "total": total,
-    }
-    top = matches[0].tool if matches and detail != "name" else None
+def _need_lines(view: View, need: Need, detail: Detail | None, shown: set[str]) -> list[str]:
+    if not need.matches:
+        return [nothing_fits(view.catalog)]
+    if detail is not None:
+        lines = [_line(view, match.tool, detail) for match in need.matches]
+        described = need.matches
+    elif need.is_weak:
+        best, *others = (match.tool for match in need.matches[:_MAX_NEAREST])
+        lines = [f"No tool clearly does this. Nearest: {_brief_line(view, best, is_best=False)}"]
+        named = ", ".join(_name_and_summary(view, tool) for tool in others)
+        return [*lines, f"Also: {named}"] if named else lines
+    else:
+        described, named = _split_by_confidence(need, shown)
+        lines = [_brief_line(view, m.tool, is_best=m is need.matches[0]) for m in described]
+        if named:
+            names = ", ".join(view.catalog.address(match.tool) for match in named)
+            lines.append(f"Also: {names}")
+    shown.update(match.tool.id for match in described)
+    top = need.matches[0].tool
+    if detail != "name" and (quote := _quote_server(view, top, _SEARCH_INSTRUCTIONS)):
+        lines.insert(1, quote)  # of the top match alone: all of them would cost more than matches
+    return lines
+
+
+def _split_by_confidence(need: Need, shown: set[str]) -> tuple[list[Match], list[Match]]:
+    """The matches that are worth a signature, and those that are worth their name."""
+    from pegboard.core.search import relevance
+
+    best = relevance.raw_score(need.matches[0].score)
+    described: list[Match] = []
+    named: list[Match] = []
+    for match in need.matches:
+        share = relevance.raw_score(match.score) / best
+        if match.tool.id in shown:
+            named.append(match)
+        elif not described or (len(described) < _MAX_SIGNATURES and share >= _RIVAL):
+            described.append(match)
+        elif need.has_limit or share >= _ALTERNATIVE:
+            named.append(match)
+    return described, named
+
+
+def needs_to_json(view: View, needs: Sequence[Need], detail: Detail | None) -> JsonObject:
+    """An answer as structured content: `matches` for one query, `needs` for several."""
+    parts = [_need_to_json(view, need, detail or "signature") for need in needs]
+    shape: JsonObject = parts[0]
+    if len(parts) > 1:
+        shape = {"needs": [{"query": n.query, **p} for n, p in zip(needs, parts, strict=True)]}
+    if view.notes:
+        own: list[str] = [shape["note"]] if "note" in shape else []
+        shape["note"] = " ".join([*own, *view.notes])
+    return shape
+
+
+def _need_to_json(view: View, need: Need, detail: Detail) -> JsonObject:
+    matches = [_match(view, match, detail) for match in need.matches]
+    shape: JsonObject = {"matches": matches, "total": need.total}
+    top = need.matches[0].tool if matches and detail != "name" else None
     if top is not None and (text := get_server_instructions(view, top, _SEARCH_INSTRUCTIONS)):
-        shape["matches"][0]["server_instructions"] = text
-    notes = list(view.notes) if matches else [nothing_fits(view.catalog), *view.notes]
-    if notes:
-        shape["note"] = " ".join(notes)
+        matches[0]["server_instructions"] = text
+    if not matches:
+        shape["note"] = nothing_fits(view.catalog)
+    elif need.is_weak:
+        shape["note"] = "No tool clearly does this."
     return shape
 
 
 def nothing_fits(catalog: Catalog) -> str:
     """The note for a search without relevant matches; the categories suggest what exists."""
-    names = ", ".join(c.name for c in catalog.groups[:30])
-    return f"No tool fits this. Categories: {names}." if names else "There are no tools."
+    names = ", ".join(c.name for c in catalog.groups[:_MAX_CATEGORIES])
+    more = ", …" if len(catalog.groups) > _MAX_CATEGORIES else ""
+    return f"No tool does this. Categories: {names}{more}." if names else "There are no tools."
 
 
 def check_category(catalog: Catalog, name: str | None) -> str | None:
@@ -183,12 +303,23 @@ def check_category(catalog: Catalog, name: str | None) -> str | None:
 
 
 async def _search(view: View, arguments: JsonObject) -> CallResult:
-    detail: Detail = arguments.get("detail") or "signature"
-    matches, total = run_search(view, arguments)
-    return view.reply(
-        matches_to_text(view, matches, total, detail),
-        lambda: matches_to_json(view, matches, total, detail),
-    )
+    return reply_to_search(view, run_search(view, arguments), arguments.get("detail"))
+
+
+def reply_to_search(view: View, needs: Sequence[Need], detail: Detail | None) -> CallResult:
+    """The answer of `search_tools`."""
+    text = needs_to_text(view, needs, detail)
+    return view.reply(text, lambda: needs_to_json(view, needs, detail))
+
+
+def is_describe_tools(view: View, name: Json) -> bool:
+    """Whether a call meta-tool should describe tools, rather than call a tool of that name."""
+    return name == DESCRIBE_TOOLS and not view.catalog.named(DESCRIBE_TOOLS)
+
+
+async def describe(view: View, arguments: Json) -> CallResult:
+    """The description that a call meta-tool was asked for."""
+    return await _describe(view, check_arguments(build_describe_tools(view), arguments))
 
 
 async def _describe(view: View, arguments: JsonObject) -> CallResult:
@@ -282,6 +413,19 @@ def _line(view: View, tool: Tool, detail: Detail) -> str:
     return f"{head}{_marks(view, tool)}{tail}"
 
 
+def _name_and_summary(view: View, tool: Tool) -> str:
+    summary = sanitize_line(tool.summary or "", _SUMMARY_LENGTH)
+    return view.catalog.address(tool) + (f" ({summary})" if summary else "")
+
+
+def _brief_line(view: View, tool: Tool, *, is_best: bool) -> str:
+    """A tool in a search: what a call needs, what comes back from the best one, what it does."""
+    signature = format_brief_signature(view.catalog.address(tool), tool.input_schema)
+    returns = f" -> {tool.returns}" if is_best and 0 < len(tool.returns) <= _SHAPE_LENGTH else ""
+    summary = sanitize_line(tool.summary or "", _SUMMARY_LENGTH)
+    return f"{signature}{returns}{_marks(view, tool)}{f' - {summary}' if summary else ''}"
+
+
 def _marks(view: View, tool: Tool) -> str:
     marks = [tool.risk] if view.splits_risk and tool.risk != "read" else []
     if tool.deprecated:
@@ -299,6 +443,7 @@ def _match(view: View, match: Match, detail: Detail) -> JsonObject:
         "server": tool.server,
         "signature": signature_with_address(view.catalog, tool),
         "summary": tool.summary,
+        "returns": tool.returns or None,
         "score": round(match.score, 4),
         "risk": tool.risk,
         "risk_source": tool.risk_source,

@@ -37,6 +37,7 @@ ROUGH_SCALE = np.float32(1.2)  # rough cosines are smaller than exact ones, by 1
 FULL_NAME_BONUS = np.float32(0.3)  # every word of the query is in the tool's name
 CANDIDATES = 2_000
 
+WEAK_SCORE = 0.36  # a best score below it means that probably nothing fits
 RELEVANCE_FLOOR = 0.29  # a best score below it means that nothing fits
 LEXICAL_FLOOR = 0.08  # the same for words alone
 TAIL_RATIO = 0.3  # matches with a smaller share of the best score are noise
@@ -126,6 +127,13 @@ def display_score(score: float) -> float:
     approaches 1 and does not reach it: 1 is reserved for a tool that was named.
     """
     return round(score if score <= 0.5 else 1 - 0.5 * math.exp(1 - 2 * score), 4)
+
+
+def raw_score(displayed: float) -> float:
+    """The score that `display_score` was given; at most 1, which a tool has that was named."""
+    if displayed <= 0.5:
+        return displayed
+    return min(1.0, (1 - math.log(2 * max(1 - displayed, 1e-6))) / 2)
 
 
 def fuse_scores(
