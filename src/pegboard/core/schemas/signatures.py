@@ -190,8 +190,8 @@ def _drop_details(schema: Json, keywords: frozenset[str]) -> Json:
     # A default of null stays: it says that null need not be offered beside leaving it out.
     kept = {key: value for key, value in schema.items() if key not in keywords or value is None}
     for union in ("anyOf", "oneOf"):
-        if isinstance(kept.get(union), list):
-            kept[union] = [_drop_details(one, keywords) for one in kept[union]]
+        if isinstance(branches := kept.get(union), list):
+            kept[union] = [_drop_details(one, keywords) for one in branches]
     return kept
 
 
