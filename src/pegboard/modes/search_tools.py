@@ -23,6 +23,7 @@ from pegboard.core.events import SearchAnswered
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.sanitization import sanitize_line
 from pegboard.core.schemas import describe_parameters, format_brief_signature
+from pegboard.core.schemas.signatures import ELLIPSIS
 from pegboard.core.tool_names import nearest
 from pegboard.core.tools import Catalog, Category, Tool, group_name, is_in_group
 from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
@@ -74,6 +75,7 @@ SEARCH_ARGUMENTS: JsonObject = object_schema(
     }
 )
 """What `search_tools` accepts: more than it lists, since models also guess `query`."""
+_HOW_TO_SEE_ALL = '(for what … leaves out: call_tool name "describe_tools", arguments {"names"})'
 _PIECES = re.compile(r"[A-Za-z]+|\d+|\S")
 
 
@@ -228,6 +230,8 @@ def _need_lines(view: View, need: Need, detail: Detail | None, shown: set[str]) 
     else:
         described, named = _split_by_confidence(need, shown)
         lines = [_brief_line(view, m.tool, is_best=m is need.matches[0]) for m in described]
+        if ELLIPSIS in lines[0].partition(" - ")[0]:
+            lines.insert(1, _HOW_TO_SEE_ALL)
         if named:
             names = ", ".join(view.catalog.address(match.tool) for match in named)
             lines.append(f"Also: {names}")

@@ -143,7 +143,10 @@ def build_notice(
     notice["fields"] = build_outline(value)
     notice["preview"] = build_preview(value, policy.preview_tokens, count)
     notice["expires_at"] = format_expiry(expires_at)
-    notice["read"] = "read_result(handle, path?, offset?, limit?, grep?, select?)"
+    # Most clients let a model call only what is listed, so the way through the call tool is named.
+    notice["read"] = (
+        'call_tool(name="read_result", arguments={handle, path?, offset?, limit?, grep?, select?})'
+    )
     return notice
 
 

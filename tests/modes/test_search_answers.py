@@ -1,0 +1,145 @@
+"""The list of `proxy` and the answers of `search_tools`: what a model reads, and how much of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.acceptance.support import tracker_board
+
+from pegboard import Pegboard, count_tokens
+from pegboard.core.json import compact
+from pegboard.testing import connect
+
+pytestmark = pytest.mark.anyio
+
+STRUCTURED: Any = {"io.github.pegboard/structured": True}
+
+
+@pytest.fixture(scope="module")
+def board() -> Pegboard:
+    return tracker_board()
+
+
+async def search(board: Pegboard, **arguments: Any) -> str:
+    async with connect(board, mode="proxy") as client:
+        result = await client.call_tool("search_tools", arguments)
+    return result.content[0].text  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("risk", "most"), [("single", 170), ("split", 230)])
+async def test_the_list_is_lean(risk: str, most: int) -> None:
+    board = tracker_board()
+    board.reconfigure(replace(board.options, risk=risk, pins=()))  # type: ignore[arg-type]
+    async with connect(board, mode="proxy") as client:
+        tools = (await client.list_tools()).tools
+    read = [
+        compact({"name": t.name, "description": t.description, "inputSchema": t.input_schema})
+        for t in tools
+    ]
+    assert sum(map(count_tokens, read)) <= most
+    assert tools[0].name == "search_tools"
+    assert not {"describe_tools", "call_tools", "read_result"} & {t.name for t in tools}
+
+
+async def test_unlisted_meta_tools_are_called_directly_and_through_the_call_tool(
+    board: Pegboard,
+) -> None:
+    wanted = {"names": ["log_time"]}
+    async with connect(board, mode="proxy") as client:
+        direct = await client.call_tool("describe_tools", wanted)
+        through = await client.call_tool(
+            "call_tool", {"name": "describe_tools", "arguments": wanted}
+        )
+        wrong = await client.call_tool("call_tool", {"name": "describe_tools", "arguments": {}})
+    assert direct.content == through.content
+    assert "started_at" in str(through.content)
+    assert wrong.is_error
+    assert "names" in str(wrong.content)
+
+
+async def test_the_best_match_says_what_it_returns_and_rivals_are_short(board: Pegboard) -> None:
+    first, *rest = (await search(board, queries=["log time worked on an issue"])).splitlines()
+    assert first.startswith("log_time(issue, started_at: str date-time, minutes: int 1..960")
+    assert "-> {id, member, issue" in first
+    assert "[write]" in first
+    assert all("->" not in line for line in rest)
+    assert len(rest) <= 3
+    assert "more)" not in "\n".join(rest)
+
+
+async def test_several_queries_are_answered_each_and_no_tool_is_described_twice(
+    board: Pegboard,
+) -> None:
+    queries = ["create a document", "links between documents", "write a new document"]
+    lines = (await search(board, queries=queries)).splitlines()
+    assert [line for line in lines if line.endswith(":")] == [f"{query}:" for query in queries]
+    assert sum(line.startswith("create_document(") for line in lines) == 1
+    assert sum(line.startswith("get_document_links(") for line in lines) == 1
+
+
+async def test_the_same_as_structured_content(board: Pegboard) -> None:
+    async with connect(board, mode="proxy") as client:
+        one = await client.call_tool("search_tools", {"query": "log time"}, meta=STRUCTURED)
+        two = await client.call_tool(
+            "search_tools", {"queries": ["log time", "list labels"]}, meta=STRUCTURED
+        )
+    assert one.structured_content is not None
+    assert one.structured_content["matches"][0]["name"] == "log_time"
+    assert one.structured_content["matches"][0]["returns"].startswith("{id, member")
+    assert two.structured_content is not None
+    needs = two.structured_content["needs"]
+    assert [need["query"] for need in needs] == ["log time", "list labels"]
+    assert needs[1]["matches"][0]["name"] == "list_labels"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"queries": []}, "`queries` is empty"),
+        ({"queries": ["", "  "]}, "`queries` is empty"),
+        ({}, "`queries` is empty"),
+        ({"queries": [f"need {n}" for n in range(100)]}, "100 queries at once are too many"),
+        ({"queries": 5}, "queries"),
+        ({"queries": [{"query": "x"}]}, "queries"),
+    ],
+)
+async def test_wrong_queries_say_what_would_be_right(
+    board: Pegboard, arguments: dict[str, Any], reason: str
+) -> None:
+    async with connect(board, mode="proxy") as client:
+        result = await client.call_tool("search_tools", arguments)
+    assert result.is_error
+    assert reason in str(result.content)
+
+
+async def test_a_query_given_twice_is_one_need(board: Pegboard) -> None:
+    assert await search(board, queries=["log time", "log time "]) == await search(
+        board, queries="log time"
+    )
+
+
+async def test_what_no_tool_does_takes_one_short_answer(board: Pegboard) -> None:
+    text = await search(board, queries="translate a document to Norwegian")
+    assert text.startswith("No tool clearly does this. Nearest: ")
+    assert count_tokens(text) <= 90
+
+
+async def test_a_limit_shows_that_many_tools(board: Pegboard) -> None:
+    text = await search(board, queries="issues of a project", limit=12)
+    shown = [tool.name for tool in board.tools() if tool.name in text]
+    assert len(shown) >= 12
+
+
+async def test_writes_are_made_in_one_batch(board: Pegboard) -> None:
+    calls = [
+        {"name": "create_label", "arguments": {"name": name, "color": "#123456"}}
+        for name in ("one", "two")
+    ]
+    async with connect(board, mode="proxy") as client:
+        batch = {"name": "call_tools", "arguments": {"calls": calls}}
+        refused = await client.call_tool("call_tool", batch)
+        done = await client.call_tool("call_write_tool", batch)
+    assert '"ok":false' in str(refused.content)
+    assert str(done.content).count('"ok":true') == 2
