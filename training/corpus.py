@@ -2,7 +2,7 @@
 
     python training/corpus.py --bench PATH --loose texts.txt --out corpus.json.gz
 
-Three kinds of sets. `train`: catalogues whose requests are learned from, less the part held back
+Three kinds of sets. `train`: catalogs whose requests are learned from, less the part held back
 (whole servers of the written requests, a share of the queries elsewhere). `validate`: never learned
 from. A passage is made by the same function that search uses, so that training and use agree.
 """
@@ -71,7 +71,7 @@ def labelled(bench: Path, name: str, cap: int | None) -> dict[str, Any]:
 
 
 def written(bench: Path) -> dict[str, Any]:
-    """The requests written for the large catalogue; whole servers are held back."""
+    """The requests written for the large catalog; whole servers are held back."""
     tools = lines(bench / "catalogs" / "toucan_5190.jsonl")
     number = {t["id"]: i for i, t in enumerate(tools)}
     train: list[Any] = []
@@ -90,7 +90,7 @@ def written(bench: Path) -> dict[str, Any]:
 
 
 def sentences(bench: Path) -> Iterator[str]:
-    """Sentences of descriptions in the catalogues learned from: texts without a label."""
+    """Sentences of descriptions in the catalogs learned from: texts without a label."""
     paths = [bench / "sets" / name / "tools.jsonl" for name in TRAIN]
     for path in (*paths, bench / "catalogs" / "toucan_5190.jsonl"):
         for entry in lines(path):

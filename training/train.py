@@ -1,6 +1,6 @@
 """Fine-tune an encoder on requests and the tools that answer them.
 
-InfoNCE over pairs of one catalogue, with the model's own near misses as hard negatives, mined anew each
+InfoNCE over pairs of one catalog, with the model's own near misses as hard negatives, mined anew each
 epoch. Near-duplicates of the right tool and other right tools of the same request count as neither.
 """
 

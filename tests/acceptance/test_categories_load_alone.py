@@ -1,6 +1,6 @@
 """The fifth earlier system: a category is loaded when it is used, and no other with it.
 
-Its catalogue has 48 categories; a board with as many loaders says which of them ran.
+Its catalog has 48 categories; a board with as many loaders says which of them ran.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def told(request: pytest.FixtureRequest) -> Transcript:
     return play(tracker(), request.param, STEPS, mode="hierarchy")
 
 
-def test_four_schemas_stand_in_front_of_any_catalogue(told: Transcript) -> None:
+def test_four_schemas_stand_in_front_of_any_catalog(told: Transcript) -> None:
     listed = told["list"].ok["tools"]
     assert [tool["name"] for tool in listed[:4]] == FOUR
     assert as_read(listed[:4]) <= 400

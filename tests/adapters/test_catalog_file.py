@@ -1,4 +1,4 @@
-"""Catalogues in files: the three forms, the optional keys, and what is wrong with a bad one."""
+"""Catalogs in files: the three forms, the optional keys, and what is wrong with a bad one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_form_gives_the_same_tools(tmp_path: Path, text: str) -> None:
     assert find.input_schema == {"type": "object"}
 
 
-def test_one_line_is_a_catalogue_too(tmp_path: Path) -> None:
+def test_one_line_is_a_catalog_too(tmp_path: Path) -> None:
     assert [t.name for t in read_catalog(written(tmp_path, json.dumps(ECHO)))] == ["echo"]
 
 

@@ -162,7 +162,7 @@ def test_measure_asks_the_servers_of_a_file_and_keeps_what_they_said(
     config_without_server = json.loads(config.read_text())
     assert first.json["servers"][0]["tools"] > 20
     assert config_without_server["mcpServers"]
-    assert list((tmp_path / "cache/catalogues").glob("office-*"))
+    assert list((tmp_path / "cache/catalogs").glob("office-*"))
 
 
 def test_measure_starts_a_command(config: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from pegboard.core.json import Json
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A catalogue, and results of one of its tools in three forms."""
+    """A catalog, and results of one of its tools in three forms."""
     folder = tmp_path_factory.mktemp("fields")
     board = build_board()
     result = anyio.run(board.call, "get_episode", {"episode_id": RICH_EPISODE})

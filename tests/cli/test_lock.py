@@ -65,7 +65,7 @@ class Place:
             {"name": "add", "description": text, "inputSchema": schema},
             {"name": "multiply", "description": "Multiplies.", "inputSchema": schema},
         ]
-        CatalogCache(self.folder / "cache" / "catalogues").save(spec, ServerProfile(), entries)
+        CatalogCache(self.folder / "cache" / "catalogs").save(spec, ServerProfile(), entries)
 
     def record(self, tool: str = "add") -> dict[str, Any]:
         return json.loads((self.folder / "pegboard.lock").read_text())["servers"]["calc"][tool]
@@ -244,7 +244,7 @@ def test_a_tool_whose_name_ends_like_a_digest_cannot_be_approved_in_place_of_ano
     (spec,) = ConfigSource.from_path(place.unlocked).read().upstreams
     name = f"add@{shown['digest']}"
     posing = {"name": name, "description": "x", "inputSchema": {}}
-    CatalogCache(place.folder / "cache" / "catalogues").save(spec, ServerProfile(), [posing])
+    CatalogCache(place.folder / "cache" / "catalogs").save(spec, ServerProfile(), [posing])
     place.write("pegboard.toml", f'{TRUST}mode = "approve"\n')
     command("list")
     assert command("lock", "approve", f"calc.add@{shown['digest']}").code == 0

@@ -168,7 +168,7 @@ def test_a_loader_that_raises_is_reported_and_poisons_nothing(era: Era) -> None:
 
 
 @pytest.mark.parametrize("schema", [{"type": "array"}, {"type": "string"}, [], "object", 5])
-def test_a_schema_that_is_not_an_object_is_refused_by_a_catalogue(schema: Any) -> None:
+def test_a_schema_that_is_not_an_object_is_refused_by_a_catalog(schema: Any) -> None:
     from pegboard.core.tool_parser import tool_from_wire
 
     with pytest.raises(ConfigError, match="object"):

@@ -33,7 +33,7 @@ def seen(policy: Policy, **who: object) -> set[str]:
     return {t.id for t in policy.visible(CATALOG, Caller(**who))}  # pyright: ignore[reportArgumentType]
 
 
-def test_without_rules_everybody_sees_the_very_same_catalogue() -> None:
+def test_without_rules_everybody_sees_the_very_same_catalog() -> None:
     assert ALLOW_ALL.is_open
     assert ALLOW_ALL.visible(CATALOG, Caller("anybody")) is CATALOG
 
@@ -103,7 +103,7 @@ def test_what_a_server_offers_beside_tools_needs_the_whole_server() -> None:
     assert not policy.grant(Caller("x", groups=frozenset({"all"}))).allows_server("tracker")
 
 
-def test_callers_of_the_same_rules_share_one_catalogue() -> None:
+def test_callers_of_the_same_rules_share_one_catalog() -> None:
     policy = Policy([Rule(groups=("g",), servers=("crm",))], default="deny")
     ann = policy.visible(CATALOG, Caller("ann", groups=frozenset({"g"})))
     assert ann is policy.visible(CATALOG, Caller("bob", groups=frozenset({"g"})))

@@ -1,4 +1,4 @@
-"""The readers on real tools: those of the example servers, and of catalogues given by a path.
+"""The readers on real tools: those of the example servers, and of catalogs given by a path.
 
 `PEGBOARD_CATALOGUES` names a folder; every file of JSON lines below it that has tools is read too.
 """
@@ -33,8 +33,8 @@ TOKENS_OF_AN_ORDINARY_SIGNATURE = 40
 
 
 @cache
-def catalogues() -> dict[str, list[dict[str, Any]]]:
-    """The tools of each catalogue as they stand on the wire."""
+def catalogs() -> dict[str, list[dict[str, Any]]]:
+    """The tools of each catalog as they stand on the wire."""
     tracker, episodes = Tracker.open(":memory:"), memory.open_memory()
     with closing(tracker.connection), closing(episodes.connection):
         boards = {"tracker": tracker_board(tracker), "memory": memory.board_for(episodes)}
@@ -47,19 +47,19 @@ def catalogues() -> dict[str, list[dict[str, Any]]]:
 
 
 def schemas() -> list[Any]:
-    """Every schema of every catalogue."""
-    tools = [tool for tools in catalogues().values() for tool in tools]
+    """Every schema of every catalog."""
+    tools = [tool for tools in catalogs().values() for tool in tools]
     return [tool[key] for tool in tools for key in ("inputSchema", "outputSchema") if key in tool]
 
 
 def test_signatures_are_short() -> None:
-    for tools in catalogues().values():
+    for tools in catalogs().values():
         lines = [format_signature(tool["name"], tool["inputSchema"]) for tool in tools]
         assert sum(map(count_tokens, lines)) <= TOKENS_OF_AN_ORDINARY_SIGNATURE * len(lines)
 
 
 def test_nearly_all_signatures_and_descriptions_leave_nothing_out() -> None:
-    for tools in catalogues().values():
+    for tools in catalogs().values():
         lines = [format_signature(tool["name"], tool["inputSchema"]) for tool in tools]
         assert sum("…" in line for line in lines) <= 0.1 * len(lines)
         texts = [describe_parameters(tool["inputSchema"]) for tool in tools]
@@ -67,14 +67,14 @@ def test_nearly_all_signatures_and_descriptions_leave_nothing_out() -> None:
 
 
 def test_a_description_costs_less_than_the_schema_that_it_stands_for() -> None:
-    for tools in catalogues().values():
+    for tools in catalogs().values():
         inputs = [tool["inputSchema"] for tool in tools]
         texts = sum(count_tokens(describe_parameters(schema).text) for schema in inputs)
         assert texts < 0.8 * sum(map(count_tokens, inputs))
 
 
 def test_an_outline_of_a_result_costs_far_less_than_its_schema() -> None:
-    for tools in catalogues().values():
+    for tools in catalogs().values():
         outputs = [tool["outputSchema"] for tool in tools if "outputSchema" in tool]
         outlines = sum(count_tokens(format_field_outline(schema)) for schema in outputs)
         assert outlines <= 0.4 * sum(map(count_tokens, outputs))
@@ -101,7 +101,7 @@ def test_repairs_of_real_schemas_are_exact_and_the_result_compiles() -> None:
 
 @pytest.mark.parametrize("name", ["tracker", "memory"])
 def test_every_output_field_of_an_example_server_is_in_its_outline(name: str) -> None:
-    for tool in catalogues()[name]:
+    for tool in catalogs()[name]:
         outline = format_field_outline(tool.get("outputSchema", {}))
         for path in list_output_fields(tool.get("outputSchema", {})):
             assert path.rsplit(".", 1)[-1].removesuffix("[]") in outline

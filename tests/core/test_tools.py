@@ -1,4 +1,4 @@
-"""The records of the catalogue: tools, summaries, risks, and the immutable catalogue."""
+"""The records of the catalog: tools, summaries, risks, and the immutable catalog."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_anything_else_is_refused(schema: Any) -> None:
         require_object_schema(schema)
 
 
-# Catalogues --------------------------------------------------------------------------------------
+# Catalogs --------------------------------------------------------------------------------------
 
 
 def test_a_catalog_has_the_same_order_for_any_input_order() -> None:
@@ -164,7 +164,7 @@ def test_two_tools_of_one_id_are_refused() -> None:
         Catalog([tool(), tool(description="other")])
 
 
-def test_equal_catalogues_have_equal_hashes() -> None:
+def test_equal_catalogs_have_equal_hashes() -> None:
     made = [tool("a"), tool("b", category="x")]
     assert Catalog(made).hash == Catalog(reversed(made)).hash
     for other in (

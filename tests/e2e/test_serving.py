@@ -183,7 +183,7 @@ async def test_stdio_ends_with_its_client_and_takes_its_servers_along(tmp_path: 
         os.kill(pid, 0)
 
 
-async def test_catalogue_files_hold_no_secret(tmp_path: Path) -> None:
+async def test_catalog_files_hold_no_secret(tmp_path: Path) -> None:
     entry = polite(env={"API_TOKEN": "s3cr3t-value"})
     async with served(tmp_path, {"a": entry}) as client:
         await client.call_tool("a_echo", {})

@@ -146,7 +146,7 @@ def test_instructions_make_nothing_of_a_query_that_nothing_fits(world: World) ->
         assert stranger.id not in [m.tool.id for m in index.search("zebra quantum xylophone")]
 
 
-def test_equal_tools_stand_together_in_the_order_of_the_catalogue(world: World) -> None:
+def test_equal_tools_stand_together_in_the_order_of_the_catalog(world: World) -> None:
     catalog = Catalog([*HONEST, *(hostile(f"copy_{n}", description="Rings a bell.") for n in "ab")])
     twins = [f"stranger.copy_{n}" for n in "ab"]
     for index in (world.exact.prepare(catalog), world.rough.updated(catalog)):

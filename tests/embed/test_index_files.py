@@ -186,7 +186,7 @@ def test_vectors_computed_in_the_background_are_saved_with_the_index(
     assert len(topics.passages) == 3
 
 
-def test_a_catalogue_that_was_read_again_and_is_the_same_is_not_written_again(
+def test_a_catalog_that_was_read_again_and_is_the_same_is_not_written_again(
     live_index: Callable[[], LiveIndex], catalog_of: CatalogOf, tmp_path: Path
 ) -> None:
     one = live_index()
@@ -219,7 +219,7 @@ def test_nothing_is_saved_without_a_hash_of_the_source(
     assert not one.is_saved
 
 
-def test_an_empty_catalogue_needs_no_file(
+def test_an_empty_catalog_needs_no_file(
     live_index: Callable[[], LiveIndex], tmp_path: Path
 ) -> None:
     one = live_index()

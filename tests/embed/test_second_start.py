@@ -71,7 +71,7 @@ def test_a_second_start_needs_the_index_alone(tmp_path: Path) -> None:
     assert (second["embedded"], second["lacking"], second["found"]) == (0, 0, first["found"])
 
 
-def test_of_a_changed_catalogue_only_the_changed_tool_is_embedded(tmp_path: Path) -> None:
+def test_of_a_changed_catalog_only_the_changed_tool_is_embedded(tmp_path: Path) -> None:
     path, home = catalog(tmp_path / "tools.jsonl", 30), tmp_path / "home"
     start(path, home, "topics", "prepare")
     catalog(path, 30, weather_2="Tells whether weather is weather.")

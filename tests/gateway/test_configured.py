@@ -21,7 +21,7 @@ info: {title: Books, version: "1"}
 servers: [{url: "http://127.0.0.1:9"}]
 paths:
   /books:
-    get: {operationId: list_books, summary: List all books, tags: [catalogue], responses: {}}
+    get: {operationId: list_books, summary: List all books, tags: [catalog], responses: {}}
   /books/{id}:
     delete:
       operationId: burn_book
@@ -106,7 +106,7 @@ async def test_an_openapi_source_is_mounted_with_the_servers_and_cached(tmp_path
             assert set(names(gateway)) == {"a_echo", "books_list_books", "books_burn_book"}
             found = {t.name: t for t in gateway.board.tools()}
             listing = found["books_list_books"]
-            assert (listing.category, listing.section) == ("books", "catalogue")
+            assert (listing.category, listing.section) == ("books", "catalog")
             assert found["books_burn_book"].risk == "destructive"
             told = await client.call_tool("books_list_books", {})
             assert told.is_error
@@ -115,7 +115,7 @@ async def test_an_openapi_source_is_mounted_with_the_servers_and_cached(tmp_path
     again = Gateway(toml(tmp_path, text), folder=tmp_path / "home")
     again.restore()
     assert again.pending == set(), "nothing has to be looked at on the next start"
-    assert {t.name: t.tags for t in again.board.tools()}["books_list_books"] == ("catalogue",)
+    assert {t.name: t.tags for t in again.board.tools()}["books_list_books"] == ("catalog",)
 
 
 async def test_names_are_the_same_after_a_restart(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ async def test_a_server_that_dies_during_a_call_is_reported_and_restarted(tmp_pa
     bad = faulty("dies_in_call")
     servers = specs(tmp_path, {"bad": bad, "good": polite()})
     async with running(servers, tmp_path, settings=PROXY) as gateway:
-        # The server lists `echo` alone; its other tool is called past the catalogue.
+        # The server lists `echo` alone; its other tool is called past the catalog.
         kept = gateway.catalogs["bad"]
         entries = [*kept.entries(), {"name": "die", "inputSchema": {"type": "object"}}]
         gateway.catalogs.update(
@@ -178,11 +178,11 @@ async def test_tools_that_change_while_searches_run_are_found_afterwards(tmp_pat
         assert later in await searched(client, later)
 
 
-async def test_a_catalogue_cut_short_by_a_kill_is_written_anew(tmp_path: Path) -> None:
+async def test_a_catalog_cut_short_by_a_kill_is_written_anew(tmp_path: Path) -> None:
     servers = specs(tmp_path, {"good": polite()})
     async with running(servers, tmp_path):
         pass
-    (kept,) = (tmp_path / "catalogues").glob("*.catalogue")
+    (kept,) = (tmp_path / "catalogs").glob("*.catalog")
     whole = kept.read_bytes()
     kept.write_bytes(whole[: len(whole) // 2])
     (kept.parent / "left-behind.tmp").write_bytes(b"half")

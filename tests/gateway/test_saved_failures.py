@@ -67,7 +67,7 @@ def test_a_board_reads_without_starting_a_failed_server_until_its_pause_is_over(
         assert board.tools() == []
         assert board.search("anything") == []
     once = starts(tmp_path)
-    [record] = (tmp_path / "home" / "catalogues").glob("*.failed")
+    [record] = (tmp_path / "home" / "catalogs").glob("*.failed")
     kept = json.loads(record.read_text())
     assert "no licence" in kept["reason"]
     record.write_text(json.dumps({**kept, "retry_at": 1.0}))  # its pause is over

@@ -74,7 +74,7 @@ async def test_files_of_a_gateway_are_their_owner_s_alone_also_older_ones(tmp_pa
         await client.call_tool("h_echo", {"le\\u{200b}vel": "low"})
     home = list((tmp_path / "home").rglob("*"))
     open_to_others = [p for p in (*home, audit, audit.parent) if p.stat().st_mode & 0o077]
-    assert {p.name for p in home} >= {"logs", "h.log", "catalogues", "journals"}
+    assert {p.name for p in home} >= {"logs", "h.log", "catalogs", "journals"}
     assert open_to_others == []
     assert SECRET not in (tmp_path / "stderr.txt").read_text()
 

@@ -27,11 +27,11 @@ def seventy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("seventy")
     names = [f"server{number:02}" for number in range(SERVERS)]
     config = write(folder, {name: {"command": "/nowhere", "args": [name]} for name in names})
-    catalogues = CatalogCache(folder / "home" / "catalogues")
+    catalogs = CatalogCache(folder / "home" / "catalogs")
     entries = [tool.wire() for tool in build_board().tools()]
     for number, spec in enumerate(ConfigSource.from_path(config).read().upstreams):
         first = number * TOOLS_OF_EACH % len(entries)
-        catalogues.save(spec, ServerProfile(), [*entries, *entries][first : first + TOOLS_OF_EACH])
+        catalogs.save(spec, ServerProfile(), [*entries, *entries][first : first + TOOLS_OF_EACH])
     return config
 
 

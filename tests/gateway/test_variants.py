@@ -110,7 +110,7 @@ async def test_variants_are_taken_from_the_cache_at_the_next_start(tmp_path: Pat
         ):
             assert len(await names(client)) == 4
         assert starts(tmp_path) == 2  # for a client that declares nothing, and for this one
-    [kept] = (tmp_path / "catalogues").glob("a-*")
+    [kept] = (tmp_path / "catalogs").glob("a-*")
     assert b"elicitation.form+elicitation.url+roots+sampling" in kept.read_bytes()
 
 

@@ -207,7 +207,7 @@ def test_messages_and_values_that_are_not_ours_cost_a_warning(
     place: Place, redis_server: RedisServer
 ) -> None:
     replica = place.start()
-    for topic in ("locks", "switched-off", "rollout", "catalogues"):
+    for topic in ("locks", "switched-off", "rollout", "catalogs"):
         for message in ("not json", "[" * 5000, "17", '{"from": 1}'):
             redis_server.command("-n", "6", "PUBLISH", f"pegboard:{topic}", message)
     assert place.command("lock", "revoke", "work.wait").returncode == 0

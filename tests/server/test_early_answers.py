@@ -177,7 +177,7 @@ def test_a_list_of_the_catalog_is_void_once_the_catalog_changes(config: Path) ->
     with started(config, has_sdk=False) as client:
         listed = client.open()[1]["tools"]
     assert "echo" in json.dumps(listed)
-    (catalog,) = (config.parent / "home" / "catalogues").iterdir()
+    (catalog,) = (config.parent / "home" / "catalogs").iterdir()
     catalog.write_bytes(catalog.read_bytes() + b" ")
     assert load(config) == {}
 

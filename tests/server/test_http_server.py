@@ -74,7 +74,7 @@ async def stopped_with_a_page_open(process: subprocess.Popen[str], url: str, ent
     return process.communicate(timeout=20)[1]
 
 
-def catalogue(folder: Path) -> str:
+def catalog(folder: Path) -> str:
     entry = {"name": "greet", "description": "Say hello.", "inputSchema": {"type": "object"}}
     path = folder / "tools.json"
     path.write_text(json.dumps({"tools": [entry]}), "utf-8")
@@ -89,7 +89,7 @@ async def test_ctrl_c_with_a_page_open_ends_quietly(what: str, tmp_path: Path) -
     address = free_address()
     command = {
         "gateway": ["-m", "pegboard", "serve", "--config", f"{tmp_path}/mcp.json", "--http"],
-        "catalog": ["-m", "pegboard", "serve", "--catalog", catalogue(tmp_path), "--http"],
+        "catalog": ["-m", "pegboard", "serve", "--catalog", catalog(tmp_path), "--http"],
         "board": [f"{tmp_path}/board.py"],
     }[what]
     with running(*command, address, home=tmp_path) as process:
@@ -100,7 +100,7 @@ async def test_ctrl_c_with_a_page_open_ends_quietly(what: str, tmp_path: Path) -
 
 @pytest.mark.anyio
 async def test_ctrl_c_ends_pegboard_ui_quietly(tmp_path: Path) -> None:
-    named = ("--catalog", catalogue(tmp_path), "--no-browser", "--json")
+    named = ("--catalog", catalog(tmp_path), "--no-browser", "--json")
     with running("-m", "pegboard", "ui", *named, home=tmp_path) as process:
         assert process.stdout is not None
         page = json.loads("".join(iter(process.stdout.readline, "}\n")) + "}")["page"]
@@ -114,7 +114,7 @@ def test_an_address_in_use_is_reported_in_one_sentence(command: str, tmp_path: P
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         where = {"serve": ["--http", f"127.0.0.1:{port}"], "ui": ["--no-browser", "--port", port]}
-        named = ("--catalog", catalogue(tmp_path), *where[command])
+        named = ("--catalog", catalog(tmp_path), *where[command])
         with running("-m", "pegboard", command, *named, home=tmp_path) as process:
             _, said = process.communicate(timeout=30)
     assert process.returncode == 3

@@ -1,4 +1,4 @@
-"""Catalogues on disk: read back as they were, whatever happens to the disk or the writer."""
+"""Catalogs on disk: read back as they were, whatever happens to the disk or the writer."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_a_file_of_a_later_version_is_ignored(tmp_path: Path) -> None:
     kept, said = folder(tmp_path)
     kept.save(SPEC, ABOUT, entries())
     (path,) = (tmp_path / "kept").iterdir()
-    path.write_bytes(path.read_bytes().replace(b"catalogue 1", b"catalogue 2", 1))
+    path.write_bytes(path.read_bytes().replace(b"catalog 1", b"catalog 2", 1))
     assert kept.load(SPEC) is None
     assert "another kind or version" in said[0]
 
@@ -269,7 +269,7 @@ def test_a_full_disk_leaves_the_old_catalog_and_is_reported_once(tmp_path: Path)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kill -9 is POSIX")
-def test_a_writer_killed_in_the_middle_leaves_a_whole_catalogue(tmp_path: Path) -> None:
+def test_a_writer_killed_in_the_middle_leaves_a_whole_catalog(tmp_path: Path) -> None:
     kept, said = folder(tmp_path)
     for saves in range(1, 4):
         with start(WRITER, str(kept.folder), "100000", "w") as process:
@@ -282,7 +282,7 @@ def test_a_writer_killed_in_the_middle_leaves_a_whole_catalogue(tmp_path: Path) 
         assert len(found.entries()) == 200
     assert said == []
     kept.sweep(now=kept.load(SPEC).saved_at + 7200)  # pyright: ignore[reportOptionalMemberAccess]
-    assert [p.suffix for p in kept.folder.iterdir()] == [".catalogue"]
+    assert [p.suffix for p in kept.folder.iterdir()] == [".catalog"]
 
 
 def test_several_gateways_write_and_read_at_once(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_several_gateways_write_and_read_at_once(tmp_path: Path) -> None:
     assert mark() in ("a9", "b9", "c9")
 
 
-def test_an_unchanged_catalogue_is_not_written_again(tmp_path: Path) -> None:
+def test_an_unchanged_catalog_is_not_written_again(tmp_path: Path) -> None:
     kept, _ = folder(tmp_path)
     kept.save(SPEC, ABOUT, entries())
     (path,) = kept.folder.iterdir()

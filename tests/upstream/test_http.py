@@ -71,7 +71,7 @@ async def test_calls_questions_and_progress_pass_over_streamable_http(
         serving(make_server().streamable_http_app()) as url,
         gateway(http(f"{url}/mcp")) as through,
     ):
-        if server == "legacy":  # both eras are on one endpoint; a kept catalogue decides
+        if server == "legacy":  # both eras are on one endpoint; a kept catalog decides
             through.pool.set_known_era("e", "legacy")
         async with through.client(
             SDK_MODES[client_era], elicitation_callback=answer_form

@@ -120,7 +120,7 @@ class Gateway:
         self.observability = observability or Observability()
         self._prepare_board(folder, store)
         self._prepare_connections(folder, open_transport)
-        cache = CatalogCache(folder / "catalogues")
+        cache = CatalogCache(folder / "catalogs")
         self.catalogs = ServerCatalogs(configuration, cache, self.decisions.apply)
         self.replicas = ReplicaChannel(self.store)
         self.discovery = Discovery(

@@ -58,7 +58,7 @@ async def check_servers(
     progress: ListingProgress = lambda done, total, found: None,
 ) -> list[ServerCheck]:
     """List every server again, several at a time; what they list is cached."""
-    catalogs = ServerCatalogs(configuration, CatalogCache(folder / "catalogues"))
+    catalogs = ServerCatalogs(configuration, CatalogCache(folder / "catalogs"))
     checks: dict[str, ServerCheck] = {}
     bound = configuration.settings.upstreams.start_concurrency
     async with (

@@ -16,7 +16,7 @@ from pegboard.ports import Store
 
 logger = logging.getLogger(__name__)
 
-TOPIC = "catalogues"
+TOPIC = "catalogs"
 
 
 class ReplicaChannel:

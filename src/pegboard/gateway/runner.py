@@ -129,7 +129,7 @@ class GatewayRunner:
             elif any(record.answers.get(key) != result for key, result in answers.items()):
                 # The next start compares these files, to know whether the answers still hold.
                 folder = self.source.folder(configuration)
-                cache = CatalogCache(folder / "catalogues")
+                cache = CatalogCache(folder / "catalogs")
                 files = [*configuration.files, *map(cache.path, configuration.upstreams)]
                 if lock := configuration.settings.trust.lock:
                     files.append(self.source.path.parent / Path(lock).expanduser())

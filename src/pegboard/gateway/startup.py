@@ -34,7 +34,7 @@ def open_cached_board(source: ConfigSource, configuration: Configuration) -> Peg
     if settings.trust.lock is not None or not settings.store.url.startswith("memory:"):
         return None
     folder = source.folder(configuration)
-    catalogs = ServerCatalogs(configuration, CatalogCache(folder / "catalogues"))
+    catalogs = ServerCatalogs(configuration, CatalogCache(folder / "catalogs"))
     if catalogs.restore():
         return None
     board = CachedBoard(instructions=settings.instructions)

@@ -82,7 +82,7 @@ class Measurement:
             "modes": {mode: self.mode_json(mode) for mode in self.modes},
             "auto": self.chosen,
             "tools": [asdict(tool) for tool in self.tools],
-            "dearest": [
+            "most_expensive": [
                 {**asdict(tool), "reasons": [asdict(reason) for reason in tool.reasons]}
                 for tool in self.expensive_tools
             ],

@@ -5,7 +5,7 @@ that readers in any number of gateways see the old or the new one and never a pa
 has a checksum: a file that was cut short, is damaged or of another version is ignored with a
 warning, and rewritten when the server has been listed again.
 
-    first line   pegboard-catalogue 1 <sha-256 of the rest> <length of the index>
+    first line   pegboard-catalog 1 <sha-256 of the rest> <length of the index>
     index        the profile of the server; each tool without its schemas, and where these are
     body         the schemas, JSON after JSON
 
@@ -47,9 +47,9 @@ from pegboard.upstream.namespaces import DEFAULT_NAMING, Namespaces, Naming
 from pegboard.upstream.spec import UpstreamSpec
 
 # This spelling is part of the format on disk: another one would orphan the files that exist.
-CATALOG_SUFFIX = ".catalogue"
+CATALOG_SUFFIX = ".catalog"
 FAILURE_SUFFIX = ".failed"
-_MAGIC = b"pegboard-catalogue 1"
+_MAGIC = b"pegboard-catalog 1"
 _SECRET = re.compile(r"key|token|secret|passw|auth|credential|session|cookie", re.IGNORECASE)
 _STALE_AFTER = 3600.0
 FIRST_RETRY_DELAY = 30.0

@@ -16,7 +16,7 @@ DESIGN = Design(
             "Tier 1",
             "Four meta-tools stand for any number of tools",
             tests=(
-                "acceptance/test_hierarchical_dispatch.py::test_four_schemas_stand_in_front_of_any_catalogue",
+                "acceptance/test_hierarchical_dispatch.py::test_four_schemas_stand_in_front_of_any_catalog",
             ),
             figure=figures.four_schemas,
         ),

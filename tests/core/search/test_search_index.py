@@ -101,7 +101,7 @@ def test_disabled_and_deprecated_tools_are_found_on_request(make_tool: MakeTool)
     assert set(ids(found.search("report", include_disabled=True))) == {"old_report", "off_report"}
 
 
-def test_equal_tools_keep_the_order_of_the_catalogue(make_tool: MakeTool) -> None:
+def test_equal_tools_keep_the_order_of_the_catalog(make_tool: MakeTool) -> None:
     same = [make_tool("same", id=f"t{i}", description="Copies a file.") for i in range(20)]
     found = index(*same)
     assert ids(found.search("copy file", limit=5)) == [t.id for t in found.catalog.tools[:5]]
@@ -130,7 +130,7 @@ def test_no_place_for_matches_gives_none(office: SearchIndex, limit: int) -> Non
     assert office.search("issue", limit=limit) == []
 
 
-def test_an_empty_catalogue_has_no_matches() -> None:
+def test_an_empty_catalog_has_no_matches() -> None:
     assert index().search("anything") == []
 
 

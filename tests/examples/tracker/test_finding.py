@@ -1,4 +1,4 @@
-"""Search over a real catalogue: requests in everyday words, judged by hand, beside the peers."""
+"""Search over a real catalog: requests in everyday words, judged by hand, beside the peers."""
 
 from __future__ import annotations
 
