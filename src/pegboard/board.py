@@ -37,10 +37,10 @@ from pegboard.core.calls import (
     ToolCall,
 )
 from pegboard.core.json import JsonObject
+from pegboard.core.name_lookup import resolve
 from pegboard.core.options import Options, make_options
 from pegboard.core.policy import ALLOW_ALL, Policy
 from pegboard.core.risk import any_risk_declared
-from pegboard.core.tool_names import resolve
 from pegboard.core.tools import Catalog, Tool, group_name
 from pegboard.errors import ConfigError, ToolNotFound, UpstreamUnavailable
 

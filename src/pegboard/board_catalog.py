@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack, overload
 from pegboard.adapters.functions import Function, FunctionTools, Registration, ToolKeywords
 from pegboard.core.caches import SchemaCache
 from pegboard.core.calls import LOCAL_CALLER, Caller
+from pegboard.core.name_lookup import resolve
 from pegboard.core.options import Options, reject_unknown_keys
 from pegboard.core.policy import Policy
 from pegboard.core.risk import apply_risk_rules
-from pegboard.core.tool_names import resolve
 from pegboard.core.tool_registry import LoadTarget, Registry
 from pegboard.core.tools import Catalog, Category, Risk, Tool
 from pegboard.errors import ConfigError, PegboardError

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard.core.calls import Caller
+from pegboard.core.name_lookup import resolve
 from pegboard.core.policy import ALLOW_ALL, Policy, Rule
-from pegboard.core.tool_names import resolve
 from pegboard.core.tools import Catalog, Category, Risk, Tool, constant_definition
 from pegboard.errors import ToolNotFound
 

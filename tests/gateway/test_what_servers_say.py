@@ -29,7 +29,7 @@ from pegboard.config.settings import (
 )
 from pegboard.core.calls import LOCAL_CALLER
 from pegboard.core.json import JsonObject
-from pegboard.core.tool_names import resolve
+from pegboard.core.name_lookup import resolve
 from pegboard.core.tools import group_name
 from pegboard.errors import ToolNotFound
 from pegboard.gateway.gateway import Gateway

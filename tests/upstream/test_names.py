@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.core.tool_names import resolve
+from pegboard.core.name_lookup import resolve
 from pegboard.core.tools import Catalog, Tool, constant_definition
 from pegboard.errors import AmbiguousName, ToolNotFound
 from pegboard.upstream.namespaces import Namespaces, Naming, find_server_of_id

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
 from pegboard.core import defaults
-from pegboard.core.tool_names import nearest
+from pegboard.core.name_lookup import nearest
 from pegboard.core.tools import RISKS, Risk
 from pegboard.errors import ConfigError
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import NamedTuple, TypeAlias
 
-from pegboard.core.tool_names import nearest, resolve
+from pegboard.core.name_lookup import nearest, resolve
 from pegboard.core.tools import Catalog, Category, Tool, set_enabled, split_qualified_name
 from pegboard.errors import ConfigError, PegboardError, ToolNotFound
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pegboard.core.calls import CallResult, ToolCall
+from pegboard.core.name_lookup import nearest_tools
 from pegboard.core.policy import Policy
 from pegboard.core.tool_lock import hold_reason
-from pegboard.core.tool_names import nearest_tools
 from pegboard.core.tools import Catalog
 from pegboard.errors import NotPermitted, ToolNotFound
 from pegboard.ports import Handler, Layer

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from pegboard.core.json import Json
+from pegboard.core.name_lookup import nearest
 from pegboard.core.options import ModeName
-from pegboard.core.tool_names import nearest
 from pegboard.errors import ConfigError
 from pegboard.modes.auto import known_clients
 

@@ -33,9 +33,9 @@ from pegboard.core.calls import (
 )
 from pegboard.core.events import CallRejected
 from pegboard.core.json import Json, JsonObject, compact, digest
+from pegboard.core.name_lookup import resolve
 from pegboard.core.options import Options
 from pegboard.core.results.shapes import extract_fields
-from pegboard.core.tool_names import resolve
 from pegboard.core.tool_registry import LoadTarget
 from pegboard.core.tools import RISKS, Catalog, Risk, Tool
 from pegboard.core.validation import Validators, coerce_arguments

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from pegboard.core.calls import CallResult
 from pegboard.core.events import SearchAnswered
 from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.name_lookup import nearest
 from pegboard.core.sanitization import sanitize_line
 from pegboard.core.schemas import describe_parameters, format_brief_signature
 from pegboard.core.schemas.signatures import ELLIPSIS
-from pegboard.core.tool_names import nearest
 from pegboard.core.tools import Catalog, Category, Tool, group_name, is_in_group
 from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
 from pegboard.modes.mode import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pegboard.core.json import Json, JsonObject, compact, whole_number
-from pegboard.core.tool_names import nearest_tools
+from pegboard.core.name_lookup import nearest_tools
 from pegboard.core.tool_registry import LoadTarget
 from pegboard.core.tools import Tool
 from pegboard.errors import PegboardError

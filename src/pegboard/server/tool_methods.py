@@ -19,9 +19,9 @@ from typing import Protocol, Unpack
 from pegboard.core.calls import Caller, CallResult
 from pegboard.core.events import AnswerSent, ListAnswered
 from pegboard.core.json import Json, JsonObject, compact, whole_number
+from pegboard.core.name_lookup import resolve
 from pegboard.core.options import Options
 from pegboard.core.results.shapes import META_PREFIX
-from pegboard.core.tool_names import resolve
 from pegboard.core.tool_parser import DETAILS_KEY, LAZY_KEY
 from pegboard.core.tool_registry import LoadTarget
 from pegboard.core.tools import Tool

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import jsonschema_rs
 
 from pegboard.core.json import JsonObject, compact
+from pegboard.core.name_lookup import nearest
 from pegboard.core.schemas.schema_view import SchemaView
 from pegboard.core.schemas.signatures import Detail, format_type
 from pegboard.core.schemas.traversal import NOT_FOUND, follow_path, is_schema
-from pegboard.core.tool_names import nearest
 
 MAX_LISTED_PROBLEMS = 6
 _DETAIL = Detail(depth=2, values=20, literal=60)

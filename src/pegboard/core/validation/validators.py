@@ -30,9 +30,9 @@ from jsonschema_rs import ValidationErrorKind
 
 from pegboard.core.caches import BoundedCache
 from pegboard.core.json import Json, JsonObject, is_within_bounds, measure_json
+from pegboard.core.name_lookup import is_typo
 from pegboard.core.schemas import format_signature, repair_schema
 from pegboard.core.schemas.schema_view import SchemaView, all_branches
-from pegboard.core.tool_names import is_typo
 from pegboard.core.tools import Example, Tool
 from pegboard.core.validation.bounds import (
     MAX_DEPTH,
