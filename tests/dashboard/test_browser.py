@@ -77,7 +77,10 @@ def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1200, "height": 820})
     opened = context.new_page()
     complaints: list[str] = []
-    opened.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+    opened.on(
+        "console",
+        lambda m: complaints.append(f"{m.text} {m.location['url']}") if m.type == "error" else None,
+    )
     opened.on("pageerror", lambda error: complaints.append(str(error)))
     yield opened
     context.close()

@@ -347,6 +347,11 @@ def test_static_files_are_cached_forever_under_an_address_with_their_digest(
     assert client.get("/ui/static/..%2Froutes.py").status_code == 404
 
 
+def test_a_browser_that_looks_for_the_icon_on_its_own_finds_it(client: TestClient) -> None:
+    found = client.get("/favicon.ico")
+    assert (found.status_code, found.headers["content-type"]) == (200, "image/svg+xml")
+
+
 def test_the_script_and_the_sheet_come_from_nowhere_else(client: TestClient) -> None:
     for name in ("dashboard.js", "dashboard.css"):
         assert "http" not in client.get(f"/ui/static/{name}").text

@@ -61,7 +61,7 @@ def test_an_agent_searches_calls_and_reads_what_is_wrong(
 ) -> None:
     did = run(program, gateway, tmp_path)
     found, projects, refused = did["read"]
-    assert {"search_tools", "describe_tools", "call_tool"} <= set(did["shown"])
+    assert {"search_tools", "call_tool"} <= set(did["shown"])
     assert len(did["shown"]) < 12
     assert "tracker_list_projects" in found
     assert "WEB" in projects

@@ -95,7 +95,7 @@ async def test_an_agent_of_pydantic_ai_searches_and_calls(monkeypatch: pytest.Mo
         shown.append({tool.name for tool in info.function_tools})
         read = [p for m in messages for p in m.parts if isinstance(p, ToolReturnPart)]
         if not read:
-            return ModelResponse([ToolCallPart("search_tools", {"query": "list projects"})])
+            return ModelResponse([ToolCallPart("search_tools", {"queries": ["list projects"]})])
         if len(read) == 1:
             return ModelResponse([ToolCallPart("call_tool", {"name": "list_projects"})])
         return ModelResponse([TextPart(f"{read[0].content} {read[1].content}")])

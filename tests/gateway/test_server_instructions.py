@@ -58,7 +58,7 @@ async def described(client: Client, *names: str) -> str:
 async def test_they_come_with_the_top_match_and_with_descriptions_once(tmp_path: Path) -> None:
     async with served(tmp_path, {"docs": declared(ADVICE)}, "--mode", "proxy") as client:
         lines = (await searched(client, "look up a library")).splitlines()
-        assert [line for line in lines if ADVICE in line] == [lines[1]] == [SAYS]
+        assert [line for line in lines if ADVICE in line] == [lines[-1]] == [SAYS]
         assert (await described(client, "docs_resolve", "docs_lookup")).count(SAYS) == 1
         listed = (await client.list_tools()).model_dump_json()
         assert ADVICE not in listed

@@ -425,7 +425,7 @@ async def test_a_pegboard_behind_a_pegboard_shows_its_tools_with_all_that_it_kno
     inner = {"tracker": {"command": sys.executable, "args": [str(script)]}}
     async with served(tmp_path, inner, "--mode", "proxy", era=era) as client:
         found = ""
-        while "tracker_open_issue(title: str)" not in found:  # `served` bounds the wait
+        while "tracker_open_issue(title)" not in found:  # `served` bounds the wait
             found = await searched(client, "open an issue")
         assert "Open one" in found
         assert "search_tools" not in found

@@ -143,3 +143,17 @@ async def test_writes_are_made_in_one_batch(board: Pegboard) -> None:
         done = await client.call_tool("call_write_tool", batch)
     assert '"ok":false' in str(refused.content)
     assert str(done.content).count('"ok":true') == 2
+
+
+async def test_results_of_a_batch_are_json_and_not_json_in_a_string() -> None:
+    board = Pegboard("raw")
+
+    @board.tool
+    def read_raw() -> str:
+        """Read text that is JSON."""
+        return '{"a": [1, 2]}'
+
+    call = {"name": "call_tools", "arguments": {"calls": [{"name": "read_raw"}]}}
+    async with connect(board, mode="proxy") as client:
+        done = await client.call_tool("call_tool", call)
+    assert '"result":{"result":{"a":[1,2]}}' in done.content[0].text  # type: ignore[union-attr]

@@ -1,9 +1,9 @@
 """Names of tools: how a name is resolved to its tool, and similar names when it is not.
 
-    create_issue            bare, when only one tool has that name, here or at its own server
-    issues.create_issue     category (or server) and tool
-    issues/create_issue     the same
-    ("issues", "create")    the pair, as some modes pass it
+create_issue            bare, when only one tool has that name, here or at its own server
+issues.create_issue     category (or server) and tool
+issues/create_issue     the same
+("issues", "create")    the pair, as some modes pass it
 """
 
 from __future__ import annotations

@@ -58,6 +58,7 @@ def dashboard_routes(dashboard: Dashboard) -> list[BaseRoute]:
         Route("/ui/enter", pages.enter, methods=["GET", "POST"]),
         Route("/ui/leave", pages.leave, methods=["POST"]),
         Route("/ui/static/{name}", pages.static),
+        Route("/favicon.ico", pages.icon),
     ]
     for section in dashboard.sections:
         routes.append(Route(f"/ui/{section.name}", pages.signed_in(pages.section(section))))
@@ -298,6 +299,10 @@ class Pages:
             return with_security_headers(Response("There is no such file.", 404))
         file = Response(layout.read_static(name), media_type=layout.STATIC[name])
         return with_security_headers(file, cache=_CACHE_FOREVER)
+
+    async def icon(self, request: Request) -> Response:
+        """The icon where browsers look for it on their own, before they have read a page."""
+        return RedirectResponse(layout.static_url("icon.svg"))
 
     def _page(
         self, viewer: Viewer, here: str, title: str, *body: Child, live: str = ""

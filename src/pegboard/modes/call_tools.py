@@ -9,12 +9,14 @@ to the risk of that call tool.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 
 from pegboard.core.calls import CallResult, Outcome, ToolCall
 from pegboard.core.json import Json, JsonObject, compact
-from pegboard.core.results.shapes import FIELDS_KEY, is_text, parse_shape
+from pegboard.core.results.shapes import FIELDS_KEY, WRAPPER_KEY, is_text, parse_shape
 from pegboard.core.tool_registry import LoadTarget
 from pegboard.core.tools import Risk, Tool
 from pegboard.dispatch.fan_out import failed_outcome
@@ -154,6 +156,8 @@ def extract_tool_arguments(tool: Tool, given: JsonObject) -> JsonObject:
 
 CALL_TOOLS = "call_tools"
 MAX_CALLS = 100
+_MAX_PARSED = 100_000
+"""Characters of a text that is parsed on the event loop to be written as JSON."""
 CALLS: JsonObject = {"type": "array", "items": {"type": "object"}}
 ANY_CALLS: JsonObject = {"type": "array"}
 """For validation: a malformed call in the list then fails alone, with an outcome of its own."""
@@ -255,13 +259,30 @@ def _outcome_to_json(outcome: Outcome, attachments: Sequence[JsonObject]) -> Jso
         }
     value: JsonObject = {"name": outcome.name, "ok": outcome.ok and error is None}
     if value["ok"] and result is not None:
-        texts = (block["text"] for block in result.content if is_text(block))
-        value["result"] = "\n".join(texts) if result.structured is None else result.structured
+        value["result"] = _result_value(result)
     else:
         value["error"] = error
     if attachments:
         value["attachments"] = list(attachments)
     return {**value, "duration_ms": round(outcome.duration_ms, 1)}
+
+
+def _result_value(result: CallResult) -> Json:
+    """A result inside the JSON of a batch, where JSON in a string would be escaped once more."""
+    value: Json = result.structured
+    if value is None:
+        return _parse_json("\n".join(block["text"] for block in result.content if is_text(block)))
+    if isinstance(value, dict) and isinstance(text := value.get(WRAPPER_KEY), str):
+        return {**value, WRAPPER_KEY: _parse_json(text)}
+    return value
+
+
+def _parse_json(text: str) -> Json:
+    """The value that a text is the JSON of, or the text itself."""
+    if text[:1] in ("{", "[") and len(text) <= _MAX_PARSED:
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return text
 
 
 def require_text(arguments: JsonObject, *keys: str) -> str:

@@ -45,10 +45,10 @@ DETAILS: tuple[Detail, ...] = ("name", "summary", "signature", "full")
 
 DEFAULT_LIMIT = 8
 MAX_LIMIT = 50
-MAX_QUERIES = 10
+MAX_QUERIES = 20
 _MAX_SIGNATURES = 3
 """Matches of one query that are shown with their signatures."""
-_RIVAL = 0.75
+_RIVAL = 0.7
 """The share of the best score from which on a match is worth its signature."""
 _ALTERNATIVE = 0.55
 """The share of the best score from which on a match is worth its name."""
@@ -209,10 +209,16 @@ def needs_to_text(view: View, needs: Sequence[Need], detail: Detail | None) -> s
     """An answer as a model reads it; no tool is described twice."""
     lines: list[str] = []
     shown: set[str] = set()
+    quoted: set[str | None] = set()
     for need in needs:
         if len(needs) > 1:
             lines.append(f"{sanitize_line(need.query, _SUMMARY_LENGTH)}:")
         lines += _need_lines(view, need, detail, shown)
+        top = need.matches[0].tool if need.matches and detail != "name" else None
+        if top is not None and top.server not in quoted and not need.is_weak:
+            # Of top matches alone, each server once: all would cost more than the matches.
+            lines += filter(None, [_quote_server(view, top, _SEARCH_INSTRUCTIONS)])
+            quoted.add(top.server)
     return "\n".join([*lines, *view.notes])
 
 
@@ -236,9 +242,6 @@ def _need_lines(view: View, need: Need, detail: Detail | None, shown: set[str]) 
             names = ", ".join(view.catalog.address(match.tool) for match in named)
             lines.append(f"Also: {names}")
     shown.update(match.tool.id for match in described)
-    top = need.matches[0].tool
-    if detail != "name" and (quote := _quote_server(view, top, _SEARCH_INSTRUCTIONS)):
-        lines.insert(1, quote)  # of the top match alone: all of them would cost more than matches
     return lines
 
 

@@ -14,7 +14,7 @@ from examples.openai_agents_client import build_agent, gateway
 async def run(command: list[str]) -> None:
     model = ScriptedModel(
         [
-            [function_call("search_tools", {"query": "list projects"}, call_id="1")],
+            [function_call("search_tools", {"queries": ["list projects"]}, call_id="1")],
             [function_call("call_tool", {"name": "tracker_list_projects"}, call_id="2")],
             [function_call("call_tool", {"name": "tracker_get_issue"}, call_id="3")],
             [assistant_message("done")],
