@@ -4,6 +4,7 @@
     ├─ ConfigError                          the operator, or the author of a tool
     ├─ ToolNotFound, AmbiguousName, InvalidArguments, InvalidField      the caller
     ├─ ToolDisabled, NotPermitted           the operator, if the caller should have the tool
+    ├─ LoginRequired                        the caller, or who configured the credential
     ├─ ToolError                            the model: raised by tools themselves
     ├─ CircuitOpen, Busy                    nobody: try again later
     ├─ UpstreamError                        the operator of the upstream
@@ -27,6 +28,7 @@ __all__ = [
     "ConfigError",
     "InvalidArguments",
     "InvalidField",
+    "LoginRequired",
     "NotPermitted",
     "PegboardError",
     "StoreError",
@@ -111,6 +113,17 @@ class NotPermitted(PegboardError):
     """The caller may see the tool, but may not call it this way."""
 
     kind = "not_permitted"
+
+
+class LoginRequired(PegboardError):
+    """The server does not accept the credential of this caller, or there is none."""
+
+    kind = "login_required"
+
+    def __init__(self, message: str, *, challenge: str | None = None, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.challenge = challenge
+        """The server's `WWW-Authenticate` header, which says how to get a credential."""
 
 
 class CircuitOpen(PegboardError):

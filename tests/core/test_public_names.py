@@ -13,10 +13,10 @@ from pegboard import errors, ports, testing
 PUBLIC: dict[ModuleType, str] = {
     pegboard: (
         "AmbiguousName Busy Call CallResult Caller Catalog Category CircuitOpen ConfigError "
-        "Example InvalidArguments InvalidField Match NotPermitted Outcome Pegboard PegboardError "
-        "Policy Rule StoreError Tool ToolDisabled ToolError ToolNotFound UpstreamError "
-        "UpstreamTimeout UpstreamUnavailable attach build_server count_tokens project "
-        "validate_fields"
+        "Example InvalidArguments InvalidField LoginRequired Match NotPermitted Outcome Pegboard "
+        "PegboardError Policy Rule StoreError Tool ToolDisabled ToolError ToolNotFound "
+        "UpstreamError UpstreamTimeout UpstreamUnavailable attach build_server count_tokens "
+        "project validate_fields"
     ),
     testing: (
         "FakeClock FakeSource RecordingObserver board_of connect list_tokens listed_costs make_tool"

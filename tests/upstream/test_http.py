@@ -25,7 +25,7 @@ from tests.upstream.test_eras import answer_form
 
 from pegboard.core.calls import ToolCall
 from pegboard.core.tools import Tool, constant_definition
-from pegboard.errors import UpstreamError, UpstreamUnavailable
+from pegboard.errors import PegboardError, UpstreamError, UpstreamUnavailable
 from pegboard.upstream.relay import UpstreamRequest, UpstreamSource
 from pegboard.upstream.spec import UpstreamSpec
 
@@ -207,7 +207,7 @@ async def test_a_status_that_refuses_us_at_the_start_is_named(status: int, hint:
     plain = Plain()
     plain.status = status
     async with serving(plain.app) as url, gateway(http(f"{url}/mcp")) as through:
-        with pytest.raises(UpstreamUnavailable, match=hint):
+        with pytest.raises(PegboardError, match=hint):
             await call(through)
 
 

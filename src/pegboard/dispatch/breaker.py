@@ -20,6 +20,7 @@ What the end of a call says about the backend:
 | `UpstreamError` that relays a JSON-RPC error about the request (-32600 to -32602) | answered |
 | `isError` or `ToolError` that says that the backend is unavailable | the tool failed |
 | any other `isError` or `ToolError`: bad input, not found, no permission | answered |
+| `LoginRequired`, `NotPermitted` | unknown: it is about this caller, and others may have access |
 | cancellation, `Busy`, any other error | unknown: the backend was not called, or did not answer |
 
 Whether a text says so is decided narrowly: a mistaken "unavailable" takes a good tool away from

@@ -36,8 +36,8 @@ from pegboard.upstream.client_sdk import (
     METHOD_NOT_FOUND,
     PARSE_ERROR,
     CallOptions,
+    HttpStatusError,
     MCPError,
-    build_http_error,
     trace_request,
 )
 from pegboard.upstream.handshake import InboundHandler, RelayDispatcher
@@ -241,7 +241,7 @@ class HttpChannel:
         status = response.status_code
         kind = response.headers.get("content-type", "").lower()
         if status >= 400:
-            return _parse_error_response(status, await response.aread())
+            return _parse_error_response(response, await response.aread())
         if status == 202:  # for notifications only: no answer would ever come
             raise MCPError(INVALID_REQUEST, "server answered a request with 202 Accepted")
         if kind.startswith("application/json"):
@@ -311,12 +311,16 @@ def _parse_object(text: bytes | str) -> JsonObject:
     raise MCPError(PARSE_ERROR, "Failed to parse JSON response: it is not an object")
 
 
-def _parse_error_response(status: int, body: bytes) -> JsonObject:
+def _parse_error_response(response: httpx2.Response, body: bytes) -> JsonObject:
     """The JSON-RPC error in a response with a status of 400 or more.
 
     Raises:
         MCPError: There is none; the message explains the status.
     """
+    status, challenge = response.status_code, response.headers.get("www-authenticate")
+    if status == 401 or (status == 403 and challenge):
+        # It is about the credential of this request, also where the body is a JSON-RPC error.
+        raise HttpStatusError(status, challenge)
     try:
         value: Json = decode_json(body)
     except ValueError:
@@ -325,4 +329,4 @@ def _parse_error_response(status: int, body: bytes) -> JsonObject:
         return {"error": value["error"]}
     if status == 404:
         raise MCPError(METHOD_NOT_FOUND, "Not Found")
-    raise build_http_error()
+    raise HttpStatusError(status)

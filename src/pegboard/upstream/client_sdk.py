@@ -64,11 +64,11 @@ __all__ = [
     "ClientSession",
     "DownstreamChannel",
     "HeaderMap",
+    "HttpStatusError",
     "MCPError",
     "ReadStream",
     "WriteStream",
     "build_headers",
-    "build_http_error",
     "follow_changes",
     "get_version",
     "is_connection_closed",
@@ -142,9 +142,13 @@ def is_http_error(exc: MCPError) -> bool:
     return exc.code == INTERNAL_ERROR and exc.message == _HTTP_ERROR
 
 
-def build_http_error() -> MCPError:
-    """The error that the SDK raises where an HTTP status took the place of a JSON-RPC answer."""
-    return MCPError(INTERNAL_ERROR, _HTTP_ERROR)
+class HttpStatusError(MCPError):
+    """The SDK's error for an HTTP status in place of a JSON-RPC answer, with what the SDK drops."""
+
+    def __init__(self, status: int, challenge: str | None = None) -> None:
+        super().__init__(INTERNAL_ERROR, _HTTP_ERROR)
+        self.status = status
+        self.challenge = challenge
 
 
 @contextmanager

@@ -25,12 +25,19 @@ from pegboard.core.calls import LOCAL_CALLER, Caller, Era
 from pegboard.core.json import JsonObject
 from pegboard.core.redaction import Redactor, secret_values
 from pegboard.credentials import Credentials
-from pegboard.errors import UpstreamError, UpstreamUnavailable
+from pegboard.errors import (
+    LoginRequired,
+    NotPermitted,
+    PegboardError,
+    UpstreamError,
+    UpstreamUnavailable,
+)
 from pegboard.upstream.channels import RequestChannel
 from pegboard.upstream.client_sdk import (
     CLIENT_INFO,
     ClientSession,
     HeaderMap,
+    HttpStatusError,
     MCPError,
     build_headers,
     follow_changes,
@@ -50,9 +57,11 @@ from pegboard.upstream.era_translation import (
 from pegboard.upstream.failures import (
     MAX_CAUSE_LENGTH,
     StartTimeout,
+    build_refusal,
     build_server_error,
     build_timeout_error,
     describe_failure,
+    find_http_error,
     sanitize_message,
 )
 from pegboard.upstream.handshake import PROBE_TIMEOUT, RelayDispatcher, negotiate, open_session
@@ -124,6 +133,7 @@ class Connection:
         self.handshake_result: JsonObject = {}
         self.cause: str | None = None
         """Why it broke; `None` as long as it did not."""
+        self._http_error: tuple[int | None, str | None] = (None, None)
         self.latency: float | None = None
         self.users = 0
         self.used_at = 0.0
@@ -203,9 +213,9 @@ class Connection:
                 if failure:
                     self._record_cause(failure)
             if self._life.cancelled_caught and not self._closing.is_set():
-                self._record_cause(describe_failure(self._start_timeout(), self._transport))
+                self._record_failure(self._start_timeout())
         except Exception as exc:  # the outermost frame of this connection's task
-            self._record_cause(describe_failure(exc, self._transport))
+            self._record_failure(exc)
         finally:
             self.state = "failed" if self.cause else "cold"
             # Whatever happened, nobody may wait for this connection any longer.
@@ -254,10 +264,9 @@ class Connection:
             is_closed = isinstance(error, MCPError) and is_connection_closed(error)
             if transport.process is not None and (error is None or is_closed):
                 await transport.process.wait_for_last_output()
-            cause = describe_failure(error, transport)
             if is_closed:
-                return cause
-            self._record_cause(cause)
+                return describe_failure(error, transport)
+            self._record_failure(error)
         return None
 
     async def _negotiate(self, session: ClientSession, hint: Era | None) -> Exception | None:
@@ -280,7 +289,7 @@ class Connection:
         self._dispatcher = dispatcher
         if transport.http_error is not None:
             # A legacy server may have refused `server/discover` with a status: no fault of its own.
-            transport.http_error.status = None
+            transport.http_error.take()
         self.handshake_result = dispatcher.handshake_result
         self.era = era_for_version(self.version)
         self._channel = transport.build_channel(self.era, dispatcher, self._router)
@@ -315,6 +324,11 @@ class Connection:
                 self._channel.end()
         self.state = "stopping"
         self._life.deadline = anyio.current_time() + CLOSE_TIMEOUT
+
+    def _record_failure(self, exc: BaseException | None) -> None:
+        if self.cause is None:
+            self._http_error = find_http_error(exc, self._transport)
+        self._record_cause(describe_failure(exc, self._transport))
 
     def _record_cause(self, cause: str) -> None:
         # The first cause is the real one; what follows it (a closed pipe, a cancelled task) is not.
@@ -355,6 +369,8 @@ class Connection:
             UpstreamTimeout: It did not answer in time; the request was cancelled at the server.
             StaleConnection: It has forgotten this connection; the request may be sent on another.
             UpstreamUnavailable: The connection broke.
+            LoginRequired: It does not accept the caller's credential.
+            NotPermitted: It does not permit this caller the request.
             UpstreamError: The server's own error, with its `code` and `data` in the details.
         """
         if self._channel is None:
@@ -380,7 +396,7 @@ class Connection:
             except MCPError as exc:
                 raise await self._translate_error(exc, method, downstream) from exc
             except HTTPError as exc:
-                self._record_cause(describe_failure(exc, self._transport))
+                self._record_failure(exc)
                 self.close()
                 raise self._build_unavailable() from exc
             # Only the deadline of the scope leads here.
@@ -419,27 +435,31 @@ class Connection:
 
     async def _translate_error(
         self, exc: MCPError, method: str, downstream: Downstream
-    ) -> UpstreamError:
+    ) -> PegboardError:
         """The SDK's error as ours: the server's own, or the end of the connection."""
         name = self.spec.name
         if is_session_expired(exc):
             self.close()
             return StaleConnection(f"{name} ended our session.", server=name)
         if is_http_error(exc):
-            http_error = self._transport.http_error if self._transport else None
-            status = http_error.status if http_error else None
-            return UpstreamUnavailable(
+            status, challenge = self._get_http_error(exc)
+            return build_refusal(name, status, challenge) or UpstreamUnavailable(
                 f"{name} answered {method} with HTTP status {status}.", server=name
             )
         if (reason := find_oversize_message(exc.message)) is not None:
             return UpstreamError(f"{name} {reason}", server=name)
         if is_connection_closed(exc):
+            if self.spec.transport == "sse":
+                # A POST that is refused looks like this to the SDK; the event stream stays open.
+                refusal = build_refusal(name, *self._get_http_error(exc))
+                if refusal is not None:
+                    return refusal
             # `run` finds out why while this request already knows that. A moment's patience makes
             # the difference between "closed the connection" and "exited with code 3; last on ...".
             with anyio.move_on_after(CAUSE_TIMEOUT):
                 await self._cause_known.wait()
             message = sanitize_message(exc.message, self._log.redactor, MAX_CAUSE_LENGTH)
-            return self._build_unavailable(message)
+            return self.build_refusal() or self._build_unavailable(message)
         redactor = self._log.redactor
         if self.spec.transport != "stdio":
             # A server may quote the credential that came with this request.
@@ -447,6 +467,16 @@ class Connection:
             sent = own or CREDENTIALS.for_everybody(self.spec.headers, server=name)
             redactor = Redactor({*self.spec.secrets, *secret_values(headers=sent)})
         return build_server_error(exc, name, redactor)
+
+    def _get_http_error(self, exc: MCPError) -> tuple[int | None, str | None]:
+        if isinstance(exc, HttpStatusError):
+            return exc.status, exc.challenge
+        http_error = self._transport.http_error if self._transport else None
+        return http_error.take() if http_error else (None, None)
+
+    def build_refusal(self) -> LoginRequired | NotPermitted | None:
+        """The error for callers if it ended because the server refused the credential."""
+        return build_refusal(self.spec.name, *self._http_error)
 
     def _build_unavailable(self, fallback: str = "is not connected") -> UpstreamUnavailable:
         error = UpstreamUnavailable(

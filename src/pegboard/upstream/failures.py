@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import signal
 
+from httpx2 import HTTPStatusError
 from pydantic import ValidationError
 
 from pegboard.core.json import Json, compact
 from pegboard.core.redaction import Redactor
 from pegboard.core.sanitization import sanitize_text, sanitize_value
-from pegboard.errors import UpstreamError, UpstreamTimeout
+from pegboard.errors import LoginRequired, NotPermitted, UpstreamError, UpstreamTimeout
 from pegboard.upstream.child_process import ProcessStartError
 from pegboard.upstream.client_sdk import MCPError, is_connection_closed
 from pegboard.upstream.transports import UpstreamTransport
@@ -37,7 +38,7 @@ def describe_failure(exc: BaseException | None, transport: UpstreamTransport | N
     HTTP status. The last line on stderr is often the most useful of all, so it is always quoted.
     """
     process = transport.process if transport else None
-    status = transport.http_error.status if transport and transport.http_error else None
+    status, _ = find_http_error(exc, transport)
     if process is not None and process.exit_code is not None:
         cause = _describe_exit(process.exit_code)
     elif status is not None:
@@ -55,6 +56,44 @@ def describe_failure(exc: BaseException | None, transport: UpstreamTransport | N
     return cause
 
 
+def find_http_error(
+    exc: BaseException | None, transport: UpstreamTransport | None
+) -> tuple[int | None, str | None]:
+    """The HTTP status that ended a connection, and its challenge."""
+    if transport is not None and transport.http_error is not None and transport.http_error.status:
+        return transport.http_error.status, transport.http_error.challenge
+    exc = _first_cause(exc)
+    if isinstance(exc, HTTPStatusError):
+        return exc.response.status_code, exc.response.headers.get("www-authenticate")
+    return None, None
+
+
+def build_refusal(
+    server: str, status: int | None, challenge: str | None
+) -> LoginRequired | NotPermitted | None:
+    """The error for a status that is about the caller's credential; `None` for any other."""
+    if status == 401 or (status == 403 and "insufficient_scope" in (challenge or "")):
+        return LoginRequired(
+            f"{server} requires a credential, and answered with HTTP status {status}: check its "
+            f"`headers`.",
+            challenge=challenge,
+            server=server,
+        )
+    if status == 403:
+        return NotPermitted(
+            f"{server} does not permit this with the credential it got (HTTP status 403).",
+            server=server,
+        )
+    return None
+
+
+def _first_cause(exc: BaseException | None) -> BaseException | None:
+    # Task groups of the SDK wrap what happened, sometimes twice; the first one is the cause.
+    while isinstance(exc, BaseExceptionGroup):
+        exc = exc.exceptions[0]
+    return exc
+
+
 def _describe_exit(code: int) -> str:
     if code >= 0:
         return f"exited with code {code}"
@@ -65,9 +104,7 @@ def _describe_exit(code: int) -> str:
 
 
 def _describe_exception(exc: BaseException | None) -> str:
-    # Task groups of the SDK wrap what happened, sometimes twice; the first one is the cause.
-    while isinstance(exc, BaseExceptionGroup):
-        exc = exc.exceptions[0]
+    exc = _first_cause(exc)
     if exc is None or (isinstance(exc, MCPError) and is_connection_closed(exc)):
         return "closed the connection"
     if isinstance(exc, (ProcessStartError, StartTimeout)):

@@ -109,7 +109,7 @@ async def read_listing(connection: Connection) -> Listing:
             continue
         try:
             optional[name] = await read_pages(connection, method, key)
-        except UpstreamError as exc:
+        except PegboardError as exc:
             # Many servers declare a capability and have no such method: an empty list.
             if exc.details.get("code") != METHOD_NOT_FOUND:
                 failures[name] = f"{connection.spec.name}: {method} failed: {exc.message}"

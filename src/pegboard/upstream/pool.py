@@ -193,6 +193,7 @@ class ConnectionPool:
 
         Raises:
             UpstreamUnavailable: It cannot be reached, or failed too recently to be tried again.
+            LoginRequired: It does not accept the caller's credential.
         """
         connection = await self._acquire(self._get_server(name), downstream)
         with self.reserve(connection):
@@ -254,7 +255,9 @@ class ConnectionPool:
         try:
             await connection.settled.wait()
             if connection.cause is not None:
-                raise server.build_unavailable(owner, self._clock(), connection.cause)
+                raise connection.build_refusal() or server.build_unavailable(
+                    owner, self._clock(), connection.cause
+                )
             yield connection
         finally:
             connection.close()
@@ -364,7 +367,7 @@ class ConnectionPool:
                 continue
             await connection.settled.wait()
             if connection.cause is not None:
-                raise server.build_unavailable(
+                raise connection.build_refusal() or server.build_unavailable(
                     connection.owner, self._clock(), connection.cause, downstream.caller
                 )
 
@@ -427,8 +430,10 @@ class ConnectionPool:
         await connection.run()
         server.remove(connection)
         self._idle_or_ended.set()
-        if connection.cause is not None and _is_visit(connection):
-            # Nobody's call failed, so nobody's next call has to wait.
+        is_refused = connection.build_refusal() is not None
+        if connection.cause is not None and (is_refused or _is_visit(connection)):
+            # Nobody's call failed, or a credential was refused that may be another one by the next
+            # call: that has not to wait.
             server.last_error = connection.cause
         elif connection.cause is not None:
             now = self._clock()

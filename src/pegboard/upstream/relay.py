@@ -23,7 +23,7 @@ from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.sanitization import sanitize_prose
 from pegboard.core.tools import Tool
-from pegboard.errors import UpstreamError, UpstreamTimeout
+from pegboard.errors import LoginRequired, UpstreamError, UpstreamTimeout
 from pegboard.ports import Store
 from pegboard.upstream.addresses import ResourceLinks
 from pegboard.upstream.client_sdk import (
@@ -93,6 +93,7 @@ class Relay:
         Raises:
             UpstreamUnavailable: The server cannot be reached, or died.
             UpstreamTimeout: It did not answer in time.
+            LoginRequired: It does not accept the caller's credential.
             UpstreamError: Its own error, with `code` and `data` in the details.
         """
         session = downstream.caller.session
@@ -357,7 +358,7 @@ class UpstreamSource:
         downstream = build_downstream(call.caller, call.request, call.params)
         try:
             result = CallResult(await self._relay.request(request, downstream))
-        except UpstreamError as exc:
+        except (UpstreamError, LoginRequired) as exc:
             exc.details.setdefault("tool", tool.name)
             raise
         self._on_answer(self.spec.name)

@@ -53,18 +53,31 @@ class HttpErrorStatus:
 
     def __init__(self) -> None:
         self.status: int | None = None
+        self.challenge: str | None = None
 
     async def record(self, response: httpx2.Response) -> None:
         # A GET opens the stream that a server need not have: a status there is not an error.
         if response.status_code >= 400 and response.request.method == "POST":
             self.status = response.status_code
+            self.challenge = response.headers.get("www-authenticate")
+            if self.status == 401 or (self.status == 403 and self.challenge):
+                # The SDK returns a JSON-RPC error in the body as the server's own answer. With
+                # these it is about the credential, so the status must not be lost.
+                response.headers["content-type"] = "text/plain"
+
+    def take(self) -> tuple[int | None, str | None]:
+        """The status and its challenge, once: the next failure may have another cause."""
+        taken = self.status, self.challenge
+        self.status = self.challenge = None
+        return taken
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamTransport:
     """An open way to a server.
 
-    A process has `process` and `stdio_channel`, streamable HTTP has `endpoint` and `http_error`.
+    A process has `process` and `stdio_channel`, streamable HTTP has `endpoint`, and both ways over
+    HTTP have `http_error`.
     """
 
     read: ReadStream[SessionMessage | Exception]
@@ -116,18 +129,18 @@ async def open_transport(spec: UpstreamSpec, log: BoundedLog) -> AsyncGenerator[
     filters = [filter_surrogates, limit_response_size(limit)]
     # An event may take several lines: the filter bounds each of them, this bounds the event.
     max_event_size = 2 * limit
+    http_error = HttpErrorStatus()
     if spec.transport == "sse":
-        hooks = {"response": filters}
+        hooks = {"response": [http_error.record, *filters]}
         async with (
             httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks) as client,
             open_sse(client, url, max_event_size=max_event_size) as (sse_read, sse_write),
         ):
-            yield UpstreamTransport(sse_read, sse_write)
+            yield UpstreamTransport(sse_read, sse_write, http_error=http_error)
         return
     # Imported here, because many gateways have no server over HTTP.
     from pegboard.upstream.h11_transport import H11Transport, supports_url
 
-    http_error = HttpErrorStatus()
     client = httpx2.AsyncClient(
         transport=H11Transport() if supports_url(url) else None,
         headers=headers,
