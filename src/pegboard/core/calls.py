@@ -158,3 +158,27 @@ class Outcome:
     result: CallResult | None = None
     error: JsonObject | None = None
     duration_ms: float = 0.0
+
+
+_BLOCK_FIELDS: dict[Json, tuple[tuple[str, type], ...]] = {
+    "text": (("text", str),),
+    "image": (("data", str), ("mimeType", str)),
+    "audio": (("data", str), ("mimeType", str)),
+    "resource": (("resource", dict),),
+    "resource_link": (("uri", str),),
+}
+"""What each known kind of content must have. Kinds of later protocol versions are not checked."""
+
+
+def find_malformed_part(wire: JsonObject) -> str | None:
+    """What is wrong with a server's `tools/call` result, if the layers could not work with it."""
+    content: Json = wire.get("content", [])
+    if not isinstance(content, list):
+        return "`content` is not a list"
+    for block in content:
+        if not isinstance(block, dict) or not isinstance(block.get("type"), str):
+            return "`content` has a block without a `type`"
+        for key, kind in _BLOCK_FIELDS.get(block["type"], ()):
+            if not isinstance(block.get(key), kind):
+                return f"`content` has a block of type `{block['type']}` without a valid `{key}`"
+    return None if isinstance(wire.get("_meta", {}), dict) else "`_meta` is not an object"

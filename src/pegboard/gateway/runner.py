@@ -35,6 +35,7 @@ from pegboard.observe.logs import (
     collect_secrets,
     limit_repeated_lines,
     log_json,
+    log_sdk,
     log_text,
     print_line,
     print_problems,
@@ -258,10 +259,12 @@ def _serve_http(
 def _prepare_runner(source: ConfigSource) -> GatewayRunner:
     """The runner, with logging set up as configured."""
     runner = GatewayRunner(source)
-    if runner.gateway.configuration.settings.observe.log == "json":
+    as_json = runner.gateway.configuration.settings.observe.log == "json"
+    if as_json:
         log_json(sys.stderr, redactor=runner.redactor)
     else:
         log_text(runner.redactor)
+    log_sdk(runner.redactor, as_json=as_json)
     limit_repeated_lines()
     return runner
 

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from pegboard.core.events import (
     BreakerChanged,
@@ -252,3 +252,23 @@ def log_text(redactor: Redactor) -> None:
         handler.addFilter(lambda record: record.name != _EVENT_LOGGER)  # one for every call
         logger.addHandler(handler)
         logger.propagate = False
+
+
+def log_sdk(redactor: Redactor, *, as_json: bool) -> None:
+    """Write the SDK's warnings to stderr, in a line each.
+
+    Its tracebacks quote what servers answered, at length: as plain text they are left out.
+    """
+    logger = logging.getLogger("mcp")
+    if not logger.handlers and not logging.getLogger().handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setLevel(logging.WARNING)
+        handler.setFormatter(JsonFormatter(redactor) if as_json else _SdkFormatter(redactor))
+        handler.addFilter(RepeatFilter())
+        logger.addHandler(handler)
+        logger.propagate = False
+
+
+class _SdkFormatter(TextFormatter):
+    def formatException(self, ei: Any) -> str:
+        return f"({ei[0].__name__})" if ei[0] else ""

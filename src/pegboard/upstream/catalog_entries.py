@@ -38,6 +38,7 @@ from pegboard.upstream.namespaces import Namespaces
 
 MAX_DEPTH: Final = 200
 MAX_NODES: Final = 200_000
+MAX_NAME_LENGTH: Final = 512
 _SPEC_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _FIELD_TYPES: Final[dict[str, type]] = {
     "title": str,
@@ -86,7 +87,8 @@ def check_entries(
             name = None
         label = name or f"entry {number}"
         if reason := _find_defect(entry, name) or ("it is listed twice" if name in good else None):
-            problems.append(ToolProblem(server, label, f"{reason}; it is left out."))
+            shown = label[:MAX_NAME_LENGTH]
+            problems.append(ToolProblem(server, shown, f"{reason}; it is left out."))
             continue
         if not _SPEC_NAME.fullmatch(label):
             message = "its name is not legal in MCP; it gets another one here."
@@ -105,6 +107,10 @@ def _find_defect(entry: Json, name: str | None) -> str | None:
         return f"it is not an object but {type(entry).__name__}"
     if name is None:
         return "it has no name"
+    if len(name) > MAX_NAME_LENGTH:
+        return (
+            f"its name has {len(name):,} characters, and more than {MAX_NAME_LENGTH} are too many"
+        )
     if not isinstance(entry.get("inputSchema"), dict):
         return "it has no `inputSchema` object"
     # Everything that walks a schema later may recurse, and relies on this bound.

@@ -34,7 +34,7 @@ from mcp.client.stdio import get_default_environment
 from pegboard.upstream.channels import StdioChannel
 from pegboard.upstream.server_log import BoundedLog, ProcessLog
 from pegboard.upstream.spec import UpstreamSpec
-from pegboard.wire.message_filters import build_oversize_replacement
+from pegboard.wire.message_filters import build_oversize_replacement, replace_unreadable
 from pegboard.wire.message_streams import PIPE_CLOSED_ERRORS, MessageReader, MessageWriter
 
 EXIT_TIMEOUT = 2.0
@@ -183,9 +183,13 @@ async def run_process(
             writer = MessageWriter(process.stdin)
             channel = StdioChannel(writer)
             limit = spec.max_message_bytes
-            replacement = build_oversize_replacement(limit)
             reader = MessageReader(
-                process.stdout, child, channel, limit=limit, replacement=replacement
+                process.stdout,
+                child,
+                channel,
+                limit=limit,
+                replacement=build_oversize_replacement(limit),
+                unreadable=replace_unreadable,
             )
             yield reader, writer, channel, child
         finally:

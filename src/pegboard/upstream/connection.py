@@ -74,7 +74,7 @@ from pegboard.upstream.inbound_router import (
 from pegboard.upstream.server_log import BoundedLog
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.transports import OpenTransport, UpstreamTransport
-from pegboard.wire.message_filters import find_oversize_message
+from pegboard.wire.message_filters import find_discard_reason
 
 ConnectionState: TypeAlias = Literal["cold", "starting", "ready", "failed", "stopping"]
 
@@ -446,7 +446,7 @@ class Connection:
             return build_refusal(name, status, challenge) or UpstreamUnavailable(
                 f"{name} answered {method} with HTTP status {status}.", server=name
             )
-        if (reason := find_oversize_message(exc.message)) is not None:
+        if (reason := find_discard_reason(exc.message)) is not None:
             return UpstreamError(f"{name} {reason}", server=name)
         if is_connection_closed(exc):
             if self.spec.transport == "sse":

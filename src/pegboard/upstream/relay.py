@@ -19,7 +19,7 @@ from typing import Final
 
 import anyio
 
-from pegboard.core.calls import CallResult, ToolCall
+from pegboard.core.calls import CallResult, ToolCall, find_malformed_part
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.sanitization import sanitize_prose
 from pegboard.core.tools import Tool
@@ -357,12 +357,19 @@ class UpstreamSource:
         )
         downstream = build_downstream(call.caller, call.request, call.params)
         try:
-            result = CallResult(await self._relay.request(request, downstream))
+            wire = await self._relay.request(request, downstream)
+            # Every layer reads the result, and none of them expects what MCP does not allow.
+            if (fault := find_malformed_part(wire)) is not None:
+                raise UpstreamError(
+                    f"{self.spec.name} answered with a malformed result: {fault}. The call may "
+                    "have taken effect.",
+                    server=self.spec.name,
+                )
         except (UpstreamError, LoginRequired) as exc:
             exc.details.setdefault("tool", tool.name)
             raise
         self._on_answer(self.spec.name)
-        return result
+        return CallResult(wire)
 
     def _get_header_map(self, tool: Tool) -> HeaderMap:
         """The arguments that this tool wants repeated as HTTP headers."""

@@ -27,7 +27,8 @@ from typing import Final, TypeAlias
 import httpx2
 from mcp_types import INTERNAL_ERROR
 
-from pegboard.wire.message_streams import LineSplitter
+from pegboard.core.json import JsonObject
+from pegboard.wire.message_streams import EDGE_BYTES, LineSplitter
 
 ResponseHook: TypeAlias = Callable[[httpx2.Response], Awaitable[None]]
 
@@ -44,6 +45,7 @@ _UNFINISHED = re.compile(
 _MAX_UNFINISHED = 64
 _FILTERED_TYPES = ("application/json", "text/event-stream")
 
+_UNREADABLE: Final = "sent an answer that is not valid JSON, or nested too deep to be read."
 LIMIT_SETTING: Final = "upstreams.max_message_bytes"
 _DATA: Final = b"data:"
 _ID: Final = rb'"id"\s*:\s*(\d{1,18}|"[^"\\]{1,100}")'
@@ -126,11 +128,15 @@ def describe_oversize(limit: int) -> str:
     )
 
 
-def find_oversize_message(message: str) -> str | None:
-    """The part of an error message that is about this limit, if it is."""
+def find_discard_reason(message: str) -> str | None:
+    """Why a message was discarded, if that is what an error message is about."""
     # The SDK wraps our text in its own; a server could send the same words, but hardly the setting.
     found = re.search(r"sent a message over the limit of .*", message)
-    return found[0] if found and LIMIT_SETTING in found[0] else None
+    if found and LIMIT_SETTING in found[0]:
+        return found[0]
+    # The SDK quotes its validator at length where a response is not JSON.
+    is_unreadable = message == _UNREADABLE or message.startswith("Failed to parse JSON response")
+    return _UNREADABLE if is_unreadable else None
 
 
 def build_oversize_replacement(limit: int) -> Callable[[bytes, bytes], bytes]:
@@ -138,17 +144,33 @@ def build_oversize_replacement(limit: int) -> Callable[[bytes, bytes], bytes]:
 
     def build_error_line(head: bytes, tail: bytes) -> bytes:
         is_event = head.startswith(_DATA)
-        # The line itself is gone, so it is not parsed: SDKs write the id first (Python) or last
-        # (TypeScript). Without an id no request can be failed: it runs into its timeout.
-        found = _ID_FIRST.match(head.removeprefix(_DATA)) or _ID_LAST.search(tail)
-        answer = {
-            "jsonrpc": "2.0",
-            "id": json.loads(found[1]) if found else None,
-            "error": {"code": INTERNAL_ERROR, "message": describe_oversize(limit)},
-        }
+        # Without an id no request can be failed: it runs into its timeout.
+        message_id = _find_id(head.removeprefix(_DATA), tail)
+        answer = _build_error(message_id, describe_oversize(limit))
         return (_DATA if is_event else b"") + json.dumps(answer).encode()
 
     return build_error_line
+
+
+def replace_unreadable(line: bytes) -> JsonObject | None:
+    """The error that takes the place of an answer that cannot be parsed.
+
+    The request that it answers fails at once instead of waiting for its timeout. Lines that show no
+    id, a greeting for example, are nobody's answer: there is nothing to replace them with.
+    """
+    message_id = _find_id(line[:EDGE_BYTES], line[-EDGE_BYTES:])
+    return None if message_id is None else _build_error(message_id, _UNREADABLE)
+
+
+def _find_id(head: bytes, tail: bytes) -> int | str | None:
+    # The line is gone or cannot be parsed: SDKs write the id first (Python) or last (TypeScript).
+    found = _ID_FIRST.match(head) or _ID_LAST.search(tail)
+    return json.loads(found[1]) if found else None
+
+
+def _build_error(message_id: int | str | None, message: str) -> JsonObject:
+    error: JsonObject = {"code": INTERNAL_ERROR, "message": message}
+    return {"jsonrpc": "2.0", "id": message_id, "error": error}
 
 
 def limit_response_size(limit: int) -> ResponseHook:

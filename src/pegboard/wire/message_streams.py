@@ -49,11 +49,13 @@ PIPE_CLOSED_ERRORS = (
     OSError,
 )
 """What a pipe raises when nobody is at its other end any more."""
-_EDGE_BYTES = 512
+EDGE_BYTES = 512
 """How many bytes of either end of a skipped line are given to what replaces it."""
 
 Replacement: TypeAlias = Callable[[bytes, bytes], bytes]
 """Makes a line in place of one over the limit, out of that line's first and last bytes."""
+UnreadableReplacement: TypeAlias = Callable[[bytes], JsonObject | None]
+"""Makes a message in place of a line that cannot be parsed; `None` when it was not a message."""
 
 
 # Lines.
@@ -116,8 +118,8 @@ def _first_bytes(parts: list[bytes]) -> bytes:
     # Joining all parts would copy a line as large as the limit for its first few bytes.
     found = b""
     for part in parts:
-        found = (found + part[:_EDGE_BYTES])[:_EDGE_BYTES]
-        if len(found) == _EDGE_BYTES:
+        found = (found + part[:EDGE_BYTES])[:EDGE_BYTES]
+        if len(found) == EDGE_BYTES:
             break
     return found
 
@@ -125,8 +127,8 @@ def _first_bytes(parts: list[bytes]) -> bytes:
 def _last_bytes(parts: list[bytes]) -> bytes:
     found = b""
     for part in reversed(parts):
-        found = (part[-_EDGE_BYTES:] + found)[-_EDGE_BYTES:]
-        if len(found) == _EDGE_BYTES:
+        found = (part[-EDGE_BYTES:] + found)[-EDGE_BYTES:]
+        if len(found) == EDGE_BYTES:
             break
     return found
 
@@ -158,12 +160,15 @@ def decode_json(text: bytes | str) -> Json:
     """The JSON value of a text. Raises `ValueError`."""
     try:
         return from_json(text)
-    except ValueError:
+    except ValueError as exc:
+        # The SDK at the other end has the same parser: what is too deep here would be lost there.
+        if "recursion limit" in str(exc):
+            raise
         # Slower, and accepts escaped lone surrogates.
         try:
             return json.loads(text)
-        except RecursionError as exc:
-            raise ValueError("nested too deep") from exc
+        except RecursionError as deep:
+            raise ValueError("nested too deep") from deep
 
 
 def parse_line(line: bytes) -> list[Json]:
@@ -290,7 +295,8 @@ class MessageSource(BorrowedStream, ABC):
 class MessageReader(MessageSource):
     """The messages that come out of a pipe; an interceptor gets its own, in their turn.
 
-    A message over `limit` bytes ends the stream, unless there is a `replacement` for it.
+    A message over `limit` bytes ends the stream, unless there is a `replacement` for it. A line
+    that cannot be parsed is skipped, unless `unreadable` gives a message in its place.
     """
 
     def __init__(
@@ -301,11 +307,13 @@ class MessageReader(MessageSource):
         *,
         limit: int = MAX_LINE_BYTES,
         replacement: Replacement | None = None,
+        unreadable: UnreadableReplacement | None = None,
     ) -> None:
         self._pipe = pipe
         self._observer = observer
         self._interceptor = interceptor
         self._splitter = LineSplitter(limit, replacement)
+        self._unreadable = unreadable
         self._pending: deque[Json] = deque()
 
     async def receive(self) -> SessionMessage:
@@ -319,6 +327,8 @@ class MessageReader(MessageSource):
                         self._pending.extend(parse_line(line))
                     except ValueError:
                         self._observer.on_stray_line(line)
+                        if self._unreadable and (message := self._unreadable(line)):
+                            self._pending.append(message)
             except (LineTooLong, *PIPE_CLOSED_ERRORS) as exc:
                 if isinstance(exc, LineTooLong):
                     self._observer.on_stray_line(str(exc).encode())
