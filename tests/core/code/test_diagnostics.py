@@ -106,6 +106,11 @@ CERTAIN: list[tuple[str, str, dict[str, Any]]] = [
         {},
     ),
     ("await list_issues(filter={'lable': 'x'})", 'no key "lable" (keys: label)', {}),
+    (
+        "n = set()\nn.update(i['kye'] for i in (await list_issues())['issues'])",
+        'no key "kye" (keys: key, assignee, points)',
+        {},
+    ),
     ("await list_issues(filter={})", "Missing required key 'label'", {}),
 ]
 
@@ -135,6 +140,8 @@ FINE = [
     "best = None\nfor i in (await list_issues())['issues']:\n    best = i\nbest['key']",
     "rows = (await list_issues())['issues']\nfor i in rows:\n    i['age'] = 3\nrows[0]['age']",
     "r = await get_issue(issue='a')\nr.update({'age': 3})\nr['age']",
+    "r = await get_issue(issue='a')\nr.update(age=3)\nr['age']",
+    "r = await get_issue(issue='a')\nr |= {'age': 3}\nr['age']",
     "r = await get_issue(issue='a')\nr.setdefault('age', 3)\nr['age']",
     "r = await find(issue='a')\nr['issues']",
     "(await open_map())['anything']",

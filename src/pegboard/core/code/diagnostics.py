@@ -4,7 +4,7 @@ The checker is strict. It refuses text where a parameter lists its values, `None
 and a key that the program itself added to a result. Such programs mostly run, and a model that is
 refused without reason is stuck. So a finding is `certain` only when no run could succeed:
 
-    unknown names and parameters, missing parameters            always
+    unknown names; unknown and missing parameters of tools      always
     a value that a parameter does not list, a wrong kind        when it is the value itself
     a key that a result does not have                           unless the program writes that key
     a call that is not awaited                                  where its value is used
@@ -39,9 +39,10 @@ _DICT_INDEX = re.compile(r"TypedDict `(\w+)` can only be subscripted .* `Literal
 _KEYWORD = re.compile(r"\w+\s*=\s*(\"[^\"]*\"|'[^']*'|[\w.\[\]'\"]+)?")
 _TYPE_NAME = re.compile(rf"\b{TYPE_PREFIX}\w+")
 _UNAWAITED = "CoroutineType["
-_ALWAYS = frozenset(
-    {"unresolved-reference", "unknown-argument", "missing-argument", "unresolved-import"}
-    | {"too-many-positional-arguments", "parameter-already-assigned", "invalid-syntax"}
+_ALWAYS = frozenset({"unresolved-reference", "unresolved-import", "invalid-syntax"})
+_OF_TOOLS = frozenset(
+    {"unknown-argument", "missing-argument", "too-many-positional-arguments"}
+    | {"parameter-already-assigned"}
 )
 
 
@@ -113,6 +114,8 @@ class _Reader:
     def _read_one(self, one: _Finding) -> Mistake:
         called = _CALLED.search(one.text)
         tool = called[1].removeprefix(SERVER_PREFIX) if called else None
+        # What functions of the program or of Python take is theirs to say, when they are called.
+        tool = tool if tool in self.stubs.names else None
         names = _QUOTED.findall(one.text)
         match one.code:
             case "unresolved-reference" if names:
@@ -137,9 +140,8 @@ class _Reader:
             expected, given = map(_plain, match.group(2, 3))
             message = f"{self._source(one)}: expected {expected}, not {given}"
             # The checker tries the values of `**options` on every parameter.
-            certain = self._is_keyword(one) and not _may_fit(
-                _members(match[2]), _members(match[3]), self.stubs
-            )
+            fits = _may_fit(_members(match[2]), _members(match[3]), self.stubs)
+            certain = tool is not None and self._is_keyword(one) and not fits
             learned = self._is_learned(*_TYPE_NAME.findall(match[3]))
             return Mistake(one.line, message, certain, tool=tool, learned=learned)
         if match := _LIST_KEY.search(one.text):
@@ -150,7 +152,8 @@ class _Reader:
             keys = self._list_keys(match[1])
             message = f"a dict, not a list (keys: {keys})"
             return Mistake(one.line, message, True, learned=self._is_learned(match[1]))
-        certain = one.code in _ALWAYS or one.text.startswith("Module `")
+        certain = one.code in _ALWAYS or (one.code in _OF_TOOLS and tool is not None)
+        certain |= one.text.startswith("Module `")
         return Mistake(one.line, _plain(one.text), certain, tool=tool)
 
     def _unknown_key(self, at: _Finding, keys: Sequence[re.Match[str]]) -> Mistake:
@@ -179,8 +182,9 @@ class _Reader:
         ):  # in the literal of a parameter: an unknown member
             return False
         assigned = rf"{key}\s*\]\s*(?:[-+*/%|&]|//|\*\*)?=(?!=)"
-        updated = rf"(?:update\(|setdefault\(|\|=)[^)]*(?:{key}|\b{re.escape(name)}\s*=)"
-        return re.search(f"{assigned}|{updated}", self.code) is not None
+        updated = rf"(?:update\(|\|=)\s*\{{[^}}]*{key}\s*:|setdefault\(\s*{key}"
+        named = rf"update\([^()]*\b{re.escape(name)}\s*=(?!=)"
+        return re.search(f"{assigned}|{updated}|{named}", self.code) is not None
 
     def _unknown_attribute(self, one: _Finding, owner: str, name: str) -> Mistake:
         if owner.startswith(SERVER_PREFIX):

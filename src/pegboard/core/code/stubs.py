@@ -56,13 +56,14 @@ _MAX_LITERALS = 200
 
 @dataclass(frozen=True, slots=True)
 class Stubs:
-    """The text for the checker, and for its messages the keys of each named type.
+    """The text for the checker, the names of the tools, and the keys of each named type.
 
     `open_types` may have further keys that nobody listed; `learned_types` were learned from
     earlier results, and the next result may differ.
     """
 
     text: str
+    names: frozenset[str]
     keys: Mapping[str, tuple[str, ...]]
     open_types: frozenset[str] = frozenset()
     learned_types: frozenset[str] = frozenset()
@@ -118,7 +119,9 @@ def build_stubs(tools: Iterable[ToolTypes], *, is_async: bool) -> Stubs:
     """Stubs of tools; those with a dotted name become members of one object per server."""
     writer = _StubWriter("async def" if is_async else "def")
     servers: dict[str, list[str]] = {}
+    names: set[str] = set()
     for tool in tools:
+        names.add(tool.name)
         server, dot, _ = tool.name.partition(".")
         line = writer.function(tool)
         if dot:
@@ -130,6 +133,7 @@ def build_stubs(tools: Iterable[ToolTypes], *, is_async: bool) -> Stubs:
         writer.lines.append(f"{server}: {SERVER_PREFIX}{server}\n")
     return Stubs(
         _HEAD + "".join(writer.lines),
+        frozenset(names),
         writer.keys,
         frozenset(writer.open_types),
         frozenset(writer.learned_types),
