@@ -24,16 +24,18 @@ from pydantic import BaseModel
 from pegboard.core.caches import BoundedCache
 from pegboard.core.calls import LOCAL_CALLER, Caller, CallResult, ToolCall
 from pegboard.core.json import JsonObject, digest
-from pegboard.core.options import Options, make_options
+from pegboard.core.options import ModeName, Options, make_options
 from pegboard.core.policy import ALLOW_ALL, Policy
 from pegboard.core.risk import any_risk_declared, apply_risk_rules
 from pegboard.core.sanitization import sanitize_tool
 from pegboard.core.search import SearchIndex
 from pegboard.core.tool_parser import tool_from_wire
 from pegboard.core.tools import Catalog
+from pegboard.dispatch.learned_shapes import SHAPES_FOLDER, LearnedShapes
 from pegboard.dispatch.permissions import check_permissions
 from pegboard.embed.live_index import LiveIndex, open_index_files, open_vectorizer
 from pegboard.errors import ConfigError, UpstreamError
+from pegboard.modes.auto import choose_mode
 from pegboard.modes.mode import View, ViewRequest
 from pegboard.pipeline import Dispatcher, Parts, build_pipeline
 from pegboard.ports import Handler, Store
@@ -136,10 +138,14 @@ class AttachedBoard:
         """Who may see and call what; may be replaced at any time."""
         # The server lists anew for each principal, so there is no catalog for all of them.
         permissions = check_permissions(lambda: self.policy, lambda: _NO_TOOLS)
-        parts = Parts(store=store, layers=(permissions,))
+        home = home_folder(os.environ)
+        # By principal, because the server itself knows who calls, and may answer each differently.
+        shapes = LearnedShapes(
+            lambda: home / SHAPES_FOLDER, owner=lambda tool, caller: caller.principal
+        )
+        parts = Parts(store=store, shapes=shapes, layers=(permissions,))
         handler = _convert_errors(build_pipeline(options, self._call, parts))
         self._dispatcher = Dispatcher(options, parts, handler)
-        home = home_folder(os.environ)
         self._vectorizer, self._index_files = open_vectorizer(home), open_index_files(home)
         # By principal, because a server may list different tools to each.
         self._listings: BoundedCache[str, _Listing] = BoundedCache(MAX_LISTINGS)
@@ -160,6 +166,15 @@ class AttachedBoard:
             index=lambda: listing.index_for(visible),
             has_risk=self._has_risk,
         )
+
+    def expected_mode(self, caller: Caller) -> ModeName | None:
+        """The mode that a caller will get; `None` while that depends on tools not listed yet."""
+        wanted = caller.mode or self.options.mode
+        listing = self._listings.get(caller.principal)
+        if wanted == "auto" and listing is None:
+            return None
+        catalog = _NO_TOOLS if listing is None else self.policy.visible(listing.catalog, caller)
+        return choose_mode(wanted, caller, catalog, self.options)
 
     def input_schema(self, name: str) -> JsonObject | None:
         """The schema of a tool that everybody can see; the SDK calls this with a name alone."""

@@ -38,7 +38,7 @@ from pegboard.core.calls import (
 )
 from pegboard.core.json import JsonObject
 from pegboard.core.name_lookup import resolve
-from pegboard.core.options import Options, make_options
+from pegboard.core.options import ModeName, Options, make_options
 from pegboard.core.policy import ALLOW_ALL, Policy
 from pegboard.core.risk import any_risk_declared
 from pegboard.core.tools import Catalog, Tool, group_name
@@ -244,10 +244,14 @@ class Pegboard(BoardCatalog):
         Setting it rebuilds the layers; calls under way finish with the earlier ones.
         """
         if self._parts is None:
+            from pegboard.dispatch.learned_shapes import SHAPES_FOLDER, LearnedShapes
             from pegboard.pipeline import Parts
 
             self._parts = Parts(
-                alternatives=self.alternatives, is_closed=self.is_closed, layers=(self.guard,)
+                alternatives=self.alternatives,
+                is_closed=self.is_closed,
+                shapes=LearnedShapes(lambda: self.index_folder / SHAPES_FOLDER),
+                layers=(self.guard,),
             )
         return self._parts
 
@@ -297,6 +301,30 @@ class Pegboard(BoardCatalog):
             is_complete=self.is_complete,
             notes=notes,
             instructions=self.server_instructions,
+        )
+
+    def expected_mode(
+        self, caller: Caller, listed: Catalog | None = None, *, is_complete: bool = True
+    ) -> ModeName:
+        """The mode that a caller will get, by the tools that are known now.
+
+        Args:
+            caller: Who asks.
+            listed: The catalog that lists are made of, where a gateway has fixed it.
+            is_complete: False while servers are missing.
+        """
+        from pegboard.modes.auto import choose_mode
+
+        constant = listed or self._registry.constant_snapshot()
+        catalog = self.policy.visible(constant or self.known_catalog, caller)
+        wanted = self.rollouts.mode_for(caller) if self.rollouts is not None else None
+        complete = is_complete and constant is None and self.is_complete
+        return choose_mode(
+            caller.mode or wanted or self.options.mode,
+            caller,
+            catalog,
+            self.options,
+            complete=complete,
         )
 
     async def _run_loaders(

@@ -45,6 +45,7 @@ from pegboard.dispatch.bulkhead import Bound, BulkheadPolicy, bulkhead
 from pegboard.dispatch.call_events import ObserveOptions, observe
 from pegboard.dispatch.enabled import check_enabled
 from pegboard.dispatch.fan_out import call_many
+from pegboard.dispatch.learned_shapes import LearnedShapes, learn_shapes
 from pegboard.dispatch.project import projection_layer
 from pegboard.dispatch.result_cache import CachePolicy, cache_layer
 from pegboard.dispatch.retry import RetryPolicy, retry
@@ -84,6 +85,8 @@ class Parts:
     """Tools to suggest in place of one whose breaker is open."""
     is_closed: Callable[[Tool], bool] = lambda tool: False
     """Whether a tool is known to accept only the parameters that its schema names."""
+    shapes: LearnedShapes = field(default_factory=LearnedShapes)
+    """What was learned about the results of tools that declare no output schema."""
     layers: tuple[Layer, ...] = ()
     """Further layers, just inside `observe`: permissions, locks, rate limits."""
 
@@ -144,6 +147,7 @@ class Dispatcher:
             splits_risk=has_risk if options.risk == "auto" else options.risk == "split",
             observer=self.parts.observer,
             count=self.parts.count,
+            shapes=self.parts.shapes if options.learn_shapes else None,
             structured=request.get("structured", False) or options.structured,
             params=request.get("params") or {},
             request=request.get("request"),
@@ -255,6 +259,8 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
             )
         )
     layers.append(projection_layer(count=_token_counter(options)))
+    if options.learn_shapes:
+        layers.append(learn_shapes(parts.shapes))  # inside the projection: from whole results
     return [*layers, sanitize_results] if options.clean_results else layers
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import anyio
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from pegboard.cli.output import EXIT_FAILED, JsonOption, out, print_json
 from pegboard.cli.targets import CatalogOption, ConfigOption, open_read_only_board
@@ -25,7 +28,7 @@ from pegboard.core.results.projection import measure_savings, project
 from pegboard.core.results.shapes import find_payload
 from pegboard.core.sanitization import escape_hidden
 from pegboard.core.schemas import format_field_outline
-from pegboard.core.tools import Tool
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
 
@@ -36,15 +39,17 @@ def describe(
     as_json: JsonOption = False,
 ) -> None:
     """Show tools in full: description, parameters and result fields."""
-    tools = open_read_only_board(catalog, config).describe(*names)
+    board = open_read_only_board(catalog, config)
+    tools = board.describe(*names)
     if as_json:
         print_json({"tools": [t.wire() for t in tools]})
         return
+    view = anyio.run(board.view)
     for tool in tools:
         out.print(tool.signature, style="bold")
         out.print(tool.description or tool.summary)
-        if tool.output_fields:
-            out.print("result: " + ", ".join(tool.output_fields), style="dim")
+        if returns := view.returns(tool):
+            out.print(Text(f"-> {returns}"), style="dim")
         out.print(f"{tool.risk}, category {tool.category or '-'}", style="dim")
         out.print()
 
@@ -82,20 +87,25 @@ def fields(
             sys.stdout.write(escape_hidden(page))
         return
     tool = board.describe(name)[0]
+    schema, is_learned = anyio.run(board.view).result_schema(tool)
+    if is_learned:
+        tool = replace(tool, definition=constant_definition(tool.input_schema, schema))
     if result is not None:
         _show_savings(tool, _read_result(result), include or "", as_json=as_json)
     elif as_json:
         print_json(_fields_json(tool))
     else:
-        _show_fields(tool)
+        _show_fields(tool, is_learned=is_learned)
 
 
-def _show_fields(tool: Tool) -> None:
+def _show_fields(tool: Tool, *, is_learned: bool) -> None:
     if not tool.output_fields:
         out.print(f"{tool.name} does not declare the fields of its result.")
         raise typer.Exit(EXIT_FAILED)
     outline = format_field_outline(tool.output_schema)
-    out.print(f"{tool.name} -> {{{outline}}}", style="bold")
+    out.print(f"{tool.name} -> {'~' if is_learned else ''}{{{outline}}}", style="bold")
+    if is_learned:
+        out.print("~ learned from earlier calls; there may be more fields.", style="dim")
     entries = list_field_entries(tool)
     heads = ["field", "type", "description"]
     # Most tools describe no fields; an empty column would only take room.

@@ -11,6 +11,7 @@ import anyio
 import typer
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from pegboard.board import Pegboard
 from pegboard.cli.output import EXIT_FAILED, NARROW, JsonOption, err, line, out, print_json
@@ -27,7 +28,9 @@ from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
 
 if TYPE_CHECKING:
     from pegboard.core.search import Match
+    from pegboard.modes.mode import View
 
+_SHAPE_LENGTH = 60
 _QUIT = ("quit", "exit", ":q")
 
 
@@ -44,32 +47,51 @@ def search(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find tools for a task."""
+    """Find tools for a task, or for several: "create an issue; who is on call"."""
     if risk is not None and risk not in RISKS:
         raise typer.BadParameter(f"--risk must be {', '.join(RISKS[:-1])} or {RISKS[-1]}")
     board = open_read_only_board(catalog, config)
     group = check_category(board.catalog, category)
-    matches = board.index.search(query, limit, group=group, risk=risk)
+    view = anyio.run(board.view)
+    needs = [need for need in map(str.strip, query.split(";")) if need] or [query]
+    found = {need: board.index.search(need, limit, group=group, risk=risk) for need in needs}
     warn_missing_servers(board)
     if as_json:
-        print_json({"matches": [_match_json(match) for match in matches], "total": len(matches)})
-    elif not matches:
+        answers = [
+            {"matches": [_match_json(view, match) for match in matches], "total": len(matches)}
+            for matches in found.values()
+        ]
+        several = [{"query": n, **a} for n, a in zip(found, answers, strict=True)]
+        print_json(answers[0] if len(answers) == 1 else {"needs": several})
+    for need, matches in () if as_json else found.items():
+        if len(found) > 1:
+            out.print(need, style="bold")
+        _show_matches(view, matches)
+    if not any(found.values()):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _show_matches(view: View, matches: list[Match]) -> None:
+    """The matches as a table, or as lines where the terminal is narrow."""
+    if not matches:
         out.print("No tool matches.")
     elif out.width < NARROW:
         for match in matches:
             out.print(line((match.tool.id, "bold"), f"  {match.score:.2f}"))
             out.print(Padding(match.tool.summary, (0, 0, 0, 2), expand=False))
     else:
-        table = Table("tool", "score", "summary", "why", box=None, header_style="bold")
-        for match in matches:
-            reasons = "; ".join(match.why)
-            table.add_row(match.tool.id, f"{match.score:.2f}", match.tool.summary, reasons)
+        heads = ["tool", "score", "summary", "why", "returns"]
+        shapes = [view.returns(match.tool, limit=_SHAPE_LENGTH) for match in matches]
+        columns = len(heads) if any(shapes) else len(heads) - 1
+        table = Table(*heads[:columns], box=None, header_style="bold")
+        for match, shape in zip(matches, shapes, strict=True):
+            row = (match.tool.id, f"{match.score:.2f}", match.tool.summary, "; ".join(match.why))
+            # As text, because a console would read `[]` as its own markup.
+            table.add_row(*[Text(cell) for cell in (*row, shape)[:columns]])
         out.print(table)
-    if not matches:
-        raise typer.Exit(EXIT_FAILED)
 
 
-def _match_json(match: Match) -> JsonObject:
+def _match_json(view: View, match: Match) -> JsonObject:
     tool = match.tool
     return {
         "id": tool.id,
@@ -80,6 +102,7 @@ def _match_json(match: Match) -> JsonObject:
         "summary": tool.summary,
         "score": match.score,
         "risk": tool.risk,
+        "returns": view.returns(tool) or None,
         "why": list(match.why),
     }
 
@@ -161,10 +184,18 @@ class TaskMatches:
         out.print(f"  {self.tokens:,} tokens for the model to read", style="dim")
 
     def to_json(self) -> JsonObject:
-        keys = ("id", "score", "risk", "summary", "signature", "why")
-        matches = [_match_json(match) for match in self.matches]
         return {
             "task": self.task,
             "tokens": self.tokens,
-            "matches": [{key: match[key] for key in keys} for match in matches],
+            "matches": [
+                {
+                    "id": match.tool.id,
+                    "score": match.score,
+                    "risk": match.tool.risk,
+                    "summary": match.tool.summary,
+                    "signature": match.tool.signature,
+                    "why": list(match.why),
+                }
+                for match in self.matches
+            ],
         }

@@ -416,6 +416,9 @@ class ResultSettings:
     clean: bool = False
     """Whether invisible characters and terminal escapes are removed from results of tools, prompts
     and resources. Definitions are always cleaned; by default, results are relayed unchanged."""
+    learn_shapes: bool = True
+    """Whether the fields of results (names and types, no values) are learned from calls of tools
+    that declare none, and shown to models."""
     tables: bool = True
     """Whether uniform records may be sent as a compact table."""
     table_saving: Annotated[float, Interval(ge=0, le=1)] = defaults.TABLE_SAVING
@@ -484,7 +487,7 @@ class Settings:
     structured: bool = False
     """Whether meta-tools answer with structured content too."""
     instructions: str | None = None
-    """Instructions that clients get from this server; by default none."""
+    """Instructions that clients get from this server, before those of the mode."""
     imports: tuple[str, ...] = ()
     """Files of clients whose servers are imported, such as `~/.cursor/mcp.json`."""
     clients: Mapping[str, ModeSetting] = field(default_factory=dict[str, ModeSetting])

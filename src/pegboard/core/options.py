@@ -78,6 +78,8 @@ class Options:
     """Seconds for which a spilled result can be read."""
     clean_results: bool = False
     """Whether invisible characters and terminal escapes are removed from results."""
+    learn_shapes: bool = True
+    """Whether names and types of fields are learned from results of tools that declare none."""
     tables: bool = True
     """Whether lists of similar records are sent as tables where that saves tokens."""
     table_saving: float = defaults.TABLE_SAVING

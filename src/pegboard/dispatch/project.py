@@ -11,7 +11,11 @@ from dataclasses import replace
 
 from pegboard.core.calls import CallResult, ResultShape, ToolCall
 from pegboard.core.json import Json
-from pegboard.core.results.output_fields import resolve_aliases, validate_fields
+from pegboard.core.results.output_fields import (
+    is_text_wrapper,
+    resolve_aliases,
+    validate_fields,
+)
 from pegboard.core.results.paths import join_names, list_field_paths
 from pegboard.core.results.projection import project_report
 from pegboard.core.results.shapes import (
@@ -74,7 +78,9 @@ def projection_layer(*, count: Count | None = None) -> Layer:
 def _check_shape(call: ToolCall) -> None:
     fields, expression = call.shape.include_fields, call.shape.select
     if expression is None:
-        validate_fields(fields, call.tool.output_schema, call.tool.projection_root)
+        schema = call.tool.output_schema
+        known = None if is_text_wrapper(schema) else schema
+        validate_fields(fields, known, call.tool.projection_root)
         return
     # Few calls have a `select`, and the import takes milliseconds.
     from pegboard.core.results.selection import check_expression
@@ -95,6 +101,8 @@ async def shape_result(
             add_meta(result, MISSING_FIELDS_KEY, list(shape.include_fields)),
             "No fields were selected: the result is not JSON.",
         )
+    if payload.is_encoded and shape.include_fields == (WRAPPER_KEY,) and shape.select is None:
+        return result  # the one field of the output schema, which is the whole text
     value: Json = payload.value
     missing: tuple[str, ...] = ()
     failure = ""
@@ -107,7 +115,8 @@ async def shape_result(
         projected = project_report(value, shape.include_fields, root)
         value, missing = projected.value, projected.missing
     try:
-        if payload.structured and isinstance(payload.value, dict) and not isinstance(value, dict):
+        is_object = payload.structured and isinstance(payload.value, dict)
+        if is_object and not payload.is_encoded and not isinstance(value, dict):
             # MCP requires structured content to be an object: other values are wrapped.
             mirror = "unwrapped" if payload.texts else "none"
             wrapped = {WRAPPER_KEY: value}

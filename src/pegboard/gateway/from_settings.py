@@ -201,6 +201,7 @@ def settings_to_options(settings: Settings) -> dict[str, Any]:
         "spill_bytes": settings.results.spill_bytes or None,
         "spill_ttl": settings.results.spill_ttl,
         "clean_results": settings.results.clean,
+        "learn_shapes": settings.results.learn_shapes,
         "tables": settings.results.tables,
         "table_saving": settings.results.table_saving,
         "cache": dict(settings.results.cache),

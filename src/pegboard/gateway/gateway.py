@@ -28,10 +28,11 @@ from anyio.abc import TaskGroup
 from pegboard.board import Pegboard
 from pegboard.config.loader import Configuration
 from pegboard.core.calls import LOCAL_CALLER, Caller
-from pegboard.core.options import Options
+from pegboard.core.options import ModeName, Options
 from pegboard.core.policy import AccessControl
 from pegboard.core.tool_registry import LoadTarget
-from pegboard.core.tools import Catalog
+from pegboard.core.tools import Catalog, Tool
+from pegboard.dispatch.learned_shapes import SHAPES_FOLDER, LearnedShapes
 from pegboard.dispatch.rate_limit import RateLimits, rate_limit
 from pegboard.gateway.background_tasks import log_failure, run_supervised
 from pegboard.gateway.catalogs import (
@@ -178,7 +179,18 @@ class Gateway:
             observers=(*self.observability.observers, self.decisions.rollouts),
             alternatives=self.board.alternatives,
             is_closed=self.board.is_closed,
+            shapes=LearnedShapes(lambda: folder / SHAPES_FOLDER, owner=self._owner_of_shape),
         )
+
+    def _owner_of_shape(self, tool: Tool, caller: Caller) -> str | None:
+        """Whom a learned shape belongs to: the caller, where the server is called on their behalf.
+
+        Several people may share an anonymous principal, so nothing is learned from their results.
+        """
+        spec = self.catalogs.specs.get(tool.server or "")
+        if spec is None or not spec.has_caller_headers:
+            return ""
+        return None if caller.anonymous else caller.principal
 
     def _prepare_connections(self, folder: Path, open_transport: OpenTransport) -> None:
         """Set up the way to the servers; nothing is connected before it is needed."""
@@ -517,6 +529,11 @@ class Gateway:
             view.notes = (*view.notes, *notes)
             view.is_complete = not self.pending
         return view
+
+    def expected_mode(self, caller: Caller) -> ModeName:
+        """The mode that a caller will get, by the servers that are known now."""
+        fixed, is_complete = self._fixed_catalog, not self.pending
+        return self.board.expected_mode(caller, fixed, is_complete=is_complete)
 
     def _describe_missing(self, caller: Caller, everything: bool) -> list[str]:
         """Notes on the servers whose tools are missing, as far as the caller may know of them."""

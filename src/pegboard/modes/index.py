@@ -169,8 +169,8 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
     if arguments.get("include_examples", True):
         shape["examples"] = [_example_to_json(e) for e in tool.examples]
     shape["related_tools"] = view.related(tool)
-    if tool.returns:
-        shape["returns"] = tool.returns
+    if returns := view.returns(tool):
+        shape["returns"] = returns
     if tool.deprecated:
         shape["deprecated"] = tool.deprecated
     if not tool.enabled:

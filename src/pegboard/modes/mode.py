@@ -20,7 +20,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypedDict
 
 from pegboard.core.calls import (
     LOCAL_CALLER,
@@ -50,6 +50,7 @@ from pegboard.ports import Handler, Observer, record_event
 
 if TYPE_CHECKING:
     from pegboard.core.search import Match, SearchIndex
+    from pegboard.dispatch.learned_shapes import LearnedShapes
 
 
 META_TOOL_NAMES = frozenset(
@@ -98,6 +99,15 @@ ResultReader = Callable[[JsonObject, Caller], Awaitable[CallResult]]
 ResourceReader = Callable[[str, Caller], Awaitable[JsonObject]]
 
 
+class ResultSchema(NamedTuple):
+    """What the results of a tool look like, as JSON Schema."""
+
+    schema: JsonObject | None
+    """`None` where nothing is known."""
+    is_learned: bool = False
+    """Whether it was learned from earlier results: then there may be fields that it lacks."""
+
+
 @dataclass(kw_only=True, slots=True, eq=False)
 class View:
     """The catalog as one caller sees it during one request, and what the caller can do with it."""
@@ -132,6 +142,8 @@ class View:
     """What the model should know about this catalog, such as a category that cannot be loaded."""
     instructions: Mapping[str, str] = field(default_factory=dict[str, str])
     """How each server says its tools are used: sanitized, short, on one line."""
+    shapes: LearnedShapes | None = None
+    """What was learned about results of tools that declare no output schema."""
     structured: bool = False
     params: Mapping[str, Json] = field(default_factory=dict[str, Json])
     request: object | None = None
@@ -172,6 +184,24 @@ class View:
         if tool.server is not None:
             return [self.catalog.address(other) for other in self.catalog.related(tool)]
         return [name for name in tool.related if _is_known(self.catalog, name)]
+
+    def result_schema(self, tool: Tool) -> ResultSchema:
+        """What the results of a tool look like: as learned, where its output schema says little."""
+        learned = None if self.shapes is None else self.shapes.get(tool, self.caller)
+        if learned is not None:
+            return ResultSchema(learned, is_learned=True)
+        return ResultSchema(tool.output_schema)
+
+    def returns(self, tool: Tool, *, limit: int | None = None) -> str:
+        """The shape of a tool's results on one line, `~{…}` where learned; empty if unknown."""
+        from pegboard.core.schemas import format_result_shape
+        from pegboard.core.schemas.output_shape import SHAPE_LIMIT
+
+        schema, is_learned = self.result_schema(tool)
+        if not is_learned and limit is None:
+            return tool.returns
+        shape = format_result_shape(schema, limit=limit or SHAPE_LIMIT) if schema else ""
+        return f"~{shape}" if shape and is_learned else shape
 
     def _is_visible(self, tool: Tool) -> bool:
         return self.catalog.get(tool.id) is not None

@@ -383,8 +383,8 @@ def describe_as_text(view: View, tool: Tool) -> str:
     parts = describe_parameters(tool.input_schema)
     # Where lines cannot express the whole schema, the schema itself is given: a call needs it all.
     lines.append(parts.text if parts.complete else compact(tool.input_schema))
-    if tool.returns:
-        lines.append(f"-> {tool.returns}")
+    if returns := view.returns(tool):
+        lines.append(f"-> {returns}")
     lines += [f"Example: {e.description}: {compact(dict(e.invocation))}" for e in tool.examples]
     if related := view.related(tool):
         lines.append(f"Related: {', '.join(related)}")
@@ -428,7 +428,8 @@ def _name_and_summary(view: View, tool: Tool) -> str:
 def _brief_line(view: View, tool: Tool, *, is_best: bool) -> str:
     """A tool in a search: what a call needs, what comes back from the best one, what it does."""
     signature = format_brief_signature(view.catalog.address(tool), tool.input_schema)
-    returns = f" -> {tool.returns}" if is_best and 0 < len(tool.returns) <= _SHAPE_LENGTH else ""
+    shape = view.returns(tool, limit=_SHAPE_LENGTH) if is_best else ""
+    returns = f" -> {shape}" if shape else ""
     summary = sanitize_line(tool.summary or "", _SUMMARY_LENGTH)
     return f"{signature}{returns}{_marks(view, tool)}{f' - {summary}' if summary else ''}"
 
@@ -450,7 +451,7 @@ def _match(view: View, match: Match, detail: Detail) -> JsonObject:
         "server": tool.server,
         "signature": signature_with_address(view.catalog, tool),
         "summary": tool.summary,
-        "returns": tool.returns or None,
+        "returns": view.returns(tool) or None,
         "score": round(match.score, 4),
         "risk": tool.risk,
         "risk_source": tool.risk_source,

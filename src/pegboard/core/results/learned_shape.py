@@ -20,6 +20,7 @@ from itertools import islice
 from typing import TypeVar
 
 from pegboard.core.json import Json, JsonObject
+from pegboard.core.sanitization import find_suspicious_phrases
 
 MAX_DEPTH = 5
 MAX_KEYS = 32
@@ -28,10 +29,13 @@ MAX_ITEMS = 20
 """Items of a list, and values of a map, that are looked at."""
 MAX_VALUES = 500
 """Values of one result that are looked at in all."""
+MAX_FIELDS = 300
+"""Fields of a shape in all; a larger one loses its deepest levels."""
 
 _NAME = re.compile(r"[A-Za-z_$@][A-Za-z0-9_$@-]{0,39}")
 _DATA = re.compile(r"\d{4,}|[0-9a-f]{8,}|.*\d.*[-_].*\d")
 """Numbers, hashes and dates: keys that are data, not names."""
+_WORD_BREAK = re.compile(r"[_$@-]+|(?<=[a-z])(?=[A-Z])")
 _TYPES: Mapping[type, str] = {
     str: "string",
     int: "integer",
@@ -46,11 +50,15 @@ T = TypeVar("T")
 
 def learn_shape(value: Json) -> JsonObject:
     """The shape of one value."""
-    return _learn(value, MAX_DEPTH, iter(range(MAX_VALUES)))
+    return _limit_fields(_learn(value, MAX_DEPTH, iter(range(MAX_VALUES))))
 
 
 def merge_shapes(known: JsonObject, seen: JsonObject) -> JsonObject:
     """The shape that values of both have; what only one of them has is there as well."""
+    return _limit_fields(_merge(known, seen))
+
+
+def _merge(known: JsonObject, seen: JsonObject) -> JsonObject:
     if known == seen or not seen:
         return known
     if not known:
@@ -107,7 +115,9 @@ def _are_alike(members: Mapping[str, JsonObject]) -> bool:
 
 
 def _is_name(key: str) -> bool:
-    return _NAME.fullmatch(key) is not None and _DATA.fullmatch(key) is None
+    if _NAME.fullmatch(key) is None or _DATA.fullmatch(key) is not None:
+        return False
+    return not find_suspicious_phrases(_WORD_BREAK.sub(" ", key))
 
 
 def _is_map(shape: JsonObject) -> bool:
@@ -122,7 +132,7 @@ def _types(shape: JsonObject) -> list[str]:
 def _merge_all(shapes: Iterable[JsonObject]) -> JsonObject:
     merged: JsonObject = {}
     for shape in shapes:
-        merged = merge_shapes(merged, shape)
+        merged = _merge(merged, shape)
     return merged
 
 
@@ -130,5 +140,35 @@ def _merge_members(objects: Iterable[Mapping[str, JsonObject]]) -> dict[str, Jso
     merged: dict[str, JsonObject] = {}
     for members in objects:
         for key, shape in members.items():
-            merged[key] = merge_shapes(merged.get(key, {}), shape)
+            merged[key] = _merge(merged.get(key, {}), shape)
     return merged
+
+
+def _limit_fields(shape: JsonObject) -> JsonObject:
+    """The shape without as many of its deepest levels as make it too large."""
+    depth = MAX_DEPTH
+    while _count_fields(shape) > MAX_FIELDS:
+        depth -= 1
+        shape = _cut_below(shape, depth)
+    return shape
+
+
+def _count_fields(shape: JsonObject) -> int:
+    return 1 + sum(_count_fields(inner) for inner in _inner_shapes(shape))
+
+
+def _inner_shapes(shape: JsonObject) -> list[JsonObject]:
+    own = (shape[keyword] for keyword in ("items", _REST) if keyword in shape)
+    return [*shape.get("properties", {}).values(), *own]
+
+
+def _cut_below(shape: JsonObject, depth: int) -> JsonObject:
+    cut: JsonObject = {"type": shape["type"]} if "type" in shape else {}
+    if depth <= 0:
+        return cut
+    if members := shape.get("properties"):
+        cut["properties"] = {key: _cut_below(one, depth - 1) for key, one in members.items()}
+    for keyword in ("items", _REST):
+        if keyword in shape:
+            cut[keyword] = _cut_below(shape[keyword], depth - 1)
+    return cut

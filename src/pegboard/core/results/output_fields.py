@@ -94,6 +94,19 @@ def validate_fields(
         raise invalid_field(", ".join(invalid), available=available, nearest=nearest)
 
 
+def is_text_wrapper(schema: JsonObject | None) -> bool:
+    """Whether an output schema is only the wrapper that SDKs put around a function's text.
+
+    It says nothing about the fields of that text, which is often JSON.
+    """
+    members = None if schema is None else schema.get("properties")
+    match members:
+        case {"result": {"type": "string"}}:
+            return len(members) == 1
+        case _:
+            return False
+
+
 def resolve_aliases(
     fields: Sequence[str],
     aliases: Mapping[str, str],

@@ -118,13 +118,15 @@ class Payload:
     """The data of a result.
 
     `texts` are the positions of the text blocks that repeat it: as it is (`whole`), without the
-    wrapper (`unwrapped`), or one element each (`split`).
+    wrapper (`unwrapped`), or one element each (`split`). `is_encoded` is true where the structured
+    content has the data as JSON in a text, as SDKs do for functions that return text.
     """
 
     value: Json
     texts: tuple[int, ...] = ()
     mirror: Mirror = "none"
     structured: bool = False
+    is_encoded: bool = False
 
     @property
     def text_value(self) -> Json:
@@ -194,6 +196,9 @@ def _find_mirror(structured: Json, texts: Sequence[tuple[int, str]]) -> Payload:
     if inner is not structured:
         bare = tuple(i for i, text, value in parsed if text == inner or _equal(value, inner))
         if bare:
+            decoded = parse_json(inner) if isinstance(inner, str) else None
+            if decoded is not None:
+                return Payload(decoded, bare, "whole", structured=True, is_encoded=True)
             return Payload(structured, bare, "unwrapped", structured=True)
     if isinstance(inner, list) and inner and len(parsed) == len(inner):
         pairs = zip(parsed, inner, strict=True)
@@ -262,7 +267,7 @@ def replace_value(result: CallResult, payload: Payload, value: Json) -> CallResu
         texts = {}
     wire = {**result.wire, "content": _replace_texts(result, payload, texts)}
     if payload.structured:
-        wire["structuredContent"] = value
+        wire["structuredContent"] = {WRAPPER_KEY: _to_text(value)} if payload.is_encoded else value
     return CallResult(wire)
 
 
