@@ -21,7 +21,7 @@ def test_each_era_is_spoken_as_it_was_asked_for(case: Case, told: Transcript) ->
 
 def test_the_server_says_who_it_is(told: Transcript) -> None:
     assert told.info["serverInfo"] == {"name": "office", "version": "1.2.3"}
-    assert told.info["instructions"] == "An office to test with."
+    assert told.info["instructions"].startswith("An office to test with.\n")
 
 
 def test_the_extension_is_advertised_with_its_methods_and_modes(

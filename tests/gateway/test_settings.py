@@ -345,7 +345,7 @@ async def test_clients_get_the_configured_instructions(tmp_path: Path) -> None:
         running([script("polite", server="a")], tmp_path, settings=settings) as gateway,
         client_of(gateway, "modern") as client,
     ):
-        assert client.instructions == "Ask before you paint."
+        assert (client.instructions or "").startswith("Ask before you paint.\n")
 
 
 @contextmanager

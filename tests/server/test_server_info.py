@@ -15,10 +15,9 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_server_reports_a_version_and_no_instructions_by_default(mode: str) -> None:
+async def test_a_server_reports_a_version(mode: str) -> None:
     for given, reported in (("", version("pegboard")), ("7.1", "7.1")):
         server = build_server(Pegboard("office", version=given))
         async with Client(InMemoryTransport(server), mode=mode) as client:
             assert client.server_info is not None
             assert client.server_info.version == reported
-            assert client.instructions is None

@@ -146,9 +146,18 @@ def _show_tables(measured: Measurement) -> None:
     if hidden > 0:
         out.print(f"... and {hidden} more. --json lists all of them.", style="dim")
     out.print()
-    heads = ["mode", "list", "saved", "first definition", "session", "with cache", "requests"]
+    heads = [
+        "mode",
+        "list",
+        "instructions",
+        "saved",
+        "first definition",
+        "session",
+        "with cache",
+        "requests",
+    ]
     # A narrow terminal gets the list and the cost of a session, which are what people compare.
-    columns = [0, 1, 4, 5] if out.width < NARROW else range(len(heads))
+    columns = [0, 1, 5, 6] if out.width < NARROW else range(len(heads))
     modes = Table(*(heads[at] for at in columns), box=None, header_style="bold")
     for column in modes.columns[1:]:
         column.justify = "right"
@@ -157,6 +166,7 @@ def _show_tables(measured: Measurement) -> None:
         row = [
             mode,
             f"{cost.list:,}",
+            f"{cost.instructions:,}",
             format_percent(measured.saved(mode)),
             f"{cost.first_definition:,}",
             f"{session.plain:,.0f}",

@@ -30,6 +30,7 @@ from pegboard.core.tool_parser import build_details
 from pegboard.core.tools import Catalog, Tool
 from pegboard.errors import ConfigError
 from pegboard.gateway.from_settings import build_naming, settings_to_options
+from pegboard.modes.instructions import remove_mode_instructions
 from pegboard.modes.mode import META_TOOL_NAMES
 from pegboard.upstream.catalog_cache import (
     CachedCatalog,
@@ -239,13 +240,16 @@ class ServerCatalogs:
         """
         if self._configuration.settings.trust.lock is not None:
             return {}
+        profiles = {name: self._catalogs[name].about for name in self.specs if name in self}
         given = {
-            name: self._catalogs[name].about.instructions for name in self.specs if name in self
+            name: remove_mode_instructions(about.instructions)
+            for name, about in profiles.items()
+            if isinstance(about.instructions, str)
         }
         return {
             name: sanitize_line(text, INSTRUCTIONS_LIMIT)
             for name, text in given.items()
-            if isinstance(text, str) and text.strip() and self._is_harmless(name, text)
+            if text.strip() and self._is_harmless(name, text)
         }
 
     def _is_harmless(self, server: str, instructions: str) -> bool:

@@ -40,7 +40,7 @@ from pegboard.modes.mode import META_TOOL_NAMES
 from pegboard.ports import record_event
 from pegboard.server import mcp_private
 from pegboard.server.list_changed import ListChangedNotifier
-from pegboard.server.middleware import PegboardMiddleware
+from pegboard.server.middleware import GREETINGS, PegboardMiddleware
 from pegboard.server.replies import error_result
 from pegboard.server.serving import install_middleware, make_server, spill_capabilities
 from pegboard.upstream.downstream import build_downstream
@@ -104,6 +104,8 @@ class GatewayMiddleware(PegboardMiddleware):
     single_user = True
 
     async def __call__(self, ctx: mcp_private.Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method in GREETINGS and not mcp_private.is_initialized(ctx):
+            return await self.greet(ctx, call_next)
         if ctx.request_id is None or not mcp_private.is_initialized(ctx):
             if ctx.method == _ROOTS_CHANGED and mcp_private.is_initialized(ctx):
                 relay, params = self.gateway.passthrough, ctx.params or {}
@@ -121,6 +123,8 @@ class GatewayMiddleware(PegboardMiddleware):
             is_removed = ctx.method in _REMOVED_METHODS and mcp_private.get_era(ctx) == "modern"
             # The SDK answers that there is no such method, in the words of the protocol.
             return await (call_next(ctx) if is_removed else self._relay(ctx))
+        if ctx.method in GREETINGS:
+            return await self.greet(ctx, call_next)
         empty = self.answer_empty_list(ctx)
         return await call_next(ctx) if empty is None else empty
 

@@ -95,6 +95,7 @@ class Measurement:
         cost, use = self.modes[mode], self.sessions[mode]
         return {
             "list": cost.list,
+            "instructions": cost.instructions,
             "first_definition": cost.first_definition,
             "session": use.sent,
             "session_cached": use.cached,
@@ -135,7 +136,8 @@ async def measure(
         ),
         modes=modes,
         sessions={
-            f: price_session(cost.list, cost.finding, use, prices) for f, cost in modes.items()
+            mode: price_session(cost.list + cost.instructions, cost.finding, use, prices)
+            for mode, cost in modes.items()
         },
         expensive_tools=tuple(find_expensive_tools(enabled, lambda t: counts[t.id], count)),
         results=tuple(await result_costs(board, recorded, tokenizer=tokenizer)),

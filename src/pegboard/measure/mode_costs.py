@@ -18,6 +18,7 @@ from pegboard.core.options import MODES, ModeName, Options
 from pegboard.core.tools import Catalog, Tool, group_name
 from pegboard.errors import PegboardError
 from pegboard.measure.session_costs import DiscoveryCost
+from pegboard.modes.instructions import build_instructions
 from pegboard.modes.mode import View, ViewRequest
 from pegboard.server.tool_methods import ToolMethods, ToolRequest
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
@@ -35,6 +36,8 @@ class ModeCost:
     """The number of tools that it lists."""
     list: int
     """Tokens of its list."""
+    instructions: int
+    """Tokens of the instructions that come with it."""
     first_definition: int
     """Tokens read from the list to one tool's definition, on average."""
     finding: DiscoveryCost
@@ -55,6 +58,7 @@ async def measure_modes(
             mode=mode,
             entries=len(entries),
             list=listed,
+            instructions=count_tokens(build_instructions(board.instructions, mode), tokenizer),
             first_definition=round(sum(finding.answers) + finding.growth),
             finding=finding,
         )

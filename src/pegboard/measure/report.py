@@ -197,11 +197,21 @@ def render_report(measured: Measurement) -> str:
         f"<strong>{measured.everything:,}</strong> tokens before the first request. Through "
         f"Pegboard the list costs <strong>{proxy:,}</strong>, {saved}."
     )
-    head = ["mode", "list", "saved", "first definition", "session", "with cache", "requests"]
+    head = [
+        "mode",
+        "list",
+        "instructions",
+        "saved",
+        "first definition",
+        "session",
+        "with cache",
+        "requests",
+    ]
     rows = [
         [
             mode,
             f"{cost.list:,}",
+            f"{cost.instructions:,}",
             format_percent(measured.saved(mode)),
             f"{cost.first_definition:,}",
             f"{measured.sessions[mode].plain:,.0f}",

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Protocol
 
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
@@ -19,9 +20,10 @@ from pydantic import ValidationError
 
 from pegboard.core.calls import Caller
 from pegboard.core.json import Json, JsonObject, compact
-from pegboard.core.options import check_mode
+from pegboard.core.options import ModeName, check_mode
 from pegboard.core.results.blob_links import uri_to_handle
 from pegboard.errors import ConfigError
+from pegboard.modes.instructions import build_instructions
 from pegboard.ports import Store
 from pegboard.server import mcp_private
 from pegboard.server.list_changed import ListChangedNotifier, StoredSessionTools
@@ -33,9 +35,18 @@ logger = logging.getLogger(__name__)
 TOOL_METHODS = frozenset(
     {"tools/list", "tools/call", "tools/describe", "tools/describe_batch", "tools/manifest"}
 )
+GREETINGS = frozenset({"initialize", "server/discover"})
 READ_RESOURCE = "resources/read"
 _CALLER_KEY = "pegboard/caller"
 _EMPTY_LISTS = {"resources/list": "resources", "resources/templates/list": "resourceTemplates"}
+
+
+class ServedBoard(ViewProvider, Protocol):
+    """A board that clients connect to."""
+
+    def expected_mode(self, caller: Caller) -> ModeName | None:
+        """The mode that a caller will get, found without waiting for anything; `None` if open."""
+        ...
 
 
 class PegboardMiddleware:
@@ -43,7 +54,7 @@ class PegboardMiddleware:
 
     def __init__(
         self,
-        board: ViewProvider,
+        board: ServedBoard,
         server: Server[Any],
         store: Store,
         *,
@@ -58,6 +69,8 @@ class PegboardMiddleware:
         self._forced_mode = forced_mode
 
     async def __call__(self, ctx: mcp_private.Context, call_next: CallNext) -> HandlerResult:
+        if ctx.method in GREETINGS:
+            return await self.greet(ctx, call_next)
         # Notifications, and requests before the handshake, are the SDK's business alone.
         if ctx.request_id is None or not mcp_private.is_initialized(ctx):
             return await call_next(ctx)
@@ -65,6 +78,22 @@ class PegboardMiddleware:
             return await self.answer_tools(ctx)
         empty = self.answer_empty_list(ctx)
         return await call_next(ctx) if empty is None else empty
+
+    async def greet(self, ctx: mcp_private.Context, call_next: CallNext) -> HandlerResult:
+        """The answer to the first request of a client, with how to work with its mode."""
+        result = await call_next(ctx)
+        try:
+            caller = self.read_caller(ctx)
+            if caller.client is None:  # `initialize` is what introduces a legacy client
+                client = (ctx.params or {}).get("clientInfo")
+                name = client.get("name") if isinstance(client, dict) else None
+                caller = replace(caller, client=name if isinstance(name, str) else None)
+            mode = self.board.expected_mode(caller)
+        except mcp_private.MCPError:  # a mode that does not exist: the list will say so
+            return result
+        if not isinstance(result, dict):
+            return result
+        return {**result, "instructions": build_instructions(result.get("instructions"), mode)}
 
     def answers_tools(self, ctx: mcp_private.Context) -> bool:
         """Whether a request is about tools, or about a result that was stored for being large."""

@@ -39,9 +39,8 @@ from pegboard.server.environment import check_pins, merge_pins, mode_from_enviro
 from pegboard.server.host_guard import HostGuard, HostGuardMiddleware
 from pegboard.server.http_sessions import Admission, Admit, OpenSessions, SessionLimits
 from pegboard.server.list_changed import ListChangedNotifier
-from pegboard.server.middleware import TOOL_METHODS, PegboardMiddleware
+from pegboard.server.middleware import TOOL_METHODS, PegboardMiddleware, ServedBoard
 from pegboard.server.stdio import serve_on_stdio
-from pegboard.server.tool_methods import ViewProvider
 from pegboard.upstream.client_sdk import get_version
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def make_server(
 
 
 def install_middleware(
-    board: ViewProvider,
+    board: ServedBoard,
     server: Server[Any],
     store: Store,
     environ: Mapping[str, str],
