@@ -37,9 +37,14 @@ _LIST_KEY = re.compile(
 )
 _DICT_INDEX = re.compile(r"TypedDict `(\w+)` can only be subscripted .* `Literal\[-?\d+\]`")
 _KEYWORD = re.compile(r"\w+\s*=\s*(\"[^\"]*\"|'[^']*'|[\w.\[\]'\"]+)?")
+_NO_MEMBER = re.compile(r"Module `(\w+)` has no member `(\w+)`")
+_INSTEAD = dict.fromkeys(
+    ("create_task", "ensure_future", "TaskGroup", "wait", "as_completed"),
+    ": use `await asyncio.gather(...)`",
+) | {"wait_for": ": each call has a timeout of its own", "utcnow": ": use datetime.now(UTC)"}
 _TYPE_NAME = re.compile(rf"\b{TYPE_PREFIX}\w+")
 _UNAWAITED = "CoroutineType["
-_ALWAYS = frozenset({"unresolved-reference", "unresolved-import", "invalid-syntax"})
+_ALWAYS = frozenset({"unresolved-reference", "unresolved-import"})
 _OF_TOOLS = frozenset(
     {"unknown-argument", "missing-argument", "too-many-positional-arguments"}
     | {"parameter-already-assigned"}
@@ -51,7 +56,7 @@ class Mistake:
     """One finding: where, what, and whether a run could still succeed.
 
     `unknown` is a name that does not exist; `tool` is the tool whose call is wrong; `learned` means
-    that only earlier results speak against it.
+    that only earlier results speak against it; `is_syntax`, that this is not Python.
     """
 
     line: int
@@ -60,6 +65,7 @@ class Mistake:
     unknown: str | None = None
     tool: str | None = None
     learned: bool = False
+    is_syntax: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,9 @@ def parse_diagnostics(text: str, code: str, stubs: Stubs) -> list[Mistake]:
         if match and "`return` statement outside" not in match[4]
     ]
     found.sort(key=lambda one: (one.line, one.column))
+    # What is found in a text that is not Python says nothing about it.
+    if syntax := [one for one in found if one.code == "invalid-syntax"]:
+        return [Mistake(one.line, one.text, True, is_syntax=True) for one in syntax[:1]]
     # Positional arguments leave the parameters that they were meant for missing: one message.
     positional = {one.line for one in found if one.code == "too-many-positional-arguments"}
     found = [one for one in found if one.code != "missing-argument" or one.line not in positional]
@@ -152,8 +161,10 @@ class _Reader:
             keys = self._list_keys(match[1])
             message = f"a dict, not a list (keys: {keys})"
             return Mistake(one.line, message, True, learned=self._is_learned(match[1]))
+        if match := _NO_MEMBER.match(one.text):
+            hint = _INSTEAD.get(match[2], "")
+            return Mistake(one.line, f"{match[1]}.{match[2]} is not supported{hint}", True)
         certain = one.code in _ALWAYS or (one.code in _OF_TOOLS and tool is not None)
-        certain |= one.text.startswith("Module `")
         return Mistake(one.line, _plain(one.text), certain, tool=tool)
 
     def _unknown_key(self, at: _Finding, keys: Sequence[re.Match[str]]) -> Mistake:
