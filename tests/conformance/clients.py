@@ -25,7 +25,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client import Transport
 from mcp.server.lowlevel.server import Server
 from pydantic import TypeAdapter, ValidationError
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 from tests.conftest import missing_part
 
 ROOT = Path(__file__).parents[2]
@@ -228,11 +228,11 @@ def office_process(**environ: str) -> dict[str, Any]:
 
 
 @contextmanager
-def served(app: Starlette) -> Generator[str]:
-    """The address of an application served by uvicorn on a free loopback port."""
+def served(app: ASGIApp, port: int = 0) -> Generator[str]:
+    """The address of an application served by uvicorn on a loopback port, a free one by default."""
     server = uvicorn.Server(
         uvicorn.Config(
-            app, host="127.0.0.1", port=0, log_level="error", timeout_graceful_shutdown=1
+            app, host="127.0.0.1", port=port, log_level="error", timeout_graceful_shutdown=1
         )
     )
     thread = Thread(target=server.run, daemon=True)

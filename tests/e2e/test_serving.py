@@ -41,9 +41,10 @@ async def running_gateway(
     patience: float = 40,
     host: str = "127.0.0.1",
     env: Mapping[str, str] | None = None,
+    port: int | None = None,
 ) -> AsyncGenerator[tuple[str, Process]]:
     """`pegboard serve --http`, once it is ready; its stderr is in `stderr.txt`."""
-    port = free_port()
+    port = port or free_port()
     args = ["-m", "pegboard", "serve", "--config", str(config), "--http", f"{host}:{port}"]
     env = {**(env or {}), "PYTHONPATH": str(ROOT / "src"), "PEGBOARD_HOME": str(folder / "home")}
     with (folder / "stderr.txt").open("w") as stderr, anyio.fail_after(patience):

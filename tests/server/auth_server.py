@@ -25,6 +25,7 @@ class AuthorizationServer:
     """Signs tokens; its keys can be changed, and it counts how often they are asked for."""
 
     issuer: str = ""
+    published: str = "/.well-known/openid-configuration"
     fetches: int = 0
     keys: dict[str, Any] = field(
         default_factory=lambda: {"first": ec.generate_private_key(ec.SECP256R1())}
@@ -33,7 +34,8 @@ class AuthorizationServer:
     def token(self, subject: str = "ann", *, key: str = "first", **claims: Any) -> str:
         """A token that is good in every respect, but for what `claims` change."""
         now = int(time.time())
-        good = {"iss": self.issuer, "aud": AUDIENCE, "sub": subject, "iat": now, "exp": now + 600}
+        good = {"iss": self.issuer, "aud": AUDIENCE, "sub": subject, "scope": "tools read"}
+        good |= {"iat": now, "exp": now + 600}
         payload = {k: v for k, v in {**good, **claims}.items() if v is not None}
         algorithm = "RS256" if isinstance(self.keys[key], rsa.RSAPrivateKey) else "ES256"
         return jwt.encode(payload, self.keys[key], algorithm=algorithm, headers={"kid": key})
@@ -61,15 +63,18 @@ class AuthorizationServer:
         return Starlette(
             routes=[
                 Route("/keys", self._keys),
-                Route("/.well-known/openid-configuration", self._about),
+                Route("/tenant/keys", self._keys),
+                Route(self.published, self._about),
             ]
         )
 
 
 @contextmanager
-def authorization_server() -> Generator[AuthorizationServer]:
-    """A server that runs for as long as the block."""
-    server = AuthorizationServer()
+def authorization_server(
+    path: str = "", published: str = "/.well-known/openid-configuration"
+) -> Generator[AuthorizationServer]:
+    """A server that runs for as long as the block; `published` is where its metadata is."""
+    server = AuthorizationServer(published=published)
     with served(server.app()) as address:
-        server.issuer = address
+        server.issuer = address + path
         yield server

@@ -6,6 +6,7 @@ import hashlib
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Any
 
 import httpx2
@@ -17,9 +18,12 @@ from tests.conformance.clients import served
 from tests.server.auth_server import AUDIENCE, AuthorizationServer, authorization_server
 
 from pegboard import Pegboard
+from pegboard.config.settings import AuthSettings, ScopeSettings, Settings
 from pegboard.core.calls import LOCAL_CALLER
+from pegboard.core.options import MODES
 from pegboard.core.policy import Policy, Rule
 from pegboard.errors import ConfigError
+from pegboard.gateway.from_settings import build_auth
 from pegboard.server.auth import (
     Auth,
     JwtTokens,
@@ -30,6 +34,7 @@ from pegboard.server.auth import (
     refuse_exposure,
 )
 from pegboard.server.host_guard import HostGuard
+from pegboard.server.protected_resource import ProtectedResource
 from pegboard.server.serving import asgi_app, build_server
 
 MODERN_META = {
@@ -69,8 +74,14 @@ def issuer() -> Iterator[AuthorizationServer]:
 
 @pytest.fixture(scope="module")
 def url(issuer: AuthorizationServer) -> Iterator[str]:
-    tokens = JwtTokens(issuer=issuer.issuer, audience=AUDIENCE, keys=KeySet(issuer.issuer))
-    auth = Auth(verifier=tokens, issuer=issuer.issuer, resource=AUDIENCE)
+    settings = AuthSettings(
+        kind="jwt",
+        issuer=issuer.issuer,
+        audience=AUDIENCE,
+        required_scopes=("tools",),
+        scopes=ScopeSettings(read="read", write="write"),
+    )
+    auth = build_auth(Settings(auth=settings))
     with served(asgi_app(build_server(board()), HostGuard(), auth=auth)) as address:
         yield f"{address}/mcp"
 
@@ -98,21 +109,85 @@ def test_a_good_token_opens_the_door_under_every_mode(
 
 
 def test_without_a_token_the_answer_says_where_to_get_one(url: str) -> None:
-    for address in (url, f"{url}/index"):
-        answer = ask(address, None, "tools/list")
+    """RFC 9728, section 5.1. RFC 6750, section 3: no error where no token was sent."""
+    for path in ("", "/index"):
+        answer = ask(f"{url}{path}", None, "tools/list")
         assert answer.status_code == 401
-        challenge = answer.headers["www-authenticate"]
-        assert "https://tools.example/.well-known/oauth-protected-resource/mcp" in challenge
+        assert answer.headers["www-authenticate"] == (
+            'Bearer scope="tools read", resource_metadata='
+            f'"https://tools.example/.well-known/oauth-protected-resource/mcp{path}"'
+        )
+
+
+def test_a_token_that_is_not_valid_is_named_as_the_error(url: str) -> None:
+    answer = ask(url, "nonsense", "tools/list")
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"].startswith('Bearer error="invalid_token", ')
+    assert answer.json()["error"] == "invalid_token"
+
+
+def test_a_token_without_a_required_scope_is_told_which_scopes_to_request(
+    url: str, issuer: AuthorizationServer
+) -> None:
+    """2026-07-28, authorization: a 403 names all scopes, those that the token has included."""
+    answer = ask(url, issuer.token(scope="openid write"), "tools/list")
+    assert answer.status_code == 403
+    challenge = answer.headers["www-authenticate"]
+    assert 'error="insufficient_scope"' in challenge
+    assert 'scope="tools write"' in challenge
 
 
 def test_the_metadata_of_the_resource_names_its_authorization_server(
     url: str, issuer: AuthorizationServer
 ) -> None:
-    """RFC 9728: a client finds the authorization server from the resource."""
+    """RFC 9728, section 3.3: the address that was called, and the issuer as it calls itself."""
+    for path in ("", *(f"/{mode}" for mode in ("auto", *MODES))):
+        address = url.replace("/mcp", f"/.well-known/oauth-protected-resource/mcp{path}")
+        assert httpx2.get(address).json() == {
+            "resource": f"{AUDIENCE}{path}",
+            "authorization_servers": [issuer.issuer],
+            "bearer_methods_supported": ["header"],
+            "scopes_supported": ["tools", "read", "write"],
+        }
+
+
+def test_an_address_that_does_not_exist_has_no_metadata(url: str) -> None:
     address = url.replace("/mcp", "/.well-known/oauth-protected-resource/mcp")
-    found = httpx2.get(address).json()
-    assert found["resource"] == AUDIENCE
-    assert [s.rstrip("/") for s in found["authorization_servers"]] == [issuer.issuer]
+    assert httpx2.get(f"{address}/nonsense").status_code == 404
+    assert httpx2.get(f"{address}/index/more").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["", "/index", "/auto"])
+def test_a_token_for_any_address_of_the_gateway_is_valid_at_all_of_them(
+    url: str, issuer: AuthorizationServer, path: str
+) -> None:
+    token = issuer.token(aud=[f"{AUDIENCE}{path}", "https://other.example"])
+    for address in (url, f"{url}/index", f"{url}/proxy"):
+        assert ask(address, token, "tools/list").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "audience",
+    [
+        "https://tools.example",
+        "https://tools.example/mcp/",
+        "https://tools.example/mcp/nonsense",
+        "https://tools.example/mcp2",
+        "https://tools.example/mcp/index/",
+        "http://tools.example/mcp",
+        "https://TOOLS.example/mcp",
+    ],
+)
+def test_a_token_for_a_similar_address_is_refused(
+    url: str, issuer: AuthorizationServer, audience: str
+) -> None:
+    assert ask(url, issuer.token(aud=audience), "tools/list").status_code == 401
+
+
+def test_no_character_is_added_to_the_issuer() -> None:
+    for issuer in ("https://login.example", "https://login.example/", "https://login.example/t"):
+        resource = ProtectedResource(url=AUDIENCE, issuer=issuer)
+        assert resource.metadata()["authorization_servers"] == [issuer]
 
 
 @pytest.mark.parametrize(
@@ -169,6 +244,55 @@ async def test_a_new_key_is_found_and_forged_key_ids_do_not_cause_a_fetch_each()
         for number in range(50):
             assert await keys.key(f"forged{number}") is None
         assert server.fetches == fetched
+
+
+@pytest.mark.parametrize(
+    ("issuer_path", "published"),
+    [
+        ("", "/.well-known/oauth-authorization-server"),
+        ("", "/.well-known/openid-configuration"),
+        ("/tenant", "/.well-known/oauth-authorization-server/tenant"),
+        ("/tenant", "/.well-known/openid-configuration/tenant"),
+        ("/tenant", "/tenant/.well-known/openid-configuration"),
+    ],
+)
+@pytest.mark.anyio
+async def test_keys_are_found_by_each_kind_of_discovery(issuer_path: str, published: str) -> None:
+    with authorization_server(issuer_path, published) as server:
+        keys = KeySet(server.issuer)
+        assert await keys.key("first") is not None
+        # Metadata of another issuer at the same address is not believed.
+        other = KeySet(f"{server.issuer}/")
+        assert await other.key("first") is None
+
+
+@pytest.mark.anyio
+async def test_keys_of_an_https_issuer_are_not_fetched_without_tls() -> None:
+    issuer = "https://login.example"
+
+    async def fetch(url: str) -> Any:
+        assert url.startswith(issuer)
+        return {"issuer": issuer, "jwks_uri": "http://login.example/keys"}
+
+    assert await KeySet(issuer, fetch=fetch).key("first") is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"issuer": "login.example"}, "http or https URL"),
+        ({"resource": "tools.example/mcp"}, "http or https URL"),
+        ({"required_scopes": ("a b",)}, "one word"),
+        ({"scopes": ScopeSettings(write='x"y')}, "one word"),
+    ],
+    ids=str,
+)
+def test_what_cannot_stand_in_a_challenge_is_a_mistake(
+    changed: dict[str, Any], problem: str
+) -> None:
+    auth = AuthSettings(kind="jwt", issuer="https://login.example", audience=AUDIENCE)
+    with pytest.raises(ConfigError, match=problem):
+        build_auth(Settings(auth=replace(auth, **changed)))
 
 
 @pytest.mark.anyio

@@ -39,6 +39,24 @@ class ApiKey:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ScopeSettings:
+    """The scopes that a token needs for calls, by the risk of the tool.
+
+    A risk without a scope needs that of the next lower risk. The scope of a higher risk includes
+    the lower ones.
+    """
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    read: str | None = None
+    """For tools that only read."""
+    write: str | None = None
+    """For tools whose changes can be undone."""
+    destructive: str | None = None
+    """For tools that destroy data, and those whose risk is unknown."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class AuthSettings:
     """Authentication of HTTP clients."""
 
@@ -48,15 +66,18 @@ class AuthSettings:
     """No authentication, static keys, or tokens of an OAuth 2.1 authorization server."""
     keys: tuple[ApiKey, ...] = ()
     issuer: str | None = None
-    """The authorization server."""
+    """The authorization server, exactly as it calls itself in its metadata and tokens."""
     audience: str | None = None
-    """The audience that tokens must have: this gateway's own address."""
+    """The audience that tokens must have: this gateway's own address. Tokens for `resource`, and
+    for the address of one mode below it, are accepted too."""
     jwks_url: str | None = None
     """The URL of its keys, if they cannot be found from `issuer`."""
     resource: str | None = None
-    """This gateway's public address, for clients that discover where to get a token."""
+    """This gateway's public address, for clients that discover where to get a token; by default
+    `audience`, if that is a URL."""
     required_scopes: tuple[str, ...] = ()
     """Scopes that every token must have."""
+    scopes: ScopeSettings = ScopeSettings()
     groups_claim: str = "groups"
     """The claim of a token that lists the groups of its subject."""
 

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pegboard.config.settings import LimitEntry, Settings
+from pegboard.config.settings import LimitEntry, ScopeSettings, Settings
 from pegboard.core.policy import Policy, Rule
 from pegboard.core.token_bucket import RateLimit
 from pegboard.core.tools import Risk
@@ -34,6 +34,7 @@ from pegboard.upstream.namespaces import Naming
 if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken
 
+    from pegboard.core.risk_scopes import RiskScopes
     from pegboard.server.auth import Auth
     from pegboard.upstream.pool import PoolLimits
 
@@ -147,21 +148,39 @@ def build_auth(settings: Settings) -> Auth | None:
             raise ConfigError("`auth.kind` is keys and there are none: add [[auth.keys]].")
         keys = [StaticKey(k.principal, k.sha256, k.scopes, k.groups) for k in auth.keys]
         return Auth(verifier=StaticKeys(keys), required_scopes=auth.required_scopes)
+    from pegboard.server.protected_resource import check_scopes
+
     if not auth.issuer or not auth.audience:
         raise ConfigError("`auth.kind` is jwt: set `issuer` and `audience` under [auth].")
+    scopes = build_risk_scopes(settings)
+    by_risk = tuple(scope for scope in scopes.in_order if scope) if scopes else ()
+    built = Auth(
+        verifier=StaticKeys(()),
+        required_scopes=auth.required_scopes,
+        issuer=auth.issuer,
+        resource=auth.resource or (auth.audience if auth.audience.startswith("http") else None),
+        scopes=(scopes.read,) if scopes and scopes.read else (),
+        further_scopes=by_risk,
+    )
+    check_scopes((*auth.required_scopes, *by_risk))
+    own = built.protected.audiences if built.protected is not None else ()
     verifier = JwtTokens(
         issuer=auth.issuer,
-        audience=auth.audience,
+        audience=(auth.audience, *own),
         keys=KeySet(auth.issuer, auth.jwks_url),
         groups_claim=auth.groups_claim,
     )
-    resource = auth.resource or (auth.audience if auth.audience.startswith("http") else None)
-    return Auth(
-        verifier=verifier,
-        required_scopes=auth.required_scopes,
-        issuer=auth.issuer,
-        resource=resource,
-    )
+    return replace(built, verifier=verifier)
+
+
+def build_risk_scopes(settings: Settings) -> RiskScopes | None:
+    """The scopes that calls need; `None` where they need none, or callers have no token."""
+    scopes = settings.auth.scopes
+    if settings.auth.kind == "none" or scopes == ScopeSettings():
+        return None
+    from pegboard.core.risk_scopes import RiskScopes
+
+    return RiskScopes(read=scopes.read, write=scopes.write, destructive=scopes.destructive)
 
 
 # Options of the board --------------------------------------------------------------------------

@@ -48,6 +48,7 @@ from pegboard.gateway.from_settings import (
     build_limits,
     build_policy,
     build_pool_limits,
+    build_risk_scopes,
     close_store,
     open_store,
 )
@@ -59,7 +60,7 @@ from pegboard.observe.logs import EventLog
 from pegboard.observe.observers import CombinedObserver
 from pegboard.observe.statistics import LiveStatistics
 from pegboard.pipeline import Parts
-from pegboard.ports import Store
+from pegboard.ports import Layer, Store
 from pegboard.store.fallback import FallbackStore
 from pegboard.tokens import count_tokens
 from pegboard.upstream.catalog_cache import CatalogCache
@@ -342,9 +343,17 @@ class Gateway:
         """
         self.limits = build_limits(self.configuration.settings, self.store)
         limits = () if self.limits is None else (rate_limit(self.limits),)
-        layers = (*self.observability.layers, self.board.guard, *limits)
+        layers = (*self.observability.layers, self.board.guard, *self._scope_layers(), *limits)
         count = count_tokens if self._wants_tokens and self._tokenizer_loaded else None
         self.board.parts = replace(self.board.parts, layers=layers, count=count)
+
+    def _scope_layers(self) -> tuple[Layer, ...]:
+        scopes = build_risk_scopes(self.configuration.settings)
+        if scopes is None:
+            return ()
+        from pegboard.dispatch.required_scopes import check_scopes
+
+        return (check_scopes(scopes),)
 
     @property
     def _wants_tokens(self) -> bool:

@@ -19,7 +19,7 @@ from pegboard.core.events import SignInFailed
 from pegboard.core.json import JsonObject
 from pegboard.dashboard import dashboard_routes, metrics_route
 from pegboard.gateway.dashboard import build_gateway_dashboard, build_identify
-from pegboard.gateway.from_settings import ReloadableKeys, build_auth
+from pegboard.gateway.from_settings import ReloadableKeys, build_auth, build_risk_scopes
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.mcp_server import build_gateway_server
 from pegboard.ports import record_event
@@ -90,7 +90,30 @@ def _prepare_auth(gateway: Gateway, auth: Auth | None) -> Auth | None:
     def record_failure(event: SignInFailed) -> None:
         record_event(gateway.board.parts.observer, event)
 
-    return replace(auth, refused=record_failure)
+    has_scopes = build_risk_scopes(settings) is not None
+    missing_scope = _build_scope_check(gateway) if has_scopes else None
+    return replace(auth, refused=record_failure, missing_scope=missing_scope)
+
+
+def _build_scope_check(gateway: Gateway) -> Callable[[Scope, JsonObject], str | None]:
+    """Find the scope that the token of a request lacks for the tools that it calls."""
+    from pegboard.server.scope_gate import called_names
+
+    def find_missing(scope: Scope, params: JsonObject) -> str | None:
+        scopes = build_risk_scopes(gateway.configuration.settings)
+        if scopes is None:
+            return None
+        who = mcp_private.identity_from_scope(scope)
+        caller = Caller(who.principal, scopes=who.scopes, groups=who.groups)
+        # Only what the caller may see: a challenge must not reveal that a hidden tool exists.
+        visible = gateway.board.policy.visible(gateway.board.known_catalog, caller)
+        found = [visible.matching(name) for name in called_names(params)]
+        # A name of several tools is refused later, with the candidates.
+        missing = {scopes.missing(tools[0], who.scopes) for tools in found if len(tools) == 1}
+        # The highest: it includes the others.
+        return max(missing - {None}, key=scopes.in_order.index, default=None)
+
+    return find_missing
 
 
 def _build_routes(

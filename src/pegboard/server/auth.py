@@ -13,26 +13,29 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import json
 import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
 
 import anyio
 import httpx2
 import jwt
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
-from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
+from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend
 from mcp.server.auth.provider import AccessToken, TokenVerifier
-from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
-from pydantic import AnyHttpUrl
 
 from pegboard.core.calls import LOCAL_CALLER
 from pegboard.core.events import SignInFailed
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import ConfigError
+from pegboard.server.protected_resource import ProtectedResource, build_challenge
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -53,6 +56,14 @@ _MAX_TOKEN_LENGTH = 16_384
 RECHECK = 1.0
 """Seconds between two checks of the tokens of open streams."""
 _LISTEN = "subscriptions/listen"
+INVALID_TOKEN = "invalid_token"
+INSUFFICIENT_SCOPE = "insufficient_scope"
+_DESCRIPTIONS = {
+    None: "Authentication required",
+    INVALID_TOKEN: "The access token is not valid here, or has expired",
+}
+_UNREADABLE = (httpx2.HTTPError, ValueError, KeyError, TypeError)
+"""What reading a JSON document of another host raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +165,43 @@ class KeySet:
             found = jwt.PyJWKSet.from_dict(
                 await self._fetch(self._url or await self._discover_url())
             )
-        except (httpx2.HTTPError, jwt.PyJWTError, ValueError, KeyError, TypeError) as exc:
+        except (*_UNREADABLE, jwt.PyJWTError) as exc:
             logger.warning("The keys of %s cannot be read: %s", self._issuer, exc)
             return
         self._keys = {key.key_id: key for key in found.keys}
 
     async def _discover_url(self) -> str:
-        """The address of the keys, from the issuer (OpenID Connect Discovery, RFC 8414)."""
-        document = await self._fetch(f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
-        if document["issuer"] != self._issuer:
-            raise ValueError(f"it calls itself {document['issuer']!r}")
-        self._url = str(document["jwks_uri"])
-        return self._url
+        """The address of the keys, from the metadata of the issuer.
+
+        Raises:
+            ValueError: None of the addresses has metadata of this issuer that names its keys.
+        """
+        problems: list[str] = []
+        with anyio.move_on_after(_FETCH_TIME):
+            for address in list_metadata_urls(self._issuer):
+                try:
+                    document = await self._fetch(address)
+                    if document["issuer"] != self._issuer:
+                        raise ValueError(f"it calls itself {document['issuer']!r}")
+                    keys = str(document["jwks_uri"])
+                    if urlsplit(self._issuer).scheme == "https" != urlsplit(keys).scheme:
+                        raise ValueError(f"its keys are not at an https address: {keys}")
+                    return keys
+                except _UNREADABLE as exc:
+                    problems.append(f"{address}: {exc!r}")
+            raise ValueError("; ".join(problems))
+        raise ValueError(f"no answer within {_FETCH_TIME:g} s")
+
+
+def list_metadata_urls(issuer: str) -> list[str]:
+    """Where an authorization server may publish its metadata: RFC 8414, and OpenID Connect."""
+    parts = urlsplit(issuer)
+    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+    inserted = [
+        f"{origin}/.well-known/{name}{path}"
+        for name in ("oauth-authorization-server", "openid-configuration")
+    ]
+    return [*inserted, f"{origin}{path}/.well-known/openid-configuration"] if path else inserted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +209,8 @@ class JwtTokens:
     """Verifies access tokens that are JSON Web Tokens (RFC 9068)."""
 
     issuer: str
-    audience: str
+    audience: str | tuple[str, ...]
+    """Whom a token must be for; with several, any of them."""
     keys: KeySet
     groups_claim: str = GROUPS
     keep_token: bool = False
@@ -213,7 +250,6 @@ class JwtTokens:
             subject=subject,
             scopes=_split_claim(claims.get("scope", claims.get("scp"))),
             expires_at=int(claims["exp"] + _LEEWAY),
-            resource=self.audience,
             claims={"iss": claims["iss"], GROUPS: _split_claim(claims.get(self.groups_claim))},
         )
 
@@ -228,7 +264,11 @@ class Auth:
     resource: str | None = None
     """The public address of the endpoint, where tokens come from an authorization server."""
     scopes: tuple[str, ...] = field(default=())
-    """The scopes that clients are told to request."""
+    """The scopes that clients should request at first, besides the required ones."""
+    further_scopes: tuple[str, ...] = field(default=())
+    """Scopes that clients may request when a call needs them."""
+    missing_scope: Callable[[Scope, JsonObject], str | None] | None = None
+    """The scope that the token of a request lacks for a `tools/call` with these parameters."""
     refused: Callable[[SignInFailed], None] = lambda event: None
     """Called when a request has a token that is not accepted."""
 
@@ -241,17 +281,16 @@ class Auth:
         routes, streams = app.router.routes, LongLivedStreams(self)
         for position, route in enumerate(routes):
             if isinstance(route, Route) and route.path == path:
-                endpoint = self.required(streams.endpoint(route.endpoint))
+                endpoint = streams.endpoint(route.endpoint)
+                if self.missing_scope is not None:
+                    from pegboard.server.scope_gate import ScopeGate
+
+                    endpoint = ScopeGate(endpoint, self)
+                endpoint = RequireToken(endpoint, self)
                 routes[position] = Route(path, endpoint=endpoint)
         app.router.lifespan_context = streams.watch_during(app.router.lifespan_context)
-        if self.issuer and self.resource:
-            routes.extend(
-                create_protected_resource_routes(
-                    resource_url=AnyHttpUrl(self.resource),
-                    authorization_servers=[AnyHttpUrl(self.issuer)],
-                    scopes_supported=list(self.scopes or self.required_scopes) or None,
-                )
-            )
+        if self.protected is not None:
+            routes.extend(self.protected.routes())
         backend = BearerAuthBackend(self.verifier)
         app.user_middleware.append(Middleware(AuthenticationMiddleware, backend=backend))
         app.user_middleware.append(Middleware(AuthContextMiddleware))
@@ -265,32 +304,78 @@ class Auth:
             return None
         return known
 
-    def required(self, endpoint: Any) -> Any:
-        """An ASGI endpoint that only authenticated requests reach."""
-        metadata = build_resource_metadata_url(AnyHttpUrl(self.resource)) if self.resource else None
-        guarded = RequireAuthMiddleware(endpoint, list(self.required_scopes), metadata)
-        return _Refusals(guarded, self)
+    @cached_property
+    def protected(self) -> ProtectedResource | None:
+        """What clients may know about getting a token; `None` where there is no issuer for them.
+
+        Raises:
+            ConfigError: An address or a scope is not valid.
+        """
+        if not self.issuer or not self.resource:
+            return None
+        scopes = _unique(self.required_scopes, self.scopes, self.further_scopes)
+        return ProtectedResource(url=self.resource, issuer=self.issuer, scopes=scopes)
+
+    async def refuse(
+        self, scope: Scope, send: Send, *, error: str | None, missing: str | None = None
+    ) -> None:
+        """Answer a request whose token is missing, not valid, or lacks a scope.
+
+        Args:
+            scope: The request.
+            send: Where the answer goes.
+            error: The code of RFC 6750; `None` for a request without a token, which is no failure.
+            missing: The scope that the token lacks.
+        """
+        if error is not None:
+            client = scope.get("client")
+            event = SignInFailed(
+                at=time.time(),
+                path=scope["path"],
+                error="unknown_token" if error == INVALID_TOKEN else error,
+                address=client[0] if client else None,
+            )
+            self.refused(event)
+        token = getattr(scope.get("user"), "access_token", None)
+        wanted = _unique(self.required_scopes, self.scopes)
+        if missing is not None:
+            # Those that it has too: clients replace a token by one with exactly these scopes.
+            known = _unique(self.required_scopes, self.scopes, self.further_scopes)
+            granted = [one for one in token.scopes if one in known] if token else []
+            wanted = _unique(self.required_scopes, granted, [missing])
+        mode = scope.get("path_params", {}).get("mode")
+        metadata = self.protected.metadata_url(mode) if self.protected else None
+        description = _DESCRIPTIONS[error] if missing is None else f"Scope {missing} is required"
+        challenge = build_challenge(metadata, wanted, error, description if error else None)
+        body = json.dumps({"error": error or INVALID_TOKEN, "error_description": description})
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"www-authenticate", challenge.encode("latin-1", "replace")),
+        ]
+        status = 401 if missing is None else 403
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body.encode()})
 
 
-class _Refusals:
-    """Records tokens that are refused; a request without one is not an attempt to sign in."""
+class RequireToken:
+    """An ASGI endpoint that only requests with a valid token reach."""
 
     def __init__(self, app: ASGIApp, auth: Auth) -> None:
         self._app = app
         self._auth = auth
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        known, error = getattr(scope.get("user"), "access_token", None), None
-        if known is None:
-            if any(name.lower() == b"authorization" for name, _ in scope["headers"]):
-                error = "unknown_token"
-        elif not set(self._auth.required_scopes) <= set(known.scopes):
-            error = "insufficient_scope"
-        if error is not None:
-            client = scope.get("client")
-            address = client[0] if client else None
-            event = SignInFailed(at=time.time(), path=scope["path"], error=error, address=address)
-            self._auth.refused(event)
+        token = getattr(scope.get("user"), "access_token", None)
+        if token is None:
+            # A request without a token is not an attempt to sign in.
+            has_token = any(name.lower() == b"authorization" for name, _ in scope["headers"])
+            await self._auth.refuse(scope, send, error=INVALID_TOKEN if has_token else None)
+            return
+        for required in self._auth.required_scopes:
+            if required not in token.scopes:
+                await self._auth.refuse(scope, send, error=INSUFFICIENT_SCOPE, missing=required)
+                return
         await self._app(scope, receive, send)
 
 
@@ -386,6 +471,11 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host.lower() == "localhost"
+
+
+def _unique(*scopes: Iterable[str]) -> tuple[str, ...]:
+    """All of these scopes once, in order."""
+    return tuple(dict.fromkeys(chain.from_iterable(scopes)))
 
 
 def _split_claim(value: Json) -> list[str]:

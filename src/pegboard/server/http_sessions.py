@@ -36,7 +36,7 @@ MAX_OPENING_BYTES = 64 * 1024
 """Size of a request that opens a session; client info and capabilities take a few hundred bytes."""
 MAX_VALUES = 250_000
 """Values in one request."""
-_MAX_BYTES = 4 * 1024 * 1024
+MAX_BYTES = 4 * 1024 * 1024
 """The SDK refuses larger requests."""
 _SESSION_HEADER = b"mcp-session-id"
 _VERSION_HEADER = b"mcp-protocol-version"
@@ -161,11 +161,11 @@ class Admission:
         is_opening = scope["method"] == "POST" and not session and is_legacy
         bounded = is_opening and self._sessions is not None
         if scope["method"] == "POST":
-            messages, body = await _read_body(receive, MAX_OPENING_BYTES if bounded else _MAX_BYTES)
+            messages, body = await read_body(receive, MAX_OPENING_BYTES if bounded else MAX_BYTES)
             if (problem := _find_problem(body, opens=bounded)) is not None:
                 await _refuse(send, 413, problem)
                 return
-            receive = _replay(messages, receive)
+            receive = replay(messages, receive)
         sessions = self._sessions
         if sessions is None:
             await self._app(scope, receive, send)
@@ -224,7 +224,7 @@ def _is_protocol(scope: Scope) -> bool:
     return user is None or user.is_authenticated  # otherwise refused before its body is read
 
 
-async def _read_body(receive: Receive, most: int) -> tuple[list[Message], bytes]:
+async def read_body(receive: Receive, most: int) -> tuple[list[Message], bytes]:
     """The messages of a body, up to its end or just past the limit, and their content."""
     messages: list[Message] = []
     size = 0
@@ -239,7 +239,7 @@ async def _read_body(receive: Receive, most: int) -> tuple[list[Message], bytes]
     return messages, b"".join(message.get("body", b"") for message in messages)
 
 
-def _replay(messages: list[Message], receive: Receive) -> Receive:
+def replay(messages: list[Message], receive: Receive) -> Receive:
     waiting = iter(messages)
 
     async def replay() -> Message:
