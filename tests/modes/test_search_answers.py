@@ -19,7 +19,9 @@ STRUCTURED: Any = {"io.github.pegboard/structured": True}
 
 @pytest.fixture(scope="module")
 def board() -> Pegboard:
-    return tracker_board()
+    board = tracker_board()
+    board.prepare()  # until all vectors are there, scores depend on how busy the machine is
+    return board
 
 
 async def search(board: Pegboard, **arguments: Any) -> str:
