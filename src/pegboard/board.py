@@ -182,6 +182,34 @@ class Pegboard(BoardCatalog):
             self.dispatch, calls, make, max_concurrency=max_concurrency, deadline=deadline
         )
 
+    async def run_code(
+        self,
+        program: str,
+        write: bool = False,
+        after: str | None = None,
+        *,
+        caller: Caller = LOCAL_CALLER,
+    ) -> CallResult:
+        """Run a Python program that calls tools by name; its value is the structured content.
+
+        Args:
+            program: `rows = await list_issues(); len(rows)`: the last expression is the value.
+            write: Whether it may call tools that are not read-only.
+            after: The handle of a run that stopped: what it completed is not done again.
+            caller: On whose behalf.
+
+        Returns:
+            The value; where it did not finish, an error with `{ran, line, message, done, after}`.
+
+        Raises:
+            ConfigError: The extra `pegboard[code]` is not installed.
+        """
+        from pegboard.programs.scope import RunRequest
+
+        request = RunRequest(program=program, may_write=write, after=after)
+        view = await self.view(caller)
+        return await self.dispatcher.run_program(view, request, is_library=True)
+
     def _make_call(
         self,
         name: str,

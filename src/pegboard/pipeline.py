@@ -38,7 +38,7 @@ from pegboard.core.results.result_pages import PageRequest
 from pegboard.core.results.shapes import OutputContract
 from pegboard.core.results.spill_notice import SpillPolicy
 from pegboard.core.token_budget import Count
-from pegboard.core.tools import Catalog, Tool
+from pegboard.core.tools import Catalog, Schemas, Tool
 from pegboard.dispatch.blobs import blob_layer, limit_blobs_together
 from pegboard.dispatch.breaker import breaker
 from pegboard.dispatch.bulkhead import Bound, BulkheadPolicy, bulkhead
@@ -59,12 +59,14 @@ from pegboard.observe.logs import EventLog
 from pegboard.observe.observers import CombinedObserver, InFlight
 from pegboard.observe.otel import CallSpans, OtelMetrics
 from pegboard.observe.statistics import LiveStatistics
-from pegboard.ports import Handler, Layer, Observer, Store
+from pegboard.ports import Handler, Layer, Observer, Sandbox, Store
 from pegboard.store.memory import MemoryStore
 from pegboard.tokens import count_or_estimate, count_tokens
 
 if TYPE_CHECKING:
     from pegboard.core.search import SearchIndex
+    from pegboard.programs.runner import ProgramRunner
+    from pegboard.programs.scope import RunRequest
 
 _EXACT_MODES = (None, "eager", "stub")
 """Modes, and the in-process call, in which a result must match its advertised output schema."""
@@ -87,6 +89,8 @@ class Parts:
     """Whether a tool is known to accept only the parameters that its schema names."""
     shapes: LearnedShapes = field(default_factory=LearnedShapes)
     """What was learned about the results of tools that declare no output schema."""
+    sandbox: Sandbox | None = None
+    """Where programs run; by default the bundled one, with the first program."""
     layers: tuple[Layer, ...] = ()
     """Further layers, just inside `observe`: permissions, locks, rate limits."""
 
@@ -142,6 +146,7 @@ class Dispatcher:
             fan_out=self.fan_out,
             read_result=self._read_result if self._stores_results else None,
             read_resource=self._read_resource if self._stores_results else None,
+            run_program=self.run_program,
             session=request.get("session"),
             caller=caller,
             splits_risk=has_risk if options.risk == "auto" else options.risk == "split",
@@ -176,6 +181,52 @@ class Dispatcher:
             random=os.urandom,
             policy=_spill_policy(options),
         )
+
+    @cached_property
+    def programs(self) -> ProgramRunner:
+        """Runs programs; built with the first one."""
+        from pegboard.programs.runner import ProgramRunner
+        from pegboard.sandbox.monty import MontySandbox
+
+        code, parts = self.options.code, self.parts
+        return ProgramRunner(code, parts.sandbox or MontySandbox(code), parts.store, parts.observer)
+
+    async def run_program(
+        self, view: View, request: RunRequest, *, is_library: bool = False
+    ) -> CallResult:
+        """Run a program for the caller of a view, and answer as a tool would.
+
+        `is_library` is for a caller in this process, who gets the value itself.
+        """
+        from pegboard.programs.run_result import (
+            finish_result,
+            stopped_result,
+            value_result,
+            wrap_value,
+        )
+        from pegboard.programs.view_scope import build_scope
+
+        scope = build_scope(view, self.call, strict=self.options.strict_risk)
+        report = await self.programs.run(scope, request)
+        if report.ran != "finished":
+            structured = is_library or view.structured
+            return finish_result(stopped_result(report, structured=structured), report)
+        if is_library:
+            text = value_result(report).content[0]["text"]
+            shaped = CallResult.text(text, structured=wrap_value(report.value))
+        else:
+            shaped = await self._shape(value_result(report), view, request.via)
+        return finish_result(shaped, report)
+
+    async def _shape(self, result: CallResult, view: View, via: str) -> CallResult:
+        """A value as any result: a table where that saves tokens, a preview where it is large."""
+
+        async def give(call: ToolCall) -> CallResult:
+            return result
+
+        tool = Tool(via, lambda: Schemas({}), id=via)
+        call = ToolCall(tool, {}, caller=view.caller, via=via, params=view.params)
+        return await compose(_result_layers(self.options, self.parts), give)(call)
 
     @property
     def _stores_results(self) -> bool:

@@ -4,13 +4,14 @@ Source     gives tools and runs their calls     functions, OpenAPI documents, MC
 Store      state that replicas share            memory, Redis
 Embedder   texts to vectors, for search         the bundled model
 Observer   receives events                      logs, traces, metrics, the dashboard
+Sandbox    runs programs that models write      Monty
 Layer      one step of dispatch                 `pegboard.dispatch`
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -24,12 +25,16 @@ if TYPE_CHECKING:  # numpy is slow to import, and only needed for search
     import numpy as np
     from numpy.typing import NDArray
 
+    from pegboard.core.code.steps import Answers, SandboxLimits, Step
+
 __all__ = [
     "Change",
     "Embedder",
     "Handler",
     "Layer",
     "Observer",
+    "Sandbox",
+    "SandboxSession",
     "Source",
     "Store",
     "ToolCall",
@@ -107,6 +112,63 @@ class Observer(Protocol):
     """Receives every event through `record_event`; never fails the call that it observes."""
 
     def record(self, event: Event) -> None: ...
+
+
+class SandboxSession(Protocol):
+    """One program in a sandbox. Every step raises as `core/code/steps.py` says."""
+
+    @property
+    def printed(self) -> str:
+        """What the program has printed, up to its limit."""
+        ...
+
+    @property
+    def prints_dropped(self) -> int:
+        """Characters that were printed beyond the limit."""
+        ...
+
+    async def start(
+        self, program: str, names: Iterable[str], *, stops: Callable[[str], bool], is_async: bool
+    ) -> Step:
+        """Check a program and run it to its first pause; `stops` names tools to stop before."""
+        ...
+
+    async def start_unchecked(self, program: str) -> Step:
+        """Run a program that `start` rejected for something harmless."""
+        ...
+
+    async def resume(self, answers: Answers) -> Step:
+        """Go on with the answers to calls."""
+        ...
+
+    def dump(self) -> bytes:
+        """The paused program, for `load`."""
+        ...
+
+    async def load(
+        self, blob: bytes, names: Iterable[str], *, stops: Callable[[str], bool], is_async: bool
+    ) -> Step:
+        """Take up a saved program where it was paused; only bytes that `dump` gave."""
+        ...
+
+
+class Sandbox(Protocol):
+    """Runs programs where they can reach nothing but the tools that they are given."""
+
+    @property
+    def version(self) -> str:
+        """A program that was saved can be continued by the same version."""
+        ...
+
+    def open(
+        self, limits: SandboxLimits, stubs: str | None = None
+    ) -> AbstractAsyncContextManager[SandboxSession]:
+        """A fresh session; with `stubs`, programs are checked against them first."""
+        ...
+
+    def close(self) -> None:
+        """End all processes; a later program starts new ones."""
+        ...
 
 
 def record_event(observer: Observer | None, event: Event) -> None:

@@ -22,6 +22,7 @@ from pegboard.cli import (
     lock,
     measure,
     rollout,
+    run_,
     search,
     serve,
     ui,
@@ -53,6 +54,7 @@ app.command("list")(list_tools.list_tools)
 app.command("search")(search.search)
 app.command("describe")(describe.describe)
 app.command("call")(call.call)
+app.command("run")(run_.run)
 app.command("fields")(describe.fields)
 app.command("index")(index.index)
 app.command("eval")(eval_.evaluate)

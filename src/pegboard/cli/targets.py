@@ -28,6 +28,7 @@ from pegboard.errors import ConfigError
 
 if TYPE_CHECKING:
     from pegboard.config.loader import Configuration
+    from pegboard.gateway.gateway_board import GatewayBoard
     from pegboard.upstream.listing import ListingProgress, ListingResult
     from pegboard.upstream.spec import UpstreamSpec
 
@@ -96,7 +97,7 @@ def open_read_only_board(
 
 def open_config_board(
     config: Path | None, *, mode: str | None = None, progress: ListingProgress | None = None
-) -> Pegboard:
+) -> GatewayBoard:
     """The board of a configuration; problems and slow servers are reported on standard error."""
     if config is None:
         raise typer.BadParameter("pass the servers: --config FILE")

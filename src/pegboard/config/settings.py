@@ -215,7 +215,9 @@ class HttpSettings:
     """Groups whose members are operators too."""
 
 
-ModeSetting: TypeAlias = Literal["auto", "eager", "stub", "index", "hierarchy", "proxy", "dynamic"]
+ModeSetting: TypeAlias = Literal[
+    "auto", "eager", "stub", "index", "hierarchy", "proxy", "dynamic", "code"
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -449,6 +451,46 @@ class ResultSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CodeSettings:
+    """Programs that models write: what one may use, and what is stored about it."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    in_proxy: bool = False
+    """Whether the `proxy` mode offers to run programs too, as the `code` mode does."""
+    compute_time: Seconds = defaults.CODE_COMPUTE_TIME
+    """Seconds that a program may compute, without the time that its calls take."""
+    total_time: Seconds = defaults.CODE_TOTAL_TIME
+    """Seconds that a program may take in all, with its calls."""
+    sleep_time: Annotated[float, Ge(0)] = defaults.CODE_SLEEP_TIME
+    """Seconds that a program may sleep in all."""
+    memory_bytes: Annotated[int, Ge(1 << 20)] = defaults.CODE_MEMORY_BYTES
+    """Bytes of memory of a program."""
+    max_calls: Count = defaults.CODE_MAX_CALLS
+    """Calls of tools in one run."""
+    max_parallel: Count = defaults.CODE_MAX_PARALLEL
+    """Calls of one run at the same time."""
+    program_bytes: Count = defaults.CODE_PROGRAM_BYTES
+    """Bytes of a program."""
+    print_bytes: Annotated[int, Ge(0)] = defaults.CODE_PRINT_BYTES
+    """Bytes of printed text that come back; the rest is dropped."""
+    value_bytes: Count = defaults.CODE_VALUE_BYTES
+    """Bytes of JSON that the value of a program may have."""
+    recursion: Count = defaults.CODE_RECURSION
+    """How deep functions of a program may call each other."""
+    workers: Count = defaults.CODE_WORKERS
+    """Programs that run at the same time, each in a process of its own."""
+    queue: Annotated[int, Ge(0)] = defaults.CODE_QUEUE
+    """Programs that may wait for a free worker; further ones fail as busy."""
+    record_ttl: Seconds = defaults.CODE_RECORD_TTL
+    """Seconds for which a run that stopped, or that waits for consent, can be continued."""
+    store_programs: bool = False
+    """Whether events, the audit log and the dashboard contain the programs themselves."""
+    confine: Literal["auto", "required", "off"] = "auto"
+    """Whether workers run inside bubblewrap: where it works, always, or never."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class UpstreamSettings:
     """Defaults for all servers, and limits for all of them together."""
 
@@ -519,6 +561,7 @@ class Settings:
     dynamic: DynamicSettings = DynamicSettings()
     calls: CallSettings = CallSettings()
     results: ResultSettings = ResultSettings()
+    code: CodeSettings = CodeSettings()
     upstreams: UpstreamSettings = UpstreamSettings()
     store: StoreSettings = StoreSettings()
     auth: AuthSettings = field(default_factory=AuthSettings)

@@ -74,9 +74,10 @@ class Call:
 class ToolCall:
     """One call of one tool on its way through the layers.
 
-    `via` is the meta-tool that the call came through, if any. `params` are further parameters of
-    the request (`_meta`, `inputResponses`, `requestState`, `task`), passed on unchanged. `request`
-    is the transport's context, opaque to all but sources.
+    `via` is the meta-tool that the call came through, if any, and `parent` the run of the program
+    that made it. `params` are further parameters of the request (`_meta`, `inputResponses`,
+    `requestState`, `task`), passed on unchanged. `request` is the transport's context, opaque to
+    all but sources.
     """
 
     tool: Tool
@@ -87,6 +88,7 @@ class ToolCall:
     via: str | None = None
     params: Mapping[str, Json] = field(default_factory=dict[str, Json])
     request: object | None = None
+    parent: str | None = None
 
 
 class CallResult:

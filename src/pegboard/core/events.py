@@ -34,6 +34,8 @@ class CallStarted:
     client: str | None = None
     mode: str | None = None
     via: str | None = None
+    parent: str | None = None
+    """The run of the program that made the call."""
     trace: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -58,6 +60,7 @@ class CallFinished:
     client: str | None = None
     mode: str | None = None
     via: str | None = None
+    parent: str | None = None
     error: str | None = None
     attempts: int = 1
     cached: bool = False
@@ -91,6 +94,56 @@ class CallRejected:
     session: str | None = None
     mode: str | None = None
     via: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """A program began to run. `program` is the program itself, where the operator stores it."""
+
+    kind: ClassVar[str] = "run.started"
+
+    at: float
+    id: str
+    digest: str
+    principal: str = "local"
+    client: str | None = None
+    session: str | None = None
+    mode: str | None = None
+    via: str | None = None
+    program: str | None = None
+    trace: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished:
+    """A program ended, was rejected, or waits for consent.
+
+    `ran` is `nothing`, `finished`, `stopped` or `waiting`. `tokens_inside` is an estimate of the
+    results that the program read and the model did not; `tokens_out` is the answer to the model.
+    """
+
+    kind: ClassVar[str] = "run.finished"
+
+    at: float
+    id: str
+    digest: str
+    duration: float
+    outcome: EventOutcome
+    ran: str
+    calls: int = 0
+    writes: int = 0
+    failed: int = 0
+    reused: int = 0
+    """Calls that were answered from the record of an earlier try."""
+    principal: str = "local"
+    client: str | None = None
+    session: str | None = None
+    mode: str | None = None
+    via: str | None = None
+    error: str | None = None
+    tokens_inside: int | None = None
+    tokens_out: int | None = None
+    program: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,6 +318,8 @@ Event: TypeAlias = (
     CallStarted
     | CallFinished
     | CallRejected
+    | RunStarted
+    | RunFinished
     | RequestAnswered
     | OperatorActed
     | SignInFailed

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
 from pegboard.core import defaults
+from pegboard.core.code.code_options import CodeOptions
 from pegboard.core.name_lookup import nearest
 from pegboard.core.tools import RISKS, Risk
 from pegboard.errors import ConfigError
 
-ModeName: TypeAlias = Literal["eager", "stub", "index", "hierarchy", "proxy", "dynamic"]
-MODES: tuple[ModeName, ...] = ("eager", "stub", "index", "hierarchy", "proxy", "dynamic")
+ModeName: TypeAlias = Literal["eager", "stub", "index", "hierarchy", "proxy", "dynamic", "code"]
+MODES: tuple[ModeName, ...] = ("eager", "stub", "index", "hierarchy", "proxy", "dynamic", "code")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,6 +91,8 @@ class Options:
     """The tokenizer that counts tokens."""
     metrics: bool = False
     """Whether a board that is served over HTTP has Prometheus metrics at `/metrics`."""
+    code: CodeOptions = field(default_factory=CodeOptions)
+    """The limits of programs, and whether `proxy` offers to run them."""
     schema_cache_size: int = 1_024
     """The most generated schemas that a board caches."""
     schema_cache_ttl: float = 300.0

@@ -134,6 +134,7 @@ class _ObservedCall:
             client=caller.client,
             mode=caller.mode,
             via=call.via,
+            parent=call.parent,
             trace={k: trace[k] for k in _TRACE_KEYS if isinstance(trace.get(k), str)},
         )
         record_event(self._options.observer, started)
@@ -159,6 +160,7 @@ class _ObservedCall:
             client=caller.client,
             mode=caller.mode,
             via=call.via,
+            parent=call.parent,
             error=error,
             attempts=notes.attempts,
             cached=notes.cached,

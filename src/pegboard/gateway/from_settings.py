@@ -4,7 +4,7 @@
     settings.limits                             -->  RateLimits
     settings.store                              -->  Store
     settings.auth                               -->  Auth
-    settings.budgets, calls, results, dynamic   -->  options of the board
+    settings.budgets, calls, results, code ...  -->  options of the board
     settings.observe                            -->  Observability: metrics, traces, the audit log
 
 The parts that need the SDK or another large package import it when they are built, because commands
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pegboard.config.settings import LimitEntry, ScopeSettings, Settings
+from pegboard.core.code.code_options import CodeOptions
 from pegboard.core.policy import Policy, Rule
 from pegboard.core.token_bucket import RateLimit
 from pegboard.core.tools import Risk
@@ -225,6 +226,7 @@ def settings_to_options(settings: Settings) -> dict[str, Any]:
         "table_saving": settings.results.table_saving,
         "cache": dict(settings.results.cache),
         "tokenizer": settings.budgets.tokenizer,
+        "code": CodeOptions(**asdict(settings.code)),
     }
 
 

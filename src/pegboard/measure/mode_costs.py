@@ -136,7 +136,7 @@ def _discovery_steps(mode: ModeName, tool: Tool, catalog: Catalog) -> list[Step]
             # The signature in the answer of the search is often enough: this is an upper bound.
             described: JsonObject = {"names": [catalog.address(tool)]}
             return [("search_tools", query), ("describe_tools", described)]
-        case "dynamic":
+        case "dynamic" | "code":
             return [("search_tools", query)]
         case "index":
             listing: JsonObject = {"category": tool.category} if tool.category else {}

@@ -23,6 +23,7 @@ from pegboard.core.json import compact
 from pegboard.core.options import ModeName, Options, check_mode
 from pegboard.core.token_budget import BYTES_PER_TOKEN, utf8_size
 from pegboard.core.tools import Catalog
+from pegboard.modes.code import CodeMode
 from pegboard.modes.dynamic import DynamicMode
 from pegboard.modes.eager_and_stub import EagerMode, StubMode
 from pegboard.modes.hierarchy import HierarchyMode
@@ -37,6 +38,7 @@ MODES_BY_NAME: dict[ModeName, Mode] = {
     "hierarchy": HierarchyMode(),
     "proxy": ProxyMode(),
     "dynamic": DynamicMode(),
+    "code": CodeMode(),
 }
 
 

@@ -51,6 +51,7 @@ from pegboard.ports import Handler, Observer, record_event
 if TYPE_CHECKING:
     from pegboard.core.search import Match, SearchIndex
     from pegboard.dispatch.learned_shapes import LearnedShapes
+    from pegboard.programs.scope import RunRequest
 
 
 META_TOOL_NAMES = frozenset(
@@ -59,6 +60,7 @@ META_TOOL_NAMES = frozenset(
         "call_tools", "read_result", "list_available_tools", "get_tool_description",
         "tools_list_categories", "tools_list_tools", "tools_get_schema", "tools_dispatch",
         "tools_dispatch_parallel", "list_tool_categories", "invoke_tool", "get_tool_schema",
+        "run_code", "run_write_code",
     }
 )  # fmt: skip
 """The names of all meta-tools of all modes; a test keeps it complete."""
@@ -97,6 +99,7 @@ class ViewRequest(TypedDict, total=False):
 FanOut = Callable[[Sequence[ToolCall]], Awaitable[list[Outcome]]]
 ResultReader = Callable[[JsonObject, Caller], Awaitable[CallResult]]
 ResourceReader = Callable[[str, Caller], Awaitable[JsonObject]]
+ProgramRun = Callable[["View", "RunRequest"], Awaitable[CallResult]]
 
 
 class ResultSchema(NamedTuple):
@@ -126,6 +129,8 @@ class View:
     read_result: ResultReader | None = None
     read_resource: ResourceReader | None = None
     """Reads stored results by their URIs."""
+    run_program: ProgramRun | None = None
+    """Runs a program that calls tools of the catalog."""
     session: SessionTools | None = None
     caller: Caller = LOCAL_CALLER
     splits_risk: bool = True

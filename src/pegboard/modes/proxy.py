@@ -13,6 +13,7 @@ from pegboard.modes.call_tools import (
 from pegboard.modes.list_entries import list_meta_tools_and_pins
 from pegboard.modes.mode import MetaToolBuilder, View
 from pegboard.modes.read_result import READ_RESULT, build_read_result
+from pegboard.modes.run_code import RUN_TOOLS
 from pegboard.modes.search_tools import build_describe_tools, build_search_tools
 
 
@@ -32,6 +33,8 @@ class ProxyMode:
         }
         if view.fan_out is not None:
             builders[CALL_TOOLS] = build_direct_call_tools
+        if view.options.code.in_proxy:
+            builders |= RUN_TOOLS
         if view.read_result is not None:
             builders[READ_RESULT] = build_read_result
         return builders

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pegboard.core.calls import CallResult
+from pegboard.core.code.program_tools import ProgramTools, describe_tool
 from pegboard.core.events import SearchAnswered
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.name_lookup import nearest
@@ -427,6 +428,9 @@ def _name_and_summary(view: View, tool: Tool) -> str:
 
 def _brief_line(view: View, tool: Tool, *, is_best: bool) -> str:
     """A tool in a search: what a call needs, what comes back from the best one, what it does."""
+    if view.caller.mode == "code":
+        name = ProgramTools.of(view.catalog).name_of(tool)
+        return describe_tool(name, tool, *view.result_schema(tool))
     signature = format_brief_signature(view.catalog.address(tool), tool.input_schema)
     shape = view.returns(tool, limit=_SHAPE_LENGTH) if is_best else ""
     returns = f" -> {shape}" if shape else ""

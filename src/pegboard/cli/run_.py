@@ -1,0 +1,51 @@
+"""`pegboard run`: run a program over the tools of a configuration."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import typer
+
+from pegboard.cli.output import EXIT_FAILED, JsonOption, out, print_json
+from pegboard.cli.targets import ConfigOption, open_config_board
+from pegboard.core.calls import CallResult
+
+
+def run(
+    file: Annotated[str, typer.Argument(help="A Python program; - for standard input.")],
+    config: ConfigOption = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Let it call tools that are not read-only.")
+    ] = False,
+    after: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="Do not repeat what this run completed."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a program that calls tools by name, and print its value."""
+    source = _read_program(file)
+    board = open_config_board(config)
+
+    async def work() -> CallResult:
+        async with board:
+            return await board.run_code(source, write, after)
+
+    result = anyio.run(work)
+    if as_json:
+        print_json(result.wire)
+    else:
+        for block in result.content:
+            out.print(block.get("text", ""), soft_wrap=True, markup=False, highlight=False)
+    if result.is_error:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _read_program(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise typer.BadParameter(f"{file} cannot be read: {exc}") from exc

@@ -1,0 +1,123 @@
+"""The calls of a run: what was done, so that a second try does not do it again.
+
+    first try    list_issues  add_comment(1)  add_comment(2)  KeyError
+    second try   list_issues  add_comment(1)  add_comment(2)  add_comment(3) ...
+                 └──────── answered from the record ───────┘  └── made
+
+A completed call answers one call of the same tool with the same arguments, in order. Two equal
+calls in a program are two calls, and need two records. What the second try did not repeat stays in
+its own record, so that a third try does not do it again, either.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from pegboard.core.json import Json, JsonObject, compact, digest
+from pegboard.core.tools import Risk, Tool
+
+CallState: TypeAlias = Literal["running", "done", "failed", "unknown"]
+"""`unknown`: it was begun, and nobody knows whether it took effect."""
+
+_MAX_NAMES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """One call of a run; `key` is what makes another call the same one."""
+
+    tool: str
+    name: str
+    key: str
+    risk: Risk
+    arguments: JsonObject = field(default_factory=dict[str, Json])
+    state: CallState = "running"
+    value: Json = None
+    error: str | None = None
+    is_reused: bool = False
+
+    def to_json(self) -> JsonObject:
+        """As it is stored."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "is_reused"}
+
+    @classmethod
+    def from_json(cls, stored: JsonObject) -> CallRecord:
+        """From what `to_json` gave."""
+        return cls(**stored)
+
+
+def start_record(tool: Tool, name: str, arguments: JsonObject) -> CallRecord:
+    """The record of a call that begins."""
+    # Without the digest of the definition: a write is not repeated because its tool was reworded.
+    key = digest([tool.id, arguments])
+    return CallRecord(tool.id, name, key, tool.risk, arguments)
+
+
+class Ledger:
+    """The calls of one run in the order in which they were made, after those of an earlier try."""
+
+    def __init__(self, earlier: Iterable[CallRecord] = ()) -> None:
+        self.calls: list[CallRecord] = []
+        self._earlier: dict[str, deque[CallRecord]] = {}
+        for call in earlier:
+            if call.state == "done":
+                self._earlier.setdefault(call.key, deque()).append(call)
+
+    def has_earlier(self, call: CallRecord) -> bool:
+        """Whether an earlier call will answer this one."""
+        return bool(self._earlier.get(call.key))
+
+    def begin(self, call: CallRecord) -> tuple[int, CallRecord | None]:
+        """Note a call: its number, and the earlier call that answers it, if there is one."""
+        number = len(self.calls)
+        earlier = self._earlier.get(call.key)
+        found = earlier.popleft() if earlier else None
+        self.calls.append(call if found is None else replace(found, is_reused=True))
+        return number, found
+
+    def finish(
+        self, number: int, state: CallState, *, value: Json = None, error: str | None = None
+    ) -> None:
+        """Note how a call ended."""
+        self.calls[number] = replace(self.calls[number], state=state, value=value, error=error)
+
+    @property
+    def made(self) -> list[CallRecord]:
+        """The calls that this run made itself."""
+        return [call for call in self.calls if not call.is_reused]
+
+    @property
+    def unused(self) -> list[CallRecord]:
+        """Completed calls of the earlier try that this one has not come to."""
+        return [call for calls in self._earlier.values() for call in calls]
+
+    def to_json(self, max_bytes: int) -> list[JsonObject]:
+        """All completed and doubtful calls, as they are stored.
+
+        Over `max_bytes`, results of reads are left out first, the largest first: a read can be
+        repeated, and a write must not be.
+        """
+        calls = [*self.calls, *self.unused]
+        stored = [call.to_json() for call in calls if call.state in ("done", "unknown")]
+        sizes = [len(compact(call)) for call in stored]
+        excess = sum(sizes) - max_bytes
+        dropped: set[int] = set()
+        for position in sorted(range(len(stored)), key=lambda i: -sizes[i]):
+            if excess <= 0:
+                break
+            if stored[position]["risk"] == "read":
+                dropped.add(position)
+                excess -= sizes[position]
+        return [call for i, call in enumerate(stored) if i not in dropped]
+
+
+def count_calls(calls: Sequence[CallRecord]) -> str:
+    """Calls in a line: `list_issues, add_comment ×3`."""
+    counted = Counter(call.name for call in calls)
+    parts = [name if n == 1 else f"{name} ×{n}" for name, n in counted.items()]
+    if len(parts) > _MAX_NAMES:
+        parts = [*parts[:_MAX_NAMES], f"and {len(parts) - _MAX_NAMES} others"]
+    return ", ".join(parts)

@@ -1,0 +1,131 @@
+"""What became of a program, and how the model is told.
+
+Every answer says first which of three happened: nothing ran, it finished, or it stopped after these
+calls. A call is what counts: a program that failed before its first call has run nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from pegboard.core.code.ledger import CallRecord, count_calls
+from pegboard.core.json import Json, JsonObject
+
+Ran: TypeAlias = Literal["nothing", "finished", "stopped", "waiting"]
+
+_MAX_MESSAGE = 2_000
+_UNSUPPORTED = {
+    "class inheritance": "Write plain functions and dicts.",
+    "yield": "Collect the values in a list and return it.",
+    "del": "Use d.pop(key), or build a new list or dict.",
+    "with": "Call the tools directly, without a context manager.",
+    "decorator": "Call the function explicitly.",
+    "match": "Use if and elif.",
+}
+_OTHER_LANGUAGES = re.compile(
+    r"^\s*(?:const|let|var|function|curl|echo|cat|ls|grep|npm|pip|git|select|#!/bin)\b"
+    r"|=>\s*\{|console\.log|\|\s*jq\b",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+PYTHON_ONLY = "Programs are Python: await tool(name=value); the last expression is the value."
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunReport:
+    """The outcome of one run."""
+
+    id: str
+    ran: Ran
+    value: Json = None
+    message: str = ""
+    line: int | None = None
+    source: str | None = None
+    calls: Sequence[CallRecord] = ()
+    after: str | None = None
+    """The handle under which the record of a run that stopped is stored."""
+    run: str | None = None
+    """The handle under which a run that waits for consent is stored."""
+    printed: str = ""
+    prints_dropped: int = 0
+    tokens_inside: int = 0
+    """An estimate of the results that the program read and the model did not."""
+    kind: str = "program"
+    """What kept it from finishing: the program itself, a limit, the sandbox."""
+    details: JsonObject = field(default_factory=dict[str, Json])
+
+    @property
+    def done(self) -> list[CallRecord]:
+        """The calls that took effect."""
+        return [call for call in self.calls if call.state == "done"]
+
+    def to_text(self) -> str:
+        """The answer for a model, of a run that did not finish."""
+        parts = [self._headline()]
+        if self.source and self.source.strip():
+            parts.append(f"  {self.source.strip()[:200]}")
+        if self.ran == "stopped":
+            parts.append(self._describe_calls())
+        if self.printed:
+            parts.append(f"Printed:\n{self.printed.rstrip()}")
+        return "\n".join(parts)
+
+    def _headline(self) -> str:
+        message = self.message[:_MAX_MESSAGE]
+        if self.ran == "nothing":
+            where = f" Line {self.line}:" if self.line else ""
+            separator = "\n" if message.startswith("line ") else " "
+            return f"Nothing ran.{where}{separator}{message}"
+        if self.ran == "waiting":
+            return message
+        at = f" at line {self.line}" if self.line else ""
+        return f"Stopped{at}: {message}"
+
+    def _describe_calls(self) -> str:
+        parts: list[str] = []
+        if self.done:
+            parts.append(f"Done before that: {count_calls(self.done)}.")
+        doubtful = [call for call in self.calls if call.state == "unknown" and call.risk != "read"]
+        if doubtful:
+            parts.append(f"May have happened: {count_calls(doubtful)}; check before you repeat it.")
+        if self.after:
+            parts.append(
+                f'Fix the program and pass after="{self.after}": completed calls are not repeated.'
+            )
+        return " ".join(parts)
+
+    def to_json(self) -> JsonObject:
+        """The same as structured content."""
+        shape: JsonObject = {"ran": "stopped" if self.ran == "waiting" else self.ran}
+        if self.line:
+            shape["line"] = self.line
+        shape["message"] = self.message[:_MAX_MESSAGE]
+        if self.calls:
+            names = dict.fromkeys(call.name for call in self.done)
+            shape["done"] = [
+                {"tool": name, "times": sum(call.name == name for call in self.done)}
+                for name in names
+            ]
+        for key in ("after", "run"):
+            if (handle := getattr(self, key)) is not None:
+                shape[key] = handle
+        return {**shape, **self.details}
+
+
+def is_other_language(program: str) -> bool:
+    """Whether a program that does not parse looks like JavaScript, SQL or a shell script."""
+    return _OTHER_LANGUAGES.search(program) is not None
+
+
+def explain_failure(error: str, message: str, program: str) -> str:
+    """An exception of a program in words that help to fix it."""
+    if error in ("NotImplementedError", "SyntaxError"):
+        if is_other_language(program):
+            return PYTHON_ONLY
+        hint = next((text for word, text in _UNSUPPORTED.items() if word in message), "")
+        plain = message.replace("The monty syntax parser", "This Python").replace(" yet", "")
+        return f"{plain}. {hint}".strip().replace("..", ".")
+    return f"{error}: {message}" if message else error

@@ -1,0 +1,120 @@
+"""How a program runs, step by step: what a sandbox reports, and what it is told in return.
+
+    start ──> Paused(calls, waits_for) ──resume(answers)──> Paused ──> ... ──> Completed(value)
+                 └─ Paused(stopped_at): in front of one call, before anything of it is done
+
+A step that fails raises `ProgramFailed`, `LimitExceeded` or `SandboxFailed`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+ErrorType: TypeAlias = Literal[
+    "ValueError", "PermissionError", "TimeoutError", "RuntimeError", "TypeError", "NameError"
+]
+"""The exceptions that a call can raise inside a program."""
+
+
+SLEEP = "asyncio.sleep"
+"""The name of a call that only waits, for `seconds`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramCall:
+    """One call that a program makes. `arguments` are still Python values of the sandbox."""
+
+    id: int
+    name: str
+    arguments: Mapping[str, Any]
+    has_positional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The result of a call, as the program gets it."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The exception that a call raises inside the program."""
+
+    type: ErrorType
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """For a call that the program stopped at: go on, the answer follows."""
+
+
+Answer: TypeAlias = Returned | Raised
+Answers: TypeAlias = Mapping[int, Returned | Raised | Later]
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The program waits.
+
+    Args:
+        calls: The calls that it has made since the last step, to be started now.
+        waits_for: Ids of calls; it goes on when at least one of them is answered.
+        stopped_at: The call that it stopped in front of, if it did: answer this one.
+    """
+
+    calls: tuple[ProgramCall, ...] = ()
+    waits_for: tuple[int, ...] = ()
+    stopped_at: ProgramCall | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The program ended with a value; `calls` were made and never awaited."""
+
+    value: Any
+    calls: tuple[ProgramCall, ...] = ()
+
+
+Step: TypeAlias = Paused | Completed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxLimits:
+    """What a program may use, enforced from outside. Durations are seconds."""
+
+    compute_time: float
+    sleep_time: float
+    memory_bytes: int
+    recursion: int
+    max_calls: int
+    print_bytes: int
+
+
+class ProgramFailed(Exception):
+    """The program raised an exception that it did not catch."""
+
+    def __init__(self, error: str, message: str, line: int | None = None) -> None:
+        super().__init__(f"{error}: {message}" if message else error)
+        self.error = error
+        self.message = message
+        self.line = line
+
+
+class LimitExceeded(Exception):
+    """The program used more than it may; it cannot catch this."""
+
+
+class SandboxFailed(Exception):
+    """The sandbox itself failed: its process died, or cannot be started."""
+
+
+class ProgramRejected(Exception):
+    """The checker found mistakes; `findings` is its own text. Nothing ran."""
+
+    def __init__(self, findings: str) -> None:
+        super().__init__(findings)
+        self.findings = findings

@@ -1,0 +1,1 @@
+"""Programs that models write: checked, run, suspended for consent, and continued."""

@@ -1,0 +1,119 @@
+"""What is wrong with a program, found before any of its calls is made.
+
+names     which tools does it name; may it call them
+stubs     the types of these tools, as this caller sees them
+findings  the checker's, of which only certain ones refuse a program
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pegboard.core.code.code_options import CodeOptions
+from pegboard.core.code.diagnostics import Mistake, parse_diagnostics
+from pegboard.core.code.program_tools import ProgramTools, describe_tool
+from pegboard.core.code.steps import ProgramRejected, SandboxLimits
+from pegboard.core.code.stubs import Stubs, ToolTypes, build_stubs
+from pegboard.core.tools import Tool
+from pegboard.ports import Sandbox
+from pegboard.programs.scope import RunScope
+
+_AWAITS = re.compile(r"\b(?:await|async)\b")
+_MAX_SHOWN = 8
+RESEND_NOTE = (
+    "(Learned from earlier results, which may differ: "
+    "send the same program again to run it anyway.)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedProgram:
+    """A program with the tools that it names."""
+
+    source: str
+    tools: dict[str, Tool]
+    stubs: Stubs
+    is_async: bool
+    """Whether it awaits; one that never does runs its calls one by one."""
+
+    def find_mistakes(self, findings: str) -> list[Mistake]:
+        """The mistakes among what the checker found."""
+        return parse_diagnostics(findings, self.source, self.stubs)
+
+
+def prepare_program(scope: RunScope, source: str) -> PreparedProgram:
+    """The tools that a program names, as its caller sees them, and their types."""
+    named = ProgramTools.of(scope.catalog).named_in(source)
+    is_async = _AWAITS.search(source) is not None
+    types: list[ToolTypes] = []
+    for name, tool in named.items():
+        schema, is_learned = scope.result_schemas(tool)
+        types.append(ToolTypes(name, tool.input_schema, schema, is_learned))
+    return PreparedProgram(source, named, build_stubs(types, is_async=is_async), is_async)
+
+
+async def check_program(
+    sandbox: Sandbox, scope: RunScope, options: CodeOptions, source: str
+) -> list[Mistake]:
+    """All findings about a program, without making any of its calls."""
+    prepared = prepare_program(scope, source)
+    async with sandbox.open(build_limits(options), prepared.stubs.text) as session:
+        try:
+            await session.start(
+                source, prepared.tools, stops=lambda name: True, is_async=prepared.is_async
+            )
+        except ProgramRejected as exc:
+            return prepared.find_mistakes(exc.findings)
+        except Exception:
+            return []  # it fails when it runs, which is not what was asked
+    return []
+
+
+def build_limits(options: CodeOptions) -> SandboxLimits:
+    """What the sandbox itself enforces."""
+    return SandboxLimits(
+        compute_time=options.compute_time,
+        sleep_time=options.sleep_time,
+        memory_bytes=options.memory_bytes,
+        recursion=options.recursion,
+        max_calls=options.max_calls,
+        print_bytes=options.print_bytes,
+    )
+
+
+def find_refused_tools(
+    tools: Iterable[Tool], scope: RunScope, *, may_write: bool
+) -> list[tuple[Tool, str]]:
+    """The tools that a program may not call, each with the reason."""
+    if may_write:
+        return [(tool, "destructive") for tool in tools if tool.risk == "destructive"]
+    refused: list[tuple[Tool, str]] = []
+    for tool in tools:
+        if tool.risk != "read":
+            refused.append((tool, tool.risk))
+        elif scope.strict and tool.risk_source == "inferred":
+            refused.append((tool, "not declared read-only"))
+    return refused
+
+
+def describe_mistakes(mistakes: Sequence[Mistake], scope: RunScope) -> str:
+    """Mistakes as a model reads them, with the signatures that it needs to correct them."""
+    names = ProgramTools.of(scope.catalog)
+    lines: list[str] = []
+    shown: set[str] = set()
+    for mistake in mistakes[:_MAX_SHOWN]:
+        lines.append(f"line {mistake.line}: {mistake.message}")
+        similar: dict[str, Tool] = {}
+        if mistake.unknown is not None:
+            similar = names.nearest(mistake.unknown)
+        elif mistake.tool in names.by_name:
+            similar = {mistake.tool: names.by_name[mistake.tool]}
+        for name, tool in similar.items():
+            if name not in shown:
+                shown.add(name)
+                lines.append(f"  {describe_tool(name, tool, *scope.result_schemas(tool))}")
+    if len(mistakes) > _MAX_SHOWN:
+        lines.append(f"and {len(mistakes) - _MAX_SHOWN} more")
+    return "\n".join(lines)

@@ -1,0 +1,343 @@
+"""A program that runs: its calls go through the pipeline, and their answers back to it.
+
+    sandbox ──Paused(calls)──> one task for each call ──> dispatch (every layer)
+       ^                                                      │
+       └───────────── resume(answers) <───────────────────────┘
+
+When it ends, however it ends, no call of it is left running: reads are cancelled, writes come home
+first, because a write that was cancelled may have happened or not.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint
+
+from pegboard.core.calls import CallResult, ResultShape, ToolCall
+from pegboard.core.code.code_options import CodeOptions
+from pegboard.core.code.ledger import CallState, Ledger, start_record
+from pegboard.core.code.program_tools import original_arguments
+from pegboard.core.code.program_values import to_json
+from pegboard.core.code.steps import (
+    SLEEP,
+    Answer,
+    Completed,
+    ErrorType,
+    Later,
+    LimitExceeded,
+    Paused,
+    ProgramCall,
+    ProgramFailed,
+    Raised,
+    Returned,
+    SandboxFailed,
+    Step,
+)
+from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.results.shapes import (
+    META_PREFIX,
+    WRAPPER_KEY,
+    extract_fields,
+    find_payload,
+    is_text,
+)
+from pegboard.core.token_budget import BYTES_PER_TOKEN
+from pegboard.core.tools import Tool
+from pegboard.errors import (
+    InvalidArguments,
+    InvalidField,
+    NotPermitted,
+    PegboardError,
+    ToolDisabled,
+    ToolNotFound,
+    UpstreamError,
+    UpstreamTimeout,
+)
+from pegboard.ports import SandboxSession
+from pegboard.programs.scope import RunScope
+
+logger = logging.getLogger(__name__)
+
+_WHOLE: Final = ResultShape(raw=True, max_tokens=0)
+"""The program gets the value itself: no table, no preview."""
+_WRITES_GRACE: Final = 30.0
+"""Seconds in which writes of a program that ended may come home."""
+_ERROR_TYPES: Final[tuple[tuple[type[PegboardError], ErrorType], ...]] = (
+    (InvalidArguments, "ValueError"),
+    (InvalidField, "ValueError"),
+    (NotPermitted, "PermissionError"),
+    (ToolDisabled, "PermissionError"),
+    (ToolNotFound, "NameError"),
+    (UpstreamTimeout, "TimeoutError"),
+)
+
+
+class RunningProgram:
+    """The calls of one program on behalf of one caller."""
+
+    def __init__(
+        self,
+        scope: RunScope,
+        options: CodeOptions,
+        tools: Mapping[str, Tool],
+        ledger: Ledger,
+        *,
+        run: str,
+        via: str,
+        is_async: bool,
+    ) -> None:
+        self.scope = scope
+        self.options = options
+        self.tools = tools
+        self.ledger = ledger
+        self.run = run
+        self.via = via
+        self.is_async = is_async
+        self.settled: dict[int, Answer] = {}
+        """Answers that the program has not been given yet."""
+        self.tokens_inside = 0
+        """An estimate of the tokens of all results, which the model did not read."""
+        self.decisions: dict[str, list[bool]] = {}
+        """Consents and refusals by the key of a call, each good for one call."""
+        self._changed = anyio.Event()
+        self._slots = anyio.Semaphore(options.max_parallel)
+        self._limit: LimitExceeded | None = None
+        self._open: dict[int, anyio.CancelScope] = {}
+        self._writing = 0
+        self._done = 0
+
+    def stops(self, name: str) -> bool:
+        """Whether a program stops in front of this tool: to be asked for consent."""
+        tool = self.tools.get(name)
+        return tool is not None and tool.risk == "destructive"
+
+    async def drive(self, session: SandboxSession, step: Step) -> Completed | ProgramCall:
+        """Run a program on until it ends, or stops in front of a call that needs consent.
+
+        Raises:
+            ProgramFailed, LimitExceeded, SandboxFailed: It ended without a value.
+        """
+        ended: Completed | ProgramCall | Exception = SandboxFailed("It was cancelled.")
+        async with anyio.create_task_group() as tasks:
+            try:
+                ended = await self._drive(session, step, tasks)
+            except (ProgramFailed, LimitExceeded, SandboxFailed) as exc:
+                ended = exc  # raised outside, where no task group wraps it
+            await self._let_writes_finish()
+            tasks.cancel_scope.cancel()
+        if isinstance(ended, Exception):
+            raise ended
+        return ended
+
+    async def _drive(
+        self, session: SandboxSession, step: Step, tasks: TaskGroup
+    ) -> Completed | ProgramCall:
+        while isinstance(step, Paused):
+            self._start(step.calls, tasks)
+            call = step.stopped_at
+            if call is None:
+                await self._wait_for_any(step.waits_for)
+                answers = {i: self.settled.pop(i) for i in step.waits_for if i in self.settled}
+                step = await session.resume(answers)
+            elif (consent := self._take_consent(call)) is None:
+                await self._wait_for_all()
+                return call
+            elif not consent:
+                declined = Raised("PermissionError", f"{call.name} was declined by the user.")
+                step = await session.resume({call.id: declined})
+            elif self.is_async:
+                self._start([call], tasks)
+                step = await session.resume({call.id: Later()})
+            else:
+                step = await session.resume({call.id: await self._answer(call)})
+        if step.calls:
+            names = ", ".join(dict.fromkeys(call.name for call in step.calls))
+            raise ProgramFailed("RuntimeError", f"`await` is missing in front of {names}")
+        return step
+
+    def _take_consent(self, call: ProgramCall) -> bool | None:
+        """Whether a call may be made; `None` where somebody has to be asked first."""
+        if not self.stops(call.name):
+            return True
+        try:
+            arguments = read_arguments(self.tools[call.name], call)
+        except ValueError:
+            return True  # it will raise inside the program, and nothing is called
+        record = start_record(self.tools[call.name], call.name, arguments)
+        if self.ledger.has_earlier(record):
+            return True
+        decisions = self.decisions.get(record.key)
+        return decisions.pop(0) if decisions else None
+
+    # Waiting -----------------------------------------------------------------------------------
+
+    def _start(self, calls: Iterable[ProgramCall], tasks: TaskGroup) -> None:
+        for call in calls:
+            tasks.start_soon(self._settle, call)
+
+    async def _settle(self, call: ProgramCall) -> None:
+        with anyio.CancelScope() as scope:
+            self._open[call.id] = scope
+            try:
+                self.settled[call.id] = await self._answer(call)
+            except LimitExceeded as exc:
+                self._limit = exc
+            finally:
+                del self._open[call.id]
+                self._changed.set()
+
+    async def _wait_for_any(self, ids: Iterable[int]) -> None:
+        while self._limit is None and not any(i in self.settled for i in ids):
+            self._changed = anyio.Event()
+            await self._changed.wait()
+            # Calls that end together are answered together: each step costs a thread switch.
+            await checkpoint()
+        if self._limit is not None:
+            raise self._limit
+
+    async def _wait_for_all(self) -> None:
+        """Let everything that runs beside a stopped program come home."""
+        while self._open and self._limit is None:
+            self._changed = anyio.Event()
+            await self._changed.wait()
+        if self._limit is not None:
+            raise self._limit
+
+    async def _let_writes_finish(self) -> None:
+        with anyio.move_on_after(_WRITES_GRACE):
+            while self._writing:
+                self._changed = anyio.Event()
+                await self._changed.wait()
+
+    # One call ----------------------------------------------------------------------------------
+
+    async def _answer(self, call: ProgramCall) -> Answer:
+        if call.name == SLEEP:
+            await anyio.sleep(min(call.arguments["seconds"], self.options.sleep_time))
+            return Returned(None)
+        tool = self.tools.get(call.name)
+        if tool is None:
+            return Raised("NameError", f"There is no tool {call.name}.")
+        if call.has_positional:
+            return Raised("TypeError", f"{call.name} takes keyword arguments: {tool.signature}")
+        try:
+            arguments = read_arguments(tool, call)
+            self._check_size("The arguments have", len(compact(arguments)))
+        except ValueError as exc:
+            return Raised("ValueError", f"{call.name}: {exc}")
+        if len(self.ledger.calls) >= self.options.max_calls:
+            raise LimitExceeded(f"more than {self.options.max_calls} calls")
+        record = start_record(tool, call.name, arguments)
+        number, earlier = self.ledger.begin(record)
+        if earlier is not None:
+            return Returned(earlier.value)
+        is_write = tool.risk != "read"
+        self._writing += is_write
+        try:
+            async with self._slots:
+                return await self._make(call.name, tool, arguments, number)
+        finally:
+            self._writing -= is_write
+            if self.ledger.calls[number].state == "running":  # cancelled
+                self.ledger.finish(number, "unknown")
+
+    async def _make(self, name: str, tool: Tool, arguments: JsonObject, number: int) -> Answer:
+        own, shape = extract_fields(tool, arguments, _WHOLE)
+        made = ToolCall(
+            tool,
+            own,
+            shape=shape,
+            caller=self.scope.caller,
+            via=self.via,
+            parent=self.run,
+            # Nothing of the client's own request: its progress token and its answers to questions
+            # belong to the run. The span of the run is the parent of this call.
+            params={"_meta": {f"{META_PREFIX}run": self.run}},
+            request=self.scope.request,
+        )
+        state: CallState = "failed"
+        try:
+            result = await self.scope.dispatch(made)
+            value = self._read_value(name, result)
+            self.ledger.finish(number, "done", value=value)
+            self._check_size("The result has", _count_bytes(result))
+            return Returned(value)
+        except ValueError as exc:  # it was done, and is too large for the program
+            return Raised("ValueError", f"{name}: {exc}")
+        except PegboardError as exc:
+            # A server that did not answer may have done what it was asked to.
+            if isinstance(exc, UpstreamError) and "code" not in exc.details:
+                state = "unknown"
+            self.ledger.finish(number, state, error=exc.message)
+            return Raised(_error_type(exc), f"{name}: {exc.message}")
+        except Exception:
+            logger.exception("A call of %s by a program failed.", tool.id)
+            self.ledger.finish(number, "unknown", error="internal error")
+            return Raised("RuntimeError", f"{name}: internal error")
+        finally:
+            self._done += 1
+            await self.scope.progress(self._done, name)
+
+    def _check_size(self, what: str, size: int) -> None:
+        if size > (limit := self.options.value_bytes):
+            raise ValueError(f"{what} {size} bytes, and value_bytes is {limit}.")
+
+    def _read_value(self, name: str, result: CallResult) -> Json:
+        """What a program gets for a result.
+
+        Raises:
+            PegboardError: The tool says that it failed, or it needs the user.
+        """
+        if not result.is_complete:
+            raise PegboardError("it needs input from the user, so it must be called by itself.")
+        value = result_value(result)
+        self.tokens_inside += round(_count_bytes(result) / BYTES_PER_TOKEN)
+        if result.is_error:
+            raise PegboardError(value if isinstance(value, str) else compact(value))
+        return value
+
+
+def _count_bytes(result: CallResult) -> int:
+    """About how large a result is: mostly its text repeats its structured content."""
+    texts = [len(block["text"]) for block in result.content if is_text(block)]
+    if texts or result.structured is None:
+        return sum(texts)
+    return len(compact(result.structured))
+
+
+def read_arguments(tool: Tool, call: ProgramCall) -> JsonObject:
+    """The arguments of a call as the tool takes them.
+
+    Raises:
+        ValueError: They cannot be written as JSON.
+    """
+    arguments: JsonObject = to_json(call.arguments)
+    return original_arguments(tool, arguments)
+
+
+def result_value(result: CallResult) -> Json:
+    """The value of a result for a program: its data, else its text, else links to its files."""
+    payload = find_payload(result)
+    if payload is not None:
+        value = payload.value
+        is_wrapped = isinstance(value, dict) and list(value) == [WRAPPER_KEY]
+        return value[WRAPPER_KEY] if is_wrapped else value
+    texts = [block["text"] for block in result.content if is_text(block)]
+    if texts or not result.content:
+        return "\n".join(texts)
+    # Large files are links by now; the bytes of small ones are of no use to a program.
+    return [
+        {k: v for k, v in block.items() if k not in ("data", "_meta")} for block in result.content
+    ]
+
+
+def _error_type(exc: PegboardError) -> ErrorType:
+    for kind, name in _ERROR_TYPES:
+        if isinstance(exc, kind):
+            return name
+    return "RuntimeError"

@@ -1,0 +1,51 @@
+"""What one run works with: the catalog as its caller sees it, and how its calls are made."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pegboard.core.calls import Caller
+from pegboard.core.json import JsonObject
+from pegboard.core.tools import Catalog, Tool
+from pegboard.ports import Handler
+
+ResultSchemas: TypeAlias = Callable[[Tool], tuple[JsonObject | None, bool]]
+"""The schema of a tool's results, if it is known, and whether it was learned from earlier calls."""
+
+Progress: TypeAlias = Callable[[int, str], Awaitable[None]]
+"""Reports that so many calls are done, and which was the last."""
+
+
+async def no_progress(done: int, tool: str) -> None:
+    """For a caller who does not listen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunScope:
+    """What a run may see and do, on behalf of one caller."""
+
+    catalog: Catalog
+    caller: Caller
+    dispatch: Handler
+    """Carries out one call through every layer."""
+    request: object | None = None
+    strict: bool = False
+    """Whether a tool whose risk is only inferred from its name is no read-only tool."""
+    trace: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The trace context of the client, as MCP carries it."""
+    result_schemas: ResultSchemas = lambda tool: (tool.output_schema, False)
+    progress: Progress = no_progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """One program to run."""
+
+    program: str
+    via: str = "run_code"
+    """The meta-tool that it came through."""
+    may_write: bool = False
+    after: str | None = None
+    """The handle of a run that stopped: its completed calls are not made again."""

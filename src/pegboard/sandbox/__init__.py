@@ -1,0 +1,1 @@
+"""Where programs run: the adapter of the `Sandbox` port."""
