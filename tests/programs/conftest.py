@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import anyio
@@ -43,7 +44,7 @@ def tracker() -> Tracker:
 
 @pytest.fixture
 def make_board(tracker: Tracker) -> MakeBoard:
-    return lambda **options: tracker_board(tracker, **options)
+    return partial(tracker_board, tracker)
 
 
 @pytest.fixture
