@@ -35,7 +35,7 @@ BUSY = "while True:\n    try:\n        while True: pass\n    except BaseExceptio
         ("next(i['key'] for i in await list_issues() if i['votes'] > 3)", "WEB-4"),
         ("tools = [list_issues]\nlen(await tools[0]())", 5),
         ("async def main():\n    return len(await list_issues())\nawait main()", 5),
-        ("json.loads(await read_report(name='q'))[1]", 2),
+        ("(await read_report(name='q'))[1]", 2),
         ("{'at': datetime.date(2026, 1, 2), 'set': {1}, 'pair': (1, 2)}",
          {"at": "2026-01-02", "set": [1], "pair": [1, 2]}),
     ],

@@ -15,7 +15,7 @@ from pegboard.core.code.code_options import CodeOptions
 from pegboard.core.code.diagnostics import Mistake, parse_diagnostics
 from pegboard.core.code.program_tools import ProgramTools, describe_tool
 from pegboard.core.code.steps import ProgramRejected, SandboxLimits
-from pegboard.core.code.stubs import Stubs, ToolTypes, build_stubs
+from pegboard.core.code.stubs import Stubs, ToolTypes, build_stubs, unwrap_result_schema
 from pegboard.core.tools import Tool
 from pegboard.ports import Sandbox
 from pegboard.programs.scope import RunScope
@@ -50,6 +50,8 @@ def prepare_program(scope: RunScope, source: str) -> PreparedProgram:
     types: list[ToolTypes] = []
     for name, tool in named.items():
         schema, is_learned = scope.result_schemas(tool)
+        if (unwrap_result_schema(schema) or {}).get("type") == "string":
+            schema = None  # text that is JSON reaches a program as its value
         types.append(ToolTypes(name, tool.input_schema, schema, is_learned))
     return PreparedProgram(source, named, build_stubs(types, is_async=is_async), is_async)
 
