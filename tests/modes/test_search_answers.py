@@ -124,7 +124,7 @@ async def test_a_query_given_twice_is_one_need(board: Pegboard) -> None:
 
 async def test_what_no_tool_does_takes_one_short_answer(board: Pegboard) -> None:
     text = await search(board, queries="translate a document to Norwegian")
-    assert text.startswith("No tool clearly does this. Nearest: ")
+    assert text.startswith("No tool does this. Categories: ")
     assert count_tokens(text) <= 90
 
 

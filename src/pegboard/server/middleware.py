@@ -17,9 +17,10 @@ from typing import Any, Protocol
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
 from pydantic import ValidationError
+from pydantic_core import to_json
 
 from pegboard.core.calls import Caller
-from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.json import Json, JsonObject
 from pegboard.core.options import ModeName, check_mode
 from pegboard.core.results.blob_links import uri_to_handle
 from pegboard.errors import ConfigError
@@ -174,8 +175,8 @@ class PegboardMiddleware:
 def _check_encodable(params: Json) -> None:
     """Refuse parameters that cannot be encoded again: an answer that quotes them would fail."""
     try:
-        compact(params).encode()
-    except (UnicodeEncodeError, RecursionError) as exc:
+        to_json(params)
+    except (ValueError, RecursionError) as exc:
         raise InvalidParams("The parameters are not valid Unicode, or nested too deep.") from exc
 
 
