@@ -104,7 +104,7 @@ class BoardCatalog:
     def add(self, tool: Tool) -> Tool:
         """Register a ready-made tool; it must come from a source that can call it."""
         self._has_own_tools = True
-        return self._registry.add(self._prepared(tool))
+        return self._registry.add(self.prepare_tool(tool))
 
     def enable(self, name: str) -> None:
         """Switch a tool, or every tool of a category, on."""
@@ -143,16 +143,16 @@ class BoardCatalog:
         """Replace all tools of all servers."""
         # Without a hash meanwhile: an index must not be saved under the hash of other tools.
         self._catalog_hash = None
-        self._registry.mount([self._prepared(tool) for tool in tools], pending)
+        self._registry.mount([self.prepare_tool(tool) for tool in tools], pending)
         self._catalog_hash = source
 
     def _as_tool(self, item: Tool | Function, category: str) -> Tool:
         """What a loader gave, as a tool of its category."""
         if isinstance(item, Tool):
-            return self._prepared(replace(item, category=item.category or category))
-        return self._prepared(self._functions.make(item, Registration(category=category)))
+            return self.prepare_tool(replace(item, category=item.category or category))
+        return self.prepare_tool(self._functions.make(item, Registration(category=category)))
 
-    def _prepared(self, tool: Tool) -> Tool:
+    def prepare_tool(self, tool: Tool) -> Tool:
         """The tool with its examples parsed, and with the risk that configured rules give it."""
         invocations: list[Any] = [example.invocation for example in tool.examples]
         if not all(isinstance(given, Mapping) for given in invocations):

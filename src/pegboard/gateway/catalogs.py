@@ -39,6 +39,7 @@ from pegboard.upstream.catalog_cache import (
     ServerProfile,
     build_namespaces,
     compute_identity,
+    parse_entries,
 )
 from pegboard.upstream.catalog_entries import (
     PLAIN_CLIENT,
@@ -274,9 +275,23 @@ class ServerCatalogs:
 
     def _server_tools(self, name: str) -> list[Tool]:
         if name not in self._tools:
-            found = self._catalogs[name].tools(self.specs[name], self._names, self._warn)
-            self._tools[name] = self._map_tools(self._drop_conflicts(name, found), sanitize_tool)
+            self._tools[name] = self._read_tools(name, self._catalogs[name])
         return self._tools[name]
+
+    def _read_tools(self, name: str, catalog: CachedCatalog) -> list[Tool]:
+        found = catalog.tools(self.specs[name], self._names, self._warn)
+        return self._map_tools(self._drop_conflicts(name, found), sanitize_tool)
+
+    # For one caller ----------------------------------------------------------------------------
+
+    def parse_entries(self, name: str, entries: Iterable[Json]) -> CachedCatalog:
+        """What a server lists to one caller; it is neither saved nor put into use for others."""
+        return parse_entries(self.specs[name], ServerProfile(), entries)
+
+    def build_tools(self, name: str, catalog: CachedCatalog) -> list[Tool]:
+        """The tools of such a catalog, with names and decisions like those of all others."""
+        tools = self._read_tools(name, catalog)
+        return self._map_tools(tools, lambda tool: self._apply_decisions(tool, catalog))
 
     def _map_tools(self, tools: Iterable[Tool], change: Callable[[Tool], Tool]) -> list[Tool]:
         """The changed tools; a tool that cannot be changed is left out, and no other."""

@@ -19,10 +19,12 @@ from anyio import to_thread
 
 from pegboard.config.settings import UpstreamSettings
 from pegboard.core.json import Json
+from pegboard.errors import LoginRequired
 from pegboard.gateway.background_tasks import flatten_exceptions, log_failure
 from pegboard.gateway.catalogs import ListKind, ServerCatalogs, build_profile, find_changed_lists
 from pegboard.gateway.client_variants import ClientVariants
 from pegboard.gateway.operator_decisions import ToolTrust
+from pegboard.gateway.personal_catalogs import PersonalCatalogs
 from pegboard.gateway.replicas import ReplicaChannel
 from pegboard.gateway.sources import ServerSources, read_api
 from pegboard.upstream.catalog_cache import FIRST_RETRY_DELAY, MAX_RETRY_DELAY, ServerProfile
@@ -85,6 +87,9 @@ class Discovery:
         """Servers without a catalog that are being listed."""
         self.variants = ClientVariants(
             catalogs, self._pool, settings=settings, save=self._save, listing_wait=listing_wait
+        )
+        self.personal = PersonalCatalogs(
+            catalogs, self._pool, record=trust.record, listing_wait=listing_wait
         )
         self.sources = ServerSources(relay, self._on_answer)
         """Run the calls of each server."""
@@ -204,9 +209,12 @@ class Discovery:
         try:
             if name not in self._catalogs.specs:  # removed from the configuration meanwhile
                 return
+            if isinstance(result.error, LoginRequired) and name not in self._catalogs:
+                self.personal.servers.add(name)
             if result.listing is None:
                 await self._fail(name, result.error.message if result.error else "no answer")
                 return
+            self.personal.servers.discard(name)
             for reason in result.listing.failures.values():
                 logger.warning("%s (its tools are not affected)", reason)
             before = self._catalogs[name].about if name in self._catalogs else None

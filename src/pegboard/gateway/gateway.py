@@ -253,6 +253,7 @@ class Gateway:
         await self._resources.enter_async_context(self.pool)
         self.pool.add_listener(self.discovery.refresher.on_event)
         self.pool.add_listener(self.passthrough.on_event)
+        self.pool.add_listener(self.discovery.personal.on_event)
         self._listing_deadline = anyio.current_time() + self._listing_wait
         self._resources.push_async_callback(self.discovery.sources.aclose)
         tasks = self._tasks = await self._resources.enter_async_context(anyio.create_task_group())
@@ -463,7 +464,9 @@ class Gateway:
         if unmatched and not self.pending and not self.failures:
             logger.warning("These pins match no tool: %s.", ", ".join(unmatched))
         self.board.options = replace(self.board.options, pins=pins)
-        known = [spec for name, spec in self.catalogs.specs.items() if name in self.catalogs]
+        self.discovery.personal.on_mount()
+        usable = self.discovery.personal.servers
+        known = [s for n, s in self.catalogs.specs.items() if n in self.catalogs or n in usable]
         self.board.mount(
             self.discovery.sources.get_all(known, self.catalogs.apis),
             tools,
@@ -521,6 +524,8 @@ class Gateway:
         kind = capabilities_to_kind(downstream.capabilities)
         if kind:
             await self.discovery.variants.wait_for(kind, self._tasks, self._mount_arrived)
+        if self.discovery.personal.servers:
+            await self.discovery.personal.wait_for(caller, self._tasks)
         self._answered.set()
         view = await self.board.view(caller, **request)
         self._has_listed |= self._fixed_catalog is not None and not is_whole
@@ -533,6 +538,8 @@ class Gateway:
         if self._fixed_catalog is not None:
             fixed = self.board.policy.visible(self._fixed_catalog, caller)
             view.constant = self.catalogs.filter_for_kind(PLAIN_CLIENT, fixed)
+        if self.discovery.personal.servers:
+            self.discovery.personal.extend(view, self.board)
         if self.pending or self.failures or self.configuration.unusable:
             notes = self._describe_missing(caller, request.get("everything", False))
             view.notes = (*view.notes, *notes)
@@ -554,6 +561,7 @@ class Gateway:
         starting = [name for name in sorted(self.pending) if may_know(name)]
         # A server that failed now but has a catalog from before is not missing.
         present = self.pending | {name for name in self.failures if name in self.catalogs}
+        present |= {n for n in self.failures if self.discovery.personal.has_catalog(n, caller)}
         missing = [(n, why) for n, why in sorted(self.unavailable.items()) if n not in present]
         return describe_missing_servers(starting, [why for name, why in missing if may_know(name)])
 

@@ -263,6 +263,13 @@ def _parse(name: str, data: bytes, saved_at: float) -> CachedCatalog:
     return CachedCatalog(name, index, data, body, saved_at)
 
 
+def parse_entries(
+    spec: UpstreamSpec, about: ServerProfile, entries: Iterable[Json]
+) -> CachedCatalog:
+    """What a server listed, as it would be read from the disk, without writing it there."""
+    return _parse(spec.name, _serialize(spec.name, about, entries), 0.0)
+
+
 # The folder.
 
 

@@ -347,7 +347,7 @@ class ConnectionPool:
         # another request opens the connection, or it ends again. So each wait leads back to the
         # start.
         while True:
-            owner = find_owner(server.spec, server.era, downstream)
+            owner = _find_owner(server, downstream)
             connection = server.connections.get(owner)
             if connection is None:
                 if server.wait(owner, self._clock()) > 0:
@@ -407,11 +407,7 @@ class ConnectionPool:
         server.version = connection.version
         server.latency = connection.latency
         server.record_success(connection.owner)
-        owner = (
-            connection.owner
-            if downstream is None
-            else find_owner(server.spec, server.era, downstream)
-        )
+        owner = connection.owner if downstream is None else _find_owner(server, downstream)
         if owner == connection.owner:
             return
         server.remove(connection)
@@ -431,6 +427,8 @@ class ConnectionPool:
         server.remove(connection)
         self._idle_or_ended.set()
         is_refused = connection.build_refusal() is not None
+        if is_refused and connection.caller is None:
+            server.refuses_strangers = True
         if connection.cause is not None and (is_refused or _is_visit(connection)):
             # Nobody's call failed, or a credential was refused that may be another one by the next
             # call: that has not to wait.
@@ -517,6 +515,15 @@ class _FullGroup:
 
     members: list[Connection]
     reason: str
+
+
+def _find_owner(server: ServerState, downstream: Downstream) -> Owner:
+    """The owner of the connection for a client, by all that is known of the server."""
+    owner = find_owner(server.spec, server.era, downstream)
+    if owner == _SHARED and server.refuses_strangers and server.spec.has_caller_headers:
+        # A shared connection is opened without the credential of a caller, which it insists on.
+        return principal_owner(downstream.caller)
+    return owner
 
 
 def _quota_owner(caller: Caller) -> str:

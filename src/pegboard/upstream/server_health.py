@@ -82,6 +82,8 @@ class ServerState:
         self.latency: float | None = None
         self.version: str | None = None
         self.last_error: str | None = None
+        self.refuses_strangers = False
+        """Whether it refuses a connection that carries no credential of a caller."""
         # By owner: what crashes for one client, with its data, may run well for another.
         self._backoffs: dict[Owner, Backoff] = {}
 
