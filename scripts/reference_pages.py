@@ -21,6 +21,7 @@ import typer.main
 
 from pegboard import errors
 from pegboard.cli.app import app
+from pegboard.cli.examples import EXAMPLES
 from pegboard.config.schema import settings_schema
 from pegboard.core.calls import Caller
 from pegboard.core.options import MODES
@@ -133,8 +134,18 @@ def cli_page() -> str:
     parts = [
         "# Command line",
         "Every command exits with status 0 on success, 1 if the operation or check failed, 2 for wrong usage, and 3 for an "
-        "invalid configuration. Add `--debug` to any command to see the traceback of an error. The environment variable "
-        "`NO_COLOR` turns colors off.",
+        "invalid configuration. Add `--debug` to any command to see the traceback of an error, and `-h` for its help with "
+        "examples. The environment variable `NO_COLOR` turns colors off.",
+        "`pegboard` alone shows the MCP clients on this machine and what to run next. It starts nothing.",
+        "## Without `--config`",
+        "Commands that need servers look for a configuration in this order:\n\n"
+        "1. `pegboard.toml` in the current folder, if you have trusted it. You are asked once, and shown the commands that the file "
+        "runs. A changed file, or a changed file that it imports, is a new question. Without a terminal nobody is asked, and the file is "
+        "not used: entering a cloned repository runs nothing of it.\n"
+        "2. `pegboard.toml` in your folder for settings: `~/.config/pegboard`, `~/Library/Application Support/pegboard`, "
+        "`%APPDATA%/pegboard`, or the folder in `PEGBOARD_CONFIG_HOME`.\n"
+        "3. The servers of all MCP clients on this machine, including those behind an installed Pegboard.\n\n"
+        "The command says which one it uses, on standard error.",
     ]
     parts += [_command(f"pegboard {name}", one) for name, one in sorted(group.commands.items())]
     return "\n\n".join(parts)
@@ -146,6 +157,7 @@ def _command(name: str, command: Any) -> str:
     if inner:
         below = [_command(f"{name} {word}", one) for word, one in sorted(inner.items())]
         return "\n\n".join([f"## `{name}`", text, *below])
+    examples = EXAMPLES.get(name.removeprefix("pegboard "), ())
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]
     usage = " ".join([name, *(_argument(a) for a in arguments), "[OPTIONS]" if options else ""])
@@ -153,6 +165,8 @@ def _command(name: str, command: Any) -> str:
     if options:
         rows = [f"| {_option(o)} | {_cell(o.help or '')} |" for o in options]
         shown.append("\n".join(["| option | |", "|---|---|", *rows]))
+    if examples:
+        shown.append("\n".join(["```console", *(f"$ {one}" for one in examples), "```"]))
     return "\n\n".join(shown)
 
 

@@ -179,7 +179,9 @@ def test_measure_looks_at_the_clients_of_the_machine(config: Path, tmp_path: Pat
     (tmp_path / ".codeium/windsurf").mkdir(parents=True)
     (tmp_path / ".codeium/windsurf/mcp_config.json").write_bytes(config.read_bytes())
     value = pegboard("measure", "--clients", "--json", home=tmp_path).json
-    assert [s["name"] for s in value["servers"]] == ["office"]
+    assert [one["client"] for one in value["clients"]] == ["cursor", "windsurf"]
+    for one in value["clients"]:
+        assert [s["name"] for s in one["measurement"]["servers"]] == ["office"]
     none = pegboard("measure", "--clients", home=tmp_path / "nobody")
     assert none.code == 3
     assert "pegboard clients" in none.err
@@ -303,10 +305,12 @@ def test_clients_are_listed_with_what_they_have(tmp_path: Path) -> None:
 WRONG: list[tuple[tuple[str, ...], int, str]] = [
     (("nope",), 2, "No such command 'nope'"),
     (("search",), 2, "Missing argument"),
-    (("search", "x"), 2, "--config FILE or --catalog FILE"),
+    (("search", "x"), 3, "Pass --config FILE"),
+    (("search", "x", "--config", "a", "--catalog", "b"), 2, "--config FILE or --catalog FILE"),
     (("search", "x", "--bogus"), 2, "--bogus"),
-    (("measure",), 2, "Pass one of: a file, a URL"),
-    (("measure", "x", "--clients"), 2, "Pass one of: a file, a URL"),
+    (("measure",), 3, "No client on this machine has servers"),
+    (("measure", "x", "--config", "y"), 2, "Pass one of: a file, a URL"),
+    (("measure", "x", "--clients"), 2, "takes neither another target"),
     (("measure", "--catalog", "/no/such"), 3, "/no/such"),
     (("measure", "--config", "/no/such"), 3, "there is no such file"),
     (("measure", "--catalog", "{catalog}", "--price", "1,2"), 2, "three numbers"),

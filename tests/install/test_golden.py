@@ -111,12 +111,14 @@ def test_the_usual_places_are_the_documented_ones(tmp_path: Path) -> None:
     assert place("opencode", "win32") == ".config/opencode/opencode.jsonc"
 
 
-def test_clients_that_defer_tools_are_shown_all_and_others_the_proxy(tmp_path: Path) -> None:
+def test_clients_that_defer_tools_are_shown_all_and_others_what_suits_the_size(
+    tmp_path: Path,
+) -> None:
     modes = {key: client.mode for key, client in load_clients().items()}
     assert {key for key, mode in modes.items() if mode == "eager"} == {
         "claude-code", "cursor", "codex",
     }  # fmt: skip
-    assert set(modes.values()) == {"eager", "proxy"}
+    assert set(modes.values()) == {"eager", "auto"}
 
 
 def _as_run(spec: UpstreamSpec) -> UpstreamSpec:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -102,11 +103,56 @@ def test_another_mode_is_written_when_asked_for(tmp_path: Path) -> None:
     there = desk("cursor", tmp_path)
     there.write(ONE)
     there.install()
+    assert there.plan().mode == "eager"
     plan = there.install(mode="index")
     assert plan.is_change
-    assert plan.entry["args"][-2:] == ["--mode", "index"]
+    assert not plan.changes_file, "the mode is a setting, so that PEGBOARD_MODE goes before it"
+    assert tomllib.loads(plan.folder.settings.read_text())["mode"] == "index"
+    assert there.plan().mode == "index", "installing again does not choose another mode"
     there.uninstall()
     assert there.text() == ONE
+    assert not plan.folder.path.exists()
+
+
+def test_an_installation_with_a_flag_for_the_mode_becomes_one_with_a_setting(
+    tmp_path: Path,
+) -> None:
+    there = desk("windsurf", tmp_path)
+    there.write(ONE)
+    plan = there.install()
+    text = there.text().replace('pegboard.toml"', 'pegboard.toml", "--mode", "proxy"')
+    there.file.write_text(text)
+    settings = plan.folder.settings
+    settings.write_text(settings.read_text().replace('mode = "auto"\n', 'pins = ["x"]\n'))
+    again = there.install()
+    assert "--mode" not in there.text()
+    assert tomllib.loads(settings.read_text()) == {
+        "import": ["mcp_config.json"], "pins": ["x"], "mode": "auto",
+    }  # fmt: skip
+    assert again.mode == "auto"
+
+
+def test_uninstalling_finds_the_one_file_that_was_named_when_installing(tmp_path: Path) -> None:
+    there = desk("cursor", tmp_path)
+    project = tmp_path / "project" / ".cursor" / "mcp.json"
+    project.parent.mkdir(parents=True)
+    project.write_text(ONE)
+    there.install(file=project)
+    assert "pegboard" in project.read_text()
+    there.uninstall()
+    assert project.read_text() == ONE
+
+
+def test_uninstalling_asks_for_a_file_when_there_are_several(tmp_path: Path) -> None:
+    there = desk("cursor", tmp_path)
+    files = [tmp_path / name / "mcp.json" for name in ("one", "two")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text(ONE)
+        there.install(file=file)
+    with pytest.raises(PegboardError, match="Name one of them with --file") as raised:
+        there.uninstall()
+    assert all(str(file) in raised.value.message for file in files)
 
 
 def test_servers_to_keep_stay_where_they_are(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -25,8 +25,10 @@ from pegboard.cli import (
     run_,
     search,
     serve,
+    start,
     ui,
 )
+from pegboard.cli.examples import help_epilog
 from pegboard.cli.output import (
     EXIT_CONFIGURATION,
     EXIT_FAILED,
@@ -43,30 +45,34 @@ _WRONG_USE: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "C
 app = typer.Typer(
     name="pegboard",
     help="A gateway and library for MCP tools: a model pays only for the tools it uses.",
-    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
 
-app.command("serve")(serve.serve)
-app.command("demo")(demo.demo)
-app.command("list")(list_tools.list_tools)
-app.command("search")(search.search)
-app.command("describe")(describe.describe)
-app.command("call")(call.call)
-app.command("run")(run_.run)
-app.command("fields")(describe.fields)
-app.command("index")(index.index)
-app.command("eval")(eval_.evaluate)
-app.command("doctor")(doctor.doctor)
-app.command("try")(search.try_tasks)
-app.command("measure")(measure.measure)
-app.command("install")(install.install)
-app.command("uninstall")(install.uninstall)
-app.command("clients")(install.clients)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "install": install.install,
+    "uninstall": install.uninstall,
+    "clients": install.clients,
+    "measure": measure.measure,
+    "ui": ui.ui,
+    "serve": serve.serve,
+    "doctor": doctor.doctor,
+    "list": list_tools.list_tools,
+    "search": search.search,
+    "try": search.try_tasks,
+    "describe": describe.describe,
+    "fields": describe.fields,
+    "call": call.call,
+    "run": run_.run,
+    "index": index.index,
+    "eval": eval_.evaluate,
+    "demo": demo.demo,
+}
+for _name, _function in _COMMANDS.items():
+    app.command(_name, epilog=help_epilog(_name))(_function)
 app.add_typer(lock.app, name="lock")
 app.add_typer(rollout.app, name="rollout")
-app.command("ui")(ui.ui)
 
 
 def _print_version(is_requested: bool) -> None:
@@ -75,8 +81,9 @@ def _print_version(is_requested: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _options(
+    context: typer.Context,
     debug: Annotated[
         bool,
         typer.Option("--debug", help="Show the traceback of an error. Works anywhere."),
@@ -86,7 +93,10 @@ def _options(
         typer.Option("--version", is_eager=True, callback=_print_version, help="Show the version."),
     ] = False,
 ) -> None:
-    """Options of every command; `run` removes `--debug` before Typer sees it."""
+    """A gateway and library for MCP tools: a model pays only for the tools it uses."""
+    # `--debug` is only here for the help: `run` removes it before Typer sees it.
+    if context.invoked_subcommand is None:
+        start.show_start()
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

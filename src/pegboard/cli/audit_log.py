@@ -9,12 +9,15 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pegboard.core.events import OperatorActed
 from pegboard.core.json import Json
 from pegboard.errors import PegboardError
 from pegboard.ports import record_event
+
+if TYPE_CHECKING:
+    from pegboard.gateway.config_source import ConfigSource
 
 
 @dataclass
@@ -26,7 +29,9 @@ class DecisionOutcome:
 
 
 @contextmanager
-def audit_decision(config: Path | None, action: str, **details: Json) -> Generator[DecisionOutcome]:
+def audit_decision(
+    source: ConfigSource | None, action: str, **details: Json
+) -> Generator[DecisionOutcome]:
     """Write a decision to the audit log, with the user who makes it; the block sets the outcome.
 
     Without a configuration there is no audit log, and nothing is written.
@@ -34,15 +39,14 @@ def audit_decision(config: Path | None, action: str, **details: Json) -> Generat
     Raises:
         ConfigError: The audit log cannot be written. The decision is not carried out.
     """
-    from pegboard.gateway.config_source import ConfigSource
     from pegboard.gateway.from_settings import build_audit
 
     decision = DecisionOutcome()
-    if config is None:
+    if source is None:
         yield decision
         return
     # Opened first: a decision that could not be written to the audit log is not carried out.
-    audit = build_audit(ConfigSource.from_path(config).read().settings, config.parent)
+    audit = build_audit(source.read().settings, source.path.parent)
     outcome, error = "failed", None
     try:
         yield decision

@@ -8,24 +8,38 @@ from typing import Annotated
 import anyio
 import typer
 
-from pegboard.cli.output import EXIT_FAILED, JsonOption, out, print_json
+from pegboard.cli.config_discovery import find_source
+from pegboard.cli.output import EXIT_FAILED, JsonOption, err, out, print_json
 from pegboard.cli.targets import ConfigOption, open_config_board
-from pegboard.core.json import JsonObject
+from pegboard.core.json import Json, JsonObject
 
 
 def call(
     name: Annotated[str, typer.Argument(help="The name of a tool.")],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[JSON | KEY=VALUE ...]",
+            help="The arguments: one JSON object, or one word for each.",
+            show_default=False,
+        ),
+    ] = None,
     config: ConfigOption = None,
-    args: Annotated[str, typer.Option("--args", metavar="JSON", help="The arguments.")] = "{}",
+    args: Annotated[
+        str | None, typer.Option("--args", metavar="JSON", help="The same as a JSON object.")
+    ] = None,
     include: Annotated[
         str | None, typer.Option(metavar="A,B", help="Return only these fields of the result.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Call a tool. Its server is started for the call and stopped afterwards."""
-    arguments = _parse_arguments(args)  # before a server is started
+    given = _parse_arguments(arguments or [], args)  # before a server is started
     fields = [field.strip() for field in include.split(",")] if include else None
-    result = anyio.run(open_config_board(config).call, name, arguments, fields)
+    board = open_config_board(find_source(config))
+    board.tools()  # servers that were never listed report their own progress
+    with err.status(f"Calling {name} ..."):
+        result = anyio.run(board.call, name, given, fields)
     if as_json:
         print_json(result.wire)
     else:
@@ -40,11 +54,32 @@ def call(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _parse_arguments(text: str) -> JsonObject:
+def _parse_arguments(words: list[str], text: str | None) -> JsonObject:
+    if words and text is not None:
+        raise typer.BadParameter("pass the arguments either after the name or with --args")
+    if text is None and len(words) == 1 and words[0].lstrip().startswith("{"):
+        text = words[0]
+    if text is None:
+        return dict(_parse_pair(word) for word in words)
     try:
         value = json.loads(text)
     except ValueError as exc:
-        raise typer.BadParameter(f"--args is not JSON: {exc}") from exc
+        raise typer.BadParameter(f"the arguments are not JSON: {exc}") from exc
     if not isinstance(value, dict):
-        raise typer.BadParameter('--args must be a JSON object, such as \'{"query": "x"}\'')
+        raise typer.BadParameter('the arguments must be a JSON object, such as \'{"query": "x"}\'')
     return value
+
+
+def _parse_pair(word: str) -> tuple[str, Json]:
+    key, equals, value = word.partition("=")
+    if not key or not equals:
+        raise typer.BadParameter(
+            f"{word!r} is neither a JSON object nor KEY=VALUE, such as query=x"
+        )
+    # Numbers and booleans stay text: the tool's schema says what they should become.
+    if value.startswith(("{", "[")):
+        try:
+            return key, json.loads(value)
+        except ValueError:
+            pass  # a text that begins with a bracket
+    return key, value

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from rich.padding import Padding
 from rich.table import Table
 
 from pegboard.cli.output import JsonOption, err, line, out, print_json
 from pegboard.core.json import JsonObject, compact
+from pegboard.core.sanitization import escape_hidden
 from pegboard.errors import ConfigError
 from pegboard.modes.mode import CALL_TOOL_BY_RISK
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
@@ -60,11 +62,11 @@ class Tour:
 
     def show(self) -> None:
         for step in self.steps:
-            out.print(line((step.title, "bold cyan"), f"  {step.sent}"))
+            out.paragraph(line((step.title, "bold cyan"), f"  {step.sent}"))
             lines = step.read.split("\n")
             # Enough to recognize the answer; the table below has its cost.
             for text in lines[:7]:
-                out.print(f"  {text}"[: out.width - 1], style="dim")
+                out.print(Padding(escape_hidden(text), (0, 0, 0, 2), expand=False), style="dim")
             if len(lines) > 7:
                 out.print(f"  ... {len(lines) - 7} more lines", style="dim")
         table = Table("step", "tokens", box=None, header_style="bold", title_justify="left")

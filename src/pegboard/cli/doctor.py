@@ -8,6 +8,7 @@ import anyio
 import typer
 from rich.table import Table
 
+from pegboard.cli.config_discovery import find_source
 from pegboard.cli.output import (
     EXIT_CONFIGURATION,
     EXIT_FAILED,
@@ -24,9 +25,6 @@ from pegboard.tokens import DEFAULT_TOKENIZER
 
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Check every server: whether it answers, its tools and tokens, its latency, its problems."""
-    if config is None:
-        raise typer.BadParameter("pass the servers: --config FILE")
-    from pegboard.gateway.config_source import ConfigSource
     from pegboard.gateway.health_check import check_servers
     from pegboard.observe.logs import print_progress
     from pegboard.upstream.listing import ListingResult
@@ -35,7 +33,7 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
         if one.listing is not None:  # problems of the others are printed once, below
             print_progress(done, total, one)
 
-    source = ConfigSource.from_path(config)
+    source = find_source(config)
     configuration = source.read()
     # Every server is started and listed anew: a cached catalog would hide a broken server.
     found = anyio.run(check_servers, configuration, source.folder(configuration), report)
@@ -82,8 +80,8 @@ def _show(result: JsonObject) -> None:
         if one["state"] == "left out":
             continue  # reported below, with file and line
         for problem in one["problems"]:
-            out.print(line(("•", "yellow"), f" {problem}"), soft_wrap=True)
+            out.paragraph(line(("•", "yellow"), f" {problem}"))
     for problem in result["problems"]:
-        out.print(line(("configuration:", "red"), f" {problem}"), soft_wrap=True)
+        out.paragraph(line(("configuration:", "red"), f" {problem}"))
     for note in result["notes"]:
-        out.print(note, style="dim", soft_wrap=True)
+        out.paragraph(note, "dim")

@@ -45,10 +45,8 @@ def index(
     elif not made:
         out.print(f"Nothing to do: all {tools:,} tools are indexed.")
     else:
-        out.print(
-            f"Indexed {made:,} of {tools:,} tools in {seconds:.1f} s; "
-            f"saved in {board.index_folder}",
-            soft_wrap=True,
+        out.paragraph(
+            f"Indexed {made:,} of {tools:,} tools in {seconds:.1f} s; saved in {board.index_folder}"
         )
     if getattr(board, "failures", {}):
         raise typer.Exit(EXIT_FAILED)

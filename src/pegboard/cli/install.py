@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -19,15 +18,14 @@ from pegboard.cli.output import (
     line,
     out,
     print_json,
+    print_warning,
 )
-from pegboard.core.json import Json, JsonObject
-from pegboard.errors import PegboardError
-from pegboard.install.client_entry import NAME
-from pegboard.install.client_files import install_folder, read_client_file, read_install_record
-from pegboard.install.clients import Client, Machine, find_client, load_clients, this_machine
-from pegboard.install.config_editor import parse_servers
+from pegboard.core.json import JsonObject
+from pegboard.install.client_status import ClientStatus, inspect_client, inspect_clients
+from pegboard.install.clients import find_client, load_clients, this_machine
 
 if TYPE_CHECKING:
+    from pegboard.cli.client_costs import ClientCost
     from pegboard.install.plan import Plan
 
 
@@ -61,15 +59,26 @@ def install(
         str | None,
         typer.Option(metavar="MODE", help="The mode, instead of the one recommended for it."),
     ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Show only the tools of this profile of yours."),
+    ] = None,
     keep: Annotated[
         list[str] | None,
         typer.Option(metavar="SERVER", help="Leave this server where it is. Can be repeated."),
     ] = None,
+    measure: Annotated[
+        bool,
+        typer.Option(
+            "--measure/--no-measure",
+            help="Start servers that were never listed, and show the tokens before and after.",
+        ),
+    ] = True,
     dry_run: DryRunOption = False,
     yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Put Pegboard in front of the servers of an MCP client."""
+    """Put Pegboard in front of the servers of an MCP client, and show what that saves."""
     from pegboard.install.plan import apply_install, plan_install
 
     plan = plan_install(
@@ -78,20 +87,40 @@ def install(
         command=_pegboard_command(),
         file=file,
         mode=mode,
+        profile=profile,
         keep=keep or (),
     )
     if not as_json:
         _show_install(plan)
+    cost = _measure(plan) if measure and plan.moved else None
+    if cost is not None and not as_json:
+        cost.show()
     is_done = False
     # Without a record, an unchanged file still has to be recorded: `uninstall` needs that.
     if not dry_run and (plan.is_change or not plan.folder.record.exists()):
-        _confirm(yes, as_json, f"Change {plan.path}?")
+        question = f"Change {plan.path}?"
+        if cost is not None and cost.saves_nothing:
+            question = f"Change {plan.path} although it would save nothing?"
+        _confirm(yes, as_json, question)
         apply_install(plan)
         is_done = True
     if as_json:
-        print_json({**_plan_json(plan), "done": is_done})
+        tokens = cost.to_json() if cost is not None else None
+        print_json({**_plan_json(plan), "tokens": tokens, "done": is_done})
     elif is_done:
-        out.print(f"Done. Restart {plan.client.title}. `pegboard uninstall {client}` undoes this.")
+        undo = f"pegboard uninstall {client}{f' --file {file}' if file else ''}"
+        out.paragraph(f"Done. Restart {plan.client.title}. `{undo}` undoes this.")
+
+
+def _measure(plan: Plan) -> ClientCost | None:
+    """The cost of the servers that move; `None` if none of them could be listed."""
+    from pegboard.cli.client_costs import measure_client
+
+    status = inspect_client(plan.client, this_machine(), plan.path)
+    cost = measure_client(status, mode=plan.mode, only=plan.moved)
+    for name, reason in cost.measured.failures.items():
+        print_warning("not measured", f"{name}: {reason}")
+    return cost if cost.measured.tools else None
 
 
 def uninstall(
@@ -140,52 +169,27 @@ def _confirm(yes: bool, as_json: bool, question: str) -> None:
 def _show_install(plan: Plan) -> None:
     client = plan.client
     if not plan.is_change and plan.folder.record.exists():
-        out.print(f"{client.title} already has Pegboard; nothing to change in {plan.path}.")
+        out.paragraph(f"{client.title} already has Pegboard; nothing to change in {plan.path}.")
         return
     _show_diff(plan)
     if plan.moved:
-        out.print(f"Moved behind Pegboard: {', '.join(plan.moved)}")
+        out.paragraph(f"Moved behind Pegboard: {', '.join(plan.moved)}")
     else:
-        out.print(f"There are no servers to move. Add some to {plan.folder.settings}.")
+        out.paragraph(f"There are no servers to move. Add some to {plan.folder.settings}.")
     for server in plan.skipped:
-        out.print(f"Not moved: {server.name} ({server.reason})")
-    out.print(f"Mode: {plan.mode}. The servers are stored in {plan.folder.path}.")
+        out.paragraph(f"Not moved: {server.name} ({server.reason})")
+    profile = f" Profile: {plan.profile}." if plan.profile else ""
+    out.paragraph(
+        f"Mode: {plan.mode}.{profile} The servers and these settings are stored in "
+        f"{plan.folder.path}."
+    )
 
 
 def _show_diff(plan: Plan) -> None:
     styles = {"+": "green", "-": "red", "@": "cyan"}
-    for changed in _redacted_diff(plan).splitlines():
+    for changed in plan.diff().splitlines():
         style = "bold" if changed.startswith(("+++", "---")) else styles.get(changed[:1], "")
         out.print(line((changed, style)), soft_wrap=True)
-
-
-def _redacted_diff(plan: Plan) -> str:
-    """The diff without the secrets that clients have in their files."""
-    from pegboard.config.documents import parse_document
-    from pegboard.core.redaction import Redactor
-
-    # The redactor finds secrets by the keys of values, and a diff has only lines. So the secrets
-    # are collected from the parsed file, and then removed from the text of the diff.
-    redactor = Redactor()
-    secrets: list[str] = []
-    for data in (plan.content.data, plan.after):
-        if data:
-            value = parse_document(data.decode("utf-8-sig"), plan.path).value
-            secrets += _changed_texts(value, redactor.value(value))
-    return Redactor(secrets).text(plan.diff())
-
-
-def _changed_texts(before: Json, after: Json) -> list[str]:
-    """The texts that redaction changed: the secrets of the file."""
-    if isinstance(before, str):
-        return [] if before == after else [before]
-    if isinstance(before, dict):
-        parts: Any = after if isinstance(after, dict) else {}
-        return [t for k, v in before.items() for t in _changed_texts(v, parts.get(k))]
-    if isinstance(before, list):
-        items: Any = after if isinstance(after, list) else [None] * len(before)
-        return [t for v, w in zip(before, items, strict=False) for t in _changed_texts(v, w)]
-    return []
 
 
 def _plan_json(plan: Plan) -> JsonObject:
@@ -199,66 +203,44 @@ def _plan_json(plan: Plan) -> JsonObject:
         "left": [{"name": server.name, "reason": server.reason} for server in plan.skipped],
         "config": str(plan.folder.settings),
         "backup": str(plan.folder.backup),
-        "diff": _redacted_diff(plan),
+        "profile": plan.profile,
+        "diff": plan.diff(),
     }
 
 
 # --- pegboard clients -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ClientStatus:
-    """One client on this machine."""
-
-    client: Client
-    file: str
-    is_found: bool
-    has_pegboard: bool
-    servers: tuple[str, ...]
-    problem: str | None = None
-
-    @property
-    def state(self) -> str:
-        if not self.is_found:
-            return "not found"
-        if self.problem:
-            return "cannot be changed"
-        return "has Pegboard" if self.has_pegboard else "found"
-
-    def to_json(self) -> JsonObject:
-        return {
-            "client": self.client.key,
-            "title": self.client.title,
-            "file": self.file,
-            "installed": self.is_found,
-            "pegboard": self.has_pegboard,
-            "mode": self.client.mode,
-            "servers": list(self.servers),
-            "problem": self.problem,
-        }
-
-
 def clients(as_json: JsonOption = False) -> None:
     """List the MCP clients on this machine, with their files and servers."""
-    machine = this_machine()
-    found = [_inspect(client, machine) for client in load_clients().values()]
+    found = inspect_clients(this_machine())
     if as_json:
-        print_json({"clients": [status.to_json() for status in found]})
+        print_json({"clients": [_status_json(status) for status in found]})
     else:
         _show_clients(found)
 
 
-def _inspect(client: Client, machine: Machine) -> ClientStatus:
-    """The status of a client; a problem with its file is reported as part of it."""
-    path = machine.client_file(client)
-    is_found = machine.has(client)  # a client without a file can still be installed
-    try:
-        record = read_install_record(install_folder(client, machine, path))
-        text = read_client_file(path).text
-        names = tuple(n for n in parse_servers(text, path, client.table) if n != NAME)
-        return ClientStatus(client, str(path), is_found, record is not None, names)
-    except PegboardError as exc:
-        return ClientStatus(client, str(path), is_found, False, (), exc.message)
+def describe_state(status: ClientStatus) -> str:
+    """The state of a client in a few words."""
+    if not status.is_found:
+        return "not found"
+    if status.problem:
+        return "cannot be changed"
+    return "has Pegboard" if status.record is not None else "found"
+
+
+def _status_json(status: ClientStatus) -> JsonObject:
+    return {
+        "client": status.client.key,
+        "title": status.client.title,
+        "file": str(status.path),
+        "installed": status.is_found,
+        "pegboard": status.record is not None,
+        "mode": status.record.mode if status.record else status.client.mode,
+        "servers": list(status.servers),
+        "behind": list(status.behind),
+        "problem": status.problem,
+    }
 
 
 def _show_clients(found: list[ClientStatus]) -> None:
@@ -266,15 +248,18 @@ def _show_clients(found: list[ClientStatus]) -> None:
     heads = heads[:3] if out.width < NARROW else heads
     table = Table(*heads, box=None, header_style="bold")
     table.columns[0].no_wrap = True
+    table.columns[-1].overflow = "fold"
     for one in sorted(found, key=lambda status: not status.is_found):
-        count = str(len(one.servers)) if one.is_found and not one.problem else "-"
-        row = [one.client.key, one.state, count, one.client.mode, abbreviate_home(one.file)]
+        count = str(len(one.servers)) if one.is_found and (one.servers or not one.problem) else "-"
+        file = abbreviate_home(str(one.path))
+        mode = one.record.mode if one.record else one.client.mode
+        row = [one.client.key, describe_state(one), count, mode, file]
         table.add_row(*row[: len(heads)], style="" if one.is_found else "dim")
     out.print(table)
     for one in found:
         if one.problem and one.is_found:
-            out.print(f"{one.client.key}: {one.problem}", style="yellow")
-    if any(one.state == "found" for one in found):
+            out.paragraph(line((f"{one.client.key}: {one.problem}", "yellow")))
+    if any(describe_state(one) == "found" for one in found):
         out.print("\n`pegboard install CLIENT --dry-run` shows what would change.")
     elif not any(one.is_found for one in found):
         out.print("\nNo client was found. `pegboard install CLIENT --file FILE` uses another file.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from typing import Annotated
 
 import anyio
@@ -28,7 +29,10 @@ def list_tools(
     catalog: CatalogOption = None,
     mode: ModeOption = None,
     era: Annotated[
-        str, typer.Option(help="The protocol version that the client speaks: modern or legacy.")
+        str,
+        typer.Option(
+            metavar="ERA", help="The protocol version that the client speaks: modern or legacy."
+        ),
     ] = "modern",
     as_json: JsonOption = False,
 ) -> None:
@@ -55,6 +59,7 @@ def list_tools(
         tokens = count_tokens({k: entry.get(k) for k in ("name", "description", "inputSchema")})
         total += tokens
         first_line = (entry.get("description") or "").split("\n")[0]
-        table.add_row(entry["name"], first_line[:100], f"{tokens:,}")
+        first_line = textwrap.shorten(first_line, 100, placeholder=" …")
+        table.add_row(entry["name"], first_line, f"{tokens:,}")
     out.print(table)
     out.print(f"{len(result['tools'])} tools, {total:,} tokens (o200k_base)", style="bold")

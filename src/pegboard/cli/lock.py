@@ -23,6 +23,8 @@ import anyio
 import typer
 
 from pegboard.cli.audit_log import audit_decision, os_user
+from pegboard.cli.config_discovery import find_source
+from pegboard.cli.examples import help_epilog
 from pegboard.cli.output import EXIT_FAILED, JsonOption, line, out, print_error, print_json
 from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.core.sanitization import escape_name, find_flags
@@ -43,9 +45,13 @@ from pegboard.store.fallback import decision_store
 app = typer.Typer(help="Review changed tool definitions, and approve, reject or revoke them.")
 
 ConfigArgument: TypeAlias = Annotated[
-    Path,
+    Path | None,
     typer.Option(
-        "--config", metavar="FILE", help="A configuration that sets `lock` in its trust table."
+        "--config",
+        "-c",
+        metavar="FILE",
+        help="A configuration that sets `lock` in its trust table; by default the one that is "
+        "found.",
     ),
 ]
 Names: TypeAlias = Annotated[
@@ -58,13 +64,13 @@ _WITH_DIGEST = re.compile(r"(?P<tool>.+)@(?P<digest>[0-9a-f]{64})", re.DOTALL)
 _REVIEW_FIRST = "Review it with `pegboard lock diff`, then approve it."
 
 
-@app.command()
-def diff(config: ConfigArgument, names: Names = None, as_json: JsonOption = False) -> None:
+@app.command(epilog=help_epilog("lock diff"))
+def diff(names: Names = None, config: ConfigArgument = None, as_json: JsonOption = False) -> None:
     """Show the definitions that are held back and what changed. Exits with 1 if there are any.
 
     `pegboard lock approve` then approves the definitions as they were shown.
     """
-    lock = _LockSession(config)
+    lock = _LockSession(find_source(config))
     records = anyio.run(lock.records)
     items = [item for item in _pending(records) if item.is_named(names or [])]
     if as_json:
@@ -79,8 +85,10 @@ def diff(config: ConfigArgument, names: Names = None, as_json: JsonOption = Fals
         raise typer.Exit(EXIT_FAILED)
 
 
-@app.command()
-def approve(config: ConfigArgument, names: Names = None, as_json: JsonOption = False) -> None:
+@app.command(epilog=help_epilog("lock approve"))
+def approve(
+    names: Names = None, config: ConfigArgument = None, as_json: JsonOption = False
+) -> None:
     """Approve definitions as `diff` showed them: the named ones, or all.
 
     A revoked tool is approved only if it is named as `server.tool`.
@@ -90,10 +98,10 @@ def approve(config: ConfigArgument, names: Names = None, as_json: JsonOption = F
     _carry_out(lock, "approve", chosen, refused, as_json)
 
 
-@app.command()
+@app.command(epilog=help_epilog("lock reject"))
 def reject(
-    config: ConfigArgument,
     names: Annotated[list[str], typer.Argument(help="`server.tool` or `server.tool@DIGEST`.")],
+    config: ConfigArgument = None,
     as_json: JsonOption = False,
 ) -> None:
     """Discard changed definitions; the approved ones stay. One that is still listed comes back."""
@@ -102,10 +110,10 @@ def reject(
     _carry_out(lock, "reject", [item for item in items if item.is_named(names)], {}, as_json)
 
 
-@app.command()
+@app.command(epilog=help_epilog("lock revoke"))
 def revoke(
-    config: ConfigArgument,
     names: Annotated[list[str], typer.Argument(help="`server` or `server.tool`.")],
+    config: ConfigArgument = None,
     as_json: JsonOption = False,
 ) -> None:
     """Hold tools back from now on, whatever their servers list."""
@@ -192,9 +200,8 @@ class _PendingDefinition(_LockedTool):
 class _LockSession:
     """The lock of a configuration, and the file with the digests that `diff` has shown."""
 
-    def __init__(self, config: Path) -> None:
-        self.config = config
-        source = ConfigSource.from_path(config)
+    def __init__(self, source: ConfigSource) -> None:
+        self.source, config = source, source.path
         configuration = source.read()
         self._settings = configuration.settings
         self._config_folder = config.parent
@@ -262,13 +269,13 @@ def _tools(records: dict[str, ServerLock]) -> list[_LockedTool]:
     return [_LockedTool(server, tool) for server, lock in records.items() for tool in lock.tools]
 
 
-def _open(config: Path, names: Sequence[str]) -> tuple[_LockSession, dict[str, ServerLock]]:
+def _open(config: Path | None, names: Sequence[str]) -> tuple[_LockSession, dict[str, ServerLock]]:
     """The lock and its records, if every name is one of a server, a tool or a definition.
 
     Raises:
         ToolNotFound: There is no such server or tool in the lock.
     """
-    lock = _LockSession(config)
+    lock = _LockSession(find_source(config))
     records = anyio.run(lock.records)
     known = {*records, *(name for tool in _tools(records) for name in tool.names)}
     for name in names:
@@ -322,7 +329,7 @@ def _carry_out(
 ) -> None:
     by, now = os_user(), time.time()
     decisions = [LockDecision(action, t.server, t.tool, by, now, t.digest) for t in tools]
-    with audit_decision(lock.config, f"lock.{action}") as outcome:
+    with audit_decision(lock.source, f"lock.{action}") as outcome:
         refusals = {**refused, **anyio.run(lock.decide, decisions)}
         outcome.done = [tool.name for tool in tools if tool.name not in refusals]
         outcome.refused = sorted(refusals)

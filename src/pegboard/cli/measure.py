@@ -10,6 +10,7 @@ import typer
 from rich.padding import Padding
 from rich.table import Table
 
+from pegboard.cli.config_discovery import has_configuration
 from pegboard.cli.output import (
     EXIT_FAILED,
     NARROW,
@@ -46,20 +47,27 @@ def measure(
     config: ConfigOption = None,
     catalog: CatalogOption = None,
     clients: Annotated[
-        bool, typer.Option("--clients", help="All servers of the MCP clients on this machine.")
+        bool,
+        typer.Option("--clients", help="Each MCP client on this machine, before and after."),
     ] = False,
     results: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help='Recorded results: lines of {"tool", "result"}.'),
     ] = None,
     tools: Annotated[
-        int, typer.Option(min=0, help="Tools that the session uses.", rich_help_panel=_MODEL)
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Tools that the session uses.", rich_help_panel=_MODEL
+        ),
     ] = 5,
     turns: Annotated[
-        int, typer.Option(min=1, help="Turns of the session.", rich_help_panel=_MODEL)
+        int, typer.Option(min=1, metavar="N", help="Turns of the session.", rich_help_panel=_MODEL)
     ] = 20,
     conversation: Annotated[
-        int, typer.Option(min=0, help="Tokens that each turn adds.", rich_help_panel=_MODEL)
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Tokens that each turn adds.", rich_help_panel=_MODEL
+        ),
     ] = 500,
     price: Annotated[
         str,
@@ -69,7 +77,9 @@ def measure(
             rich_help_panel=_MODEL,
         ),
     ] = "1,1.25,0.1",
-    tokenizer: Annotated[str, typer.Option(help="o200k_base or cl100k_base.")] = DEFAULT_TOKENIZER,
+    tokenizer: Annotated[
+        str, typer.Option(metavar="NAME", help="o200k_base or cl100k_base.")
+    ] = DEFAULT_TOKENIZER,
     html: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write an HTML report.", rich_help_panel=_OUTPUTS),
@@ -81,6 +91,12 @@ def measure(
     as_json: JsonOption = False,
 ) -> None:
     """Measure the token cost of tools: per server, per tool, in every mode, over a session."""
+    named = Target(words=tuple(target or ()), config=config, catalog=catalog)
+    if clients or (named == Target() and not has_configuration()):
+        if named != Target() or html is not None or svg is not None:
+            raise typer.BadParameter("--clients takes neither another target nor --html or --svg")
+        _measure_clients(as_json=as_json)
+        return
     from pegboard.measure.measurement import measure as measure_board
     from pegboard.measure.report import build_charts, render_report, render_svg
     from pegboard.measure.result_costs import read_results
@@ -89,7 +105,6 @@ def measure(
     profile = SessionProfile(tools=tools, turns=turns, conversation=conversation)
     prices = _parse_prices(price)
     recorded = read_results(results) if results else []
-    named = Target(words=tuple(target or ()), config=config, catalog=catalog, clients=clients)
     with open_target(named) as board:
         measured = anyio.run(  # which passes no keyword arguments on
             lambda: measure_board(
@@ -110,6 +125,31 @@ def measure(
     for name, reason in measured.failures.items():
         print_warning("missing", f"{name}: {reason}")
     if measured.failures:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _measure_clients(*, as_json: bool) -> None:
+    """Measure each client by itself: no client loads the sum."""
+    from pegboard.cli.client_costs import measure_client, show_client_table
+    from pegboard.install.client_status import inspect_clients
+    from pegboard.install.clients import this_machine
+
+    found = [status for status in inspect_clients(this_machine()) if status.servers]
+    if not found:
+        raise ConfigError("No client on this machine has servers. See `pegboard clients`.")
+    costs = [measure_client(status) for status in found]
+    if as_json:
+        details = [{**cost.to_json(), "measurement": cost.measured.to_json()} for cost in costs]
+        print_json({"tokenizer": DEFAULT_TOKENIZER, "clients": details})
+    else:
+        show_client_table(costs)
+        best = max(costs, key=lambda cost: 0 if cost.saves_nothing else cost.before - cost.after)
+        if not best.saves_nothing:
+            out.paragraph(f"\nNext: pegboard install {best.client.key} --dry-run")
+    failures = {name: why for cost in costs for name, why in cost.measured.failures.items()}
+    for name, reason in failures.items():
+        print_warning("missing", f"{name}: {reason}")
+    if failures:
         raise typer.Exit(EXIT_FAILED)
 
 

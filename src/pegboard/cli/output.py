@@ -11,6 +11,7 @@ import io
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -46,6 +47,29 @@ class Terminal(Console):
     def render_str(self, text: str, **options: Any) -> Text:  # pyright: ignore[reportIncompatibleMethodOverride] passed on as given
         """A string for printing, alone or in a table."""
         return super().render_str(escape_hidden(text), **options)
+
+    def paragraph(self, text: str | Text, style: str = "") -> None:
+        """Print prose, on a terminal wrapped between words; a longer word, such as a path, stays.
+
+        Without a terminal nothing is wrapped, so that scripts can search for sentences.
+        """
+        whole = Text(escape_hidden(text), style) if isinstance(text, str) else text
+        for part in whole.split(allow_blank=True):
+            breaks = _find_breaks(part.plain, self.width) if self.is_terminal else []
+            for one in part.divide(breaks):
+                one.rstrip()
+                self.print(one, soft_wrap=True)
+
+
+def _find_breaks(text: str, width: int) -> list[int]:
+    """Where to break a line between words."""
+    breaks: list[int] = []
+    start = 0
+    for word in re.finditer(r"\S+", text):
+        if word.end() - start > width and word.start() > start:
+            start = word.start()
+            breaks.append(start)
+    return breaks
 
 
 out = Terminal(width=None if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDE)
@@ -88,13 +112,12 @@ def print_json(value: Json) -> None:
 
 def print_error(message: str) -> None:
     """Print an error in one sentence on standard error."""
-    # Not wrapped: paths and commands in a message can be copied, and scripts can search for them.
-    err.print(line(("error:", "bold red"), f" {message}"), soft_wrap=True)
+    err.paragraph(line(("error:", "bold red"), f" {message}"))
 
 
 def print_warning(label: str, message: str) -> None:
     """Print a warning in one sentence on standard error."""
-    err.print(line((f"{label}:", "yellow"), f" {message}"), soft_wrap=True)
+    err.paragraph(line((f"{label}:", "yellow"), f" {message}"))
 
 
 @contextmanager

@@ -12,6 +12,8 @@ import typer
 from rich.table import Table
 
 from pegboard.cli.audit_log import audit_decision
+from pegboard.cli.config_discovery import find_source
+from pegboard.cli.examples import help_epilog
 from pegboard.cli.output import JsonOption, line, out, print_json
 from pegboard.config.settings import Settings, StoreSettings
 from pegboard.core.json import JsonObject
@@ -27,7 +29,8 @@ T = TypeVar("T")
 app = typer.Typer(help="Try a mode with a share of the callers.")
 
 ConfigArgument: TypeAlias = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="The configuration of the gateways.")
+    Path | None,
+    typer.Option("--config", "-c", metavar="FILE", help="The configuration of the gateways."),
 ]
 StoreArgument: TypeAlias = Annotated[
     str | None,
@@ -37,16 +40,17 @@ StoreArgument: TypeAlias = Annotated[
 ]
 
 
-@app.command()
+@app.command(epilog=help_epilog("rollout start"))
 def start(
     mode: Annotated[str, typer.Argument(help="The mode to try.")],
     percent: Annotated[
-        float, typer.Option(min=0, max=100, help="The share of callers that get it.")
+        float,
+        typer.Option(min=0, max=100, metavar="PERCENT", help="The share of callers that get it."),
     ],
     config: ConfigArgument = None,
     store: StoreArgument = None,
     by: Annotated[
-        str, typer.Option(help="Divide callers by principal or by client.")
+        str, typer.Option(metavar="KIND", help="Divide callers by principal or by client.")
     ] = "principal",
     as_json: JsonOption = False,
 ) -> None:
@@ -54,33 +58,35 @@ def start(
     if by not in ("principal", "client"):
         raise typer.BadParameter("--by must be principal or client")
     rollout = Rollout(mode=mode, percent=percent, by=by, name=secrets.token_hex(4))
-    with audit_decision(config, "rollout.start", mode=mode, percent=percent, by=by):
-        started = _with_store(config, store, lambda shared: rollouts.start(shared, rollout))
+    source = _find_source(config, store)
+    with audit_decision(source, "rollout.start", mode=mode, percent=percent, by=by):
+        started = _with_store(source, store, lambda shared: rollouts.start(shared, rollout))
     if as_json:
         print_json(started.to_json())
     else:
         out.print(f"{started.percent:g} % of {started.by}s get {started.mode}.")
 
 
-@app.command()
+@app.command(epilog=help_epilog("rollout stop"))
 def stop(
     config: ConfigArgument = None, store: StoreArgument = None, as_json: JsonOption = False
 ) -> None:
     """Give all callers the configured mode again, at once."""
-    with audit_decision(config, "rollout.stop"):
-        _with_store(config, store, rollouts.stop)
+    source = _find_source(config, store)
+    with audit_decision(source, "rollout.stop"):
+        _with_store(source, store, rollouts.stop)
     if as_json:
         print_json({"stopped": True})
     else:
         out.print("All callers get the configured mode.")
 
 
-@app.command()
+@app.command(epilog=help_epilog("rollout show"))
 def show(
     config: ConfigArgument = None, store: StoreArgument = None, as_json: JsonOption = False
 ) -> None:
     """Compare both groups of callers."""
-    rollout, comparison = _with_store(config, store, rollouts.show)
+    rollout, comparison = _with_store(_find_source(config, store), store, rollouts.show)
     if as_json:
         arms: JsonObject = {arm: comparison[arm].summary() for arm in ARMS}
         print_json({"rollout": rollout.to_json() if rollout else None, "arms": arms})
@@ -97,11 +103,17 @@ def show(
         out.print(table)
 
 
-def _with_store(config: Path | None, url: str | None, work: Callable[[Store], Awaitable[T]]) -> T:
-    if (config is None) == (url is None):
+def _find_source(config: Path | None, url: str | None) -> ConfigSource | None:
+    if config is not None and url is not None:
         raise typer.BadParameter("pass either --config FILE or --store URL")
-    if config is not None:
-        settings = ConfigSource.from_path(config).read().settings
+    return None if url is not None else find_source(config)
+
+
+def _with_store(
+    source: ConfigSource | None, url: str | None, work: Callable[[Store], Awaitable[T]]
+) -> T:
+    if source is not None:
+        settings = source.read().settings
     else:
         settings = Settings(store=StoreSettings(url=url or ""))
     # The memory of this process ends with it, and no gateway could read it.

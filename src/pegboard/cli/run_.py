@@ -9,6 +9,7 @@ from typing import Annotated
 import anyio
 import typer
 
+from pegboard.cli.config_discovery import find_source
 from pegboard.cli.output import EXIT_FAILED, JsonOption, out, print_json
 from pegboard.cli.targets import ConfigOption, open_config_board
 from pegboard.core.calls import CallResult
@@ -28,7 +29,7 @@ def run(
 ) -> None:
     """Run a program that calls tools by name, and print its value."""
     source = _read_program(file)
-    board = open_config_board(config)
+    board = open_config_board(find_source(config))
 
     async def work() -> CallResult:
         async with board:

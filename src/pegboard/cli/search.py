@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Self
 
 import anyio
@@ -21,6 +22,7 @@ from pegboard.cli.targets import (
     open_read_only_board,
     warn_missing_servers,
 )
+from pegboard.core.calls import LOCAL_CALLER
 from pegboard.core.json import JsonObject
 from pegboard.core.tools import RISKS
 from pegboard.modes.search_tools import check_category
@@ -38,9 +40,11 @@ def search(
     query: Annotated[str, typer.Argument(help="The task in your own words.")],
     config: ConfigOption = None,
     catalog: CatalogOption = None,
-    limit: Annotated[int, typer.Option(min=1, max=50, help="The maximum number of tools.")] = 10,
+    limit: Annotated[
+        int, typer.Option(min=1, max=50, metavar="N", help="The maximum number of tools.")
+    ] = 10,
     category: Annotated[
-        str | None, typer.Option(help="Only tools of this category or server.")
+        str | None, typer.Option(metavar="NAME", help="Only tools of this category or server.")
     ] = None,
     risk: Annotated[
         str | None, typer.Option(metavar="RISK", help="Only read, write or destructive tools.")
@@ -54,7 +58,11 @@ def search(
     group = check_category(board.catalog, category)
     view = anyio.run(board.view)
     needs = [need for need in map(str.strip, query.split(";")) if need] or [query]
-    found = {need: board.index.search(need, limit, group=group, risk=risk) for need in needs}
+    allowed = None if board.policy.is_open else partial(board.policy.allows, LOCAL_CALLER)
+    found = {
+        need: board.index.search(need, limit, group=group, risk=risk, allowed=allowed)
+        for need in needs
+    }
     warn_missing_servers(board)
     if as_json:
         answers = [
@@ -113,7 +121,9 @@ def try_tasks(
     ] = None,
     config: ConfigOption = None,
     catalog: CatalogOption = None,
-    limit: Annotated[int, typer.Option(min=1, max=50, help="The maximum number of tools.")] = 5,
+    limit: Annotated[
+        int, typer.Option(min=1, max=50, metavar="N", help="The maximum number of tools.")
+    ] = 5,
     as_json: JsonOption = False,
 ) -> None:
     """Type tasks and see which tools they find, why, and the token cost."""

@@ -10,11 +10,16 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-_OPTIONS = ("--config", "--mode", "--http")
+if TYPE_CHECKING:
+    from pegboard.gateway.config_source import ConfigSource
+
+_OPTIONS = ("--config", "--mode", "--http", "--profile")
+PROFILE_VARIABLE = "PEGBOARD_PROFILE"  # as in `server.environment`, which is not imported yet
 
 
 def run_fast_path(arguments: Sequence[str]) -> bool:
@@ -29,6 +34,7 @@ def run_fast_path(arguments: Sequence[str]) -> bool:
             Path(options["--config"]),
             mode=options.get("--mode"),
             http=options.get("--http"),
+            profile=options.get("--profile"),
         )
     except ConfigError as exc:
         # As the full command line would print it, without importing Rich.
@@ -42,30 +48,45 @@ def run_fast_path(arguments: Sequence[str]) -> bool:
 
 
 def serve_config(
-    config: Path, *, mode: str | None, http: str | None, store: str | None = None, workers: int = 1
+    config: Path,
+    *,
+    mode: str | None = None,
+    http: str | None = None,
+    store: str | None = None,
+    workers: int = 1,
+    profile: str | None = None,
 ) -> None:
     """Serve a configuration until stopped."""
     from pegboard import __version__
     from pegboard.server.early_answers import FirstExchange
 
+    environ: Mapping[str, str] = os.environ
+    if profile is not None:
+        environ = {**environ, PROFILE_VARIABLE: profile}
     first = None
     if http is None and store is None:
-        first = FirstExchange.begin(config, os.environ, mode=mode, version=__version__)
+        first = FirstExchange.begin(config, environ, mode=mode, version=__version__)
     # Imported modules stay in memory: collecting garbage during the imports only costs time.
     gc.disable()
-    from pegboard.config.settings import StoreSettings
     from pegboard.gateway.config_source import ConfigSource
     from pegboard.gateway.runner import serve_gateway
-    from pegboard.server.environment import with_mode
 
     gc.enable()
     # What is loaded now lives as long as the process: later collections skip it.
     gc.freeze()
-    settings: dict[str, Any] = {}
-    if store is not None:
-        settings["store"] = StoreSettings(url=store)
-    source = ConfigSource.from_path(config, environ=with_mode(os.environ, mode), **settings)
+    source = ConfigSource.from_path(config, environ=environ)
+    source = override_source(source, mode=mode, store=store)
     serve_gateway(source, http=http, workers=workers, first=first)
+
+
+def override_source(source: ConfigSource, *, mode: str | None, store: str | None) -> ConfigSource:
+    """The source with the mode and the store of flags in place of its own."""
+    from pegboard.config.settings import StoreSettings
+    from pegboard.server.environment import with_mode
+
+    stores = {} if store is None else {"store": StoreSettings(url=store)}
+    overrides = {**source.overrides, **stores}
+    return replace(source, environ=with_mode(source.environ, mode), overrides=overrides)
 
 
 def _parse_options(arguments: Sequence[str]) -> dict[str, str] | None:

@@ -2,7 +2,8 @@
 
     --catalog FILE      a file of tool definitions; nothing is started
     --config FILE       the servers of a configuration or of a client's file
-    FILE, URL, --clients, -- COMMAND      `measure` also takes these
+    (neither)           the configuration that `config_discovery` finds
+    FILE, URL, -- COMMAND      `measure` also takes these
 
 A command that only reads gets a board of the cached catalogs where they are complete. Otherwise the
 servers are listed, with progress on standard error.
@@ -23,14 +24,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from pegboard.board import Pegboard
+from pegboard.cli.config_discovery import find_source
 from pegboard.cli.output import print_warning, progress_bar
 from pegboard.errors import ConfigError
 
 if TYPE_CHECKING:
     from pegboard.config.loader import Configuration
+    from pegboard.gateway.config_source import ConfigSource
     from pegboard.gateway.gateway_board import GatewayBoard
-    from pegboard.upstream.listing import ListingProgress, ListingResult
-    from pegboard.upstream.spec import UpstreamSpec
+    from pegboard.upstream.listing import ListingProgress
 
 CatalogOption: TypeAlias = Annotated[
     Path | None,
@@ -43,7 +45,10 @@ CatalogOption: TypeAlias = Annotated[
 ConfigOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        "--config", metavar="FILE", help="pegboard.toml, or an MCP client's file of servers."
+        "--config",
+        "-c",
+        metavar="FILE",
+        help="pegboard.toml, or an MCP client's file of servers; by default the one that is found.",
     ),
 ]
 ModeOption: TypeAlias = Annotated[
@@ -57,56 +62,55 @@ _CONFIG_FILES = (".json", ".jsonc", ".jsonl", ".toml", ".yaml", ".yml")
 
 
 def open_board(
-    catalog: Path | None,
-    config: Path | None = None,
-    *,
-    mode: str | None = None,
-    progress: ListingProgress | None = None,
+    catalog: Path | None, config: Path | None = None, *, mode: str | None = None
 ) -> Pegboard:
     """The board that the options name, ready for calls."""
-    if (catalog is None) == (config is None):
-        raise typer.BadParameter("pass either --config FILE or --catalog FILE")
     if catalog is not None:
-        return Pegboard.from_catalog(catalog, **_settings(mode))
-    return open_config_board(config, mode=mode, progress=progress)
+        return _open_catalog(catalog, config, mode)
+    return open_config_board(find_source(config, **_settings(mode)))
 
 
 def open_read_only_board(
-    catalog: Path | None,
-    config: Path | None = None,
-    *,
-    mode: str | None = None,
-    progress: ListingProgress | None = None,
+    catalog: Path | None, config: Path | None = None, *, mode: str | None = None
 ) -> Pegboard:
     """The board that the options name, for a command that calls no tool: the cache is enough."""
-    if config is None or catalog is not None:
-        return open_board(catalog, config, mode=mode)
+    if catalog is not None:
+        return _open_catalog(catalog, config, mode)
+    source = find_source(config, **_settings(mode))
+    return open_source(source, source.read())
+
+
+def open_source(
+    source: ConfigSource, configuration: Configuration, progress: ListingProgress | None = None
+) -> Pegboard:
+    """The board of a configuration for reading: from the cache, or listed with progress."""
     # Imported here: a catalog file needs none of the gateway, which is slow to import.
-    from pegboard.gateway.config_source import ConfigSource
     from pegboard.gateway.startup import open_cached_board
-    from pegboard.observe.logs import print_problems
+    from pegboard.observe.logs import print_problems, print_progress
 
-    source = ConfigSource.from_path(config, **_settings(mode))
-    configuration = source.read()
-    board = open_cached_board(source, configuration)
-    if board is None:
-        return open_config_board(config, mode=mode, progress=progress)
     print_problems(configuration)
-    return board
+    board = open_cached_board(source, configuration)
+    if board is not None:
+        return board
+    from pegboard.gateway.gateway_board import GatewayBoard
+
+    return GatewayBoard(source, configuration, progress or print_progress)
 
 
-def open_config_board(
-    config: Path | None, *, mode: str | None = None, progress: ListingProgress | None = None
-) -> GatewayBoard:
+def open_config_board(source: ConfigSource) -> GatewayBoard:
     """The board of a configuration; problems and slow servers are reported on standard error."""
-    if config is None:
-        raise typer.BadParameter("pass the servers: --config FILE")
     from pegboard.gateway.gateway_board import GatewayBoard
     from pegboard.observe.logs import print_problems, print_progress
 
-    board = GatewayBoard.open(config, progress=progress or print_progress, **_settings(mode))
-    print_problems(board.configuration)
-    return board
+    configuration = source.read()
+    print_problems(configuration)
+    return GatewayBoard(source, configuration, print_progress)
+
+
+def _open_catalog(catalog: Path, config: Path | None, mode: str | None) -> Pegboard:
+    if config is not None:
+        raise typer.BadParameter("pass either --config FILE or --catalog FILE")
+    return Pegboard.from_catalog(catalog, **_settings(mode))
 
 
 def _settings(mode: str | None) -> dict[str, Any]:
@@ -125,17 +129,15 @@ def warn_missing_servers(board: Pegboard) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the command line names; exactly one of the fields is set."""
+    """What the command line names: at most one of the fields is set."""
 
     words: tuple[str, ...] = ()
     config: Path | None = None
     catalog: Path | None = None
-    clients: bool = False
 
     def resolve(self) -> Target:
         """The same target, with a file name recognized as a catalog or a configuration."""
-        named = [bool(self.words), self.config is not None, self.catalog is not None, self.clients]
-        if sum(named) != 1:
+        if sum([bool(self.words), self.config is not None, self.catalog is not None]) > 1:
             raise typer.BadParameter(
                 "pass one of: a file, a URL, --clients, or -- and the command of a server"
             )
@@ -158,25 +160,25 @@ def open_target(target: Target) -> Generator[Pegboard]:
     if target.catalog is not None:
         yield open_read_only_board(target.catalog)
         return
-    with (
-        tempfile.TemporaryDirectory(prefix="pegboard-") as folder,
-        progress_bar("Listing tools") as advance,
-    ):
+    if not target.words:
+        source = find_source(target.config)
+        yield list_servers(source, source.read())
+        return
+    with tempfile.TemporaryDirectory(prefix="pegboard-") as folder:
+        from pegboard.gateway.config_source import ConfigSource
 
-        def progress(done: int, total: int, result: ListingResult) -> None:
-            advance(done, total)
+        yield list_servers(ConfigSource.from_path("."), _one_server(target.words, folder))
 
-        if target.config is not None:
-            board = open_read_only_board(None, target.config, progress=progress)
-        elif target.clients:
-            board = _board_of_clients(progress)
-        else:
-            board = _board_of_server(target.words, folder, progress)
+
+def list_servers(source: ConfigSource, configuration: Configuration) -> Pegboard:
+    """The board of a configuration with every server listed, under a progress bar."""
+    with progress_bar("Listing tools") as advance:
+        board = open_source(source, configuration, lambda done, total, _: advance(done, total))
         board.tools()  # list every server now, while the bar is shown
-        yield board
+    return board
 
 
-def _board_of_server(words: Sequence[str], folder: str, progress: ListingProgress) -> Pegboard:
+def _one_server(words: Sequence[str], folder: str) -> Configuration:
     """One server with a temporary cache, so that nothing that is cached elsewhere counts."""
     from pegboard.config.loader import Configuration
     from pegboard.config.settings import Settings
@@ -193,62 +195,7 @@ def _board_of_server(words: Sequence[str], folder: str, progress: ListingProgres
         )
     settings = Settings()
     settings = replace(settings, upstreams=replace(settings.upstreams, folder=folder))
-    return _board_of(Configuration(settings=settings, upstreams=(spec,)), progress)
-
-
-def _board_of_clients(progress: ListingProgress) -> Pegboard:
-    """All servers of all clients on this machine, each once."""
-    from pegboard.config.loader import Configuration
-    from pegboard.config.server_entries import ConfigEnvironment, read_servers
-    from pegboard.config.settings import Settings
-    from pegboard.install.clients import load_clients, this_machine
-    from pegboard.observe.logs import print_problems
-
-    machine = this_machine()
-    surroundings = ConfigEnvironment(os.environ, machine.home, Path.cwd())
-    specs: dict[str, UpstreamSpec] = {}
-    problems: list[ConfigError] = []
-    for client in load_clients().values():
-        path = machine.client_file(client)
-        if not path.exists():
-            continue
-        try:
-            found = read_servers(path, surroundings)
-        except ConfigError as exc:
-            problems.append(exc)  # one broken file does not hide the servers of other clients
-            continue
-        problems.extend(found.problems)
-        for spec in found.specs:
-            _add_server(specs, spec, client.key)
-    if not specs:
-        raise ConfigError("No client on this machine has servers. See `pegboard clients`.")
-    configuration = Configuration(
-        settings=Settings(), upstreams=tuple(specs.values()), problems=tuple(problems)
-    )
-    print_problems(configuration)
-    return _board_of(configuration, progress)
-
-
-def _add_server(specs: dict[str, UpstreamSpec], spec: UpstreamSpec, client: str) -> None:
-    """Add a server; a different one with a name that is taken gets the client's name as suffix."""
-    # People configure the same server in several clients; where it was found does not matter.
-    known = specs.get(spec.name)
-    if spec.disabled or (known and replace(known, origin=None) == replace(spec, origin=None)):
-        return
-    name = f"{spec.name}-{client}" if known else spec.name
-    specs.setdefault(name, replace(spec, name=name))
-
-
-def _board_of(configuration: Configuration, progress: ListingProgress) -> Pegboard:
-    from pegboard.gateway.config_source import ConfigSource
-    from pegboard.gateway.startup import open_cached_board
-
-    source = ConfigSource.from_path(".")
-    if (cached := open_cached_board(source, configuration)) is not None:
-        return cached
-    from pegboard.gateway.gateway_board import GatewayBoard
-
-    return GatewayBoard(source, configuration, progress)
+    return Configuration(settings=settings, upstreams=(spec,))
 
 
 def _is_missing_file(word: str) -> bool:

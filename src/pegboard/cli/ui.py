@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pegboard.cli.audit_log import os_user
+from pegboard.cli.config_discovery import find_source
 from pegboard.cli.output import JsonOption, out, print_json
-from pegboard.cli.targets import CatalogOption, ConfigOption, open_board
+from pegboard.cli.targets import CatalogOption, ConfigOption, open_board, open_config_board
 
 if TYPE_CHECKING:
     from pegboard.dashboard.interface import Identify
@@ -37,7 +38,9 @@ _HOST = "127.0.0.1"
 def ui(
     config: ConfigOption = None,
     catalog: CatalogOption = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port. 0 uses any free one.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="PORT", help="The port. 0 uses any free one.")
+    ] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the dashboard in a browser.")
     ] = True,
@@ -48,7 +51,8 @@ def ui(
     from pegboard.server.http_server import HttpServer
     from pegboard.sockets import bind_sockets
 
-    board = open_board(catalog, config)
+    source = None if catalog is not None else find_source(config)
+    board = open_board(catalog, config) if source is None else open_config_board(source)
     token = secrets.token_urlsafe(24)
     with bind_sockets(_HOST, port)[0] as listening, ExitStack() as cleanup:
         listening.listen()  # a browser may connect as soon as it has the address
@@ -67,13 +71,11 @@ def ui(
                 webbrowser.open(write_redirect(folder, dashboard).as_uri())
         owner = Auth(verifier=OwnerToken(token))
         app = board.asgi(auth=owner, identify=identify_owner(owner))
-        if config is not None:
-            from pegboard.gateway.config_source import ConfigSource
+        if source is not None:
             from pegboard.observe.event_journal import follow_journals
 
             # Clients start gateways on stdio with the same configuration: show their calls too.
-            source = ConfigSource.from_path(config)
-            follow_journals(app, board.parts.live, source.folder(source.read()), config)
+            follow_journals(app, board.parts.live, source.folder(source.read()), source.path)
         HttpServer(app).run(sockets=[listening])
 
 

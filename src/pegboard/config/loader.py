@@ -17,12 +17,12 @@ from pegboard.config.documents import Document, KeyPath, message_without_locatio
 from pegboard.config.schema import nearest_word, raise_all, validate_record
 from pegboard.config.server_entries import (
     ConfigEnvironment,
+    ParsedServers,
     apply_entry,
     build_spec,
     parse_servers,
-    read_servers,
 )
-from pegboard.config.settings import Settings, SourceAuth, SourceEntry
+from pegboard.config.settings import ProfileEntry, Settings, SourceAuth, SourceEntry
 from pegboard.config.variables import UnresolvedVariable, expand_variables
 from pegboard.core.json import JsonObject
 from pegboard.credentials import is_template
@@ -30,6 +30,7 @@ from pegboard.errors import ConfigError
 from pegboard.upstream.spec import UpstreamSpec
 
 PINS_VARIABLE = "ALWAYS_AVAILABLE_TOOLS"
+PROFILE_VARIABLE = "PEGBOARD_PROFILE"
 _INDEPENDENT_TABLES = ("servers", "sources")
 """Tables in which a wrong entry does not affect the others."""
 
@@ -58,8 +59,16 @@ def load_configuration(path: Path, environment: ConfigEnvironment) -> Configurat
     Raises:
         ConfigError: The file cannot be read or parsed, or `pegboard.toml` has a wrong setting.
     """
-    document = read_document(path)
-    if document.syntax == "toml" and "mcp_servers" not in document.value:
+    return parse_configuration(read_document(path), environment)
+
+
+def parse_configuration(document: Document, environment: ConfigEnvironment) -> Configuration:
+    """The configuration in a document that has been read, and in the files it imports.
+
+    Raises:
+        ConfigError: `pegboard.toml` has a wrong setting, or a client's file has no servers.
+    """
+    if _is_settings_file(document):
         return _Loader(document, environment).configuration()
     found = parse_servers(document, environment, Settings())
     return Configuration(
@@ -69,14 +78,20 @@ def load_configuration(path: Path, environment: ConfigEnvironment) -> Configurat
         unusable=found.unusable,
         problems=found.problems,
         notes=found.notes,
-        files=(path,),
+        files=(document.path,),
     )
+
+
+def _is_settings_file(document: Document) -> bool:
+    """Whether this is a `pegboard.toml`, and not the file of a client."""
+    return document.syntax == "toml" and "mcp_servers" not in document.value
 
 
 def _apply_environment(settings: Settings, environment: ConfigEnvironment) -> Settings:
     named = environment.env.get(PINS_VARIABLE, "")
     pins = [pin.strip() for pin in named.split(",") if pin.strip()]
-    return replace(settings, pins=tuple(dict.fromkeys([*settings.pins, *pins])))
+    profile = environment.env.get(PROFILE_VARIABLE, "").strip() or settings.profile
+    return replace(settings, pins=tuple(dict.fromkeys([*settings.pins, *pins])), profile=profile)
 
 
 @dataclass
@@ -92,6 +107,9 @@ class _Loader:
     specs: dict[str, UpstreamSpec] = field(default_factory=dict[str, UpstreamSpec])
     names: set[str] = field(default_factory=set[str])
     files: list[Path] = field(default_factory=list[Path])
+    profiles: dict[str, ProfileEntry] = field(default_factory=dict[str, ProfileEntry])
+    importers: tuple[Path, ...] = ()
+    """The files that import this one, so that none imports itself."""
 
     def configuration(self) -> Configuration:
         settings = self._settings()
@@ -100,6 +118,7 @@ class _Loader:
         for name in settings.servers:
             self._add_server(name, settings)
         sources = tuple(self._sources(settings))
+        settings = replace(settings, profiles={**self.profiles, **settings.profiles})
         used = {*self.specs, *(source.name for source in sources)}
         return Configuration(
             settings=_apply_environment(settings, self.environment),
@@ -138,11 +157,15 @@ class _Loader:
         self.unusable[name] = " ".join([*before, message_without_location(error)])
 
     def _import(self, name: str, settings: Settings) -> None:
-        """Add the servers of a client's file."""
+        """Add the servers of a client's file, or the servers and profiles of a `pegboard.toml`."""
         path = self.environment.find(name, self.document.path.parent)
         self.files.append(path)
         try:
-            found = read_servers(path, self.environment, settings)
+            document = read_document(path)
+            if _is_settings_file(document):
+                found = self._import_settings(document)
+            else:
+                found = parse_servers(document, self.environment, settings)
         except ConfigError as exc:
             self.problems.append(exc)
             return
@@ -160,6 +183,22 @@ class _Loader:
                 f"the first one is used. Give one of them another name."
             )
             self.problems.append(ConfigError(message, file=spec.origin, server=spec.name))
+
+    def _import_settings(self, document: Document) -> ParsedServers:
+        """The servers of another `pegboard.toml`; its profiles are added, other settings are not.
+
+        Raises:
+            ConfigError: It is wrong, or imports this file in turn.
+        """
+        importers = (*self.importers, self.document.path.resolve())
+        if document.path.resolve() in importers:
+            raise self.document.error(f"{document.path} imports this file.", ("import",))
+        found = _Loader(document, self.environment, importers=importers).configuration()
+        self.files.extend(found.files[1:])
+        self.profiles.update(found.settings.profiles)
+        specs = (*found.upstreams, *found.disabled)
+        names = frozenset([*(spec.name for spec in specs), *found.unusable])
+        return ParsedServers(specs, found.problems, found.notes, names, found.unusable)
 
     def _add_server(self, name: str, settings: Settings) -> None:
         """Add a server of `pegboard.toml`, or its changes to an imported one."""

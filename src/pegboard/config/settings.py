@@ -532,6 +532,21 @@ class StoreSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProfileEntry:
+    """A named part of the catalog; all names are globs. It is a choice, not a permission."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    servers: tuple[str, ...] = ()
+    """Servers to show, by their names in this file; all if none is given."""
+    tools: tuple[str, ...] = ()
+    """Tools to show, by `server.tool`, by the name that clients see, or by the server's own name;
+    all tools of `servers` if none is given."""
+    exclude: tuple[str, ...] = ()
+    """Tools to leave out, written in the same ways."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """All settings of `pegboard.toml`."""
 
@@ -555,6 +570,10 @@ class Settings:
     """Files of clients whose servers are imported, such as `~/.cursor/mcp.json`."""
     clients: Mapping[str, ModeSetting] = field(default_factory=dict[str, ModeSetting])
     """The mode by the name of the client (a glob), for clients that send their name."""
+    profile: str | None = None
+    """The profile that clients see, unless they choose another by URL; by default all tools."""
+    profiles: Mapping[str, ProfileEntry] = field(default_factory=dict[str, ProfileEntry])
+    """Profiles by name."""
     names: NameSettings = NameSettings()
     risk_rules: RiskRules = RiskRules()
     budgets: Budgets = Budgets()

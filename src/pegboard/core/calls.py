@@ -34,6 +34,8 @@ class Caller:
     mode: str | None = None
     scopes: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
+    profile: str | None = None
+    """The part of the catalog that they chose to see; `None` is the configured one."""
     anonymous: bool = False
     """Whether several people may share this principal, because nobody had to sign in."""
 

@@ -9,14 +9,15 @@ denies wins over any that allows; `default` decides where no rule matches.
 
 A tool that a caller may not see is removed from the catalog before anything else reads it. So it is
 not listed, not found, not described and not called, and every error about it is the error for a
-tool that does not exist. What is not a tool definition (the dashboard and its live stream, notes
-about failing servers, resources, prompts, subscriptions, tasks) asks `AccessControl` instead.
+tool that does not exist. A profile, the part of the catalog that a caller chose, works the same
+way. What is not a tool definition (the dashboard and its live stream, notes about failing servers,
+resources, prompts, subscriptions, tasks) asks `AccessControl` instead.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
 from typing import Literal, NamedTuple, TypeAlias
@@ -25,10 +26,11 @@ from pegboard.core.caches import BoundedCache
 from pegboard.core.calls import Caller
 from pegboard.core.risk import strict_risk
 from pegboard.core.tools import RISKS, Catalog, Risk, Tool
+from pegboard.errors import ConfigError
 
 Effect: TypeAlias = Literal["allow", "deny"]
 _Test: TypeAlias = Callable[[str], bool]
-_Who: TypeAlias = tuple[str, frozenset[str], frozenset[str]]
+_Who: TypeAlias = tuple[str, frozenset[str], frozenset[str], str | None]
 
 # Cached for each policy: compiled sets of rules, and callers. For each catalog: what a set of rules
 # shows of it. For each set of rules: decisions about tools.
@@ -64,6 +66,21 @@ class Rule:
         return not (self.principals or self.scopes or self.groups)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """A named part of the catalog; all names are globs, as in a `Rule`."""
+
+    servers: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def rules(self) -> tuple[Rule, ...]:
+        """The profile as rules for everybody, where nothing else is allowed."""
+        shown = Rule(servers=self.servers, tools=self.tools)
+        hidden = Rule(effect="deny", tools=self.exclude)
+        return (shown, hidden) if self.exclude else (shown,)
+
+
 class _ToolKey(NamedTuple):
     """What rules can match of a tool: also the key under which a decision is cached."""
 
@@ -83,25 +100,48 @@ class _ToolKey(NamedTuple):
 class Policy:
     """Rules as one object that decides in microseconds, however many rules there are."""
 
-    def __init__(self, rules: Iterable[Rule] = (), *, default: Effect = "allow") -> None:
+    def __init__(
+        self,
+        rules: Iterable[Rule] = (),
+        *,
+        default: Effect = "allow",
+        profiles: Mapping[str, Profile] | None = None,
+        profile: str | None = None,
+    ) -> None:
+        """Compile the rules.
+
+        Args:
+            rules: The rules; their order does not matter.
+            default: What applies where no rule matches.
+            profiles: The parts of the catalog that callers can choose.
+            profile: The part that callers see who choose none; the whole catalog by default.
+        """
         self.rules = tuple(rules)
         self.default: Effect = default
+        self.profiles = dict(profiles or {})
+        self.profile = profile
+        self._profile_grants = {
+            name: Grant(chosen.rules(), "deny") for name, chosen in self.profiles.items()
+        }
         # A request then looks up its names instead of testing every rule.
         self._everybody = [i for i, rule in enumerate(self.rules) if rule.is_for_everybody]
         self._principals = _RuleIndex(rule.principals for rule in self.rules)
         self._scopes = _RuleIndex(rule.scopes for rule in self.rules)
         self._groups = _RuleIndex(rule.groups for rule in self.rules)
-        self._grants: BoundedCache[tuple[int, ...], Grant] = BoundedCache(MAX_GRANTS)
+        self._grants: BoundedCache[tuple[tuple[int, ...], str | None], Grant] = BoundedCache(
+            MAX_GRANTS
+        )
         self._callers: BoundedCache[_Who, Grant] = BoundedCache(MAX_CALLERS)
 
     @property
     def is_open(self) -> bool:
         """Whether everybody may do everything."""
-        return self.default == "allow" and not self.rules
+        return self.default == "allow" and not self.rules and not self.profiles
 
     def grant(self, caller: Caller) -> Grant:
         """What this caller may do."""
-        who = (caller.principal, caller.scopes, caller.groups)
+        profile = caller.profile or self.profile
+        who = (caller.principal, caller.scopes, caller.groups, profile)
         grant = self._callers.get(who)
         if grant is None:
             rules = {
@@ -111,12 +151,23 @@ class Policy:
                 *self._groups.matching(caller.groups),
             }
             # Many callers share a set of rules, and with it what was compiled and decided for it.
-            key = tuple(sorted(rules))
+            key = (tuple(sorted(rules)), profile)
             grant = self._grants.get(key) or self._grants.put(
-                key, Grant([self.rules[i] for i in key], self.default)
+                key,
+                Grant(
+                    [self.rules[i] for i in key[0]],
+                    self.default,
+                    within=None if profile is None else self._find_profile(profile),
+                ),
             )
             self._callers.put(who, grant)
         return grant
+
+    def _find_profile(self, name: str) -> Grant:
+        if name not in self._profile_grants:
+            known = ", ".join(self.profiles) or "none"
+            raise ConfigError(f"There is no profile {name!r}. Profiles: {known}.", profile=name)
+        return self._profile_grants[name]
 
     def allows(self, caller: Caller, tool: Tool) -> bool:
         """Whether this caller may see and call this tool."""
@@ -139,9 +190,12 @@ class Policy:
 class Grant:
     """What the rules that apply to a caller let them see and call."""
 
-    __slots__ = ("_allow", "_decisions", "_default", "_deny")
+    __slots__ = ("_allow", "_decisions", "_default", "_deny", "_within")
 
-    def __init__(self, rules: Sequence[Rule], default: Effect) -> None:
+    def __init__(
+        self, rules: Sequence[Rule], default: Effect, *, within: Grant | None = None
+    ) -> None:
+        self._within = within
         self._allow = [_Target(rule) for rule in rules if rule.effect == "allow"]
         self._deny = [_Target(rule) for rule in rules if rule.effect == "deny"]
         self._default = default == "allow"
@@ -161,8 +215,10 @@ class Grant:
         decision = self._decisions.get(what)
         if decision is None:
             is_denied = any(target.matches(what) for target in self._deny)
-            decision = not is_denied and (
-                self._default or any(target.matches(what) for target in self._allow)
+            decision = (
+                not is_denied
+                and (self._default or any(target.matches(what) for target in self._allow))
+                and (self._within is None or self._within.allows(tool))
             )
             # Catalogs change in whole; a full cache is mostly about tools that are gone.
             if len(self._decisions) >= _MAX_DECISIONS:
@@ -175,6 +231,8 @@ class Grant:
 
         They may if a rule gives them the whole server, without naming tools, categories or risks.
         """
+        if self._within is not None and not self._within.allows_server(server):
+            return False
         if any(target.is_whole and target.servers(server) for target in self._deny):
             return False
         if any(target.is_whole and target.servers(server) for target in self._allow):
@@ -183,6 +241,8 @@ class Grant:
 
     def allows_group(self, name: str) -> bool:
         """Whether they may know of a category or server whose tools are not loaded yet."""
+        if self._within is not None and not self._within.allows_group(name):
+            return False
         # A denial of some tools leaves others, so it does not hide the group.
         if any(target.is_about(name) and not target.is_partial for target in self._deny):
             return False

@@ -13,9 +13,11 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from pegboard.config.loader import Configuration, load_configuration
+from pegboard.config.documents import parse_document
+from pegboard.config.loader import Configuration, load_configuration, parse_configuration
 from pegboard.config.server_entries import ConfigEnvironment
 from pegboard.config.settings import Settings
+from pegboard.config.trusted_files import TrustedFile
 from pegboard.core.options import check_mode, reject_unknown_keys
 from pegboard.gateway.from_settings import find_data_folder
 
@@ -30,12 +32,22 @@ class ConfigSource:
     path: Path
     overrides: Mapping[str, Any]
     environ: Mapping[str, str]
+    text: str | None = None
+    """The content to use instead of reading the file, such as imports of clients' files."""
+    trust: TrustedFile | None = None
+    """What the user has agreed to; a changed file is not read."""
 
     @classmethod
     def from_path(
-        cls, path: str | Path, *, environ: Mapping[str, str] | None = None, **overrides: Any
+        cls,
+        path: str | Path,
+        *,
+        environ: Mapping[str, str] | None = None,
+        text: str | None = None,
+        trust: TrustedFile | None = None,
+        **overrides: Any,
     ) -> ConfigSource:
-        """The source for a file; keyword arguments are top-level settings that override it.
+        """The source for a file; other keyword arguments are top-level settings that override it.
 
         Raises:
             ConfigError: There is no such setting, or no such mode.
@@ -43,7 +55,8 @@ class ConfigSource:
         reject_unknown_keys(overrides, Settings, "setting")
         if "mode" in overrides:
             check_mode(overrides["mode"])
-        return cls(Path(path), overrides, os.environ if environ is None else environ)
+        environ = os.environ if environ is None else environ
+        return cls(Path(path), overrides, environ, text, trust)
 
     def read(self) -> Configuration:
         """The current configuration.
@@ -52,7 +65,12 @@ class ConfigSource:
             ConfigError: The file cannot be read, or is wrong.
         """
         environment = ConfigEnvironment(self.environ, Path.home(), Path.cwd())
-        found = load_configuration(self.path, environment)
+        if self.trust is not None:
+            self.trust.require_unchanged()
+        if self.text is None:
+            found = load_configuration(self.path, environment)
+        else:
+            found = parse_configuration(parse_document(self.text, self.path), environment)
         return replace(found, settings=replace(found.settings, **self.overrides))
 
     def folder(self, configuration: Configuration) -> Path:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from pegboard.config.settings import LimitEntry, ScopeSettings, Settings
 from pegboard.core.code.code_options import CodeOptions
-from pegboard.core.policy import Policy, Rule
+from pegboard.core.policy import Policy, Profile, Rule
 from pegboard.core.token_bucket import RateLimit
 from pegboard.core.tools import Risk
 from pegboard.dispatch.rate_limit import LimitRule, RateLimits
@@ -49,7 +49,11 @@ def build_policy(settings: Settings) -> Policy:
     """Who may see and call what."""
     permissions = settings.permissions
     rules = [Rule(**asdict(rule)) for rule in permissions.rules]
-    return Policy(rules, default=permissions.default)
+    profiles = {name: Profile(**asdict(entry)) for name, entry in settings.profiles.items()}
+    if settings.profile is not None and settings.profile not in profiles:
+        known = ", ".join(profiles) or "none"
+        raise ConfigError(f"There is no profile {settings.profile!r}. Profiles: {known}.")
+    return Policy(rules, default=permissions.default, profiles=profiles, profile=settings.profile)
 
 
 def build_limits(settings: Settings, store: Store) -> RateLimits | None:

@@ -86,6 +86,7 @@ def build_gateway_server(
     assert isinstance(middleware, GatewayMiddleware)
     middleware.gateway = gateway
     middleware.single_user = single_user
+    middleware.profiles = lambda: gateway.board.policy.profiles
     listen.middleware = middleware
 
     def capabilities() -> JsonObject:

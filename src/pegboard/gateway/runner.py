@@ -26,7 +26,7 @@ from pegboard.core.redaction import Redactor
 from pegboard.errors import ConfigError
 from pegboard.gateway.background_tasks import log_failure, run_supervised
 from pegboard.gateway.config_source import ConfigSource, find_restart_settings
-from pegboard.gateway.from_settings import build_auth, build_observability
+from pegboard.gateway.from_settings import build_auth, build_observability, build_policy
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.shutdown import SignalAction, handle_signals
 from pegboard.modes.mode import META_TOOL_NAMES
@@ -145,6 +145,7 @@ class GatewayRunner:
             Whether it ended because it was stopped; otherwise it could not start, or it failed.
         """
         from pegboard.gateway.http_app import build_gateway_app
+        from pegboard.server.serving import print_urls
         from pegboard.sockets import bind_sockets
 
         sockets = bind_sockets(host, port) if sock is None else [sock]
@@ -161,6 +162,8 @@ class GatewayRunner:
             await self.gateway.failed.wait()
             server.should_exit = True  # a process that cannot serve must not look as if it could
 
+        if sock is None:  # workers share one address, which their parent prints
+            print_urls(host, sockets[0].getsockname()[1])
         async with self._watching(stop), anyio.create_task_group() as tasks:
             tasks.start_soon(exit_when_failed)
             await server.serve(sockets=sockets)
@@ -194,6 +197,7 @@ class GatewayRunner:
         try:
             configuration = await to_thread.run_sync(self.source.read)
             build_auth(configuration.settings)
+            build_policy(configuration.settings)
         except ConfigError as exc:
             print_line(f"The configuration was changed and is not applied: {exc.message}")
             return
@@ -226,7 +230,7 @@ def serve_gateway(
     if http is None:
         anyio.run(_prepare_runner(source).serve_stdio, first)
         return
-    from pegboard.server.serving import parse_address
+    from pegboard.server.serving import parse_address, print_urls
 
     host, port = parse_address(http)
     if workers <= 1:
@@ -246,6 +250,7 @@ def serve_gateway(
     refuse_exposure(host, build_auth(settings), source.environ, allowed=allowed)
     # A worker is another process and gets a pickled copy; `os.environ` itself cannot be pickled.
     picklable = replace(source, environ=dict(source.environ))
+    print_urls(host, port)
     Workers(partial(_serve_http, picklable, host, port), host, port, workers).run()
 
 

@@ -17,13 +17,14 @@ import json
 import os
 import stat
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pegboard.config.documents import located_error
 from pegboard.core.json import JsonObject
+from pegboard.errors import ConfigError
 from pegboard.install.clients import Client, Machine
 from pegboard.private_files import FILE_MODE, lock_file, replace_file
 
@@ -222,3 +223,14 @@ def read_install_record(folder: InstallFolder) -> InstallRecord | None:
         raise located_error(
             folder.record, f"this is damaged; the client's original file is in {folder.backup}."
         ) from exc
+
+
+def list_install_records(machine: Machine) -> list[InstallRecord]:
+    """The records of all installations on this machine; unreadable ones are left out."""
+    records: list[InstallRecord] = []
+    for path in sorted(machine.install_root.glob("*/installed.json")):
+        # The record alone is read, so the name of the file of servers does not matter here.
+        with suppress(ConfigError):
+            if record := read_install_record(InstallFolder(path.parent, path.parent)):
+                records.append(record)
+    return records

@@ -17,7 +17,6 @@ from typing import Literal, TypeAlias
 
 from pegboard.core.json import Json
 from pegboard.core.name_lookup import nearest
-from pegboard.core.options import ModeName
 from pegboard.errors import ConfigError
 from pegboard.modes.auto import known_clients
 
@@ -39,12 +38,20 @@ class Client:
     source: str
     windows: tuple[str, ...] = ()
     saved_as: str = ""
+    window: int | None = None
+    """Tokens of its context window; `None` where that depends on the model that the user chose."""
+    window_source: str = ""
 
     @property
-    def mode(self) -> ModeName:
-        """The recommended mode: a client that defers tools by itself gets all of them."""
+    def defers_tools(self) -> bool:
+        """Whether it keeps tool definitions from the model until they are needed."""
         known = known_clients().get(self.known_as)
-        return "eager" if known and known.defers_tools else "proxy"
+        return known is not None and known.defers_tools
+
+    @property
+    def mode(self) -> str:
+        """The recommended mode: a client that defers tools by itself gets all of them."""
+        return "eager" if self.defers_tools else "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +77,19 @@ class Machine:
         return self._from_env("XDG_CONFIG_HOME", self.home / ".config")
 
     @property
+    def settings_folder(self) -> Path:
+        """Our folder for what the user decides: the configuration, installations, trusted files."""
+        return self._from_env("PEGBOARD_CONFIG_HOME", self.app / "pegboard")
+
+    @property
+    def user_config(self) -> Path:
+        """The user's own configuration, which commands read where none is named."""
+        return self.settings_folder / "pegboard.toml"
+
+    @property
     def install_root(self) -> Path:
         """Our folder, with one folder for each installation in it."""
-        return self._from_env("PEGBOARD_CONFIG_HOME", self.app / "pegboard") / "clients"
+        return self.settings_folder / "clients"
 
     def client_files(self, client: Client) -> list[Path]:
         """The paths where the client's file may be, the most likely first."""

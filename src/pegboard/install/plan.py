@@ -10,7 +10,6 @@ client's file last, so that a failure on the way leaves the client as it was.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,6 @@ from pegboard.config.client_formats import find_disabled_servers
 from pegboard.config.documents import located_error, parse_document
 from pegboard.config.server_entries import runs_pegboard
 from pegboard.core.json import JsonObject
-from pegboard.core.options import check_mode
 from pegboard.errors import ConfigError, PegboardError
 from pegboard.install.client_entry import NAME, SkippedServer, build_entry, select_servers
 from pegboard.install.client_files import (
@@ -31,6 +29,7 @@ from pegboard.install.client_files import (
     digest_bytes,
     exclusive_lock,
     install_folder,
+    list_install_records,
     read_client_file,
     read_install_record,
     replace_unchanged,
@@ -45,6 +44,8 @@ from pegboard.install.config_editor import (
     parse_servers,
     remove_servers,
 )
+from pegboard.install.redacted_diff import redacted_diff
+from pegboard.install.served_settings import ServedSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,9 @@ class Plan:
     """What uninstalling restores."""
     servers: bytes | None = field(default=None, repr=False)
     settings: bytes | None = field(default=None, repr=False)
+    """The content of our `pegboard.toml`, if it has to be written."""
     mode: str = ""
+    profile: str | None = None
     moved: tuple[str, ...] = ()
     skipped: tuple[SkippedServer, ...] = ()
     entry: JsonObject = field(default_factory=dict[str, Any], repr=False)
@@ -69,16 +72,18 @@ class Plan:
         return self.content.path
 
     @property
-    def is_change(self) -> bool:
+    def changes_file(self) -> bool:
         """Whether the client's file would change."""
         return self.after != self.content.data
 
+    @property
+    def is_change(self) -> bool:
+        """Whether the client's file or our settings for it would change."""
+        return self.changes_file or self.settings is not None
+
     def diff(self) -> str:
-        """The change as a unified diff."""
-        old = self.content.text.splitlines()
-        new = FileContent(self.path, self.after).text.splitlines()
-        name = str(self.path)
-        return "\n".join(difflib.unified_diff(old, new, name, name, lineterm=""))
+        """The change of the client's file as a unified diff, without secrets."""
+        return redacted_diff(self.path, self.content.data, self.after)
 
 
 # --- planning -------------------------------------------------------------------------------------
@@ -91,6 +96,7 @@ def plan_install(
     command: Sequence[str],
     file: Path | None = None,
     mode: str | None = None,
+    profile: str | None = None,
     keep: Collection[str] = (),
 ) -> Plan:
     """What installing into a client would do.
@@ -101,6 +107,7 @@ def plan_install(
         command: The command that starts Pegboard, without `serve`.
         file: A file to use instead of the client's usual one.
         mode: A mode to use instead of the one recommended for the client.
+        profile: A profile of the user's configuration to show only a part of the tools.
         keep: Servers to leave where they are.
 
     Raises:
@@ -113,18 +120,28 @@ def plan_install(
             f"{client.title} was not found on this machine (looked for {searched}). "
             "If its file is elsewhere, pass it with --file."
         )
-    path = file or machine.client_file(client)
+    path = file.absolute() if file else machine.client_file(client)
     folder = install_folder(client, machine, path)
     content = read_client_file(path)
     parse_servers(content.text, path, client.table)  # reject an unknown layout before anything else
     record = read_install_record(folder)
     before = content.data if record is None else restore_content(client, folder, record, content)
-    mode = check_mode(mode or client.mode)
-    serve = (*command, "serve", "--config", str(folder.settings), "--mode", mode)
-    base = Plan(client=client, folder=folder, content=content, before=before, after=None, mode=mode)
+    settings = ServedSettings.read(folder, client).with_choice(mode, profile, machine.user_config)
+    # The mode is a setting and not a flag, so that `PEGBOARD_MODE` takes precedence over it.
+    serve = (*command, "serve", "--config", str(folder.settings))
+    base = Plan(
+        client=client,
+        folder=folder,
+        content=content,
+        before=before,
+        after=None,
+        settings=settings.to_write(),
+        mode=settings.mode,
+        profile=settings.profile,
+    )
     plan = _with_changes(base, serve, keep)
     if record is not None and _is_installed(plan, record):
-        return replace(plan, after=content.data, servers=None, settings=None)
+        return replace(plan, after=content.data, servers=None)
     return plan
 
 
@@ -143,18 +160,10 @@ def _with_changes(plan: Plan, serve: Sequence[str], keep: Collection[str]) -> Pl
     entry = build_entry(client, serve, [servers[name] for name in moved])
     after = add_server(remove_servers(text, path, table, moved), path, table, NAME, entry)
     saved = copy_servers(empty_document(path, table), path, table, text, moved)
-    name = plan.folder.servers.relative_to(plan.folder.path).as_posix()
-    settings = (
-        f"# The servers behind the `{NAME}` entry of {client.title}, "
-        f"written by `pegboard install {client.key}`.\n"
-        "# You can add settings here; they are kept when the command runs again.\n"
-        f'import = ["{name}"]\n'
-    )
     return replace(
         plan,
         after=plan.content.encode(after),
         servers=saved.encode(),
-        settings=settings.encode(),
         moved=tuple(moved),
         skipped=tuple(skipped),
         entry=entry,
@@ -177,7 +186,7 @@ def _disabled(text: str, path: Path) -> set[str]:
 
 def _is_installed(plan: Plan, record: InstallRecord) -> bool:
     """Whether the file already says the same, perhaps in another order or layout."""
-    if not plan.is_change or plan.content.data is None:
+    if not plan.changes_file or plan.content.data is None:
         return False
     saved = _read(plan.folder.servers)
     now = parse_servers(plan.content.text, plan.path, plan.client.table)
@@ -192,7 +201,7 @@ def plan_uninstall(client: Client, machine: Machine, *, file: Path | None = None
         PegboardError: Pegboard is not installed there.
         ConfigError: The file cannot be changed; the message says why.
     """
-    path = file or machine.client_file(client)
+    path = file.absolute() if file else find_installed_file(client, machine)
     folder = install_folder(client, machine, path)
     record = read_install_record(folder)
     if record is None:
@@ -200,6 +209,25 @@ def plan_uninstall(client: Client, machine: Machine, *, file: Path | None = None
     content = read_client_file(path)
     before = restore_content(client, folder, record, content)
     return Plan(client=client, folder=folder, content=content, after=before, before=before)
+
+
+def find_installed_file(client: Client, machine: Machine) -> Path:
+    """The file that Pegboard is installed in: the client's usual one, or one named with `--file`.
+
+    Raises:
+        PegboardError: It is installed in several other files, so that one has to be named.
+    """
+    usual = machine.client_file(client)
+    if read_install_record(install_folder(client, machine, usual)) is not None:
+        return usual
+    records = [r for r in list_install_records(machine) if r.client == client.key]
+    if len(records) > 1:
+        files = ", ".join(record.file for record in records)
+        raise PegboardError(
+            f"Pegboard is installed in several files of {client.title}: {files}. "
+            "Name one of them with --file."
+        )
+    return Path(records[0].file) if records else usual
 
 
 def restore_content(
@@ -257,12 +285,16 @@ def apply_install(plan: Plan) -> None:
         if not plan.is_change and earlier is not None:
             return  # already installed, exactly like this
         require_unchanged(plan.content)
+        settings = _settings_digest(plan, earlier)
         with _restored_on_failure(folder):
+            if plan.settings is not None:
+                write_file(folder.settings, plan.settings)
+            if not plan.changes_file and earlier is not None:
+                record = replace(earlier, mode=plan.mode, settings=settings)
+                write_file(folder.record, record.to_json().encode())
+                return
             if plan.servers is not None:
                 write_file(folder.servers, plan.servers)
-            # The user may have added settings since the first installation.
-            if plan.settings is not None and not folder.settings.exists():
-                write_file(folder.settings, plan.settings)
             if plan.before is not None:
                 write_file(folder.backup, plan.before)
             else:
@@ -277,13 +309,22 @@ def apply_install(plan: Plan) -> None:
                 before=digest_bytes(plan.before),
                 after=digest_bytes(plan.after),
                 kept=digest_bytes(plan.servers),
-                settings=digest_bytes(plan.settings),
+                settings=settings,
                 entry=plan.entry,
                 made=tuple(dict.fromkeys(created)),
             )
             write_file(folder.record, record.to_json().encode())
             if plan.after is not None:
                 replace_unchanged(plan.content, plan.after)
+
+
+def _settings_digest(plan: Plan, earlier: InstallRecord | None) -> str | None:
+    """The digest that our settings have while nobody else has changed them."""
+    now = digest_bytes(_read(plan.folder.settings))
+    if now is not None and (earlier is None or now != earlier.settings):
+        # The user's own settings are in there: no digest will match, and uninstalling leaves them.
+        return earlier.settings if earlier else None
+    return digest_bytes(plan.settings) if plan.settings is not None else now
 
 
 @contextmanager
@@ -313,7 +354,7 @@ def apply_uninstall(plan: Plan) -> None:
             for created in record.made if record else ():
                 with suppress(OSError):  # not empty: something else is stored there by now
                     Path(created).rmdir()
-        elif plan.is_change:
+        elif plan.changes_file:
             replace_unchanged(plan.content, plan.after)
         obsolete = [folder.servers, folder.backup, folder.record]
         settings = _read(folder.settings)

@@ -10,7 +10,7 @@ goes a `ToolRequest`: the method, its parameters, and who sent it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -68,6 +68,8 @@ class PegboardMiddleware:
         self.changes = changes or ListChangedNotifier()
         self._store = store
         self._forced_mode = forced_mode
+        self.profiles: Callable[[], Collection[str]] = tuple[str]
+        """The names of the profiles that a request can choose; a board has none."""
 
     async def __call__(self, ctx: mcp_private.Context, call_next: CallNext) -> HandlerResult:
         if ctx.method in GREETINGS:
@@ -169,7 +171,21 @@ class PegboardMiddleware:
             mode=self._forced_mode or _requested_mode(ctx.request),
             scopes=identity.scopes,
             groups=identity.groups,
+            profile=self._requested_profile(ctx.request),
         )
+
+    def _requested_profile(self, request: Any) -> str | None:
+        """The profile that an HTTP request asks for: by path, by query, or by header."""
+        if request is None:
+            return None
+        path: Mapping[str, str] = request.path_params
+        name = path.get("profile") or request.query_params.get("profile")
+        name = name or request.headers.get("pegboard-profile")
+        if name and name not in self.profiles():
+            known = ", ".join(self.profiles()) or "none"
+            message = f"There is no profile {name!r}. Profiles: {known}."
+            raise mcp_private.invalid_params(message, {"profile": name})
+        return name or None
 
 
 def _check_encodable(params: Json) -> None:

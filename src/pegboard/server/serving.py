@@ -32,6 +32,7 @@ from pegboard.core.json import JsonObject, whole_number
 from pegboard.core.options import MODES, Options, check_mode
 from pegboard.core.tool_parser import EXTENSION_ID
 from pegboard.errors import ConfigError
+from pegboard.observe.logs import print_line
 from pegboard.ports import Store
 from pegboard.server import mcp_private
 from pegboard.server.board_operations import BoardOperations, get_operations
@@ -157,10 +158,20 @@ def run_board(
     refuse_exposure(host, None, environ, allowed=True)
     sockets = bind_sockets(host, port)  # before anything is built: an address in use is common
     server = HttpServer(board.asgi(host, environ=environ))
+    print_urls(host, sockets[0].getsockname()[1])
     with suppress(KeyboardInterrupt):
         server.run(sockets=sockets)
     if not server.started:
         sys.exit(1)  # it has logged the reason
+
+
+def print_urls(host: str, port: int) -> None:
+    """Print where clients connect and where the dashboard is, on stderr."""
+    # An address that listens everywhere is none that anybody can open.
+    name = {"0.0.0.0": "localhost", "::": "localhost"}.get(host, host)
+    address = f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+    print_line(f"clients connect to {address}/mcp")
+    print_line(f"the dashboard is at {address}/")
 
 
 async def serve_stdio(board: Pegboard, environ: Mapping[str, str] = os.environ) -> None:
@@ -211,6 +222,8 @@ def asgi_app(
         auth.protect(app)
     endpoint = next(r for r in app.routes if isinstance(r, Route) and r.path == "/mcp").endpoint
     app.router.routes.append(Route("/mcp/{mode}", _ModeEndpoint(endpoint)))
+    app.router.routes.append(Route("/mcp/profiles/{profile}", endpoint))
+    app.router.routes.append(Route("/mcp/profiles/{profile}/{mode}", _ModeEndpoint(endpoint)))
     app.router.routes.extend(routes)
     admission = Middleware(
         Admission,

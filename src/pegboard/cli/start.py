@@ -1,0 +1,90 @@
+"""`pegboard` without a command: what is on this machine, and the one command to run next.
+
+Nothing is started. Token counts come from catalogs that an earlier command has listed.
+"""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from pegboard import __version__
+from pegboard.cli.output import line, out
+from pegboard.install.client_status import ClientStatus, inspect_clients
+from pegboard.install.clients import this_machine
+
+
+def show_start() -> None:
+    """Print the clients on this machine and the next step."""
+    out.print(
+        line((f"Pegboard {__version__}", "bold"), ": a model pays only for the tools it uses.")
+    )
+    machine = this_machine()
+    found = [status for status in inspect_clients(machine) if status.is_found]
+    if found:
+        out.print()
+        _show_clients(found)
+    if machine.user_config.is_file():
+        out.paragraph(f"Your configuration: {machine.user_config}")
+    command, why = _next_step(found, has_config=machine.user_config.is_file())
+    out.print()
+    out.print(line("Next: ", (command, "bold green")))
+    out.paragraph(why)
+    out.print("\n`pegboard --help` lists all commands.", style="dim")
+
+
+def _show_clients(found: list[ClientStatus]) -> None:
+    table = Table("client", "servers", "tokens of all tools", "", box=None, header_style="bold")
+    for column in table.columns[1:3]:
+        column.justify = "right"
+    for status in found:
+        tokens = _cached_tokens(status) if status.servers else None
+        notes = ["has Pegboard"] if status.record is not None else []
+        notes += ["defers tools itself"] if status.client.defers_tools else []
+        table.add_row(
+            status.client.title,
+            f"{len(status.servers):,}" if status.servers else "none",
+            "-" if not status.servers else "not measured" if tokens is None else f"{tokens:,}",
+            ", ".join(notes),
+        )
+    out.print(table)
+
+
+def _cached_tokens(status: ClientStatus) -> int | None:
+    """Tokens of all definitions, if every server has been listed before."""
+    from pegboard.cli.config_discovery import import_files
+    from pegboard.errors import ConfigError
+    from pegboard.gateway.config_source import ConfigSource
+    from pegboard.gateway.startup import open_cached_board
+    from pegboard.tokens import count_tokens
+
+    text = import_files(status.server_files)
+    try:
+        source = ConfigSource.from_path(status.folder.settings, text=text)
+        configuration = source.read()
+        board = open_cached_board(source, configuration)
+    except ConfigError:
+        return None
+    if board is None or configuration.unusable:
+        return None
+    return sum(count_tokens(tool) for tool in board.catalog.enabled)
+
+
+def _next_step(found: list[ClientStatus], *, has_config: bool) -> tuple[str, str]:
+    """The command to run next, and why."""
+    candidates = [s for s in found if s.servers and s.record is None and s.problem is None]
+    # A client that loads every definition gains the most.
+    candidates.sort(key=lambda status: (status.client.defers_tools, -len(status.servers)))
+    if candidates:
+        client = candidates[0].client
+        return f"pegboard install {client.key}", (
+            f"It measures the servers of {client.title}, shows what would change and what that "
+            "saves, and asks before it writes anything."
+        )
+    if any(status.record is not None for status in found) or has_config:
+        return "pegboard ui", "It opens the dashboard: calls, tokens saved, every server."
+    if any(status.problem for status in found):
+        return "pegboard clients", "It says why a client's file cannot be changed."
+    return "pegboard demo", (
+        "No client with servers was found on this machine. The demo starts an example server with "
+        "over a hundred tools and shows the cost of each step."
+    )
