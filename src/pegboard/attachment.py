@@ -31,6 +31,7 @@ from pegboard.core.sanitization import sanitize_tool
 from pegboard.core.search import SearchIndex
 from pegboard.core.tool_parser import tool_from_wire
 from pegboard.core.tools import Catalog
+from pegboard.dispatch.learned_searches import LearnedSearches
 from pegboard.dispatch.learned_shapes import SHAPES_FOLDER, LearnedShapes
 from pegboard.dispatch.permissions import check_permissions
 from pegboard.embed.live_index import LiveIndex, open_index_files, open_vectorizer
@@ -143,7 +144,12 @@ class AttachedBoard:
         shapes = LearnedShapes(
             lambda: home / SHAPES_FOLDER, owner=lambda tool, caller: caller.principal
         )
-        parts = Parts(store=store, shapes=shapes, layers=(permissions,))
+        searches = LearnedSearches(
+            # In memory: nothing distinguishes the server from others in the same data folder.
+            learning=lambda: options.learn_searches,
+            stores_queries=lambda: options.store_queries,
+        )
+        parts = Parts(store=store, shapes=shapes, searches=searches, layers=(permissions,))
         handler = _convert_errors(build_pipeline(options, self._call, parts))
         self._dispatcher = Dispatcher(options, parts, handler)
         self._vectorizer, self._index_files = open_vectorizer(home), open_index_files(home)

@@ -22,7 +22,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pegboard.board_catalog import BoardCatalog
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from pegboard.core.search import SearchIndex
+    from pegboard.dispatch.learned_searches import LearnedSearches
     from pegboard.modes.mode import View, ViewRequest
     from pegboard.observe.rollouts import RolloutTracker
     from pegboard.pipeline import Dispatcher, Parts
@@ -94,6 +95,8 @@ class Pegboard(BoardCatalog):
         self.version = version
         self.server_instructions: Mapping[str, str] = {}
         """How each server says its tools are used: sanitized, short, on one line."""
+        self.place = name
+        """What distinguishes this board from others in the same data folder."""
         self.is_served = False
         """Whether clients are served: then vectors are computed in the background."""
         self.operations: BoardOperations | None = None
@@ -279,9 +282,21 @@ class Pegboard(BoardCatalog):
                 alternatives=self.alternatives,
                 is_closed=self.is_closed,
                 shapes=LearnedShapes(lambda: self.index_folder / SHAPES_FOLDER),
+                searches=self.searches,
                 layers=(self.guard,),
             )
         return self._parts
+
+    @cached_property
+    def searches(self) -> LearnedSearches:
+        """What search has learned from calls on this board."""
+        from pegboard.dispatch.learned_searches import LearnedSearches, board_folder
+
+        return LearnedSearches(
+            lambda: board_folder(self.index_folder, self.place),
+            learning=lambda: self.options.learn_searches,
+            stores_queries=lambda: self.options.store_queries,
+        )
 
     @parts.setter
     def parts(self, parts: Parts) -> None:

@@ -4,6 +4,7 @@
      │   observe      an id, a duration and an outcome for everything below
      │   (further)    permissions, locks and rate limits: `Parts.layers`
      │   enabled      refuses a tool that is switched off, warns of a deprecated one
+     │   searches     learns which tools are called after which searches
      │   spill        stores a result that is too large; the caller gets a preview and a handle
      │   blobs        stores a large image or file, as a resource
      │   tables       writes records in fewer tokens
@@ -45,6 +46,7 @@ from pegboard.dispatch.bulkhead import Bound, BulkheadPolicy, bulkhead
 from pegboard.dispatch.call_events import ObserveOptions, observe
 from pegboard.dispatch.enabled import check_enabled
 from pegboard.dispatch.fan_out import call_many
+from pegboard.dispatch.learned_searches import LearnedSearches, learn_searches
 from pegboard.dispatch.learned_shapes import LearnedShapes, learn_shapes
 from pegboard.dispatch.project import projection_layer
 from pegboard.dispatch.result_cache import CachePolicy, cache_layer
@@ -91,6 +93,8 @@ class Parts:
     """What was learned about the results of tools that declare no output schema."""
     sandbox: Sandbox | None = None
     """Where programs run; by default the bundled one, with the first program."""
+    searches: LearnedSearches = field(default_factory=LearnedSearches)
+    """What was learned about which tools are called after which searches."""
     layers: tuple[Layer, ...] = ()
     """Further layers, just inside `observe`: permissions, locks, rate limits."""
 
@@ -153,6 +157,7 @@ class Dispatcher:
             observer=self.parts.observer,
             count=self.parts.count,
             shapes=self.parts.shapes if options.learn_shapes else None,
+            searches=None if options.learn_searches == "off" else self.parts.searches,
             structured=request.get("structured", False) or options.structured,
             params=request.get("params") or {},
             request=request.get("request"),
@@ -261,6 +266,7 @@ def build_pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
         ),
         *parts.layers,  # inside `observe`, so that refused calls are recorded too
         check_enabled,
+        *([] if options.learn_searches == "off" else [learn_searches(parts.searches)]),
         *_result_layers(options, parts),
         # Outside the cache and the breaker: an invalid call must neither be cached nor count as
         # a failure of the tool.

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated
 
 import typer
 
 from pegboard.board import Pegboard
 from pegboard.cli.output import EXIT_FAILED, JsonOption, out, print_json, progress_bar
-from pegboard.cli.targets import CatalogOption, ConfigOption, open_board, warn_missing_servers
+from pegboard.cli.targets import (
+    CatalogOption,
+    ConfigOption,
+    open_board,
+    open_read_only_board,
+    warn_missing_servers,
+)
 from pegboard.errors import PegboardError
 
 
@@ -24,9 +31,18 @@ def build_vectors(board: Pegboard) -> int:
 def index(
     config: ConfigOption = None,
     catalog: CatalogOption = None,
+    forget: Annotated[
+        bool,
+        typer.Option(
+            "--forget", help="Forget what search has learned from calls, and build nothing."
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Build the search index now and save it, so that a server starts with it."""
+    if forget:
+        _forget(open_read_only_board(catalog, config), as_json=as_json)
+        return
     board = open_board(catalog, config)
     tools = len(board.tools(include_disabled=True))
     start = time.perf_counter()
@@ -50,3 +66,14 @@ def index(
         )
     if getattr(board, "failures", {}):
         raise typer.Exit(EXIT_FAILED)
+
+
+def _forget(board: Pegboard, *, as_json: bool) -> None:
+    forgotten = board.searches.forget()
+    if as_json:
+        print_json({"forgotten": forgotten, "folder": str(board.index_folder)})
+    elif forgotten:
+        users = "one user" if forgotten == 1 else f"{forgotten:,} users"
+        out.print(f"Forgot what search had learned from the calls of {users}.")
+    else:
+        out.print("Nothing to forget: search has learned nothing from calls here.")

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from annotated_types import Ge, Gt, Interval
 
 from pegboard.core import defaults
+from pegboard.core.options import Learning
 from pegboard.upstream.spec import Isolation, TrustMode
 
 Seconds: TypeAlias = Annotated[float, Gt(0)]
@@ -491,6 +492,19 @@ class CodeSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SearchSettings:
+    """How tools are found."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    learn: Learning = "local"
+    """From whose calls search learns: `local` from the one user of a gateway on their own machine,
+    `principals` from each signed-in caller for that caller alone, `off` from nobody."""
+    store_queries: bool = False
+    """Whether the text of queries is stored with what was learned; by default only a vector is."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class UpstreamSettings:
     """Defaults for all servers, and limits for all of them together."""
 
@@ -581,6 +595,7 @@ class Settings:
     calls: CallSettings = CallSettings()
     results: ResultSettings = ResultSettings()
     code: CodeSettings = CodeSettings()
+    search: SearchSettings = SearchSettings()
     upstreams: UpstreamSettings = UpstreamSettings()
     store: StoreSettings = StoreSettings()
     auth: AuthSettings = field(default_factory=AuthSettings)

@@ -14,6 +14,8 @@ from pegboard.errors import ConfigError
 
 ModeName: TypeAlias = Literal["eager", "stub", "index", "hierarchy", "proxy", "dynamic", "code"]
 MODES: tuple[ModeName, ...] = ("eager", "stub", "index", "hierarchy", "proxy", "dynamic", "code")
+Learning: TypeAlias = Literal["local", "principals", "off"]
+"""From whom search learns: the one local user, each signed-in principal alone, or nobody."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,6 +83,10 @@ class Options:
     """Whether invisible characters and terminal escapes are removed from results."""
     learn_shapes: bool = True
     """Whether names and types of fields are learned from results of tools that declare none."""
+    learn_searches: Learning = "local"
+    """Whether search learns from calls: a tool that was called after a search is found sooner."""
+    store_queries: bool = False
+    """Whether the text of queries is stored too, and not only their vectors."""
     tables: bool = True
     """Whether lists of similar records are sent as tables where that saves tokens."""
     table_saving: float = defaults.TABLE_SAVING
@@ -102,6 +108,7 @@ class Options:
 _CHOICES: dict[str, tuple[str, ...]] = {
     "risk": ("auto", "split", "single"),
     "dispatch_risk": ("allow", "refuse", "read-only"),
+    "learn_searches": ("local", "principals", "off"),
 }
 _AT_LEAST_ONE = (
     "page_size", "page_tokens", "session_cap", "enabled_per_search", "max_parallel", "attempts",

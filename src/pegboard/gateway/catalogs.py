@@ -383,6 +383,11 @@ def build_options(configuration: Configuration) -> Options:
     return make_options(**options)
 
 
+def name_place(configuration: Configuration) -> str:
+    """What distinguishes the board of a configuration from others in the same data folder."""
+    return str(configuration.files[0].absolute()) if configuration.files else ""
+
+
 # APIs as servers -------------------------------------------------------------------------------
 
 

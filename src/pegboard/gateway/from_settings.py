@@ -226,6 +226,8 @@ def settings_to_options(settings: Settings) -> dict[str, Any]:
         "spill_ttl": settings.results.spill_ttl,
         "clean_results": settings.results.clean,
         "learn_shapes": settings.results.learn_shapes,
+        "learn_searches": settings.search.learn,
+        "store_queries": settings.search.store_queries,
         "tables": settings.results.tables,
         "table_saving": settings.results.table_saving,
         "cache": dict(settings.results.cache),

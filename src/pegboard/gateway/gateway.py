@@ -41,6 +41,7 @@ from pegboard.gateway.catalogs import (
     describe_missing_servers,
     explain_unusable,
     may_own_tool,
+    name_place,
 )
 from pegboard.gateway.discovery import Discovery
 from pegboard.gateway.from_settings import (
@@ -173,6 +174,7 @@ class Gateway:
         self.store = store
         self.decisions = OperatorDecisions(self.configuration, store, self.observability.arms)
         self.board.folder = folder
+        self.board.place = name_place(self.configuration)
         self.board.rollouts = self.decisions.rollouts
         self.board.parts = Parts(
             store=self.store,
@@ -181,6 +183,7 @@ class Gateway:
             alternatives=self.board.alternatives,
             is_closed=self.board.is_closed,
             shapes=LearnedShapes(lambda: folder / SHAPES_FOLDER, owner=self._owner_of_shape),
+            searches=self.board.searches,
         )
 
     def _owner_of_shape(self, tool: Tool, caller: Caller) -> str | None:

@@ -12,7 +12,12 @@ from dataclasses import replace
 
 from pegboard.board import Pegboard
 from pegboard.config.loader import Configuration
-from pegboard.gateway.catalogs import ServerCatalogs, build_options, explain_unusable
+from pegboard.gateway.catalogs import (
+    ServerCatalogs,
+    build_options,
+    explain_unusable,
+    name_place,
+)
 from pegboard.gateway.config_source import ConfigSource
 from pegboard.gateway.from_settings import build_policy
 from pegboard.upstream.catalog_cache import CatalogCache
@@ -40,6 +45,7 @@ def open_cached_board(source: ConfigSource, configuration: Configuration) -> Peg
     board = CachedBoard(instructions=settings.instructions)
     board.failures = explain_unusable(configuration)
     board.folder = folder
+    board.place = name_place(configuration)
     board.policy = build_policy(settings)
     tools = catalogs.tools()
     pins, _ = catalogs.pins(tools)

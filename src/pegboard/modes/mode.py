@@ -50,6 +50,7 @@ from pegboard.ports import Handler, Observer, record_event
 
 if TYPE_CHECKING:
     from pegboard.core.search import Match, SearchIndex
+    from pegboard.dispatch.learned_searches import LearnedSearches
     from pegboard.dispatch.learned_shapes import LearnedShapes
     from pegboard.programs.scope import RunRequest
 
@@ -149,6 +150,8 @@ class View:
     """How each server says its tools are used: sanitized, short, on one line."""
     shapes: LearnedShapes | None = None
     """What was learned about results of tools that declare no output schema."""
+    searches: LearnedSearches | None = None
+    """What was learned about which tools are called after which searches."""
     structured: bool = False
     params: Mapping[str, Json] = field(default_factory=dict[str, Json])
     request: object | None = None
@@ -175,12 +178,18 @@ class View:
 
     def search(self, query: str, *, limit: int, category: str | None = None) -> list[Match]:
         """The tools that fit and that this caller can see; `category` may name a server."""
-        return self.index().search(
+        index = self.index()
+        searches = self.searches
+        matches = index.search(
             query,
             limit,
             group=category,
-            allowed=None if self.catalog is self.index().catalog else self._is_visible,
+            allowed=None if self.catalog is index.catalog else self._is_visible,
+            boosts=None if searches is None else searches.boosts(self.caller),
         )
+        if searches is not None:
+            searches.remember(self.caller, query, index, [match.tool.id for match in matches])
+        return matches
 
     def related(self, tool: Tool) -> list[str]:
         """The related tools that this caller can see."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain, zip_longest
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 from weakref import WeakMethod, ref
 
 import numpy as np
@@ -66,6 +66,9 @@ CACHED_QUERIES = 512
 CACHED_FILTERS = 64
 _MEMO_KEY = "search index"
 """Under which a catalog keeps the index of its tools as part of a larger index."""
+
+Boosts: TypeAlias = Callable[[Floats], Mapping[str, float]]
+"""From the vector of a query to how much the score of each tool rises, by its id."""
 
 T = TypeVar("T")
 
@@ -208,6 +211,7 @@ class SearchIndex:
         include_disabled: bool = False,
         include_deprecated: bool = True,
         allowed: Callable[[Tool], bool] | None = None,
+        boosts: Boosts | None = None,
     ) -> list[Match]:
         """The tools that fit a query, best first; empty when nothing is relevant.
 
@@ -221,11 +225,20 @@ class SearchIndex:
             include_disabled: find disabled tools as well.
             include_deprecated: find deprecated tools as well.
             allowed: whether the caller may see a tool.
+            boosts: what was learned from earlier calls (see `learning`).
         """
         chosen = SearchFilter(category, server, group, risk, include_disabled, include_deprecated)
-        if allowed is None:
-            return list(self._cached_answer(query, limit, chosen, None))
-        return list(self._answer(query, limit, chosen, allowed))  # a function cannot be a key
+        if allowed is None and boosts is None:
+            return list(self._cached_answer(query, limit, chosen))
+        return list(self._answer(query, limit, chosen, allowed, boosts))  # not cached: functions
+
+    def embed(self, query: str) -> Floats | None:
+        """The vector of a query as it is searched for; `None` if the index has no vectors."""
+        if self._vectorizer is None or self.contents.vectors is None:
+            return None
+        original = clean_text(query, QUERY_LIMIT)
+        everything = self._cached_filter(SearchFilter())
+        return self._vectorizer.embed_query(original, self._in_english(original, everything)).exact
 
     def find_group(self, query: str) -> Group | None:
         """The category or server that a query asks for whole ("everything about milestones")."""
@@ -236,7 +249,12 @@ class SearchIndex:
         return self.find_group(query) or self._group_names.find_topic(query)
 
     def _answer(
-        self, query: str, limit: int, chosen: SearchFilter, allowed: Callable[[Tool], bool] | None
+        self,
+        query: str,
+        limit: int,
+        chosen: SearchFilter,
+        allowed: Callable[[Tool], bool] | None = None,
+        boosts: Boosts | None = None,
     ) -> tuple[Match, ...]:
         original = clean_text(query, QUERY_LIMIT)
         if not original or limit <= 0:
@@ -251,6 +269,7 @@ class SearchIndex:
         if not visible.any():
             return ()
         found = self._score_text(text, visible, original)
+        learned = self._add_boosts(found, original, text, visible, boosts)
         if not found.words and group is None and not any(found.named):
             return ()  # stop words and punctuation: near to everything, about nothing
         if group is not None:
@@ -265,8 +284,30 @@ class SearchIndex:
             # With several needs the best of each come first, whatever their scores.
             score = min(score, matches[-1].score) if matches else score
             score = 1.0 if n in found.named.exactly else score
-            matches.append(Match(self.catalog.tools[n], score, self._explain(n, found.words)))
+            why = self._explain(n, found.words)
+            why = (*why, "learned from use") if n in learned else why
+            matches.append(Match(self.catalog.tools[n], score, why))
         return tuple(matches)
+
+    def _add_boosts(
+        self,
+        found: _Scored,
+        original: str,
+        text: str,
+        visible: NDArray[np.bool_],
+        boosts: Boosts | None,
+    ) -> frozenset[int]:
+        """Raise the tools that were called after similar queries; returns their numbers."""
+        if boosts is None or self._vectorizer is None or self.contents.vectors is None:
+            return frozenset()
+        vector = self._vectorizer.embed_query(original, text).exact
+        numbers: set[int] = set()
+        for tool, boost in () if vector is None else boosts(vector).items():
+            number = self._numbers.get(tool)
+            if number is not None and visible[number]:
+                found.scores[number] += boost
+                numbers.add(number)
+        return frozenset(numbers)
 
     def _rank_needs(
         self, query: str, found: _Scored, visible: NDArray[np.bool_], limit: int
@@ -366,6 +407,10 @@ class SearchIndex:
     @cached_property
     def _tool_names(self) -> ToolNames:
         return ToolNames(self.catalog.tools)
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {tool.id: number for number, tool in enumerate(self.catalog.tools)}
 
     @cached_property
     def _missing(self) -> NDArray[np.intp]:
