@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -22,6 +22,9 @@ from typing import Any
 import httpx2
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from pegboard.core.events import CallFinished, ListAnswered
+from pegboard.observe.call_history import CallHistory, config_key
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
@@ -57,6 +60,10 @@ env = {{ PYTHONPATH = "{path}", PEGBOARD_MODE = "eager" }}
 
 [servers.billing]
 command = "billing-server"
+
+[servers.wiki]
+url = "https://wiki.example/mcp"
+disabled = true
 """
 
 MAIL = '''
@@ -88,16 +95,41 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("tracker_list_issues", {"limit": 50}),
     ("memory_list_episodes", {"limit": 50}),
     ("memory_get_episode", {"episode_id": "none"}),
-    ("tracker_list_tools_of_nobody", {}),
+    ("tracker_list_sprints_of", {"project": "WEB", "token": "s3cret-token"}),
 ]
+DAYS = (14, 22, 9, 0, 0, 31, 40, 27, 35, 18, 3, 0, 29)
+"""Calls of earlier days, so that the charts have something to show."""
+
+
+def seed_history(folder: Path) -> None:
+    """Write a history of earlier days, as gateways would have written it."""
+    path = folder / "home" / "history" / "calls.sqlite"
+    history = CallHistory(path, config_key(folder / "pegboard.toml"))
+    tools = (("tracker", "list_issues"), ("tracker", "get_issue"), ("memory", "get_episode"))
+    for days_ago, calls in enumerate(reversed(DAYS), 1):
+        for number in range(calls):
+            at = time.time() - days_ago * 86_400 + number
+            server, name = tools[number % 3]
+            history.record(
+                CallFinished(
+                    at=at, id="seeded", tool=f"{server}.{name}", upstream=server, duration=0.1,
+                    outcome="failed" if number % 7 == 6 else "ok", tokens_out_before=900,
+                    tokens_out=300,
+                )
+            )  # fmt: skip
+        for _ in range(-(-calls // 12)):
+            at = time.time() - days_ago * 86_400
+            history.record(ListAnswered(at=at, mode="proxy", tools=5, duration=0.01))
+    history.save()
 
 
 @contextmanager
-def gateway(folder: Path) -> Iterator[str]:
+def gateway(folder: Path) -> Generator[str]:
     """The URL of a gateway whose mail server has changed since it was first listed."""
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     (folder / "pegboard.toml").write_text(CONFIGURATION.format(python=sys.executable, path=path))
     (folder / "mail.py").write_text(MAIL.format(says=BEFORE))
+    seed_history(folder)
     env = {**os.environ, "PYTHONPATH": path, "PEGBOARD_HOME": str(folder / "home")}
     command = [sys.executable, "-m", "pegboard"]
     chosen = ["--config", "pegboard.toml"]
@@ -191,7 +223,13 @@ def main() -> None:
         take(page, "search")
         page.locator("#results a").first.click()
         take(page, "tool")
+        page.goto(f"{url}/ui/usage?period=month")
+        take(page, "usage")
+        page.goto(f"{url}/ui/servers")
+        take(page, "servers")
         page.goto(f"{url}/ui/calls")
+        page.get_by_text("Arguments").first.click()
+        take(page, "calls")
         page.get_by_role("link", name="Open the result of").first.click()
         take(page, "stored")
         page.goto(f"{url}/ui/trust")
@@ -201,7 +239,7 @@ def main() -> None:
         overview(page, url)
         take(page, "dark")
         page = window(browser, PHONE)
-        page.goto(f"{url}/ui/tools?q=when+is+everybody+free")
+        page.goto(f"{url}/ui/calls")
         take(page, "phone")
         browser.close()
 

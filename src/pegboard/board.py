@@ -441,9 +441,15 @@ class Pegboard(BoardCatalog):
         from pegboard.server.board_operations import get_operations
         from pegboard.server.serving import board_app
         from pegboard.store.fallback import decision_store
+        from pegboard.store.memory import MemoryStore
 
         operations = get_operations(self)
-        sections = (rollout_section(decision_store(self.parts.store)),)
+        store = self.parts.store
+        # A rollout compares groups of callers, and a single user has none.
+        is_shared = (
+            auth is not None or "identify" in dashboard or not isinstance(store, MemoryStore)
+        )
+        sections = (rollout_section(decision_store(store)),) if is_shared else ()
         fields = {"sections": sections, "observer": self.parts.observer, **dashboard}
         shown = build_dashboard(self, self.parts, **fields)
         routes = [*dashboard_routes(shown), *operations.routes(names_nothing=auth is not None)]

@@ -57,6 +57,7 @@ from pegboard.dispatch.tables import TablePolicy, table_layer
 from pegboard.dispatch.timeout import TimeoutPolicy, timeout
 from pegboard.dispatch.validate import validate
 from pegboard.modes.mode import FanOut, View, ViewRequest
+from pegboard.observe.call_history import CallHistory
 from pegboard.observe.logs import EventLog
 from pegboard.observe.observers import CombinedObserver, InFlight
 from pegboard.observe.otel import CallSpans, OtelMetrics
@@ -81,8 +82,10 @@ class Parts:
     store: Store = field(default_factory=MemoryStore)
     in_flight: InFlight = field(default_factory=InFlight)
     live: LiveStatistics = field(default_factory=LiveStatistics)
+    history: CallHistory = field(default_factory=CallHistory)
     observers: tuple[Observer, ...] = ()
-    """Receive every event, in addition to `in_flight`, `live`, the log and OpenTelemetry."""
+    """Receive every event, in addition to `in_flight`, `live`, `history`, the log and
+    OpenTelemetry."""
     count: Callable[[str], int] | None = None
     """Counts the tokens of answers, where metrics or a rollout need them."""
     alternatives: Callable[[ToolCall], Iterable[Tool]] = lambda call: ()
@@ -104,6 +107,7 @@ class Parts:
         return CombinedObserver(
             self.in_flight,
             self.live,
+            self.history,
             EventLog(),
             CallSpans(),
             OtelMetrics(),

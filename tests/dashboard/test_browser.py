@@ -201,7 +201,7 @@ def test_the_keyboard_reaches_everything(page: Page, url: str) -> None:
 def test_a_stored_result_is_opened_and_filtered(page: Page, url: str) -> None:
     call(url, "read_notes", topic="garden")
     page.goto(f"{url}/ui/calls")
-    page.get_by_role("link", name="Open the result of notes.read_notes").first.click()
+    page.get_by_role("link", name="Open the result of read_notes").first.click()
     result = page.get_by_label("The result")
     expect(result).to_contain_text("garden 0")
     page.get_by_role("link", name="Next page").click()
@@ -262,7 +262,7 @@ def test_trust_and_stored_results_are_readable_on_a_phone(
     )
     page = context.new_page()
     page.goto(f"{url}/ui/calls")
-    page.get_by_role("link", name="Open the result of notes.read_notes").first.click()
+    page.get_by_role("link", name="Open the result of read_notes").first.click()
     for place in (page.url, f"{trusted[1]}/ui/trust"):
         page.goto(place)
         for closed in page.locator("details:not([open]) summary").all():

@@ -151,20 +151,26 @@ def test_what_is_held_back_cannot_be_switched_on(held_back: TestClient) -> None:
     assert held_back.post("/ui/tool/switch", data=form).status_code == 403
 
 
-def test_a_rollout_is_begun_and_ended(held_back: TestClient) -> None:
+def test_a_rollout_is_started_and_stopped(client: TestClient) -> None:
+    ada = as_("ada")
     form = {
-        "csrf_token": csrf_token_in(held_back.get("/ui/rollout")),
+        "csrf_token": csrf_token_in(client.get("/ui/rollout", headers=ada)),
         "mode": "index",
         "by": "principal",
     }
-    begun = held_back.post("/ui/rollout/start", data={**form, "percent": "25"})
+    begun = client.post("/ui/rollout/start", data={**form, "percent": "25"}, headers=ada)
     assert "25 % of callers, by principal, get the index mode." in begun.text
     assert "Tokens per session" in begun.text
     for wrong in ("many", "101", "nan"):
-        assert (
-            held_back.post("/ui/rollout/start", data={**form, "percent": wrong}).status_code == 400
-        )
-    assert "No rollout is active" in held_back.post("/ui/rollout/stop", data=form).text
+        answer = client.post("/ui/rollout/start", data={**form, "percent": wrong}, headers=ada)
+        assert answer.status_code == 400
+    stopped = client.post("/ui/rollout/stop", data=form, headers=ada)
+    assert "No rollout is active" in stopped.text
+
+
+def test_a_single_user_has_no_page_for_rollouts(held_back: TestClient) -> None:
+    assert "Rollout" not in held_back.get("/").text
+    assert held_back.get("/ui/rollout").status_code == 404
 
 
 def test_pegboard_ui_shows_the_page_to_whoever_has_its_address(tmp_path: Path) -> None:

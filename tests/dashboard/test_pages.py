@@ -156,7 +156,7 @@ async def test_calls_are_counted_and_shown(board: Pegboard) -> None:
 def test_servers_are_shown_with_their_state_and_what_is_wrong() -> None:
     text = visit(large_board(20), servers=servers).get("/").text
     assert "the command was not found. Retry in 30 s." in text
-    assert '<span class="badge good">ready</span>' in text
+    assert '<span class="badge good">running</span>' in text
 
 
 def test_a_tool_is_switched_off_and_on(board: Pegboard, client: TestClient) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager, suppress
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -70,7 +70,9 @@ def ui(
                 folder = cleanup.enter_context(redirect_folder())
                 webbrowser.open(write_redirect(folder, dashboard).as_uri())
         owner = Auth(verifier=OwnerToken(token))
-        app = board.asgi(auth=owner, identify=identify_owner(owner))
+        # No page for what a single user does not need; the owner may add commands, though.
+        own: dict[str, Any] = {"sections": ()} if source is None else {"is_owner_only": True}
+        app = board.asgi(auth=owner, identify=identify_owner(owner), **own)
         if source is not None:
             from pegboard.observe.event_journal import follow_journals
 

@@ -165,6 +165,9 @@ class ObserveSettings:
     """Size in bytes at which the audit log is rotated."""
     audit_files: Annotated[int, Ge(0)] = 0
     """Rotated audit files to keep; 0 keeps all."""
+    arguments: Literal["caller", "operators", "off"] = "caller"
+    """Who sees the arguments and error messages of calls on the dashboard, shortened and without
+    secrets: whoever made the call, operators too, or nobody."""
     log: Literal["text", "json"] = "text"
     """The format of the gateway's own log, on standard error."""
 
@@ -214,6 +217,9 @@ class HttpSettings:
     Without `auth`, everybody who can reach the dashboard may."""
     operator_groups: tuple[str, ...] = ()
     """Groups whose members are operators too."""
+    add_commands: bool = False
+    """Whether operators may add servers on the dashboard that run a command on this machine. If
+    not, they can add servers by URL only."""
 
 
 ModeSetting: TypeAlias = Literal[

@@ -1,6 +1,7 @@
 """Events: what happened, as records. Logs, traces, metrics and the dashboard read only these.
 
-No event holds the value of an argument or of a result, unless the operator turned on arguments.
+No field that is logged holds the value of an argument or of a result, unless the operator turned on
+arguments. Fields that only the dashboard reads have `repr=False`, and are never logged.
 Times (`at`) are seconds since the epoch; durations are seconds.
 """
 
@@ -73,6 +74,10 @@ class CallFinished:
     arguments: Mapping[str, Json] | None = None
     handle: str | None = field(default=None, repr=False)
     """The handle of the spilled result, for the dashboard of this process; never logged."""
+    preview: JsonObject | None = field(default=None, repr=False)
+    """The shortened arguments, for the dashboard; never logged."""
+    message: str | None = field(default=None, repr=False)
+    """The shortened message of a failure, for the dashboard; never logged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +99,10 @@ class CallRejected:
     session: str | None = None
     mode: str | None = None
     via: str | None = None
+    preview: JsonObject | None = field(default=None, repr=False)
+    """The shortened arguments, for the dashboard; never logged."""
+    message: str | None = field(default=None, repr=False)
+    """The shortened message of the error, for the dashboard; never logged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Calls in progress, recent calls, and the results that were too large to send.
+"""Calls in progress, recent and rejected calls, and the results that were too large to send.
 
 A stored result is read in pages, as a model reads it, by the caller that made the call. The handle
 never reaches the browser: a page is requested by the id of its call, which leads to a handle only
@@ -8,13 +8,16 @@ for the caller that made it. To anybody else, the result does not exist.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
+from typing import TypeAlias
 from urllib.parse import quote, urlencode
 
-from pegboard.core.events import CallFinished, CallStarted
+from pegboard.core.calls import LOCAL_CALLER
+from pegboard.core.events import CallFinished, CallRejected, CallStarted
 from pegboard.core.json import JsonObject
 from pegboard.dashboard.interface import Dashboard, Viewer
 from pegboard.dashboard.markup import (
+    Child,
     Html,
     badge,
     format_milliseconds,
@@ -24,7 +27,9 @@ from pegboard.dashboard.markup import (
     tag,
     time_tag,
 )
-from pegboard.errors import InvalidArguments
+from pegboard.dashboard.tables import Row, render_table
+from pegboard.dashboard.visibility import Visibility
+from pegboard.errors import InvalidArguments, ToolNotFound
 
 _LABELS = {"path": "Path", "grep": "Filter", "select": "JMESPath"}
 """The parameters of `read_result` that a viewer can set, and the labels of their fields."""
@@ -111,80 +116,139 @@ def _result_url(call: str, parameters: JsonObject) -> str:
     return f"/ui/result?{urlencode({'call': call, **parameters})}"
 
 
-_OUTCOME_BADGES = {"ok": "good", "tool_error": "bad", "failed": "bad", "refused": "warn"}
-_COLUMNS = ("Time", "Tool", "Outcome", "Duration", "Tokens", "Caller")
+_OUTCOMES = {
+    "ok": ("ok", "good"),
+    "tool_error": ("failed", "bad"),
+    "failed": ("failed", "bad"),
+    "refused": ("refused", "warn"),
+    "cancelled": ("canceled", ""),
+}
+_COLUMNS = ("Time", "Tool", "Outcome", "Duration", "Tokens", "Client")
 _NUMBERS = ("Duration", "Tokens", "Sent")
+_TOOL_COLUMN = 1
+
+Call: TypeAlias = CallFinished | CallRejected
+
+
+def merge_calls(visible: Visibility, *, only_problems: bool = False) -> list[Call]:
+    """Finished and rejected calls together, newest first."""
+    calls: list[Call] = [*visible.recent(), *visible.rejected()]
+    if only_problems:
+        calls = [c for c in calls if isinstance(c, CallRejected) or c.outcome != "ok"]
+    return sorted(calls, key=lambda call: call.at, reverse=True)
 
 
 def render_calls(
-    running: Iterable[CallStarted], done: Sequence[CallFinished], *, most: int
+    visible: Visibility, *, most: int | None = None, only_problems: bool = False
 ) -> Html:
-    """A table of calls, newest first."""
-    rows = [_running_row(call) for call in running] + [_finished_row(call) for call in done[:most]]
+    """A table of calls, newest first, with their arguments and errors."""
+    calls = merge_calls(visible, only_problems=only_problems)[:most]
+    rows = [] if only_problems else [_running_row(visible, call) for call in visible.running()]
+    for call in calls:
+        row = _finished_row if isinstance(call, CallFinished) else _rejected_row
+        rows.append(row(visible, call))  # pyright: ignore[reportArgumentType] chosen by type
     if not rows:
-        return tag("p", "No tool has been called yet.", class_="quiet")
-    return _scrollable_table(_COLUMNS, rows, "calls-title")
+        nothing = "No call has failed." if only_problems else "No tool has been called yet."
+        return tag("p", nothing, class_="quiet")
+    return render_table(
+        _COLUMNS, rows, labelled_by="calls-title", numbers=_NUMBERS, header=_TOOL_COLUMN
+    )
 
 
-def render_stored_results(viewer: Viewer, done: Iterable[CallFinished], lifetime: float) -> Html:
+def render_stored_results(visible: Visibility) -> Html:
     """The results that were too large to send, with their expiry and a link to read them."""
+    lifetime = visible.view.options.spill_ttl
     rows = [
-        tag(
-            "tr",
-            tag("td", time_tag(call.at)),
-            tag("th", _tool_link(call.tool), scope="row"),
-            tag("td", _result_link(viewer, call)),
-            tag("td", format_number(call.tokens_out_before or 0), class_="number"),
-            tag(
-                "td",
+        Row(
+            [
+                time_tag(call.at),
+                _tool_link(visible, call.tool),
+                _result_link(visible, call),
+                format_number(call.tokens_out_before or 0),
                 "–" if call.tokens_out is None else format_number(call.tokens_out),
-                class_="number",
-            ),
-            tag("td", time_tag(call.at + lifetime)),
+                time_tag(call.at + lifetime),
+            ]
         )
-        for call in done
+        for call in visible.recent()
         if call.spilled
     ]
     if not rows:
         return tag("p", "No result was too large to send.", class_="quiet")
-    return _scrollable_table(
-        ("Time", "Tool", "Result", "Tokens", "Sent", "Stored until"), rows, "stored-title"
+    columns = ("Time", "Tool", "Result", "Tokens", "Sent", "Stored until")
+    return render_table(
+        columns, rows, labelled_by="stored-title", numbers=_NUMBERS, header=_TOOL_COLUMN
     )
 
 
-def _result_link(viewer: Viewer, call: CallFinished) -> Html | str:
+def problems_link(*, only_problems: bool) -> Html:
+    """The links between all calls and those that failed."""
+    links = (("/ui/calls", "All calls", False), ("/ui/calls?only=problems", "Problems", True))
+    items = [
+        tag("li", tag("a", text, href=path,
+                      aria_current="true" if chosen == only_problems else None))
+        for path, text, chosen in links
+    ]  # fmt: skip
+    return tag("nav", tag("ul", *items), aria_label="Which calls", class_="pager")
+
+
+def _result_link(visible: Visibility, call: CallFinished) -> Html | str:
+    viewer = visible.viewer
     if can_read_result(viewer, call):
-        label = f"Open the result of {call.tool}"
+        label = f"Open the result of {visible.name(call.tool)}"
         return tag("a", "Open", href=_result_url(call.id, {}), aria_label=label)
     # Without a handle the call was made through another process, which has the result.
     is_own = call.principal == viewer.caller.principal
     return "in another process" if is_own else "of another caller"
 
 
-def _running_row(call: CallStarted) -> Html:
-    return tag(
-        "tr",
-        tag("td", time_tag(call.at)),
-        tag("th", _tool_link(call.tool), scope="row"),
-        tag("td", badge("running", "busy")),
-        tag("td", "…", class_="number"),
-        tag("td", "", class_="number"),
-        tag("td", _caller(call)),
+def _running_row(visible: Visibility, call: CallStarted) -> Row:
+    tool = _tool_link(visible, call.tool)
+    return Row([time_tag(call.at), tool, badge("running", "busy"), "…", "", _client(call)])
+
+
+def _finished_row(visible: Visibility, call: CallFinished) -> Row:
+    marks = [word for word in ("cached", "spilled", "projected") if getattr(call, word)]
+    text, kind = _OUTCOMES[call.outcome]
+    return Row(
+        [
+            time_tag(call.at),
+            _tool_link(visible, call.tool),
+            [badge(text, kind), [badge(mark) for mark in marks]],
+            format_milliseconds(call.duration * 1000),
+            _tokens(call),
+            _client(call),
+        ],
+        _details(visible, call, call.id),
     )
 
 
-def _finished_row(call: CallFinished) -> Html:
-    marks = [word for word in ("cached", "spilled", "projected") if getattr(call, word)]
-    return tag(
-        "tr",
-        tag("td", time_tag(call.at)),
-        tag("th", _tool_link(call.tool), scope="row"),
-        tag("td", badge(call.error or call.outcome, _OUTCOME_BADGES.get(call.outcome, "")),
-            [badge(mark) for mark in marks]),
-        tag("td", format_milliseconds(call.duration * 1000), class_="number"),
-        tag("td", _tokens(call), class_="number"),
-        tag("td", _caller(call)),
-    )  # fmt: skip
+def _rejected_row(visible: Visibility, call: CallRejected) -> Row:
+    """A call for which no tool was found; its name may be anything that a client sent."""
+    text = "unknown tool" if call.error == ToolNotFound.kind else "refused"
+    key = f"{call.at}-{call.arguments[:16]}"
+    return Row(
+        [time_tag(call.at), call.name, badge(text, "warn"), "–", "–", _client(call)],
+        _details(visible, call, key),
+    )
+
+
+def _details(visible: Visibility, call: Call, key: str) -> Html | None:
+    """The error and the arguments of a call, as far as the viewer may see them."""
+    found = visible.details(call)
+    parts: list[Child] = []
+    if call.error:
+        message = found.message or "Only the caller can see the message."
+        if visible.dashboard.arguments() == "off":
+            message = ""
+        parts.append(tag("p", tag("code", call.error), " ", message, class_="problem"))
+    if found.arguments:
+        text = json.dumps(found.arguments, ensure_ascii=False, indent=2)
+        # The key lets the script keep it open when the table is updated.
+        parts.append(
+            tag("details", tag("summary", "Arguments"),
+                tag("pre", tag("code", text), tabindex="0"), data_key=key)
+        )  # fmt: skip
+    return join(parts) if parts else None
 
 
 def _tokens(call: CallFinished) -> str:
@@ -196,19 +260,15 @@ def _tokens(call: CallFinished) -> str:
     return f"{format_number(call.tokens_out)} of {format_number(before)}"
 
 
-def _tool_link(tool: str) -> Html:
-    return tag("a", tool, href=f"/ui/tool?id={quote(tool)}")
+def _tool_link(visible: Visibility, tool: str) -> Html | str:
+    name = visible.name(tool)
+    if visible.view.catalog.get(tool) is None:  # gone, or hidden from this viewer
+        return name
+    return tag("a", name, href=f"/ui/tool?id={quote(tool)}")
 
 
-def _caller(call: CallStarted | CallFinished) -> str:
-    return " · ".join(filter(None, [call.client, call.principal, call.via]))
-
-
-def _scrollable_table(columns: Sequence[str], rows: Sequence[Html], title: str) -> Html:
-    """A table that can be scrolled with the keyboard if it is wider than the screen."""
-    head = [
-        tag("th", column, scope="col", class_="number" if column in _NUMBERS else None)
-        for column in columns
-    ]
-    table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *rows))
-    return tag("div", table, class_="wide", tabindex="0", role="region", aria_labelledby=title)
+def _client(call: CallStarted | Call) -> str:
+    # On a machine of one's own, every call is of the local user: not worth a word.
+    who = None if call.principal == LOCAL_CALLER.principal else call.principal
+    via = f"via {call.via}" if call.via else None
+    return " · ".join(filter(None, [call.client, who, via])) or "–"

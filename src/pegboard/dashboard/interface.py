@@ -9,17 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from pegboard.core.calls import LOCAL_CALLER, Caller
 from pegboard.core.policy import AccessControl, Policy
+from pegboard.core.redaction import Redactor
 from pegboard.core.tools import Catalog
 from pegboard.dashboard.markup import Html
 from pegboard.dashboard.token_costs import TokenCosts
 from pegboard.modes.mode import View
+from pegboard.observe.call_history import CallHistory
 from pegboard.observe.observers import InFlight
 from pegboard.observe.statistics import LiveStatistics
 from pegboard.ports import Observer
+
+ArgumentsSetting: TypeAlias = Literal["caller", "operators", "off"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,9 @@ class Viewer:
     is_operator: bool = False
     name: str | None = None
     """The name of the user, if it is not the principal: the user of this machine."""
+    is_authenticated: bool = True
+    """Whether a key or token proved who this is. Without that, nobody may change the
+    configuration: other users of the machine can reach the dashboard too."""
 
     @property
     def actor(self) -> str:
@@ -43,7 +50,7 @@ Identify: TypeAlias = Callable[[str | None], Awaitable[Viewer | None]]
 
 async def anybody(token: str | None) -> Viewer:
     """Everybody who can reach the dashboard is an operator: for a machine of one's own."""
-    return Viewer(LOCAL_CALLER, is_operator=True)
+    return Viewer(LOCAL_CALLER, is_operator=True, is_authenticated=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +61,8 @@ class ServerRow:
     state: str
     version: str | None = None
     era: str | None = None
+    address: str | None = None
+    """The command that starts it, or its URL."""
     in_flight: int = 0
     latency: float | None = None
     problem: str | None = None
@@ -61,7 +70,8 @@ class ServerRow:
 
 
 Form: TypeAlias = Mapping[str, str]
-Action: TypeAlias = Callable[[Viewer, Form], Awaitable[None]]
+Action: TypeAlias = Callable[[Viewer, Form], Awaitable[Mapping[str, str] | None]]
+"""Does what a form asks for; returns further details for the audit log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +87,8 @@ class Section:
     body: Callable[[Viewer, Html], Awaitable[Html]]
     actions: Mapping[str, Action] = field(default_factory=dict[str, Action])
     operators_only: bool = True
+    secret_fields: frozenset[str] = frozenset()
+    """Fields of its forms that may contain secrets and are not written to the audit log."""
 
 
 class ViewOf(Protocol):
@@ -95,6 +107,11 @@ class Dashboard:
     """Switches a tool on or off, by its id."""
     live: LiveStatistics
     in_flight: InFlight
+    history: CallHistory = field(default_factory=CallHistory)
+    arguments: Callable[[], ArgumentsSetting] = lambda: "caller"
+    """Who sees arguments and error messages of calls."""
+    redactor: Callable[[], Redactor] = Redactor
+    """Removes secrets from them."""
     gate: Callable[[], AccessControl] = AccessControl
     """The permissions that apply now."""
     servers: Callable[[], Sequence[ServerRow]] = tuple
@@ -113,6 +130,9 @@ class Observed(Protocol):
 
     @property
     def in_flight(self) -> InFlight: ...
+
+    @property
+    def history(self) -> CallHistory: ...
 
 
 class Board(Protocol):
@@ -147,5 +167,6 @@ def build_dashboard(board: Board, parts: Observed, **overrides: Any) -> Dashboar
         "gate": lambda: AccessControl(board.policy, board.known_catalog),
         "live": parts.live,
         "in_flight": parts.in_flight,
+        "history": parts.history,
     }
     return Dashboard(**{**own, **overrides})

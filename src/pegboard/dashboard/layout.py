@@ -54,6 +54,8 @@ def render_page(
 
 def _banner(dashboard: Dashboard, viewer: Viewer | None, here: str, live: str) -> Html:
     links = [("/", "Overview"), ("/ui/tools", "Tools"), ("/ui/calls", "Calls")]
+    if viewer is not None and viewer.is_operator:
+        links.append(("/ui/usage", "Usage"))
     if viewer is not None:
         links += [(f"/ui/{s.name}", s.title) for s in dashboard.sections if may_see(viewer, s)]
     items = [

@@ -9,23 +9,26 @@ that differ from what it sent before:
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import TypeAlias
 
 import anyio
 from anyio import to_thread
 
 from pegboard.core.json import JsonObject, compact
-from pegboard.dashboard import calls_page, overview_page
+from pegboard.dashboard import calls_page, overview_page, usage_page
 from pegboard.dashboard.interface import Dashboard, Viewer
 from pegboard.dashboard.markup import Html
-from pegboard.dashboard.visibility import visibility
+from pegboard.dashboard.visibility import Visibility, visibility
 
 IdentifyAgain: TypeAlias = Callable[[], Awaitable[Viewer | None]]
 """Identifies the viewer of a stream again; `None` once the key is no longer valid."""
 
-PART_NAMES = ("statistics", "servers", "breakers", "calls", "all-calls", "stored")
+PART_NAMES = (
+    "statistics", "breakers", "usage", "servers", "calls", "all-calls", "problem-calls", "stored",
+)  # fmt: skip
 POLL_INTERVAL = 0.5
 """Seconds between two checks for changes."""
 HEARTBEAT_INTERVAL = 15.0
@@ -33,6 +36,7 @@ HEARTBEAT_INTERVAL = 15.0
 STREAM_LIFETIME = 600.0
 """Seconds after which a stream ends; the browser reconnects."""
 CALLS_ON_OVERVIEW = 12
+OVERVIEW_DAYS = 14
 PREPARE_DELAY = 0.3
 """Seconds that a browser has to fetch styles and script before background work starts."""
 
@@ -44,23 +48,32 @@ class LiveParts:
         self._dashboard = dashboard
         self._viewer = viewer
 
-    async def render(self, names: tuple[str, ...]) -> dict[str, Html]:
+    async def render(self, names: Sequence[str]) -> dict[str, Html]:
         """The current HTML of these parts."""
         visible = await visibility(self._dashboard, self._viewer)
         view, statistics = visible.view, visible.statistics()
-        running, finished = visible.running(), visible.recent()
         cost = self._dashboard.costs.known(view)
+        calls = calls_page.render_calls
         renderers = {
             "statistics": lambda: overview_page.render_statistics(view, statistics, cost),
             "servers": lambda: overview_page.render_servers(visible.servers(), view, statistics),
             "breakers": lambda: overview_page.render_breakers(visible.breakers()),
-            "calls": lambda: calls_page.render_calls(running, finished, most=CALLS_ON_OVERVIEW),
-            "all-calls": lambda: calls_page.render_calls(running, finished, most=len(finished)),
-            "stored": lambda: calls_page.render_stored_results(
-                self._viewer, finished, view.options.spill_ttl
-            ),
+            "calls": lambda: calls(visible, most=CALLS_ON_OVERVIEW),
+            "all-calls": lambda: calls(visible),
+            "problem-calls": lambda: calls(visible, only_problems=True),
+            "stored": lambda: calls_page.render_stored_results(visible),
         }
-        return {name: renderers[name]() for name in names}
+        usage = await self._render_usage(visible) if "usage" in names else Html("")
+        return {name: usage if name == "usage" else renderers[name]() for name in names}
+
+    async def _render_usage(self, visible: Visibility) -> Html:
+        """The charts of the last days, for operators: the history does not say whose calls."""
+        if not self._viewer.is_operator:
+            return Html("")
+        bars = usage_page.day_intervals(OVERVIEW_DAYS, datetime.now().astimezone())
+        rows = await to_thread.run_sync(self._dashboard.history.read, bars[0].begin)
+        cost = self._dashboard.costs.known(visible.view)
+        return usage_page.render_recent(rows, bars, cost)
 
     async def prepare(self) -> None:
         """Count tokens and build the search index in the background, for the next page."""

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from pegboard.core.circuit_breaker import BreakerState
 from pegboard.core.json import JsonObject
+from pegboard.core.tool_lock import hold_reason
 from pegboard.dashboard.interface import ServerRow
 from pegboard.dashboard.markup import (
     Child,
@@ -18,9 +19,12 @@ from pegboard.dashboard.markup import (
     pluralize,
     tag,
 )
+from pegboard.dashboard.tables import Row, render_table
 from pegboard.dashboard.token_costs import ListCosts
 from pegboard.modes.mode import View
 
+STATE_NAMES = {"cold": "not started", "ready": "running"}
+"""States whose internal names would need an explanation."""
 _STATES = {
     "ready": "good", "failed": "bad", "left out": "bad", "starting": "busy", "stopping": "busy",
 }  # fmt: skip
@@ -29,13 +33,17 @@ _STATES = {
 def render_statistics(view: View, snapshot: JsonObject, cost: ListCosts | None) -> Html:
     """The statistics at the top: tools, token cost, savings, calls."""
     calls = snapshot["calls"]
-    off = len(view.catalog) - len(view.catalog.enabled)
+    held = sum(1 for tool in view.catalog if hold_reason(tool) is not None)
+    off = len(view.catalog) - len(view.catalog.enabled) - held
     groups = pluralize(sum(1 for group in view.catalog.groups if group.tool_count), "group")
     lists = pluralize(sum(snapshot["lists_by_mode"].values()), "list")
     failed = calls["calls"] - calls["outcomes"].get("ok", 0)
+    rejected = snapshot["rejected"]
     failures: Child = ", none failed"
-    if failed:
-        failures = [", ", tag("a", f"{format_number(failed)} failed", href="/ui/calls")]
+    if failed or rejected:
+        words = [f"{format_number(failed)} failed"] if failed else []
+        words += [f"{format_number(rejected)} refused"] if rejected else []
+        failures = [", ", tag("a", ", ".join(words), href="/ui/calls?only=problems")]
     median, slow = "–", "no call has finished yet"
     if calls["calls"]:
         median = format_milliseconds(calls["p50_ms"])
@@ -48,7 +56,8 @@ def render_statistics(view: View, snapshot: JsonObject, cost: ListCosts | None) 
     return tag(
         "dl",
         _card("Tools", format_number(len(view.catalog.enabled)),
-              f"in {groups}" + (f", {off} switched off" if off else "")),
+              f"in {groups}" + (f", {off} switched off" if off else "")
+              + (f", {held} held back" if held else "")),
         _card("Tokens in the list", listed, mode),
         _card("Tokens saved so far", saved,
               f"in {lists} and {pluralize(calls['calls'], 'result')}"),
@@ -67,63 +76,63 @@ def tokens_saved(snapshot: JsonObject, cost: ListCosts) -> int:
     return lists + snapshot["calls"]["tokens_saved"]
 
 
+_COLUMNS = ("Server", "State", "Tools", "Calls", "Running", "95th percentile")
+
+
 def render_servers(lines: Sequence[ServerRow], view: View, snapshot: JsonObject) -> Html:
     """The servers that the viewer may see, with their state."""
     tools = Counter(t.server for t in view.catalog.enabled)
-    rows = [
-        _server(line, tools[line.name], snapshot)
-        for line in lines
-        # A server without tools for this viewer is shown only if it needs attention.
-        if tools[line.name] or line.problem or line.state in ("starting", "disabled")
-    ]
-    numbers = ("Tools", "Calls", "Running", "95th percentile")
-    head = tag(
-        "tr",
-        *[tag("th", c, scope="col") for c in ("Server", "State")],
-        *[tag("th", c, scope="col", class_="number") for c in numbers],
-    )
-    return tag(
-        "div",
-        tag("table", tag("thead", head), tag("tbody", *rows)),
-        class_="wide",
-        tabindex="0",
-        role="region",
-        aria_labelledby="servers-title",
-    )
+    # Those that need attention first; otherwise in the order of the configuration.
+    ordered = sorted(lines, key=lambda line: line.problem is None)
+    rows = [_server(line, tools[line.name], snapshot) for line in ordered]
+    return render_table(_COLUMNS, rows, labelled_by="servers-title", numbers=_COLUMNS[2:])
 
 
 def render_breakers(open_now: Mapping[str, BreakerState]) -> Html:
     """The circuit breakers that are not closed: servers and tools that failed repeatedly."""
     if not open_now:
-        return tag("p", "All circuit breakers are closed.", class_="quiet")
+        return Html("")
     items = [
         tag("li", tag("strong", name.partition(":")[2]), " ", badge(state, "bad"), " ",
             tag("span", name.partition(":")[0], class_="quiet"))
         for name, state in sorted(open_now.items())
     ]  # fmt: skip
-    return tag("ul", *items, class_="plain")
+    note = "These failed repeatedly, so calls to them are refused for a while."
+    return tag(
+        "section",
+        tag("h2", "Circuit breakers", id="breakers-title"),
+        tag("p", note, class_="quiet"),
+        tag("ul", *items, class_="plain"),
+    )
 
 
-def _server(line: ServerRow, tools: int, snapshot: JsonObject) -> Html:
+def _server(line: ServerRow, tools: int, snapshot: JsonObject) -> Row:
     calls = snapshot["upstreams"].get(line.name, {})
     name = tag("a", line.name, href=f"/ui/tools?server={quote(line.name)}") if tools else line.name
-    version = " ".join(filter(None, [line.version, line.era]))
+    return Row(
+        [
+            name,
+            state_badge(line.state),
+            format_number(tools),
+            format_number(calls.get("calls", 0)),
+            format_number(line.in_flight),
+            format_milliseconds(calls["p95_ms"]) if calls else "–",
+        ],
+        problem_line(line),
+    )
+
+
+def state_badge(state: str) -> Html:
+    """The state of a server."""
+    return badge(STATE_NAMES.get(state, state), _STATES.get(state, ""))
+
+
+def problem_line(line: ServerRow) -> Html | None:
+    """Why a server does not work, and when it is tried again."""
+    if not line.problem:
+        return None
     retry = f" Retry in {line.retry_after:.0f} s." if line.retry_after > 0 else ""
-    # Before the first call, the latency of the server itself is the best estimate.
-    duration = calls["p95_ms"] if calls else line.latency and line.latency * 1000
-    cells: list[Child] = [
-        format_number(tools),
-        format_number(calls.get("calls", 0)),
-        format_number(line.in_flight),
-        "–" if duration is None else format_milliseconds(duration),
-    ]
-    return tag(
-        "tr",
-        tag("th", name, tag("small", version) if version else None, scope="row"),
-        tag("td", badge(line.state, _STATES.get(line.state, "")),
-            tag("small", line.problem + retry, class_="problem") if line.problem else None),
-        *[tag("td", cell, class_="number") for cell in cells],
-    )  # fmt: skip
+    return tag("p", line.problem + retry, class_="problem")
 
 
 def _card(name: str, value: str, *more: Child) -> Html:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Collection, Generator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from typing import TypeAlias
 
 import anyio
@@ -17,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from pegboard.core.events import OperatorActed, SignInFailed
 from pegboard.core.tool_lock import hold_reason
-from pegboard.dashboard import calls_page, layout, tools_page
+from pegboard.dashboard import calls_page, layout, tools_page, usage_page
 from pegboard.dashboard.interface import Dashboard, Form, Section, Viewer
 from pegboard.dashboard.layout import render_page
 from pegboard.dashboard.live_updates import PART_NAMES, LiveParts
@@ -53,6 +54,7 @@ def dashboard_routes(dashboard: Dashboard) -> list[BaseRoute]:
         Route("/ui/tool", pages.signed_in(pages.tool)),
         Route("/ui/tool/switch", pages.signed_in(pages.switch), methods=["POST"]),
         Route("/ui/calls", pages.signed_in(pages.calls)),
+        Route("/ui/usage", pages.signed_in(pages.usage)),
         Route("/ui/result", pages.signed_in(pages.stored_result)),
         Route("/ui/live", pages.signed_in(pages.live)),
         Route("/ui/enter", pages.enter, methods=["GET", "POST"]),
@@ -102,26 +104,41 @@ class Pages:
     # Pages -------------------------------------------------------------------------------------
 
     async def overview(self, request: Request, viewer: Viewer) -> Response:
-        names = ("statistics", "servers", "breakers", "calls")
-        if not self._dashboard.servers():
-            names = ("statistics", "breakers", "calls")
+        names = ["statistics", "breakers"]
+        names += ["usage"] if viewer.is_operator else []
+        names += ["servers"] if self._dashboard.servers() else []
+        names.append("calls")
         parts = await LiveParts(self._dashboard, viewer).render(names)
-        titles = {"servers": "Servers", "breakers": "Circuit breakers", "calls": "Recent calls"}
-        body: list[Child] = [tag("h1", "Overview"), _part("statistics", parts["statistics"])]
-        body += [_section(n, titles[n], _part(n, parts[n])) for n in names if n != "statistics"]
+        body: list[Child] = [tag("h1", "Overview")]
+        body += [_part(n, parts[n]) for n in names if n in ("statistics", "breakers", "usage")]
+        if "servers" in names:
+            body.append(_section("servers", "Servers", _part("servers", parts["servers"])))
+        body.append(_section("calls", "Recent calls", _part("calls", parts["calls"])))
         return self._page(viewer, "/", "Overview", *body, live=" ".join(names))
 
+    async def usage(self, request: Request, viewer: Viewer) -> Response:
+        if not viewer.is_operator:
+            raise NotPermitted("Only operators may see this.")
+        query = usage_page.UsageQuery.parse(request.query_params)
+        bars = usage_page.intervals(query, datetime.now().astimezone())
+        visible = await visibility(self._dashboard, viewer)
+        costs = await self._dashboard.costs.of(visible.view)
+        rows = await to_thread.run_sync(self._dashboard.history.read, bars[0].begin)
+        body = usage_page.render_usage(query, rows, bars, costs, visible.name)
+        return self._page(viewer, "/ui/usage", "Usage", tag("h1", "Usage"), body)
+
     async def calls(self, request: Request, viewer: Viewer) -> Response:
-        parts = await LiveParts(self._dashboard, viewer).render(("all-calls", "stored"))
-        return self._page(
-            viewer,
-            "/ui/calls",
-            "Calls",
+        only_problems = request.query_params.get("only") == "problems"
+        names = ("problem-calls",) if only_problems else ("all-calls", "stored")
+        parts = await LiveParts(self._dashboard, viewer).render(names)
+        body: list[Child] = [
             tag("h1", "Calls", id="calls-title"),
-            _part("all-calls", parts["all-calls"]),
-            _section("stored", "Stored results", _part("stored", parts["stored"])),
-            live="all-calls stored",
-        )
+            calls_page.problems_link(only_problems=only_problems),
+            _part(names[0], parts[names[0]]),
+        ]
+        if not only_problems:
+            body.append(_section("stored", "Stored results", _part("stored", parts["stored"])))
+        return self._page(viewer, "/ui/calls", "Calls", *body, live=" ".join(names))
 
     async def stored_result(self, request: Request, viewer: Viewer) -> Response:
         title, body = await calls_page.stored_result_page(
@@ -220,9 +237,10 @@ class Pages:
             if action is None:
                 return HTMLResponse("There is no such action.", 404)
             form = await read_form(request)
-            with self._audited(request, viewer, f"{section.name}.{name}", form):
+            logged = {n: v for n, v in form.items() if n not in section.secret_fields}
+            with self._audited(request, viewer, f"{section.name}.{name}", logged) as details:
                 self._check(request, viewer, form)
-                await action(viewer, form)
+                details.update(await action(viewer, form) or {})
             return RedirectResponse(f"/ui/{section.name}", 303)
 
         return handle
@@ -235,11 +253,15 @@ class Pages:
     @contextmanager
     def _audited(
         self, request: Request, viewer: Viewer, action: str, form: Form
-    ) -> Generator[None]:
-        """Record in the audit log what an operator did, or tried to do."""
+    ) -> Generator[dict[str, str]]:
+        """Record in the audit log what an operator did, or tried to do.
+
+        Yields further details to record.
+        """
         outcome, error = "failed", None
+        more: dict[str, str] = {}
         try:
-            yield
+            yield more
             outcome = "ok"
         except PegboardError as exc:
             outcome, error = "refused", exc.kind
@@ -253,7 +275,7 @@ class Pages:
                 outcome=outcome,
                 source="dashboard",
                 principal=viewer.actor,
-                details=fields,
+                details={**fields, **more},
                 address=request.client.host if request.client else None,
                 error=error,
             )

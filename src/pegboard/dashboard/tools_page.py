@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self, cast
 from urllib.parse import quote, urlencode
 
 from pegboard.core.json import Json, JsonObject
+from pegboard.core.tool_lock import hold_reason
 from pegboard.core.tools import RISKS, Risk, Tool, group_name
 from pegboard.dashboard.markup import (
     Child,
@@ -146,7 +147,7 @@ def render_match_reasons(match: Match) -> Html:
 def _row(tool: Tool, costs: TokenCosts, more: Html | None = None) -> Html:
     marks: list[Child] = [badge(tool.risk, RISK_BADGES[tool.risk])]
     if not tool.enabled:
-        marks.append(badge("off", "off"))
+        marks.append(_off_badge(tool))
     if tool.deprecated:
         marks.append(badge("deprecated", "warn"))
     places = list(dict.fromkeys(filter(None, [tool.server, group_name(tool)])))
@@ -155,12 +156,16 @@ def _row(tool: Tool, costs: TokenCosts, more: Html | None = None) -> Html:
         places.append(pluralize(tokens, "token"))
     return tag(
         "li",
-        tag("h3", tag("a", tool.title or tool.name, href=f"/ui/tool?id={quote(tool.id)}"), *marks),
-        tag("p", tool.summary) if tool.summary else None,
+        tag("h3", tag("a", tool.name, href=f"/ui/tool?id={quote(tool.id)}"), *marks),
+        tag("p", tool.summary or tool.title) if tool.summary or tool.title else None,
         tag("code", tool.signature, class_="signature"),
         more,
         tag("p", " · ".join(places), class_="quiet"),
     )
+
+
+def _off_badge(tool: Tool) -> Html:
+    return badge("off", "off") if hold_reason(tool) is None else badge("held back", "warn")
 
 
 def _status_line(status: str) -> Html:
@@ -203,8 +208,9 @@ def render_tool(
     links = [tag("li", tag("a", n, href=f"/ui/tool?id={quote(n)}")) for n in related]
     return join(
         [
-            tag("h1", tool.title or tool.name, badge(tool.risk, RISK_BADGES[tool.risk]),
-                None if tool.enabled else badge("off", "off")),
+            tag("h1", tool.name, badge(tool.risk, RISK_BADGES[tool.risk]),
+                None if tool.enabled else _off_badge(tool)),
+            tag("p", tool.title, class_="quiet") if tool.title else None,
             tag("p", tool.deprecated, class_="problem") if tool.deprecated else None,
             tag("code", tool.signature, class_="signature"),
             tag("p", tool.description or tool.summary, class_="description"),

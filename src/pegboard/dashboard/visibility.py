@@ -1,6 +1,7 @@
 """What a viewer of the dashboard may see.
 
-Operators see everything. Other viewers see their own catalog (its tools, the servers of these, the
+Operators see everything, except the arguments of other people's calls, unless the configuration
+allows that. Other viewers see their own catalog (its tools, the servers of these, the
 circuit breakers of both) and the statistics of their own calls. Why a server fails is shown only to
 operators: the last lines of its stderr may contain anything.
 
@@ -14,8 +15,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pegboard.core.call_preview import redact_preview
 from pegboard.core.circuit_breaker import BreakerState
-from pegboard.core.events import CallFinished, CallStarted
+from pegboard.core.events import CallFinished, CallRejected, CallStarted
 from pegboard.core.json import JsonObject
 from pegboard.dashboard.interface import Dashboard, ServerRow, Viewer
 from pegboard.modes.mode import View
@@ -27,6 +29,14 @@ async def visibility(dashboard: Dashboard, viewer: Viewer) -> Visibility:
     """What this viewer may see now."""
     view = await dashboard.view(viewer.caller, everything=viewer.is_operator)
     return Visibility(dashboard, viewer, view)
+
+
+@dataclass(frozen=True, slots=True)
+class CallDetails:
+    """What a viewer may see of the contents of a call."""
+
+    arguments: JsonObject | None = None
+    message: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +67,26 @@ class Visibility:
             return self.dashboard.live.recent()
         return self.dashboard.live.recent_of(self.viewer.caller.principal)
 
+    def rejected(self) -> list[CallRejected]:
+        """The recent calls that were rejected before a tool was found for them, newest first."""
+        if self.viewer.is_operator:
+            return self.dashboard.live.rejected()
+        return self.dashboard.live.rejected_of(self.viewer.caller.principal)
+
+    def details(self, call: CallFinished | CallRejected) -> CallDetails:
+        """The arguments and the error message of a call, as far as the viewer may see them."""
+        setting = self.dashboard.arguments()
+        is_own = call.principal == self.viewer.caller.principal
+        may_see = is_own or (setting == "operators" and self.viewer.is_operator)
+        if setting == "off" or not may_see:
+            return CallDetails()
+        return CallDetails(*redact_preview(call, self.dashboard.redactor()))
+
+    def name(self, tool_id: str) -> str:
+        """The name by which clients know a tool, or its id if it no longer exists."""
+        tool = self.view.catalog.get(tool_id)
+        return tool_id if tool is None else tool.name
+
     def servers(self) -> Sequence[ServerRow]:
         """The servers behind the board."""
         lines = self.dashboard.servers()
@@ -69,6 +99,7 @@ class Visibility:
                 in_flight=running[line.name],
                 # Times and counts of other callers are not theirs to see.
                 latency=None,
+                address=None,
                 problem=UNAVAILABLE if line.problem else None,
             )
             for line in lines

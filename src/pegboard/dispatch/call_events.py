@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, replace
 
+from pegboard.core.call_preview import preview_arguments, preview_message
 from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.events import CallFinished, CallStarted, EventOutcome
 from pegboard.core.json import compact
@@ -172,6 +173,8 @@ class _ObservedCall:
             tokens_estimated=notes.is_estimated,
             arguments=call.arguments if self._options.keep_arguments else None,
             handle=notes.handle,
+            preview=preview_arguments(call.arguments),
+            message=None if outcome == "ok" else _failure_message(self.result, exc),
         )
         record_event(self._options.observer, finished)
 
@@ -212,6 +215,14 @@ def _classify_end(
             return "failed", type(exc).__name__
         case _:  # cancelled: by the client, a deadline, or shutdown
             return "cancelled", None
+
+
+def _failure_message(result: CallResult | None, exc: BaseException | None) -> str | None:
+    if isinstance(exc, PegboardError):
+        return preview_message(exc.message)
+    if result is None:
+        return None
+    return preview_message(result_text(result)) or None
 
 
 def result_text(result: CallResult) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, get_args
 
 from pegboard.core.calls import Caller
+from pegboard.core.redaction import Redactor
 from pegboard.core.sanitization import find_flags
 from pegboard.core.tool_lock import (
     LockAction,
@@ -16,12 +17,16 @@ from pegboard.core.tool_lock import (
     ServerLock,
     ToolLock,
 )
-from pegboard.dashboard import Dashboard, Html, Section, ServerRow, Viewer, build_dashboard, tag
+from pegboard.dashboard import Dashboard, Html, Section, Viewer, build_dashboard, tag
 from pegboard.dashboard.interface import Form, Identify
-from pegboard.dashboard.markup import pluralize, time_tag
+from pegboard.dashboard.markup import join, pluralize, time_tag
 from pegboard.dashboard.rollout_page import rollout_section
+from pegboard.dashboard.tables import Row, render_table
+from pegboard.gateway.config_editing import ConfigEditor
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.lock_storage import LockStorage, apply_decision
+from pegboard.gateway.servers_section import build_server_rows, build_servers_section
+from pegboard.observe.logs import collect_secrets
 
 if TYPE_CHECKING:
     from pegboard.config.settings import HttpSettings
@@ -42,7 +47,11 @@ def build_trust_section(locks: LockStorage) -> Section:
             for undecided in record.undecided()
         ]
         nothing = tag("p", "Nothing is held back.", class_="quiet")
-        held_back = tag("div", *items, class_="stack wide-stack") if items else nothing
+        note = "These tools cannot be used until somebody approves what their servers say now."
+        held_back = nothing
+        if items:
+            cards = tag("div", *items, class_="stack wide-stack")
+            held_back = join([tag("p", note, class_="quiet"), cards])
         return tag("div", held_back, *[_approved_table(*record, proof) for record in records])
 
     def action(name: LockAction) -> Callable[[Viewer, Form], Awaitable[None]]:
@@ -95,18 +104,22 @@ def _revocation_line(revocation: Revocation) -> Html:
 def _approved_table(server: str, record: ServerLock, proof: Html) -> Html | None:
     """The approved tools of a server, each with the form that revokes it."""
     rows = [
-        tag("tr", tag("th", tool, scope="row"), tag("td", time_tag(locked.approved.at, day=True)),
-            tag("td", locked.approved.by or ""),
-            tag("td", _decision_form("revoke", "Revoke", server, tool, proof)))
+        Row(
+            [
+                tool,
+                time_tag(locked.approved.at, day=True),
+                locked.approved.by or "first use",
+                _decision_form("revoke", "Revoke", server, tool, proof),
+            ]
+        )
         for tool, locked in sorted(record.tools.items())
         if locked.revoked is None and locked.approved is not None
-    ]  # fmt: skip
+    ]
     if not rows:
         return None
-    heads = [tag("th", name, scope="col") for name in ("Tool", "Approved", "By", "")]
-    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows))
     summary = tag("summary", f"{server}: ", pluralize(len(rows), "tool"), " approved")
-    return tag("details", summary, tag("div", table, class_="wide", tabindex="0"))
+    table = render_table(("Tool", "Approved", "By", ""), rows, label=f"Approved tools of {server}")
+    return tag("details", summary, table)
 
 
 def _decision_form(
@@ -126,19 +139,44 @@ def _decision_form(
     )  # fmt: skip
 
 
-def build_gateway_dashboard(gateway: Gateway, **changes: Any) -> Dashboard:
+def build_gateway_dashboard(
+    gateway: Gateway, editor: ConfigEditor | None = None, **changes: Any
+) -> Dashboard:
     """The dashboard of a gateway; `changes` are fields that differ from the usual."""
-    sections = [rollout_section(gateway.decisions.store)]
+    sections = [build_servers_section(gateway, editor)]
     if gateway.decisions.trust.locks is not None:
-        sections.insert(0, build_trust_section(gateway.decisions.trust.locks))
+        sections.append(build_trust_section(gateway.decisions.trust.locks))
+    settings = gateway.configuration.settings
+    # A rollout compares groups of callers, and a single user has none.
+    if settings.auth.kind != "none" or not settings.store.url.startswith("memory:"):
+        sections.append(rollout_section(gateway.decisions.store))
     own: dict[str, Any] = {
         "view": gateway.view,
         "switch": gateway.switch,
-        "servers": lambda: _build_server_rows(gateway),
+        "servers": lambda: build_server_rows(gateway),
+        "arguments": lambda: gateway.configuration.settings.observe.arguments,
+        "redactor": _current_redactor(gateway),
         "observer": gateway.board.parts.observer,
         "sections": tuple(sections),
     }
     return build_dashboard(gateway.board, gateway.board.parts, **{**own, **changes})
+
+
+def _current_redactor(gateway: Gateway) -> Callable[[], Redactor]:
+    """Gives the redactor for the current configuration; collecting its secrets takes a while."""
+    configuration, redactor = (
+        gateway.configuration,
+        Redactor(collect_secrets(gateway.configuration)),
+    )
+
+    def current() -> Redactor:
+        nonlocal configuration
+        if configuration is not gateway.configuration:
+            configuration = gateway.configuration
+            redactor.learn(collect_secrets(configuration))  # old secrets are still in old calls
+        return redactor
+
+    return current
 
 
 def build_identify(auth: Auth, settings: HttpSettings) -> Identify:
@@ -156,31 +194,3 @@ def build_identify(auth: Auth, settings: HttpSettings) -> Identify:
         return Viewer(caller, is_operator or bool(groups & set(settings.operator_groups)))
 
     return identify
-
-
-def _build_server_rows(gateway: Gateway) -> list[ServerRow]:
-    """One row for each server, API, and server that is left out or disabled."""
-    configuration, failures, pending = gateway.configuration, gateway.failures, gateway.pending
-    rows = [
-        ServerRow(
-            name=status.server,
-            # Its process is not running yet, but it is being listed for the first time.
-            state="starting"
-            if status.server in pending and status.state == "cold"
-            else status.state,
-            version=status.version,
-            era=status.era,
-            in_flight=status.in_flight,
-            latency=status.latency,
-            problem=failures.get(status.server) or status.last_error,
-            retry_after=round(status.retry_after),
-        )
-        for status in gateway.pool.status()
-    ]
-    for name in gateway.catalogs.apis:
-        problem = failures.get(name)
-        state = "failed" if problem else "starting" if name in pending else "ready"
-        rows.append(ServerRow(name=name, state=state, problem=problem))
-    for name, reason in configuration.unusable.items():
-        rows.append(ServerRow(name=name, state="left out", problem=reason))
-    return rows + [ServerRow(name=spec.name, state="disabled") for spec in configuration.disabled]

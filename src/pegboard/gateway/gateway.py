@@ -57,6 +57,7 @@ from pegboard.gateway.operator_decisions import OperatorDecisions
 from pegboard.gateway.replicas import ReplicaChannel
 from pegboard.gateway.shutdown import RequestDrain
 from pegboard.modes.mode import View, ViewRequest
+from pegboard.observe.call_history import open_history
 from pegboard.observe.logs import EventLog
 from pegboard.observe.observers import CombinedObserver
 from pegboard.observe.statistics import LiveStatistics
@@ -179,6 +180,7 @@ class Gateway:
         self.board.parts = Parts(
             store=self.store,
             live=statistics,
+            history=open_history(folder, self.configuration.files),
             observers=(*self.observability.observers, self.decisions.rollouts),
             alternatives=self.board.alternatives,
             is_closed=self.board.is_closed,
@@ -253,6 +255,7 @@ class Gateway:
         self._fix_list()
         await self._resources.__aenter__()
         self._resources.push_async_callback(close_store, self.store)
+        self._resources.callback(self.board.parts.history.save)
         await self._resources.enter_async_context(self.pool)
         self.pool.add_listener(self.discovery.refresher.on_event)
         self.pool.add_listener(self.passthrough.on_event)
@@ -271,6 +274,7 @@ class Gateway:
             "Retrying servers that failed": retry,
             "Following the lock, switches and rollouts": self._follow_decisions,
             "Following other replicas": follow,
+            "Saving the history of calls": self.board.parts.history.save_periodically,
         }
         for name, task in background.items():
             tasks.start_soon(run_supervised, name, task)

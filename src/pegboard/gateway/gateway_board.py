@@ -204,6 +204,7 @@ class GatewayBoard(Pegboard):
         # Calls through it are audited, as with `pegboard serve`.
         audit = build_audit(self.configuration.settings, self._source.path.parent)
         self.gateway, self._is_running = self._make_gateway(observability=audit), True
+        dashboard = {"source": self._source, **dashboard}
         return build_gateway_app(self.gateway, host, environ=environ, auth=auth, **dashboard)
 
 

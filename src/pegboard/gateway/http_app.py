@@ -18,6 +18,8 @@ from pegboard.core.calls import Caller
 from pegboard.core.events import SignInFailed
 from pegboard.core.json import JsonObject
 from pegboard.dashboard import dashboard_routes, metrics_route
+from pegboard.gateway.config_editing import ConfigEditor
+from pegboard.gateway.config_source import ConfigSource
 from pegboard.gateway.dashboard import build_gateway_dashboard, build_identify
 from pegboard.gateway.from_settings import ReloadableKeys, build_auth, build_risk_scopes
 from pegboard.gateway.gateway import Gateway
@@ -39,6 +41,8 @@ def build_gateway_app(
     *,
     environ: Mapping[str, str] = os.environ,
     auth: Auth | None = None,
+    source: ConfigSource | None = None,
+    is_owner_only: bool = False,
     **dashboard: Any,
 ) -> Starlette:
     """An application that starts the gateway with itself and stops it with itself.
@@ -48,6 +52,9 @@ def build_gateway_app(
         host: The address that the application will listen on.
         environ: Where `PEGBOARD_MODE` and `PEGBOARD_UNAUTHENTICATED` may be.
         auth: How callers are authenticated, instead of as configured.
+        source: The configuration, where operators may change it on the dashboard.
+        is_owner_only: Whether only the user who started this process has access, as with
+            `pegboard ui`.
         dashboard: Fields of `pegboard.dashboard.Dashboard` that differ from the usual.
 
     Raises:
@@ -60,10 +67,16 @@ def build_gateway_app(
     single_user = is_loopback(host) and not http.allowed_hosts
     if auth is None and not single_user:
         _warn_about_refused_clients(gateway)
+        # Nobody knows who made a call, so nobody is shown what was in it.
+        dashboard = {"arguments": lambda: "off", **dashboard}
+    editor = None
+    # A file that was found in a folder is trusted as it is, and imports have no file of their own.
+    if source is not None and source.text is None and source.trust is None:
+        editor = ConfigEditor(source, allows_commands=is_owner_only or http.add_commands)
     app = asgi_app(
         build_gateway_server(gateway, environ=environ, single_user=single_user),
         HostGuard.bound_to(host, hosts=http.allowed_hosts, origins=http.allowed_origins),
-        *_build_routes(gateway, auth, dashboard),
+        *_build_routes(gateway, auth, editor, dashboard),
         auth=auth,
         stateless=http.legacy == "stateless",
         sessions=SessionLimits(http.max_sessions, http.max_sessions_per_principal),
@@ -117,13 +130,13 @@ def _build_scope_check(gateway: Gateway) -> Callable[[Scope, JsonObject], str | 
 
 
 def _build_routes(
-    gateway: Gateway, auth: Auth | None, dashboard: Mapping[str, Any]
+    gateway: Gateway, auth: Auth | None, editor: ConfigEditor | None, dashboard: Mapping[str, Any]
 ) -> list[BaseRoute]:
     """The routes besides `/mcp`: the dashboard, health, and metrics where they are on."""
     settings = gateway.configuration.settings
     if auth is not None:
         dashboard = {"identify": build_identify(auth, settings.http), **dashboard}
-    built = build_gateway_dashboard(gateway, **dashboard)
+    built = build_gateway_dashboard(gateway, editor, **dashboard)
     state = _build_readiness(gateway, names_servers=auth is None)
     routes = [*dashboard_routes(built), *health_routes(state, gateway.check)]
     if gateway.observability.metrics is not None:

@@ -93,7 +93,9 @@ class GatewayRunner:
         gateway = self.gateway
         gateway.serves_one_client = True
         folder = self.source.folder(gateway.configuration)
-        with open_journal(folder, self.source.path) as journal:
+        arguments = gateway.configuration.settings.observe.arguments
+        redactor = None if arguments == "off" else self.redactor
+        with open_journal(folder, self.source.path, redactor) as journal:
             parts = gateway.board.parts
             gateway.board.parts = replace(parts, observers=(*parts.observers, journal))
             async with gateway, anyio.create_task_group() as tasks:
@@ -149,7 +151,7 @@ class GatewayRunner:
         from pegboard.sockets import bind_sockets
 
         sockets = bind_sockets(host, port) if sock is None else [sock]
-        app = build_gateway_app(self.gateway, host, environ=self.source.environ)
+        app = build_gateway_app(self.gateway, host, environ=self.source.environ, source=self.source)
         server = _build_http_server(app, self.gateway.configuration)
 
         async def stop() -> None:

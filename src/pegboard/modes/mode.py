@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypedDict
 
+from pegboard.core.call_preview import preview_arguments, preview_message
 from pegboard.core.calls import (
     LOCAL_CALLER,
     WHOLE_RESULT,
@@ -409,6 +410,8 @@ def record_rejection(
             session=caller.session,
             mode=caller.mode,
             via=via,
+            preview=preview_arguments(arguments),
+            message=preview_message(exc.message),
         )
         record_event(view.observer, event)
         raise

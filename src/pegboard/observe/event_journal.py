@@ -3,15 +3,15 @@
     gateway on stdio  ──writes──>  KEY-TIME-PID-NUMBER.jsonl  ──read──>  `pegboard ui`
 
 A process that serves on standard input has no address that a dashboard could connect to. So it
-writes one line to a file for each finished call and each answered list: names, times and counts.
-Arguments, queries, reasons and handles are never written. Only the user can read the file; it is
-rotated when it is full, and deleted when it is old.
+writes one line to a file for each call and each answered list: names, times and counts. For the
+history of calls, it also writes shortened arguments and error messages, without secrets, unless the
+operator turned that off. Queries, results and handles are never written. Only the user can read the
+file; it is rotated when it is full, and deleted when it is old.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import logging
 import os
@@ -25,19 +25,24 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio import to_thread
 
+from pegboard.core.call_preview import redact_preview
 from pegboard.core.events import (
     CallFinished,
+    CallRejected,
     DescribeAnswered,
     Event,
     ListAnswered,
     SearchAnswered,
 )
 from pegboard.core.json import Json, JsonObject, compact
+from pegboard.observe.call_history import config_key
 from pegboard.ports import Observer
 from pegboard.private_files import make_private_folder, open_private
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+
+    from pegboard.core.redaction import Redactor
 
 
 logger = logging.getLogger(__name__)
@@ -47,7 +52,8 @@ MAX_BYTES = 256 * 1024
 MAX_FILES = 20
 MAX_AGE = 7 * 86_400.0
 _KINDS = {
-    kind.kind: kind for kind in (CallFinished, ListAnswered, SearchAnswered, DescribeAnswered)
+    kind.kind: kind
+    for kind in (CallFinished, CallRejected, ListAnswered, SearchAnswered, DescribeAnswered)
 }
 _PRIVATE_FIELDS = ("arguments", "query", "found", "tools")
 """What somebody searched for, or was shown."""
@@ -56,21 +62,41 @@ _WRITTEN_FIELDS = {
         f.name
         for f in fields(kind)
         if f.repr
-        and (f.name not in _PRIVATE_FIELDS or (kind is ListAnswered and f.name == "tools"))
+        and (
+            f.name not in _PRIVATE_FIELDS
+            or (kind is ListAnswered and f.name == "tools")
+            or (kind is CallRejected and f.name == "arguments")
+        )
     ]
     for kind in _KINDS.values()
 }
-"""The fields that are written of each kind of event; of a list, `tools` is a number."""
+"""The fields that are written of each kind of event; of a list, `tools` is a number, and of a
+rejected call, `arguments` is a digest."""
 _WRITE_DELAY = 0.2
 """Seconds for which events are collected into one write, so that calls do not wait for the disk."""
 _MAX_WAITING = 100
 
 
 class EventJournal:
-    """An observer that writes finished calls; if it cannot write, it warns once and stops."""
+    """An observer that writes calls; if it cannot write, it warns once and stops.
 
-    def __init__(self, folder: Path, key: str, *, max_bytes: int = MAX_BYTES) -> None:
+    Args:
+        folder: Where the file is.
+        key: Identifies the configuration.
+        redactor: Removes secrets from arguments and messages; without it, none are written.
+        max_bytes: The size at which a file is rotated.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        key: str,
+        *,
+        redactor: Redactor | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
         self._folder = folder
+        self._redactor = redactor
         self._name = f"{key}-{time.time_ns() // 1_000_000}-{os.getpid()}"
         self._number = 0
         self._max_bytes = max_bytes
@@ -109,7 +135,8 @@ class EventJournal:
         waiting, self._waiting = self._waiting, []
         try:
             if waiting:
-                self._append(b"".join(map(_event_to_line, waiting)))
+                lines = (_event_to_line(event, self._redactor) for event in waiting)
+                self._append(b"".join(lines))
         except OSError as exc:
             self._is_closed = True
             logger.warning("`pegboard ui` will not see these calls: %s: %s", self.path, exc)
@@ -193,12 +220,14 @@ def _modified_at(path: Path) -> float:
         return 0.0
 
 
-def _event_to_line(event: Event) -> bytes:
+def _event_to_line(event: Event, redactor: Redactor | None) -> bytes:
     record: JsonObject = {"event": event.kind}
     for name in _WRITTEN_FIELDS[event.kind]:
         value = getattr(event, name)
         if value is not None and value != {}:
             record[name] = value
+    if redactor is not None and isinstance(event, CallFinished | CallRejected):
+        record["preview"], record["message"] = redact_preview(event, redactor)
     return compact(record).encode("utf-8", "backslashreplace") + b"\n"
 
 
@@ -221,9 +250,11 @@ POLL_INTERVAL = 0.5
 
 
 @contextmanager
-def open_journal(folder: Path, config: Path) -> Generator[EventJournal]:
+def open_journal(
+    folder: Path, config: Path, redactor: Redactor | None = None
+) -> Generator[EventJournal]:
     """The journal that this process writes for a configuration; old ones are deleted."""
-    journal = EventJournal(folder / "journals", _config_key(config))
+    journal = EventJournal(folder / "journals", config_key(config), redactor=redactor)
     delete_old_journals(journal.path.parent, now=time.time())
     try:
         yield journal
@@ -233,7 +264,7 @@ def open_journal(folder: Path, config: Path) -> Generator[EventJournal]:
 
 def follow_journals(app: Starlette, observer: Observer, folder: Path, config: Path) -> None:
     """While an application runs, pass events of other processes with this configuration on."""
-    reader = JournalReader(folder / "journals", _config_key(config))
+    reader = JournalReader(folder / "journals", config_key(config))
     inner = app.router.lifespan_context
 
     async def poll() -> None:
@@ -250,8 +281,3 @@ def follow_journals(app: Starlette, observer: Observer, folder: Path, config: Pa
             tasks.cancel_scope.cancel()
 
     app.router.lifespan_context = lifespan
-
-
-def _config_key(config: Path) -> str:
-    """Identifies a configuration without revealing its path."""
-    return hashlib.sha256(str(config.resolve()).encode()).hexdigest()[:16]

@@ -22,6 +22,7 @@ from pegboard.core.circuit_breaker import BreakerState
 from pegboard.core.events import (
     BreakerChanged,
     CallFinished,
+    CallRejected,
     CallStarted,
     DescribeAnswered,
     Event,
@@ -39,7 +40,9 @@ _MAX_PRINCIPALS = 128
 """Principals with statistics of their own; the least recently active one is evicted."""
 _MAX_GROUPS_PER_PRINCIPAL = 50
 _RECENT_PER_PRINCIPAL = 50
-_CountedEvent: TypeAlias = CallFinished | ListAnswered | SearchAnswered | DescribeAnswered
+_CountedEvent: TypeAlias = (
+    CallFinished | CallRejected | ListAnswered | SearchAnswered | DescribeAnswered
+)
 
 _SMALLEST = 1e-5
 _GROWTH = math.log(1.1)
@@ -186,6 +189,16 @@ class LiveStatistics:
         with self._lock:
             return list(reversed(self._statistics_of(principal).recent))
 
+    def rejected(self) -> list[CallRejected]:
+        """The last calls that were rejected before a tool was found for them, newest first."""
+        with self._lock:
+            return list(reversed(self._total.rejected))
+
+    def rejected_of(self, principal: str) -> list[CallRejected]:
+        """The last rejected calls of one principal, newest first."""
+        with self._lock:
+            return list(reversed(self._statistics_of(principal).rejected))
+
     def _statistics_of(self, principal: str) -> _Statistics:
         # Without authentication all calls are of the local principal: the total is theirs, and no
         # second copy is counted.
@@ -201,7 +214,7 @@ class LiveStatistics:
                 # Never below zero: the journal of another process has only ends, no starts.
                 self._in_flight = max(0, self._in_flight - 1)
                 self._count(event)
-            case ListAnswered() | SearchAnswered() | DescribeAnswered():
+            case CallRejected() | ListAnswered() | SearchAnswered() | DescribeAnswered():
                 self._count(event)
             case BreakerChanged():
                 name = f"{event.scope}:{event.name}"
@@ -234,7 +247,16 @@ class LiveStatistics:
 class _Statistics:
     """The statistics of all calls, or of one principal's."""
 
-    __slots__ = ("_all", "_by", "_lists", "_max_groups", "_queries", "recent")
+    __slots__ = (
+        "_all",
+        "_by",
+        "_lists",
+        "_max_groups",
+        "_queries",
+        "_rejections",
+        "recent",
+        "rejected",
+    )
 
     def __init__(self, max_groups: int, recent: int) -> None:
         self._max_groups = max_groups
@@ -244,12 +266,18 @@ class _Statistics:
         self._queries: dict[str, _QueryTally] = {
             k: _QueryTally() for k in ("list", "search", "describe")
         }
+        self._rejections = 0
         self.recent: deque[CallFinished] = deque(maxlen=recent)
+        # Apart, so that a client that guesses names does not evict the calls that were made.
+        self.rejected: deque[CallRejected] = deque(maxlen=recent)
 
     def add(self, event: _CountedEvent) -> None:
         match event:
             case CallFinished():
                 self._add_call(event)
+            case CallRejected():
+                self._rejections += 1
+                self.rejected.append(event)
             case ListAnswered():
                 self._lists[event.mode] += 1
                 self._queries["list"].add(event.duration, event.tokens, event.tokens_full)
@@ -267,6 +295,7 @@ class _Statistics:
             },
             **{kind: tally.as_json() for kind, tally in self._queries.items()},
             "lists_by_mode": dict(self._lists),
+            "rejected": self._rejections,
         }
 
     def _add_call(self, call: CallFinished) -> None:

@@ -15,7 +15,9 @@ const replaceParts = (parts) => {
     const place = document.querySelector(`[data-part="${name}"]`);
     if (!place || place.querySelector(":focus-visible")) continue;
     const scrolled = place.querySelector(".wide")?.scrollLeft ?? 0;
+    const open = [...place.querySelectorAll("details[open][data-key]")].map((e) => e.dataset.key);
     place.innerHTML = html;
+    for (const e of place.querySelectorAll("details[data-key]")) e.open = open.includes(e.dataset.key);
     if (scrolled) place.querySelector(".wide").scrollLeft = scrolled;
     times(place);
   }
