@@ -22,7 +22,8 @@ from pegboard.config.server_entries import (
     build_spec,
     parse_servers,
 )
-from pegboard.config.settings import ProfileEntry, Settings, SourceAuth, SourceEntry
+from pegboard.config.settings import ProfileEntry, Settings
+from pegboard.config.source_settings import SourceAuth, SourceEntry
 from pegboard.config.variables import UnresolvedVariable, expand_variables
 from pegboard.core.json import JsonObject
 from pegboard.credentials import is_template

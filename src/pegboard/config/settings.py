@@ -13,21 +13,18 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from annotated_types import Ge, Gt, Interval
 
+from pegboard.config.setting_types import STRICT, Count, Seconds
+from pegboard.config.source_settings import SourceEntry
 from pegboard.core import defaults
 from pegboard.core.options import Learning
 from pegboard.upstream.spec import Isolation, TrustMode
-
-Seconds: TypeAlias = Annotated[float, Gt(0)]
-Count: TypeAlias = Annotated[int, Ge(1)]
-
-_STRICT: dict[str, Any] = {"extra": "forbid"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ApiKey:
     """A static key; only its hash is stored."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     principal: str
     """The principal that it authenticates."""
@@ -47,7 +44,7 @@ class ScopeSettings:
     the lower ones.
     """
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     read: str | None = None
     """For tools that only read."""
@@ -61,7 +58,7 @@ class ScopeSettings:
 class AuthSettings:
     """Authentication of HTTP clients."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     kind: Literal["none", "keys", "jwt"] = "none"
     """No authentication, static keys, or tokens of an OAuth 2.1 authorization server."""
@@ -91,7 +88,7 @@ class PermissionRule:
     `servers`, `categories`, `tools` and `risks` that are given must match.
     """
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     effect: Literal["allow", "deny"] = "allow"
     """`deny` takes precedence over every `allow`."""
@@ -117,7 +114,7 @@ class PermissionRule:
 class PermissionSettings:
     """Who may see and call which tools; to everybody else a tool does not exist."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     default: Literal["allow", "deny"] = "allow"
     """What applies to tools that no rule matches."""
@@ -129,7 +126,7 @@ class PermissionSettings:
 class LimitEntry:
     """A rate limit for each of some principals; the first entry that matches applies."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     principals: tuple[str, ...] = ()
     """Globs over principals; everybody if neither these nor groups are given."""
@@ -151,7 +148,7 @@ class LimitEntry:
 class ObserveSettings:
     """Metrics, traces and logs."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     metrics: Literal["off", "protected", "open"] = "off"
     """Prometheus metrics at `/metrics`: for operators and `metrics_readers`, or for everybody."""
@@ -176,7 +173,7 @@ class ObserveSettings:
 class TrustSettings:
     """Whether new and changed tool definitions may be used without approval."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     mode: TrustMode = "first-use"
     """`first-use`: only changed tools need approval; `approve`: new ones need it too."""
@@ -190,7 +187,7 @@ class TrustSettings:
 class HttpSettings:
     """The HTTP server."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     allowed_hosts: tuple[str, ...] = ()
     """Host headers to accept besides the address it listens on; protects against DNS rebinding."""
@@ -231,7 +228,7 @@ ModeSetting: TypeAlias = Literal[
 class ServerEntry:
     """One MCP server, or changes to one that an imported file defines."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     command: str | None = None
     """The program to start (stdio)."""
@@ -278,74 +275,10 @@ class ServerEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BasicAuth:
-    """A user name and a password."""
-
-    __pydantic_config__: ClassVar[Any] = _STRICT
-
-    username: str
-    password: str = field(repr=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ApiKeyAuth:
-    """A key in a header, the query or a cookie."""
-
-    __pydantic_config__: ClassVar[Any] = _STRICT
-
-    name: str
-    """The name of the header, query parameter or cookie."""
-    value: str = field(repr=False)
-    """The key itself, written as `${VAR}`."""
-    place: Literal["header", "query", "cookie"] = "header"
-    """Where it is sent."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SourceAuth:
-    """Authentication of calls to an OpenAPI source: one of three ways."""
-
-    __pydantic_config__: ClassVar[Any] = _STRICT
-
-    bearer: str | None = field(default=None, repr=False)
-    """A bearer token, as `${VAR}`."""
-    basic: BasicAuth | None = None
-    api_key: ApiKeyAuth | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class SourceEntry:
-    """A source of tools that is not an MCP server: an OpenAPI 3 document."""
-
-    __pydantic_config__: ClassVar[Any] = _STRICT
-
-    openapi: str
-    """The document: a file (JSON or YAML) or an `https://` address."""
-    base_url: str | None = None
-    """Where calls go, instead of the document's own `servers`. Without it, `auth` and `headers` are
-    sent only to the host that the document was read from."""
-    auth: SourceAuth = SourceAuth()
-    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """HTTP headers of every request."""
-    include: tuple[str, ...] = ()
-    """Globs over operation names: only these become tools."""
-    exclude: tuple[str, ...] = ()
-    """Globs over operation names: these do not."""
-    category: str | None = None
-    """One category for all its tools; by default the first tag of each."""
-    prefix: str | None = None
-    """The prefix of its tools' names, instead of its name; empty for bare names."""
-    timeout: Seconds | None = None
-    """Timeout of one call, in seconds."""
-    disabled: bool = False
-    """Whether it is disabled."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class NameSettings:
     """How the tools of several servers are named."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     style: Literal["qualified", "bare"] = "qualified"
     """`qualified`: every name starts with its server's; `bare`: only names that servers share."""
@@ -359,7 +292,7 @@ class NameSettings:
 class RiskRules:
     """The risk of tools, by globs over tool names or `server.tool`; overrides annotations."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     read: tuple[str, ...] = ()
     """Tools that only read."""
@@ -380,7 +313,7 @@ class RiskRules:
 class Budgets:
     """Token budgets of the modes."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     auto_list: Count = defaults.EAGER_BUDGET
     """Tokens up to which `auto` lists the whole catalog: 2 % of 200,000."""
@@ -396,7 +329,7 @@ class Budgets:
 class DynamicSettings:
     """The `dynamic` mode: how many found tools stay enabled in a session."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     cap: Count = defaults.ENABLED_TOOLS_CAP
     """Enabled tools in a session; the least recently used is evicted, pins never."""
@@ -411,7 +344,7 @@ many tokens; `0` never does."""
 class CallSettings:
     """How calls are run."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     timeout: Seconds = defaults.CALL_TIMEOUT
     """Timeout of a call in seconds, unless the tool or the server sets another."""
@@ -435,7 +368,7 @@ class CallSettings:
 class ResultSettings:
     """How large results are handled."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     spill_tokens: Annotated[int, Ge(0)] = defaults.SPILL_TOKENS
     """Tokens above which a result is stored and replaced by a preview and a handle; 0 for never."""
@@ -461,7 +394,7 @@ class ResultSettings:
 class CodeSettings:
     """Programs that models write: what one may use, and what is stored about it."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     in_proxy: bool = False
     """Whether the `proxy` mode offers to run programs too, as the `code` mode does."""
@@ -501,7 +434,7 @@ class CodeSettings:
 class SearchSettings:
     """How tools are found."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     learn: Learning = "local"
     """From whose calls search learns: `local` from the one user of a gateway on their own machine,
@@ -514,7 +447,7 @@ class SearchSettings:
 class UpstreamSettings:
     """Defaults for all servers, and limits for all of them together."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     start_concurrency: Count = 8
     """Servers that are started at the same time on the first start."""
@@ -543,7 +476,7 @@ class UpstreamSettings:
 class StoreSettings:
     """Where state that outlives a request is stored."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     url: str = field(default="memory://", repr=False)
     """`memory://`, or a `redis://`, `rediss://` or `unix://` URL that all replicas share."""
@@ -555,7 +488,7 @@ class StoreSettings:
 class ProfileEntry:
     """A named part of the catalog; all names are globs. It is a choice, not a permission."""
 
-    __pydantic_config__: ClassVar[Any] = _STRICT
+    __pydantic_config__: ClassVar[Any] = STRICT
 
     servers: tuple[str, ...] = ()
     """Servers to show, by their names in this file; all if none is given."""
@@ -572,7 +505,7 @@ class Settings:
 
     # The key in the file is `import`, which cannot be a name in Python.
     __pydantic_config__: ClassVar[Any] = {
-        **_STRICT,
+        **STRICT,
         "alias_generator": lambda name: "import" if name == "imports" else name,  # pyright: ignore[reportUnknownLambdaType]
     }
 

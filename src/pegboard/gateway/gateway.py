@@ -174,8 +174,7 @@ class Gateway:
             store = open_store(self.configuration.settings, CombinedObserver(*observers))
         self.store = store
         self.decisions = OperatorDecisions(self.configuration, store, self.observability.arms)
-        self.board.folder = folder
-        self.board.place = name_place(self.configuration)
+        self.board.folder, self.board.place = folder, name_place(self.configuration)
         self.board.rollouts = self.decisions.rollouts
         self.board.parts = Parts(
             store=self.store,

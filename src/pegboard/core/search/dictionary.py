@@ -1,8 +1,9 @@
 """Words of other languages and what they mean in English.
 
-The table lists words mostly in one form. Others are found by stemming, by undoing what stemmers
-leave (a pronoun at the end of a verb, a syllable inside a participle), and in German and Dutch by
-taking compounds apart: `Rechnungsnummer` is "invoice number". Accents are optional everywhere.
+The table (`dictionary.txt`) lists words mostly in one form. Others are found by stemming, by
+undoing what stemmers leave (a pronoun at the end of a verb, a syllable inside a participle), and in
+German and Dutch by taking compounds apart: `Rechnungsnummer` is "invoice number". Accents are
+optional everywhere.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib.resources import files
 
 from pegboard.core.search.terms import STOP_WORDS, stemmer, word_set
 
@@ -243,13 +245,14 @@ class Dictionary:
 
 @cache
 def load_dictionary() -> Dictionary:
-    """The dictionary, read once."""
-    from pegboard.core.search.dictionary_table import TABLE  # large, and often never needed
-
+    """The dictionary, read once, with the first query that may not be in English."""
+    table = files("pegboard.core.search").joinpath("dictionary.txt").read_text("utf-8")
     languages: dict[str, Language] = {}
     english = {*STOP_WORDS, *PLAIN_ENGLISH, *_ALSO_ENGLISH}
     kind, codes = "", [""]
-    for line in TABLE.splitlines():
+    for line in table.splitlines():
+        if line.startswith("#"):
+            continue
         if line.startswith("= "):
             kind, *codes = line.removeprefix("= ").split("|")
             continue

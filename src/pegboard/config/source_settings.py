@@ -1,0 +1,73 @@
+"""The settings of sources of tools that are not MCP servers (`[sources]`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from pegboard.config.setting_types import STRICT, Seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class BasicAuth:
+    """A user name and a password."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    username: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiKeyAuth:
+    """A key in a header, the query or a cookie."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    name: str
+    """The name of the header, query parameter or cookie."""
+    value: str = field(repr=False)
+    """The key itself, written as `${VAR}`."""
+    place: Literal["header", "query", "cookie"] = "header"
+    """Where it is sent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceAuth:
+    """Authentication of calls to an OpenAPI source: one of three ways."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    bearer: str | None = field(default=None, repr=False)
+    """A bearer token, as `${VAR}`."""
+    basic: BasicAuth | None = None
+    api_key: ApiKeyAuth | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceEntry:
+    """A source of tools that is not an MCP server: an OpenAPI 3 document."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    openapi: str
+    """The document: a file (JSON or YAML) or an `https://` address."""
+    base_url: str | None = None
+    """Where calls go, instead of the document's own `servers`. Without it, `auth` and `headers` are
+    sent only to the host that the document was read from."""
+    auth: SourceAuth = SourceAuth()
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """HTTP headers of every request."""
+    include: tuple[str, ...] = ()
+    """Globs over operation names: only these become tools."""
+    exclude: tuple[str, ...] = ()
+    """Globs over operation names: these do not."""
+    category: str | None = None
+    """One category for all its tools; by default the first tag of each."""
+    prefix: str | None = None
+    """The prefix of its tools' names, instead of its name; empty for bare names."""
+    timeout: Seconds | None = None
+    """Timeout of one call, in seconds."""
+    disabled: bool = False
+    """Whether it is disabled."""
