@@ -21,7 +21,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from pegboard.config import settings as records
+from pegboard.config import settings, source_settings
 from pegboard.config.documents import Document, KeyPath
 from pegboard.config.settings import ServerEntry, Settings
 from pegboard.core.json import JsonObject
@@ -155,6 +155,7 @@ def settings_schema() -> JsonObject:
     """The schema of `pegboard.toml`."""
     schema = type_adapter(Settings).json_schema()
     for name, definition in schema.get("$defs", {}).items():
+        records = source_settings if hasattr(source_settings, name) else settings
         _add_descriptions(definition, getattr(records, name))
     _add_descriptions(schema, Settings)
     return {"$schema": DRAFT, **schema, "title": "pegboard.toml"}
