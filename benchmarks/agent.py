@@ -33,7 +33,9 @@ def summary(played: Played) -> dict[str, Any]:
         "success": round(100 * statistics.mean(w.right for w in walks), 1),
         "first_right": round(100 * sum(firsts) / len(walks), 1) if firsts else None,
         "round_trips": round(statistics.mean(len(w.steps) for w in walks), 2),
-        "tokens": played.listing + round(statistics.median(w.tokens for w in walks)),
+        "tokens": played.listing
+        + played.instructions
+        + round(statistics.median(w.tokens for w in walks)),
     }
 
 

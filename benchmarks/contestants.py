@@ -161,13 +161,17 @@ class Pegboard:
         return shown_right(ledger, task, re.findall(r'^\{"name":"([^"]+)"', ledger.listing, re.M))
 
     def _search(self, ledger: Ledger, task: Task) -> Found:
-        text = ledger.call("search", "search_tools", {"query": task.query})
-        lines = {m[1]: m[0] for m in re.finditer(r"^([^\s(]+)(?:\(.*| - .*|)$", text, re.M)}
+        text = ledger.call("search", "search_tools", {"queries": [task.query]})
+        lines = shown_lines(text)
         found = shown_right(ledger, task, list(lines), ranked=True)
-        if found.id in task.arguments and not names_all(
-            lines[found.name], task.arguments[found.id]
-        ):
-            ledger.call("describe", "describe_tools", {"names": [found.name]})
+        if found.id not in task.arguments:
+            return found
+        wanted = task.arguments[found.id]
+        if "(" not in lines[found.name]:  # shown by its name alone: ask for that name
+            lines |= shown_lines(ledger.call("search", "search_tools", {"queries": [found.name]}))
+        if not names_all(lines[found.name], wanted):
+            inner = {"name": "describe_tools", "arguments": {"names": [found.name]}}
+            ledger.call("describe", "call_tool", inner)
         return found
 
     def _index(self, ledger: Ledger, task: Task) -> Found:
@@ -201,6 +205,20 @@ class Pegboard:
             place = {"category": category, "tool": found.name}
             return ledger.call("call", "tools_dispatch", {**place, "params": arguments})
         return ledger.call("call", found.name, arguments)
+
+
+def shown_lines(text: str) -> dict[str, str]:
+    """Each tool that an answer of our search shows, best first, with what it says of the tool."""
+    lines: dict[str, str] = {}
+    for line in text.splitlines():
+        told = line.removeprefix("No tool clearly does this. Nearest: ")
+        if match := re.match(r"([^\s(:]+)\(", told):
+            lines.setdefault(match[1], told)
+        elif told.startswith("Also: "):
+            names = re.sub(r" \([^)]*\)", "", told.removeprefix("Also: ")).split(", ")
+            for name in names:
+                lines.setdefault(name, "")
+    return lines
 
 
 def pegboard_command(*options: str) -> list[str]:

@@ -43,10 +43,12 @@ def of_catalog(tools: Catalog, folder: Path, count: int) -> dict[str, Any]:
 def of_contestant(played: Played) -> dict[str, Any]:
     searches = [s.received for w in played.walks for s in w.steps if s.kind in ("search", "list")]
     solved = [walk.until_callable for walk in played.walks if walk.right]
+    before = played.listing + played.instructions
     return {
         "list": played.listing,
+        "instructions": played.instructions,
         "solved": round(100 * len(solved) / len(played.walks), 1),
-        "first_definition": played.listing + round(statistics.median(solved)) if solved else None,
+        "first_definition": before + round(statistics.median(solved)) if solved else None,
         "largest_answer": max(searches, default=0),
         "sessions": played.sessions,
     }
@@ -56,11 +58,13 @@ def section(figures: dict[str, Any]) -> str:
     parts = [
         f"Tokens are counted with `{figures['tokenizer']}`, over everything that a model reads or writes: name, description and"
         " parameters of each listed tool as compact JSON, the text of each response, and the requests that it has to write."
-        " *Definition* is the list and everything else that is read and written until the right tool can be called: the median"
+        " *Instructions* are what a server says about itself when a client connects. *Definition* is the list, the instructions and"
+        " everything else that is read and written until the right tool can be called: the median"
         " over the solved tasks, whose share is in the column before it. A task that is not solved ends early, which makes a"
         f" session look cheap. A session has {figures['turns']} turns, k of which use a tool. Every request contains the whole"
-        f" conversation; with the prompt cache, a repeated token counts {figures['cached_price']}. FastMCP shows 5 matches and"
-        f" Pegboard up to 10, which are the defaults. Above {PREPARED:,} tools, Pegboard is still computing its vectors. The"
+        f" conversation; with the prompt cache, a repeated token counts {figures['cached_price']}. FastMCP shows 5 matches, and"
+        " Pegboard up to 3 with their signatures and further ones by name, which are the defaults: for one of those, its name is"
+        f" searched for again. Above {PREPARED:,} tools, Pegboard is still computing its vectors. The"
         " model is assumed to choose the right server or category immediately, which favors contestants without a search.",
     ]
     for name, one in figures["catalogs"].items():
@@ -71,7 +75,7 @@ def section(figures: dict[str, Any]) -> str:
 def _catalog(name: str, one: dict[str, Any]) -> str:
     if one.get("missing"):
         return f"**{name}**: {one['missing']}."
-    head = ["contestant", "list", "solved, %", "definition", "largest answer",
+    head = ["contestant", "list", "instructions", "solved, %", "definition", "largest answer",
             *[f"session k={k}" for k in TOOLS_USED],
             *[f"cached k={k}" for k in TOOLS_USED]]  # fmt: skip
     rows = [[who, *_row(f)] for who, f in one["contestants"].items()]
@@ -81,10 +85,11 @@ def _catalog(name: str, one: dict[str, Any]) -> str:
 
 def _row(f: dict[str, Any]) -> list[Any]:
     if "missing" in f:
-        return [f"not run: {f['missing']}", *[None] * 9]
+        return [f"not run: {f['missing']}", *[None] * 10]
     sessions = f.get("sessions", {})
     return [
         f["list"],
+        f.get("instructions"),
         f.get("solved"),
         f.get("first_definition"),
         f.get("largest_answer"),

@@ -81,6 +81,8 @@ class Played:
     """What a contestant did with the tasks of a catalog."""
 
     listing: int
+    instructions: int
+    """Tokens of what its server says about itself: read beside the list."""
     walks: tuple[Walk, ...]
     sessions: dict[str, dict[str, int]]
 
@@ -122,6 +124,7 @@ def play(contestant: Contestant, tools: Catalog, folder: Path, tasks: Sequence[T
             text = listing_of(process)
             _PLAYED[key] = Played(
                 count_tokens(text),
+                count_tokens(process.instructions) if process.instructions else 0,
                 tuple(walk(contestant, Ledger(process, tools, text), t) for t in tasks),
                 {
                     str(k): session(contestant, Ledger(process, tools, text), tasks, k)
@@ -139,7 +142,7 @@ def session(
     Every request carries all that was said before. With the prompt cache, what an earlier request
     carried costs a tenth; all contestants here keep their list, and so the cache.
     """
-    context = count_tokens(ledger.listing)
+    context = count_tokens(ledger.listing) + count_tokens(ledger.process.instructions)
     plain = cached = 0.0
     known = 0
     for turn in range(TURNS):

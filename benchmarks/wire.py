@@ -42,10 +42,12 @@ class Process:
         client = {"name": "benchmark", "version": "1"}
         hello = {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client}
         try:
-            self.request("initialize", hello)
+            greeting = self.request("initialize", hello)
         except Ended:
             self.close()
             raise
+        self.instructions: str = greeting.get("instructions") or ""
+        """What it says about itself, which clients pass on to the model."""
         self.send({"method": "notifications/initialized"})
 
     @property

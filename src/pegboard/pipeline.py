@@ -44,6 +44,7 @@ from pegboard.dispatch.blobs import blob_layer, limit_blobs_together
 from pegboard.dispatch.breaker import breaker
 from pegboard.dispatch.bulkhead import Bound, BulkheadPolicy, bulkhead
 from pegboard.dispatch.call_events import ObserveOptions, observe
+from pegboard.dispatch.compact_text import compact_layer
 from pegboard.dispatch.enabled import check_enabled
 from pegboard.dispatch.fan_out import call_many
 from pegboard.dispatch.learned_searches import LearnedSearches, learn_searches
@@ -319,6 +320,11 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
                 contract=_output_contract,
             )
         )
+    layers.append(
+        compact_layer(
+            count=_token_counter(options), structured=options.structured, contract=_output_contract
+        )
+    )
     layers.append(projection_layer(count=_token_counter(options)))
     if options.learn_shapes:
         layers.append(learn_shapes(parts.shapes))  # inside the projection: from whole results

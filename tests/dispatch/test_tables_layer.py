@@ -79,11 +79,6 @@ async def test_a_later_layer_can_read_the_value_back():
     assert payload.value == {"items": ROWS}
 
 
-async def test_other_json_that_was_sent_indented_becomes_compact():
-    result = await answered(CallResult.text(json.dumps(NESTED, indent=2), structured=NESTED))
-    assert result.content == [{"type": "text", "text": compact(NESTED)}]
-
-
 @pytest.mark.parametrize(
     "given",
     [

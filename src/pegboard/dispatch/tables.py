@@ -1,6 +1,6 @@
 """The table layer: the same data in fewer tokens, where that pays and raw data is not requested.
 
-Lists of similar records become tables, and other JSON that was sent indented becomes compact.
+Lists of similar records become tables. Other JSON is compact already (`compact_text`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from pegboard.core import defaults
 from pegboard.core.calls import CallResult, ToolCall
-from pegboard.core.json import Json, compact
 from pegboard.core.results.shapes import (
     TABLE_KEY,
     OutputContract,
@@ -84,26 +83,18 @@ async def encode_result(result: CallResult, policy: TablePolicy, count: Count) -
         if len(sent) < policy.bytes:
             return result
         if len(sent) <= _QUICK_CHARACTERS:
-            plain, table = _encode_both(payload.text_value)
+            table = encode_table(payload.text_value)
         else:
-            plain, table = await offload(_encode_both, payload.text_value)
+            table = await offload(encode_table, payload.text_value)
     except (ValueError, RecursionError, DeadlineExceeded, Busy):  # circular, too deep, too large
+        return result
+    if table is None:
         return result
     # Counted and not estimated: which encoding has fewer tokens depends on the data.
     before = await run_count([sent], count)
-    compacted = before if plain == sent else await run_count([plain], count)
-    wanted = 1 - policy.saving
-    if table is not None and await run_count([table], count) <= wanted * min(before, compacted):
-        record_tokens_before(before)
-        # The position tells `find_payload`, in layers further out, which block to decode.
-        changed, position = replace_with_text(result, payload, table)
-        return add_meta(changed, TABLE_KEY, position)
-    if compacted <= wanted * before:
-        record_tokens_before(before)
-        return replace_with_text(result, payload, plain)[0]
-    return result
-
-
-def _encode_both(value: Json) -> tuple[str, str | None]:
-    """The value as compact JSON, and as a table if it is one."""
-    return compact(value), encode_table(value)
+    if await run_count([table], count) > (1 - policy.saving) * before:
+        return result
+    record_tokens_before(before)
+    # The position tells `find_payload`, in layers further out, which block to decode.
+    changed, position = replace_with_text(result, payload, table)
+    return add_meta(changed, TABLE_KEY, position)

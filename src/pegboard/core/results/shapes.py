@@ -194,11 +194,13 @@ def _find_mirror(structured: Json, texts: Sequence[tuple[int, str]]) -> Payload:
         return Payload(structured, whole, "whole", structured=True)
     inner = _unwrap(structured)
     if inner is not structured:
+        decoded = parse_json(inner) if isinstance(inner, str) else None
+        if decoded is not None:  # the same JSON, however each of them is indented
+            inner = decoded
         bare = tuple(i for i, text, value in parsed if text == inner or _equal(value, inner))
+        if bare and decoded is not None:
+            return Payload(decoded, bare, "whole", structured=True, is_encoded=True)
         if bare:
-            decoded = parse_json(inner) if isinstance(inner, str) else None
-            if decoded is not None:
-                return Payload(decoded, bare, "whole", structured=True, is_encoded=True)
             return Payload(structured, bare, "unwrapped", structured=True)
     if isinstance(inner, list) and inner and len(parsed) == len(inner):
         pairs = zip(parsed, inner, strict=True)
