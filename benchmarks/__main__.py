@@ -31,7 +31,7 @@ from benchmarks.runner import (
 )
 from benchmarks.wire import Ended
 
-LANES = (("tokens", "agent"), ("retrieval", "results", "soak"))
+LANES = (("tokens", "agent"), ("retrieval", "results", "soak", "trial"))
 """Questions whose answers a busy machine does not change."""
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from typing import Any, Protocol
 
 from benchmarks.data import Catalog
 from benchmarks.runner import ROOT, Missing
-from benchmarks.wire import Process, settle, text_of
+from benchmarks.wire import Process, text_of
 from pegboard import count_tokens
 
 PEERS = Path(os.environ.get("PEGBOARD_PEERS", ROOT / ".venv-peers")) / "bin"
@@ -145,10 +146,13 @@ class Pegboard:
         if catalog.runnable:
             config = written(folder, "mcp.json", catalog.configuration())
             where = ["--config", config]
-        process = Process(pegboard_command(*where, "--mode", self.mode), pegboard_env(folder))
-        wait_until_known(process, len(catalog.tools))
+        env = pegboard_env(folder)
         if self.mode == "proxy" and len(catalog.tools) <= PREPARED:
-            settle(process.pid)  # its vectors are made by then: it ranks as it does from then on
+            # Its vectors are made before, however busy the machine is: it ranks as it does later.
+            index = [sys.executable, "-m", "pegboard", "index", *where]
+            subprocess.run(index, env={**os.environ, **env}, capture_output=True, check=True)
+        process = Process(pegboard_command(*where, "--mode", self.mode), env)
+        wait_until_known(process, len(catalog.tools))
         return process
 
     def find(self, ledger: Ledger, task: Task) -> Found:

@@ -23,6 +23,7 @@ TITLES = {
     "agent": "A simulated agent",
     "parts": "Parts of a call",
     "company_gateway": "One gateway for a company",
+    "trial": "Trials with a model as the agent",
 }
 BEGIN, END = "<!-- numbers: make bench -->", "<!-- /numbers -->"
 HEAD = """# Benchmarks

@@ -9,7 +9,10 @@ import pytest
 from tests.acceptance.support import tracker_board
 
 from pegboard import Pegboard, count_tokens
-from pegboard.core.json import compact
+from pegboard.core.json import JsonObject, compact
+from pegboard.core.risk import infer_risk
+from pegboard.core.schemas import format_brief_signature
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.testing import connect
 
 pytestmark = pytest.mark.anyio
@@ -159,3 +162,91 @@ async def test_results_of_a_batch_are_json_and_not_json_in_a_string() -> None:
     async with connect(board, mode="proxy") as client:
         done = await client.call_tool("call_tool", call)
     assert '"result":{"result":{"a":[1,2]}}' in done.content[0].text  # type: ignore[union-attr]
+
+
+def make_tool(server: str, name: str, description: str, **parameters: JsonObject) -> Tool:
+    schema: JsonObject = {"type": "object", "properties": parameters}
+    definition = constant_definition(schema)
+    tool = Tool(f"{server}_{name}", definition, id=f"{server}.{name}", server=server)
+    return replace(tool, description=description, summary=description, risk=infer_risk(name))
+
+
+def rival_board() -> Pegboard:
+    """Two servers with a tool of the same name, one of them described at length."""
+    text: JsonObject = {"type": "string"}
+    board = Pegboard(mode="proxy", risk="split")
+    for tool in (
+        make_tool("hub", "create_issue", "Create a new issue (a bug report)", repo=text),
+        make_tool("desk", "create_issue", "Open one", queue=text),
+        make_tool("desk", "delete_issue", "Delete an issue (a bug report)", issue=text),
+    ):
+        board.add(tool)
+    board.prepare()
+    return board
+
+
+async def test_the_same_tool_of_two_servers_comes_with_both_signatures() -> None:
+    lines = (
+        await search(rival_board(), queries="create a new issue for a bug report")
+    ).splitlines()
+    assert {"hub_create_issue(repo?)", "desk_create_issue(queue?)"} == {
+        line.partition(" ")[0] for line in lines
+    }
+
+
+async def test_what_destroys_is_not_offered_for_a_need_that_does_not() -> None:
+    board = rival_board()
+    assert "delete" not in await search(board, queries="create a new issue for a bug report")
+    assert "desk_delete_issue(" in await search(board, queries="delete an issue")
+    assert "delete" in await search(board, queries="create a new issue", limit=5)
+
+
+async def test_a_tool_that_was_shown_for_an_earlier_need_is_named_first(board: Pegboard) -> None:
+    text = await search(board, queries=["create a document", "write a new document"])
+    assert text.partition("write a new document:\n")[2].startswith("create_document: see above")
+
+
+async def test_optional_parameters_without_space_are_named(board: Pegboard) -> None:
+    schema: JsonObject = {"type": "object", "properties": {}}
+    for name in ("alpha", "beta", "gamma", "delta", "epsilon", "zeta"):
+        schema["properties"][name] = {"enum": [f"{name}_{'x' * n}" for n in range(4)]}
+    line = format_brief_signature("run", schema, limit=150)
+    assert "zeta?: …" in line
+    assert "more" not in line
+    assert len(line) <= 150
+
+
+async def test_categories_are_servers_where_there_are_several() -> None:
+    board = rival_board()
+    for section in ("chat", "files"):
+        tool = make_tool("desk", f"read_{section}", "Read")
+        board.add(replace(tool, section=section))
+    async with connect(board, mode="proxy") as client:
+        listed = (await client.list_tools()).tools[0].description
+    assert listed is not None
+    assert listed.endswith("5 tools: desk, hub")
+    assert "Categories: desk, hub." in await search(board, queries="who won the football match")
+
+
+async def test_batches_are_explained_once_in_the_list() -> None:
+    async with connect(rival_board(), mode="proxy") as client:
+        told = [t for t in (await client.list_tools()).tools if "call_tools" in str(t.description)]
+    assert [t.name for t in told] == ["call_tool"]
+    assert "in any call tool" in str(told[0].description)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "crée un document",
+        "ドキュメントを作成する",
+        "\u202eevil\u200b",
+        "x" * 20_000,
+        "'; DROP TABLE tools; --",
+    ],
+)
+async def test_queries_of_any_kind_get_an_answer(board: Pegboard, query: str) -> None:
+    text = await search(board, queries=[query, "log time"])
+    assert "log_time(" in text
+    assert count_tokens(text) < 400
+    assert "\u202e" not in text

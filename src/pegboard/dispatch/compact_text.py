@@ -44,7 +44,7 @@ def compact_layer(
             result = await inner(call)
             if structured or call.shape.raw or wants_structured(call):
                 return result
-            if not result.is_complete or contract(call) == "exact" or not _may_shrink(result):
+            if not result.is_complete or contract(call) != "nothing" or not _may_shrink(result):
                 return result
             changed = await _compact(result)
             if changed is not result:

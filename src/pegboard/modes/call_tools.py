@@ -47,9 +47,10 @@ CALL_PROPERTIES: JsonObject = {
 _WRITE_PROPERTIES = {key: CALL_PROPERTIES[key] for key in ("name", "arguments")}
 """Listed for writes, whose results are small; `include_fields` is accepted all the same."""
 _CALL_KEYS = {*CALL_PROPERTIES, "select", "raw", "max_tokens", "category"}
-_SEVERAL = 'Several: name "call_tools", arguments {"calls":[{"name","arguments"}]}'
+_SEVERAL = 'name "call_tools", arguments {"calls":[{"name","arguments"}]}'
+_SINGLE_DESCRIPTION = f"Call a tool. Several: {_SEVERAL}"
 _DESCRIPTIONS: dict[Risk, str] = {
-    "read": f"Call a tool. {_SEVERAL}",
+    "read": f"Call a tool. Several, in any call tool: {_SEVERAL}",
     "write": "Call a [write] tool",
     "destructive": "Call a [destructive] tool",
 }
@@ -79,7 +80,7 @@ def _build_call_tool(risk: Risk | None) -> MetaTool:
     Built once: it is the same for every view, and most requests are calls.
     """
     name = "call_tool" if risk is None else CALL_TOOL_BY_RISK[risk]
-    text = _DESCRIPTIONS[risk or "read"]
+    text = _SINGLE_DESCRIPTION if risk is None else _DESCRIPTIONS[risk]
 
     async def answer(view: View, arguments: JsonObject) -> CallResult:
         wanted: Json = arguments["name"]

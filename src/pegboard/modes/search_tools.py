@@ -53,10 +53,13 @@ _RIVAL = 0.7
 """The share of the best score from which on a match is worth its signature."""
 _ALTERNATIVE = 0.55
 """The share of the best score from which on a match is worth its name."""
+_DESTRUCTIVE = 0.85
+"""The share from which on a destructive tool is shown below one that is not."""
 _SUMMARY_LENGTH = 90
 _MAX_CATEGORIES = 12
 _MAX_NEAREST = 3
 _SHAPE_LENGTH = 120
+_DESCRIBED_SHAPE_LENGTH = 240
 _READ_ONLY: JsonObject = {"readOnlyHint": True}
 _CONTENTS_TOKENS = 16
 """Estimated tokens that the list of categories may take in the description of a meta-tool."""
@@ -111,19 +114,29 @@ def summarize_catalog(view: View) -> str:
 
 def _summarize(catalog: Catalog, more: str) -> str:
     total = f"{len(catalog.enabled)}{more}"
-    groups = sorted(catalog.groups, key=lambda c: (-c.tool_count, c.name))
     shown: list[str] = []
     room = _CONTENTS_TOKENS
-    for group in groups:
+    for name in _largest_groups(catalog):
         # Names are short: whole words and numbers cost a token each, whatever their length in
         # bytes, so the estimate for prose would be too high. No tokenizer is loaded for a list.
-        room -= sum(1 + (len(piece) - 1) // 6 for piece in _PIECES.findall(group.name)) + 1
+        room -= sum(1 + (len(piece) - 1) // 6 for piece in _PIECES.findall(name)) + 1
         if room < 0:
             shown.append("…")
             break
-        shown.append(group.name)
+        shown.append(name)
     count = "Tools" if more and not catalog.enabled else f"{total} tools"
     return f"{count}: {', '.join(shown)}" if shown else count
+
+
+def _largest_groups(catalog: Catalog) -> list[str]:
+    """The groups by size; where there are several servers, sections of one count as the server."""
+    servers = {tool.server for tool in catalog.enabled}
+    counts: dict[str, int] = {}
+    for group in catalog.groups:
+        top = group.name.partition("/")[0]
+        name = top if len(servers) > 1 and top in servers else group.name
+        counts[name] = counts.get(name, 0) + group.tool_count
+    return sorted(counts, key=lambda name: (-counts[name], name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,9 +249,12 @@ def _need_lines(view: View, need: Need, detail: Detail | None, shown: set[str]) 
         return [*lines, f"Also: {named}"] if named else lines
     else:
         described, named = _split_by_confidence(need, shown)
-        lines = [_brief_line(view, m.tool, is_best=m is need.matches[0]) for m in described]
-        if ELLIPSIS in lines[0].partition(" - ")[0]:
+        best = need.matches[0]
+        lines = [_brief_line(view, m.tool, is_best=m is best) for m in described]
+        if lines and ELLIPSIS in lines[0].partition(" - ")[0]:
             lines.insert(1, _HOW_TO_SEE_ALL)
+        if best.tool.id in shown:
+            lines.insert(0, f"{view.catalog.address(best.tool)}: see above")
         if named:
             names = ", ".join(view.catalog.address(match.tool) for match in named)
             lines.append(f"Also: {names}")
@@ -250,16 +266,22 @@ def _split_by_confidence(need: Need, shown: set[str]) -> tuple[list[Match], list
     """The matches that are worth a signature, and those that are worth their name."""
     from pegboard.core.search import relevance
 
-    best = relevance.raw_score(need.matches[0].score)
-    described: list[Match] = []
+    best, *others = need.matches
+    best_score = relevance.raw_score(best.score)
+    described = [] if best.tool.id in shown else [best]
     named: list[Match] = []
-    for match in need.matches:
-        share = relevance.raw_score(match.score) / best
-        if match.tool.id in shown:
-            named.append(match)
-        elif not described or (len(described) < _MAX_SIGNATURES and share >= _RIVAL):
+    for match in others:
+        tool, share = match.tool, relevance.raw_score(match.score) / best_score
+        # Which of several servers is meant, a query often does not say, so a tool of the same name
+        # is a rival whatever its score.
+        is_same = tool.own_name == best.tool.own_name
+        is_odd = tool.risk == "destructive" != best.tool.risk and share < _DESTRUCTIVE
+        if not need.has_limit and (is_odd or (share < _ALTERNATIVE and not is_same)):
+            continue
+        is_rival = not is_odd and (share >= _RIVAL or is_same)
+        if is_rival and tool.id not in shown and len(described) < _MAX_SIGNATURES:
             described.append(match)
-        elif need.has_limit or share >= _ALTERNATIVE:
+        else:
             named.append(match)
     return described, named
 
@@ -291,8 +313,9 @@ def _need_to_json(view: View, need: Need, detail: Detail) -> JsonObject:
 
 def nothing_fits(catalog: Catalog) -> str:
     """The note for a search without relevant matches; the categories suggest what exists."""
-    names = ", ".join(c.name for c in catalog.groups[:_MAX_CATEGORIES])
-    more = ", …" if len(catalog.groups) > _MAX_CATEGORIES else ""
+    groups = _largest_groups(catalog)
+    names = ", ".join(sorted(groups[:_MAX_CATEGORIES]))
+    more = ", …" if len(groups) > _MAX_CATEGORIES else ""
     return f"No tool does this. Categories: {names}{more}." if names else "There are no tools."
 
 
@@ -384,7 +407,7 @@ def describe_as_text(view: View, tool: Tool) -> str:
     parts = describe_parameters(tool.input_schema)
     # Where lines cannot express the whole schema, the schema itself is given: a call needs it all.
     lines.append(parts.text if parts.complete else compact(tool.input_schema))
-    if returns := view.returns(tool):
+    if returns := view.returns(tool, limit=_DESCRIBED_SHAPE_LENGTH):
         lines.append(f"-> {returns}")
     lines += [f"Example: {e.description}: {compact(dict(e.invocation))}" for e in tool.examples]
     if related := view.related(tool):

@@ -182,6 +182,15 @@ class _BriefSignatureLine(_SignatureLine):
         view, detail = self.view.at(schema), _DETAILS[max(self.steps[name], _BRIEF_STEP)]
         return format_parameter(view, name, required, detail).removesuffix(": str")
 
+    def _leave_out_optional(self) -> list[str]:
+        """The last optional parameters by name alone, since a name often says enough."""
+        for name in reversed(self.texts):
+            if name not in self.required and self.texts[name]:
+                self.texts[name] = f"{quote_name(name)}?: {ELLIPSIS}"
+                if len(", ".join(self._shown())) <= self.limit:
+                    return self._shown()
+        return super()._leave_out_optional()
+
 
 def _drop_details(schema: Json, keywords: frozenset[str]) -> Json:
     """A parameter's schema without these keywords, also in its alternatives."""
