@@ -16,7 +16,7 @@ CLIENTS := .venv-clients
 CLIENTS_READY := $(CLIENTS)/.ready
 OFFICIAL_READY := tests/official/node_modules/.package-lock.json
 
-.PHONY: help demo test check lint bench bench-smoke docs lock clean
+.PHONY: help demo test check lint bench bench-smoke docs package lock clean
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,6 +44,9 @@ bench-smoke: $(READY)  ## Check the most important ratios, in under a minute
 
 docs: $(DOCS_READY)  ## Build the documentation into site/
 	@$(DOCS_VENV)/bin/zensical build --clean --strict
+
+package: $(READY)  ## Build wheel, sdist and bundle into dist/, and test what was built
+	@$(BIN)/python scripts/package.py
 
 lock: $(READY)  ## Update the locked versions of the dependencies
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --group dev --extra all \

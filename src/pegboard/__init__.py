@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pegboard.server.serving import build_server
     from pegboard.tokens import count_tokens
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AmbiguousName",

@@ -30,6 +30,7 @@ _BY_MODE: Mapping[ModeName, str] = {
     ),
     "proxy": f"Find tools with {_PROXY}",
     "dynamic": f"Find tools with {_SEARCH}Then call them by their names.",
+    "code": f"Find tools with {_SEARCH}Then call them in one program with run_code.",
 }
 
 
