@@ -8,7 +8,7 @@ for the caller that made it. To anybody else, the result does not exist.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 from urllib.parse import quote, urlencode
 
@@ -150,6 +150,15 @@ def render_calls(
     if not rows:
         nothing = "No call has failed." if only_problems else "No tool has been called yet."
         return tag("p", nothing, class_="quiet")
+    return _calls_table(rows)
+
+
+def render_finished_calls(visible: Visibility, calls: Iterable[CallFinished]) -> Html:
+    """A table of these calls."""
+    return _calls_table([_finished_row(visible, call) for call in calls])
+
+
+def _calls_table(rows: Sequence[Row]) -> Html:
     return render_table(
         _COLUMNS, rows, labelled_by="calls-title", numbers=_NUMBERS, header=_TOOL_COLUMN
     )

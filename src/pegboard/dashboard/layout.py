@@ -54,6 +54,8 @@ def render_page(
 
 def _banner(dashboard: Dashboard, viewer: Viewer | None, here: str, live: str) -> Html:
     links = [("/", "Overview"), ("/ui/tools", "Tools"), ("/ui/calls", "Calls")]
+    if dashboard.live.has_runs:  # most boards never run a program
+        links.append(("/ui/runs", "Runs"))
     if viewer is not None and viewer.is_operator:
         links.append(("/ui/usage", "Usage"))
     if viewer is not None:

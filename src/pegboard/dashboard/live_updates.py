@@ -18,7 +18,7 @@ import anyio
 from anyio import to_thread
 
 from pegboard.core.json import JsonObject, compact
-from pegboard.dashboard import calls_page, overview_page, usage_page
+from pegboard.dashboard import calls_page, overview_page, runs_page, usage_page
 from pegboard.dashboard.interface import Dashboard, Viewer
 from pegboard.dashboard.markup import Html
 from pegboard.dashboard.visibility import Visibility, visibility
@@ -28,6 +28,7 @@ IdentifyAgain: TypeAlias = Callable[[], Awaitable[Viewer | None]]
 
 PART_NAMES = (
     "statistics", "breakers", "usage", "servers", "calls", "all-calls", "problem-calls", "stored",
+    "runs",
 )  # fmt: skip
 POLL_INTERVAL = 0.5
 """Seconds between two checks for changes."""
@@ -62,6 +63,7 @@ class LiveParts:
             "all-calls": lambda: calls(visible),
             "problem-calls": lambda: calls(visible, only_problems=True),
             "stored": lambda: calls_page.render_stored_results(visible),
+            "runs": lambda: runs_page.render_runs(visible),
         }
         usage = await self._render_usage(visible) if "usage" in names else Html("")
         return {name: usage if name == "usage" else renderers[name]() for name in names}

@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from pegboard.core.events import OperatorActed, SignInFailed
 from pegboard.core.tool_lock import hold_reason
-from pegboard.dashboard import calls_page, layout, tools_page, usage_page
+from pegboard.dashboard import calls_page, layout, runs_page, tools_page, usage_page
 from pegboard.dashboard.interface import Dashboard, Form, Section, Viewer
 from pegboard.dashboard.layout import render_page
 from pegboard.dashboard.live_updates import PART_NAMES, LiveParts
@@ -54,6 +54,8 @@ def dashboard_routes(dashboard: Dashboard) -> list[BaseRoute]:
         Route("/ui/tool", pages.signed_in(pages.tool)),
         Route("/ui/tool/switch", pages.signed_in(pages.switch), methods=["POST"]),
         Route("/ui/calls", pages.signed_in(pages.calls)),
+        Route("/ui/runs", pages.signed_in(pages.runs)),
+        Route("/ui/run", pages.signed_in(pages.run)),
         Route("/ui/usage", pages.signed_in(pages.usage)),
         Route("/ui/result", pages.signed_in(pages.stored_result)),
         Route("/ui/live", pages.signed_in(pages.live)),
@@ -139,6 +141,19 @@ class Pages:
         if not only_problems:
             body.append(_section("stored", "Stored results", _part("stored", parts["stored"])))
         return self._page(viewer, "/ui/calls", "Calls", *body, live=" ".join(names))
+
+    async def runs(self, request: Request, viewer: Viewer) -> Response:
+        parts = await LiveParts(self._dashboard, viewer).render(("runs",))
+        title = tag("h1", "Runs", id="runs-title")
+        return self._page(
+            viewer, "/ui/runs", "Runs", title, _part("runs", parts["runs"]), live="runs"
+        )
+
+    async def run(self, request: Request, viewer: Viewer) -> Response:
+        visible = await visibility(self._dashboard, viewer)
+        wanted = request.query_params.get("id", "")
+        body = runs_page.render_run(visible, wanted)
+        return self._page(viewer, "/ui/runs", f"Run {wanted}", body)
 
     async def stored_result(self, request: Request, viewer: Viewer) -> Response:
         title, body = await calls_page.stored_result_page(

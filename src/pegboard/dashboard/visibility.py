@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from pegboard.core.call_preview import redact_preview
 from pegboard.core.circuit_breaker import BreakerState
-from pegboard.core.events import CallFinished, CallRejected, CallStarted
+from pegboard.core.events import CallFinished, CallRejected, CallStarted, RunFinished
 from pegboard.core.json import JsonObject
 from pegboard.dashboard.interface import Dashboard, ServerRow, Viewer
 from pegboard.modes.mode import View
@@ -72,6 +72,12 @@ class Visibility:
         if self.viewer.is_operator:
             return self.dashboard.live.rejected()
         return self.dashboard.live.rejected_of(self.viewer.caller.principal)
+
+    def runs(self) -> list[RunFinished]:
+        """The recent runs of programs, newest first."""
+        if self.viewer.is_operator:
+            return self.dashboard.live.recent_runs()
+        return self.dashboard.live.recent_runs_of(self.viewer.caller.principal)
 
     def details(self, call: CallFinished | CallRejected) -> CallDetails:
         """The arguments and the error message of a call, as far as the viewer may see them."""

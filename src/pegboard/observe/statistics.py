@@ -27,6 +27,7 @@ from pegboard.core.events import (
     DescribeAnswered,
     Event,
     ListAnswered,
+    RunFinished,
     SearchAnswered,
     StoreStateChanged,
     UpstreamStateChanged,
@@ -40,8 +41,11 @@ _MAX_PRINCIPALS = 128
 """Principals with statistics of their own; the least recently active one is evicted."""
 _MAX_GROUPS_PER_PRINCIPAL = 50
 _RECENT_PER_PRINCIPAL = 50
+_MAX_RUNS = 100
+_MAX_CALLS_PER_RUN = 200
+"""Calls of one run that its page can show."""
 _CountedEvent: TypeAlias = (
-    CallFinished | CallRejected | ListAnswered | SearchAnswered | DescribeAnswered
+    CallFinished | CallRejected | ListAnswered | SearchAnswered | DescribeAnswered | RunFinished
 )
 
 _SMALLEST = 1e-5
@@ -146,6 +150,7 @@ class LiveStatistics:
         self._in_flight = 0
         self._total = _Statistics(max_groups, recent)
         self._by_principal: BoundedCache[str, _Statistics] = BoundedCache(_MAX_PRINCIPALS)
+        self._run_calls: BoundedCache[str, list[CallFinished]] = BoundedCache(_MAX_RUNS)
         self._upstream_states: dict[str, str] = {}
         self._breakers: dict[str, BreakerState] = {}
         self._store_available = True
@@ -199,6 +204,26 @@ class LiveStatistics:
         with self._lock:
             return list(reversed(self._statistics_of(principal).rejected))
 
+    @property
+    def has_runs(self) -> bool:
+        """Whether a program has been run."""
+        return bool(self._total.runs)
+
+    def recent_runs(self) -> list[RunFinished]:
+        """The last runs of programs, newest first."""
+        with self._lock:
+            return list(reversed(self._total.runs))
+
+    def recent_runs_of(self, principal: str) -> list[RunFinished]:
+        """The last runs of one principal, newest first."""
+        with self._lock:
+            return list(reversed(self._statistics_of(principal).runs))
+
+    def calls_of_run(self, run: str) -> list[CallFinished]:
+        """The first calls that a program made, newest first."""
+        with self._lock:
+            return list(reversed(self._run_calls.get(run) or ()))
+
     def _statistics_of(self, principal: str) -> _Statistics:
         # Without authentication all calls are of the local principal: the total is theirs, and no
         # second copy is counted.
@@ -214,7 +239,11 @@ class LiveStatistics:
                 # Never below zero: the journal of another process has only ends, no starts.
                 self._in_flight = max(0, self._in_flight - 1)
                 self._count(event)
+                if event.parent is not None:
+                    self._add_to_run(event.parent, event)
             case CallRejected() | ListAnswered() | SearchAnswered() | DescribeAnswered():
+                self._count(event)
+            case RunFinished():
                 self._count(event)
             case BreakerChanged():
                 name = f"{event.scope}:{event.name}"
@@ -229,6 +258,14 @@ class LiveStatistics:
                 self._store_available = event.available
             case _:
                 pass
+
+    def _add_to_run(self, run: str, call: CallFinished) -> None:
+        calls = self._run_calls.get(run)
+        if calls is None:
+            calls = []
+            self._run_calls.put(run, calls)
+        if len(calls) < _MAX_CALLS_PER_RUN:
+            calls.append(call)
 
     def _count(self, event: _CountedEvent) -> None:
         self._total.add(event)
@@ -256,6 +293,7 @@ class _Statistics:
         "_rejections",
         "recent",
         "rejected",
+        "runs",
     )
 
     def __init__(self, max_groups: int, recent: int) -> None:
@@ -270,6 +308,7 @@ class _Statistics:
         self.recent: deque[CallFinished] = deque(maxlen=recent)
         # Apart, so that a client that guesses names does not evict the calls that were made.
         self.rejected: deque[CallRejected] = deque(maxlen=recent)
+        self.runs: deque[RunFinished] = deque(maxlen=min(recent, _MAX_RUNS))
 
     def add(self, event: _CountedEvent) -> None:
         match event:
@@ -283,6 +322,8 @@ class _Statistics:
                 self._queries["list"].add(event.duration, event.tokens, event.tokens_full)
             case SearchAnswered():
                 self._queries["search"].add(event.duration, event.tokens)
+            case RunFinished():
+                self.runs.append(event)
             case DescribeAnswered():
                 self._queries["describe"].add(event.duration, event.tokens)
 

@@ -1,0 +1,115 @@
+"""Programs that models ran: what became of each, its calls, and the tokens that stayed inside.
+
+A viewer sees their own runs, an operator everybody's. The program itself is shown only where the
+operator stores programs; otherwise its digest tells whether two runs were of the same program.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from pegboard.core.calls import LOCAL_CALLER
+from pegboard.core.events import RunFinished
+from pegboard.dashboard.calls_page import render_finished_calls
+from pegboard.dashboard.markup import (
+    Html,
+    badge,
+    format_milliseconds,
+    format_number,
+    join,
+    pluralize,
+    tag,
+    time_tag,
+)
+from pegboard.dashboard.tables import Row, render_table
+from pegboard.dashboard.visibility import Visibility
+from pegboard.errors import InvalidArguments
+
+_BADGES = {"finished": "good", "stopped": "bad", "nothing": "warn", "waiting": "busy"}
+_WORDS = {
+    "finished": "finished",
+    "stopped": "stopped",
+    "nothing": "nothing ran",
+    "waiting": "waits for consent",
+}
+_NUMBERS = ("Calls", "Writes", "Failed", "Inside", "Sent", "Duration")
+_COLUMNS = ("Time", "Run", "Outcome", *_NUMBERS, "Client")
+_RUN_COLUMN = 1
+_DIGEST_LENGTH = 12
+
+
+def render_runs(visible: Visibility) -> Html:
+    """A table of runs, newest first."""
+    rows = [_row(run) for run in visible.runs()]
+    if not rows:
+        return tag("p", "No program has been run yet.", class_="quiet")
+    return render_table(
+        _COLUMNS, rows, labelled_by="runs-title", numbers=_NUMBERS, header=_RUN_COLUMN
+    )
+
+
+def render_run(visible: Visibility, wanted: str) -> Html:
+    """One run with its calls, and its program if that is stored.
+
+    Raises:
+        InvalidArguments: The viewer has no such run.
+    """
+    run = next((run for run in visible.runs() if run.id == wanted), None)
+    if run is None:
+        raise InvalidArguments("There is no such run, or it was too long ago.")
+    calls = visible.dashboard.live.calls_of_run(run.id)
+    more = run.calls - len(calls)
+    return join(
+        [
+            tag("h1", "Run ", tag("code", run.id)),
+            tag("p", _outcome(run), " ", time_tag(run.at), ", ", _saved(run), class_="quiet"),
+            tag("h2", "Program"),
+            _program(run),
+            tag("h2", "Calls", id="calls-title"),
+            render_finished_calls(visible, calls)
+            if calls
+            else tag("p", "It made no call.", class_="quiet"),
+            tag("p", f"{pluralize(more, 'more call')}.", class_="quiet") if more > 0 else None,
+        ]
+    )
+
+
+def _program(run: RunFinished) -> Html:
+    if run.program is not None:
+        return tag("pre", tag("code", run.program), tabindex="0", aria_label="The program")
+    digest = tag("code", run.digest[:_DIGEST_LENGTH])
+    setting = tag("code", "code.store_programs")
+    return tag("p", "Programs are not stored (", setting, "). The digest of this one is ", digest,
+               ".", class_="quiet")  # fmt: skip
+
+
+def _row(run: RunFinished) -> Row:
+    who = None if run.principal == LOCAL_CALLER.principal else run.principal
+    numbers = (run.calls, run.writes, run.failed, run.tokens_inside or 0)
+    return Row(
+        [
+            time_tag(run.at),
+            tag("a", run.id, href=run_url(run)),
+            _outcome(run),
+            *map(format_number, numbers),
+            "–" if run.tokens_out is None else format_number(run.tokens_out),
+            format_milliseconds(run.duration * 1000),
+            " · ".join(filter(None, [run.client, who])) or "–",
+        ]
+    )
+
+
+def run_url(run: RunFinished) -> str:
+    """The address of the page of one run."""
+    return f"/ui/run?id={quote(run.id)}"
+
+
+def _outcome(run: RunFinished) -> Html:
+    reason = f": {run.error}" if run.error and run.ran != "finished" else ""
+    return badge(f"{_WORDS.get(run.ran, run.ran)}{reason}", _BADGES.get(run.ran, ""))
+
+
+def _saved(run: RunFinished) -> str:
+    inside = pluralize(run.tokens_inside or 0, "token")
+    reused = f", {pluralize(run.reused, 'call')} from an earlier run" if run.reused else ""
+    return f"{inside} of results stayed inside{reused}"
