@@ -14,6 +14,7 @@ import anyio
 from benchmarks.code_tasks import TASKS
 from benchmarks.code_workspace import build_workspace
 from benchmarks.runner import WrongAnswer, spread
+from benchmarks.wire import descendants, memory_mb
 from pegboard import CallResult, Pegboard
 from pegboard.store.memory import MemoryStore
 
@@ -66,7 +67,7 @@ async def measure_speed(rounds: int) -> dict[str, Any]:
         "overhead_per_call_ms": spread([await _overhead(board) for _ in range(rounds)]),
         "reads_of_ideal": spread([await _reads(board) for _ in range(rounds)]),
         "no_calls_ms": spread([await _timed(board.run_code, "1 + 1") * 1e3 for _ in range(20)]),
-        "worker_idle_mb": max(resident_mb(pid) for pid in workers()),
+        "worker_idle_mb": max(memory_mb(pid) for pid in workers()),
         "resume_ms": spread([await _resume() for _ in range(rounds)]),
         "writes_repeated": await _repeated(board),
     }
@@ -167,19 +168,10 @@ async def _finished(run: Awaitable[CallResult]) -> None:
 
 
 def workers() -> list[int]:
-    """The processes of the sandbox that this process has started."""
-    found: list[int] = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            stat = (folder / "stat").read_text()
-        except OSError:
-            continue
-        name, rest = stat.partition("(")[2].rpartition(")")[::2]
-        if int(rest.split()[1]) == os.getpid() and "monty" in name:
-            found.append(int(folder.name))
-    return found
-
-
-def resident_mb(pid: int) -> float:
-    text = Path(f"/proc/{pid}/status").read_text()
-    return int(text.split("VmRSS:")[1].split()[0]) / 1024
+    """The processes of the sandbox below this one, confined or not."""
+    names = ("monty", "worker")
+    return [
+        pid
+        for pid in descendants(os.getpid())
+        if Path(f"/proc/{pid}/comm").read_text().strip() in names
+    ]

@@ -134,7 +134,7 @@ async def _agree(context: Any, params: Any) -> ElicitResult:
 async def conversation(mode: str, task: Task, selects: bool = False) -> AsyncGenerator[Reader]:
     """A fresh workspace behind a mode, and a reader who has read its list."""
     board = build_workspace()
-    server = build_server(board, environ={"PEGBOARD_MODE": mode, "ALWAYS_AVAILABLE_TOOLS": ""})
+    server = build_server(board, environ={"PEGBOARD_MODE": mode})
     async with Client(server, elicitation_callback=_agree) as client:
         listed = await client.list_tools()
         entries = [tool.model_dump(by_alias=True, mode="json") for tool in listed.tools]

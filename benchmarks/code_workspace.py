@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -53,11 +54,13 @@ STAGES = ((0.2, "todo"), (0.4, "in_progress"), (0.7, "in_review"), (0.75, "done"
 
 
 def build_workspace() -> Pegboard:
-    """A new board over a new database in memory, at a fixed moment of Thursday afternoon."""
+    """A new board over a new database in memory, at a fixed moment, with no tool pinned."""
     tracker = Tracker.open(":memory:", me="ana", now=lambda: NOW)
     seed(tracker)
     _Quarter(tracker).fill()
-    return board_for(tracker)
+    board = board_for(tracker)
+    board.reconfigure(replace(board.options, pins=()))
+    return board
 
 
 class _Quarter:

@@ -23,6 +23,7 @@ TITLES = {
     "agent": "A simulated agent",
     "parts": "Parts of a call",
     "company_gateway": "One gateway for a company",
+    "code_mode": "Code mode",
     "trial": "Trials with a model as the agent",
 }
 BEGIN, END = "<!-- numbers: make bench -->", "<!-- /numbers -->"
@@ -102,7 +103,7 @@ def contestants(found: dict[str, dict[str, Any]]) -> str:
         "pegboard": "the gateway, `pegboard serve`, one contestant per mode",
         "fastmcp": "`BM25SearchTransform`, `RegexSearchTransform`; for start and calls over"
         " `create_proxy` of an `mcpServers` file, elsewhere over its own tools, which is"
-        " faster and gives the same results",
+        " faster and gives the same results; `CodeMode` over `create_proxy`",
         "mcp-compressor": "`--config`, default compression; `--toonify`, `--shrinkfit` for results",
         "lazy-mcp": "the same servers in its own file",
         "mcpproxy-go": "its published figures, marked as such; not run",

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 QUESTIONS = ("tokens", "retrieval", "scale", "start", "calls", "soak", "results", "agent", "parts",
-             "company_gateway", "trial")  # fmt: skip
+             "company_gateway", "code_mode", "trial")  # fmt: skip
 RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parents[1]
 

@@ -65,7 +65,7 @@ def _both(one: Figure, other: Figure, join: Callable[[float, float], float]) -> 
 
 
 def targets(found: Found) -> list[Target]:
-    return [*_calls(), *_gateway(), *_search(), *_company(found)]
+    return [*_calls(), *_gateway(), *_search(), *_code(), *_company(found)]
 
 
 def _calls() -> Iterator[Target]:
@@ -222,6 +222,31 @@ def _changes(about: str) -> Iterator[Target]:
     yield Target(about, "a search meanwhile, of one before", 2,
                  times(changed("busy_ms"), changed("calm_ms")))  # fmt: skip
     yield Target(about, "10 tools more among 5,000, ms", 200, changed("add_10_ms"))
+
+
+def _code() -> Iterator[Target]:
+    about = "code mode"
+    ours = ("code_mode", "tokens", "pegboard code")
+    yield Target(about, "input tokens of eight tasks, all turns", 16_000, read(*ours, "input"),
+                 timed=False)  # fmt: skip
+    yield Target(about, "tasks finished with default limits, of 8", 8, read(*ours, "finished"),
+                 True, False)  # fmt: skip
+    known = ("code_mode", "slips", "one earlier call of each tool")
+    yield Target(about, "slips found before any call, no output schemas, %", 90,
+                 read(*known, "share"), True, False)  # fmt: skip
+    for key, what, limit in (
+        ("check_ms", "checking a program, warm, ms", 25),
+        ("overhead_per_call_ms", "a call in a program, over the call alone, ms", 0.4),
+        ("reads_of_ideal", "100 reads of 50 ms, 16 at a time, of the ideal", 1.2),
+        ("resume_ms", "continued after a restart, ms", 20),
+    ):
+        yield Target(about, what, limit, read("code_mode", "speed", key))
+    for key, what, limit in (
+        ("worker_idle_mb", "memory of an idle worker, MiB", 40),
+        ("workers_before_first_use", "workers before the first program", 0),
+        ("writes_repeated", "writes repeated by a second try", 0),
+    ):
+        yield Target(about, what, limit, read("code_mode", "speed", key), timed=False)
 
 
 def _company(found: Found) -> Iterator[Target]:
