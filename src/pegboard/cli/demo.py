@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from rich.padding import Padding
 from rich.table import Table
 
 from pegboard.cli.output import JsonOption, err, line, out, print_json
 from pegboard.core.json import JsonObject, compact
-from pegboard.core.sanitization import escape_hidden
 from pegboard.errors import ConfigError
 from pegboard.modes.mode import CALL_TOOL_BY_RISK
 from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
@@ -23,6 +22,16 @@ if TYPE_CHECKING:
     from mcp import StdioServerParameters
 
 TASK = "file a bug report"
+QUERIES = ["list projects", "list open issues of a project"]
+PROGRAM = """
+projects = (await list_projects())["projects"]
+pages = await asyncio.gather(*[list_issues(project=p["key"]) for p in projects])
+{
+    p["key"]: dict(collections.Counter(i["assignee"] or "nobody" for i in page["issues"]))
+    for p, page in zip(projects, pages)
+}
+""".strip()
+"""How many open issues each member has in each project."""
 READ_BY_MODELS = ("name", "description", "inputSchema")
 
 
@@ -35,6 +44,41 @@ class Step:
     read: str
     tokens: int
 
+    def show(self) -> None:
+        """Print the request, and enough of the answer to recognize it."""
+        sent, *further = self.sent.split("\n")
+        out.print(line((self.title, "bold cyan"), f"  {sent}"))
+        for text in further:
+            out.print(f"  {text}"[: out.width - 1])
+        lines = self.read.split("\n")
+        for text in lines[:7]:
+            out.print(f"  {text}"[: out.width - 1], style="dim")
+        if len(lines) > 7:
+            out.print(f"  ... {len(lines) - 7} more lines", style="dim")
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramTour:
+    """One program in place of several calls, and what it read in place of the model."""
+
+    search: Step
+    run: Step
+    calls: int
+    tokens_inside: int
+
+    def to_json(self) -> JsonObject:
+        return asdict(self)
+
+    def show(self) -> None:
+        out.print(line(("\nThe same server in code mode", "bold")))
+        self.search.show()
+        self.run.show()
+        inside = (f"about {self.tokens_inside:,} tokens", "bold green")
+        out.print(
+            line(f"The program made {self.calls} calls and read ", inside, " of results. ")
+            + line(f"The model read {self.run.tokens:,}.")
+        )
+
 
 @dataclass(slots=True)
 class Tour:
@@ -43,6 +87,7 @@ class Tour:
     tools: int = 0
     everything: int = 0
     steps: list[Step] = field(default_factory=list["Step"])
+    program: ProgramTour | None = None
 
     def add(self, title: str, sent: str, read: str, tokens: int | None = None) -> None:
         self.steps.append(Step(title, sent, read, count_tokens(read) if tokens is None else tokens))
@@ -58,17 +103,12 @@ class Tour:
             "everything": self.everything,
             "steps": [asdict(step) for step in self.steps],
             "total": self.total,
+            "program": None if self.program is None else self.program.to_json(),
         }
 
     def show(self) -> None:
         for step in self.steps:
-            out.paragraph(line((step.title, "bold cyan"), f"  {step.sent}"))
-            lines = step.read.split("\n")
-            # Enough to recognize the answer; the table below has its cost.
-            for text in lines[:7]:
-                out.print(Padding(escape_hidden(text), (0, 0, 0, 2), expand=False), style="dim")
-            if len(lines) > 7:
-                out.print(f"  ... {len(lines) - 7} more lines", style="dim")
+            step.show()
         table = Table("step", "tokens", box=None, header_style="bold", title_justify="left")
         table.columns[1].justify = "right"
         for step in self.steps:
@@ -84,6 +124,8 @@ class Tour:
             "inputSchema) and of each answer.",
             style="dim",
         )
+        if self.program is not None:
+            self.program.show()
 
 
 def demo(as_json: JsonOption = False) -> None:
@@ -135,10 +177,25 @@ async def run_tour() -> Tour:
         call_tool = CALL_TOOL_BY_RISK[tool["risk"]]
         called = _text(await client.call_tool(call_tool, {"name": name, "arguments": arguments}))
         tour.add("call", f"{call_tool}({name!r}, {compact(arguments)})", called)
+    if find_spec("pydantic_monty"):  # the extra `code`
+        tour.program = await _run_program()
     return tour
 
 
-def example_server() -> StdioServerParameters:
+async def _run_program() -> ProgramTour:
+    """Search and run one program, as a model would in code mode."""
+    from mcp import Client
+
+    async with Client(example_server("code")) as client:
+        found = _text(await client.call_tool("search_tools", {"queries": QUERIES}))
+        result = await client.call_tool("run_code", {"code": PROGRAM})
+    value, about = _text(result), (result.meta or {})["io.github.pegboard/run"]
+    search = Step("search", f"search_tools({compact(QUERIES)})", found, count_tokens(found))
+    run = Step("program", f"run_code\n{PROGRAM}", value, count_tokens(value))
+    return ProgramTour(search, run, about["calls"], about["tokens_inside"])
+
+
+def example_server(mode: str = "proxy") -> StdioServerParameters:
     """How the example server is started: from the installed package, or from a clone."""
     from mcp import StdioServerParameters
 
@@ -150,7 +207,7 @@ def example_server() -> StdioServerParameters:
             return StdioServerParameters(
                 command=sys.executable,
                 args=["-m", module],
-                env={**os.environ, "PYTHONPATH": path, "PEGBOARD_MODE": "proxy"},
+                env={**os.environ, "PYTHONPATH": path, "PEGBOARD_MODE": mode},
             )
     raise ConfigError("The example server is not installed: reinstall Pegboard.")
 
