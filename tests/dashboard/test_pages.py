@@ -367,3 +367,25 @@ def test_the_live_parts_of_a_page_are_parts_that_the_stream_knows(client: TestCl
         parts = re.findall(r'data-part="([^"]+)"', text)
         assert parts == live[1].split()
         assert set(parts) <= set(PART_NAMES)
+
+
+@pytest.mark.parametrize(
+    ("page", "then"),
+    [
+        ("/ui/tools", "/ui/tools"),
+        ("/ui/login/notion", "/ui/login/notion"),
+        ("", "/"),
+        ("//evil.example", "/"),
+        ("/ui//evil.example", "/"),
+        ("https://evil.example/ui/x", "/"),
+        ("/ui/\\evil.example", "/"),
+        ("/ui/x\r\nSet-Cookie: a=b", "/"),
+    ],
+)
+def test_after_signing_in_one_goes_on_with_the_page_that_one_opened(
+    board: Pegboard, page: str, then: str
+) -> None:
+    client = visit(board, identify=ada_or_bob)
+    form = {"token": "ada-key", "page": page}
+    answer = client.post("/ui/enter", data=form, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, then)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 from tests.upstream.support import Gateway, gateway
 from tests.upstream.test_http import serving
 
@@ -161,3 +163,17 @@ async def test_refusals_of_one_caller_open_no_breaker_for_the_others(
             assert "hello" in str(result.output)
             server.refused = set()
             assert "hello" in str((await whole.board.call("e_hello", caller=Caller("bob"))).output)
+
+
+async def test_a_refusal_counts_although_the_older_handshake_fails_in_another_way() -> None:
+    async def answer(request: Request) -> Response:
+        method = json.loads(await request.body())["method"]
+        if method == "server/discover":
+            return Response(status_code=401, headers={"WWW-Authenticate": CHALLENGE})
+        return Response(status_code=400)
+
+    app = Starlette(routes=[Route("/mcp", answer, methods=["POST"])])
+    async with serving(app) as url, gateway(crm(url)) as through:
+        with pytest.raises(LoginRequired) as caught:
+            await call(through, "bob")
+        assert caught.value.challenge == CHALLENGE

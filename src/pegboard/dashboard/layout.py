@@ -99,8 +99,8 @@ def may_see(viewer: Viewer, section: Section) -> bool:
     return viewer.is_operator or not section.operators_only
 
 
-def sign_in_page(dashboard: Dashboard, *, refused: bool) -> Html:
-    """The page for users who are not signed in."""
+def sign_in_page(dashboard: Dashboard, *, refused: bool, page: str = "") -> Html:
+    """The page for users who are not signed in; `page` is where they go on afterwards."""
     # Not said on the first visit, when nothing has been entered.
     problem = tag("p", "This key or token is not valid.", class_="problem", role="alert")
     return render_page(
@@ -116,6 +116,7 @@ def sign_in_page(dashboard: Dashboard, *, refused: bool) -> Html:
             tag("label", "API key or token", for_="token"),
             tag("input", id="token", name="token", type="password", required=True,
                 autocomplete="current-password", autofocus=True),
+            tag("input", type="hidden", name="page", value=page) if page else None,
             tag("button", "Sign in", type="submit", class_="primary"),
             method="post",
             action="/ui/enter",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Generator
 from contextlib import contextmanager, suppress
@@ -91,9 +92,8 @@ class Pages:
                 # No token is no attempt: browsers come without one first.
                 if request_token(request):
                     self._record_failed_sign_in(request)
-                return with_security_headers(
-                    HTMLResponse(layout.sign_in_page(self._dashboard, refused=False), 401)
-                )
+                shown = layout.sign_in_page(self._dashboard, refused=False, page=request.url.path)
+                return with_security_headers(HTMLResponse(shown, 401))
             try:
                 return with_security_headers(await handler(request, viewer))
             except PegboardError as exc:
@@ -312,9 +312,10 @@ class Pages:
         if await self._dashboard.identify(token or None) is None:
             if token:
                 self._record_failed_sign_in(request)
-            refused = layout.sign_in_page(self._dashboard, refused=bool(token))
+            page = values.get("page", "")
+            refused = layout.sign_in_page(self._dashboard, refused=bool(token), page=page)
             return with_security_headers(HTMLResponse(refused, 401))
-        response: Response = RedirectResponse("/", 303)
+        response: Response = RedirectResponse(_own_page(values.get("page", "")), 303)
         if request.method == "GET":
             # A browser follows a redirect in the name of the page that sent it here. That is the
             # file of `pegboard ui`, another site, for which it would hold back the new cookie.
@@ -348,6 +349,12 @@ class Pages:
         # After the response, so that the first page does not wait for counting and indexing.
         soon = BackgroundTask(LiveParts(self._dashboard, viewer).prepare)
         return HTMLResponse(shown, background=soon)
+
+
+def _own_page(path: str) -> str:
+    """A page of this dashboard to go on with after signing in; the overview for anything else."""
+    # Also `//host` and `/\\host` would lead to another site.
+    return path if re.fullmatch(r"/ui/[A-Za-z0-9._~%-]+(/[A-Za-z0-9._~%-]+)?", path) else "/"
 
 
 class _Events(StreamingResponse):

@@ -56,6 +56,10 @@ class HttpErrorStatus:
         self.challenge: str | None = None
 
     async def record(self, response: httpx2.Response) -> None:
+        # After a refused `server/discover` the SDK tries `initialize`, which servers answer with
+        # other errors. The refusal is what matters.
+        if self.status == 401 and response.status_code != 401:
+            return
         # A GET opens the stream that a server need not have: a status there is not an error.
         if response.status_code >= 400 and response.request.method == "POST":
             self.status = response.status_code
