@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pegboard.attachment import attach
     from pegboard.core.results.projection import project, validate_fields
     from pegboard.core.search import Match
+    from pegboard.lazy_tools import LazyTools
     from pegboard.server.serving import build_server
     from pegboard.tokens import count_tokens
 
@@ -52,6 +53,7 @@ __all__ = [
     "Example",
     "InvalidArguments",
     "InvalidField",
+    "LazyTools",
     "LoginRequired",
     "Match",
     "NotPermitted",
@@ -76,6 +78,7 @@ __all__ = [
 ]
 
 _LAZY = {
+    "LazyTools": "pegboard.lazy_tools",
     "Match": "pegboard.core.search",
     "attach": "pegboard.attachment",
     "build_server": "pegboard.server.serving",

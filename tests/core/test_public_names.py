@@ -13,8 +13,8 @@ from pegboard import errors, ports, testing
 PUBLIC: dict[ModuleType, str] = {
     pegboard: (
         "AmbiguousName Busy Call CallResult Caller Catalog Category CircuitOpen ConfigError "
-        "Example InvalidArguments InvalidField LoginRequired Match NotPermitted Outcome Pegboard "
-        "PegboardError Policy Rule StoreError Tool ToolDisabled ToolError ToolNotFound "
+        "Example InvalidArguments InvalidField LazyTools LoginRequired Match NotPermitted Outcome "
+        "Pegboard PegboardError Policy Rule StoreError Tool ToolDisabled ToolError ToolNotFound "
         "UpstreamError UpstreamTimeout UpstreamUnavailable attach build_server count_tokens "
         "project validate_fields"
     ),

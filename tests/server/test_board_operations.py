@@ -23,6 +23,7 @@ from tests.real_redis import RedisServer, redis_program, redis_server
 from tests.server.test_http_server import free_address
 
 from pegboard import Pegboard
+from pegboard.dashboard.interface import anybody
 from pegboard.store.redis import RedisStore
 
 __all__ = ["redis_program", "redis_server"]  # fixtures
@@ -127,7 +128,10 @@ def test_a_board_that_is_not_served_yet_is_not_ready() -> None:
 
 
 def test_a_rollout_is_begun_and_ended_on_the_page() -> None:
-    with served(make_board().asgi()) as address, httpx2.Client(base_url=address) as operator:
+    shared = make_board().asgi(
+        identify=anybody
+    )  # with an identity, since several people may use it
+    with served(shared) as address, httpx2.Client(base_url=address) as operator:
 
         def names() -> list[str]:
             return play_python(f"{address}/mcp", "modern", {"list": LISTING})["list"].names
