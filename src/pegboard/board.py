@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from pegboard.observe.rollouts import RolloutTracker
     from pegboard.pipeline import Dispatcher, Parts
     from pegboard.ports import Embedder, Handler, Layer, Source
+    from pegboard.programs.scope import AskConsent
     from pegboard.server.auth import Auth
     from pegboard.server.board_operations import BoardOperations
 
@@ -191,6 +192,7 @@ class Pegboard(BoardCatalog):
         write: bool = False,
         after: str | None = None,
         *,
+        consent: AskConsent | None = None,
         caller: Caller = LOCAL_CALLER,
     ) -> CallResult:
         """Run a Python program that calls tools by name; its value is the structured content.
@@ -199,6 +201,8 @@ class Pegboard(BoardCatalog):
             program: `rows = await list_issues(); len(rows)`: the last expression is the value.
             write: Whether it may call tools that are not read-only.
             after: The handle of a run that stopped: what it completed is not done again.
+            consent: Decides about destructive calls, which are listed in its argument's `calls`.
+                Without it the run is suspended in front of them, for `resume_run`.
             caller: On whose behalf.
 
         Returns:
@@ -209,7 +213,31 @@ class Pegboard(BoardCatalog):
         """
         from pegboard.programs.scope import RunRequest
 
-        request = RunRequest(program=program, may_write=write, after=after)
+        request = RunRequest(program=program, may_write=write, after=after, consent=consent)
+        view = await self.view(caller)
+        return await self.dispatcher.run_program(view, request, is_library=True)
+
+    async def resume_run(
+        self,
+        run: str,
+        *,
+        consent: AskConsent | None = None,
+        caller: Caller = LOCAL_CALLER,
+    ) -> CallResult:
+        """Go on with a run that waits for consent: calling this gives it.
+
+        Args:
+            run: The handle that `run_code` gave as `run`.
+            consent: Decides about further destructive calls, if the program makes others than it
+                was suspended for.
+            caller: Who started the run.
+
+        Raises:
+            InvalidArguments: The run is unknown, expired, was continued, or is somebody else's.
+        """
+        from pegboard.programs.scope import RunRequest
+
+        request = RunRequest(resume=run, has_consent=True, may_write=True, consent=consent)
         view = await self.view(caller)
         return await self.dispatcher.run_program(view, request, is_library=True)
 

@@ -27,7 +27,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -208,6 +208,7 @@ class Dispatcher:
 
         `is_library` is for a caller in this process, who gets the value itself.
         """
+        from pegboard.programs.client_consent import choose_consent, input_required
         from pegboard.programs.run_result import (
             finish_result,
             stopped_result,
@@ -216,8 +217,16 @@ class Dispatcher:
         )
         from pegboard.programs.view_scope import build_scope
 
+        if request.may_write and not is_library:
+            ask, channel = choose_consent(view)
+            if request.resume is None:
+                request = replace(request, consent=ask, channel=channel)
+            else:
+                request = replace(request, consent=ask)
         scope = build_scope(view, self.call, strict=self.options.strict_risk)
         report = await self.programs.run(scope, request)
+        if report.ran == "waiting" and request.channel == "client":
+            return input_required(report)
         if report.ran != "finished":
             structured = is_library or view.structured
             return finish_result(stopped_result(report, structured=structured), report)

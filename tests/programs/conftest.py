@@ -25,6 +25,12 @@ class Row(BaseModel):
     votes: int
 
 
+class Deleted(BaseModel):
+    """What a deletion answers."""
+
+    deleted: str
+
+
 @dataclass
 class Tracker:
     """What the tools work on, and what they did."""
@@ -83,10 +89,10 @@ def tracker_board(tracker: Tracker, **options: Any) -> Pegboard:
         return {"issue": issue, "body": body}
 
     @board.tool(annotations=DESTRUCTIVE)
-    def delete_issue(issue: str) -> dict[str, str]:
+    def delete_issue(issue: str) -> Deleted:
         """Delete an issue."""
         tracker.done.append(("delete_issue", issue))
-        return {"deleted": issue}
+        return Deleted(deleted=issue)
 
     @board.tool()
     def read_report(name: str) -> str:

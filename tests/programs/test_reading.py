@@ -31,6 +31,7 @@ BUSY = "while True:\n    try:\n        while True: pass\n    except BaseExceptio
         ("sum(len(r) for r in await gather(list_issues(), list_issues(status='done')))", 10),
         ("[type(e).__name__ for e in await asyncio.gather(list_issues(), return_exceptions=True)]",
          ["list"]),
+        ("list(map(str, filter(None, [0, 1])))", ["1"]),
         ("```python\n1 + 1\n```", 2),
         ("next(i['key'] for i in await list_issues() if i['votes'] > 3)", "WEB-4"),
         ("tools = [list_issues]\nlen(await tools[0]())", 5),

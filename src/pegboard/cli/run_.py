@@ -8,11 +8,13 @@ from typing import Annotated
 
 import anyio
 import typer
+from anyio import to_thread
 
 from pegboard.cli.config_discovery import find_source
-from pegboard.cli.output import EXIT_FAILED, JsonOption, out, print_json
+from pegboard.cli.output import EXIT_FAILED, JsonOption, err, out, print_json
 from pegboard.cli.targets import ConfigOption, open_config_board
 from pegboard.core.calls import CallResult
+from pegboard.core.code.consent import ConsentQuestion
 
 
 def run(
@@ -20,6 +22,9 @@ def run(
     config: ConfigOption = None,
     write: Annotated[
         bool, typer.Option("--write", help="Let it call tools that are not read-only.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Consent to destructive calls without being asked.")
     ] = False,
     after: Annotated[
         str | None,
@@ -31,9 +36,15 @@ def run(
     source = _read_program(file)
     board = open_config_board(find_source(config))
 
+    async def consent(question: ConsentQuestion) -> bool:
+        if yes or not sys.stdin.isatty():
+            return yes
+        err.print(question.text, markup=False, highlight=False)
+        return await to_thread.run_sync(lambda: typer.confirm("Make these calls?", err=True))
+
     async def work() -> CallResult:
         async with board:
-            return await board.run_code(source, write, after)
+            return await board.run_code(source, write, after, consent=consent)
 
     result = anyio.run(work)
     if as_json:

@@ -29,6 +29,11 @@ _BY_MODE: Mapping[ModeName, str] = {
         "Then call the tool with tools_dispatch, or several at once with its calls."
     ),
     "proxy": f"Find tools with {_PROXY}",
+    "code": (
+        "Find tools with search_tools, all needs in one search. Then do the whole task in one "
+        "program, with gather for calls that do not depend on each other, and return only what you "
+        "need to read. A search line shows what a tool returns; ~ is from earlier results."
+    ),
     "dynamic": f"Find tools with {_SEARCH}Then call them by their names.",
     "code": f"Find tools with {_SEARCH}Then call them in one program with run_code.",
 }

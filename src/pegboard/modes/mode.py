@@ -62,7 +62,7 @@ META_TOOL_NAMES = frozenset(
         "call_tools", "read_result", "list_available_tools", "get_tool_description",
         "tools_list_categories", "tools_list_tools", "tools_get_schema", "tools_dispatch",
         "tools_dispatch_parallel", "list_tool_categories", "invoke_tool", "get_tool_schema",
-        "run_code", "run_write_code",
+        "run_code", "run_write_code", "run_destructive_code",
     }
 )  # fmt: skip
 """The names of all meta-tools of all modes; a test keeps it complete."""

@@ -26,6 +26,7 @@ from pegboard.core.events import (
     Event,
     OperatorActed,
     RequestAnswered,
+    RunFinished,
     SearchAnswered,
     SignInFailed,
 )
@@ -143,6 +144,8 @@ class AuditObserver:
                 self._write(_rejected_call_record(event))
             case RequestAnswered():
                 self._write(_request_record(event))
+            case RunFinished():
+                self._write(_run_record(event))
             case SearchAnswered():
                 self._write(_query_record(event, "search", event.query))
             case DescribeAnswered():
@@ -233,6 +236,27 @@ def _operator_record(event: OperatorActed) -> dict[str, Json]:
     }
 
 
+def _run_record(event: RunFinished) -> dict[str, Json]:
+    return {
+        "time": _timestamp(event.at),
+        "operation": "run",
+        "run": event.id,
+        "principal": event.principal,
+        "client": event.client,
+        "session": event.session,
+        "mode": event.mode,
+        "via": event.via,
+        "arguments": f"sha256:{event.digest}",
+        "program": event.program,
+        "ran": event.ran,
+        "calls": event.calls,
+        "writes": event.writes,
+        "outcome": _outcome(event.outcome),
+        "error": event.error,
+        "ms": round(event.duration * 1000, 3),
+    }
+
+
 def _outcome(outcome: str) -> str:
     return outcome if outcome in ("ok", "cancelled") else "error"
 
@@ -271,6 +295,7 @@ def _call_record(
         "mode": caller.mode,
         "tool": call.tool.id,
         "via": call.via,
+        "run": call.parent,
         "risk": call.tool.risk,
         "arguments": f"sha256:{digest(call.arguments)}",
         "outcome": outcome,

@@ -25,6 +25,8 @@ from pegboard.core.events import (
     Event,
     ListAnswered,
     RequestAnswered,
+    RunFinished,
+    RunStarted,
     SearchAnswered,
     StoreStateChanged,
     UpstreamStateChanged,
@@ -169,7 +171,7 @@ def limit_repeated_lines() -> None:
 
 def _event_level(event: Event) -> int:
     match event:
-        case CallStarted():
+        case CallStarted() | RunStarted():
             return logging.DEBUG
         case CallFinished(outcome="failed") | CallRetried() | BreakerChanged(state="open"):
             return logging.WARNING
@@ -177,7 +179,7 @@ def _event_level(event: Event) -> int:
             return logging.WARNING
         case CallFinished(outcome="ok") | ListAnswered() | SearchAnswered() | DescribeAnswered():
             return _SUCCESS
-        case RequestAnswered():
+        case RequestAnswered() | RunFinished(outcome="ok"):
             return _SUCCESS
         case _:
             return logging.INFO

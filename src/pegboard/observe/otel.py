@@ -24,6 +24,8 @@ from pegboard.core.events import (
     DescribeAnswered,
     Event,
     ListAnswered,
+    RunFinished,
+    RunStarted,
     SearchAnswered,
     StoreStateChanged,
     UpstreamStateChanged,
@@ -61,10 +63,69 @@ class CallSpans:
                 self._start(event)
             case CallFinished():
                 self._finish(event)
+            case RunStarted():
+                self._start_run(event)
+            case RunFinished():
+                self._finish_run(event)
             case _:
                 pass
 
+    def _start_run(self, event: RunStarted) -> None:
+        """The span of a program is current while it runs, so its calls become children."""
+        attributes = {
+            "pegboard.run.id": event.id,
+            "pegboard.run.digest": event.digest,
+            "pegboard.principal": event.principal,
+            "pegboard.client": event.client,
+            "pegboard.mode": event.mode,
+            "pegboard.via": event.via,
+        }
+        self._open_span("run_code", event, attributes)
+
+    def _finish_run(self, event: RunFinished) -> None:
+        attributes = {
+            "pegboard.outcome": event.outcome,
+            "error.type": event.error,
+            "pegboard.run.ran": event.ran,
+            "pegboard.run.calls": event.calls,
+            "pegboard.run.writes": event.writes,
+            "pegboard.tokens.inside": event.tokens_inside,
+        }
+        self._close_span(event, attributes)
+
     def _start(self, event: CallStarted) -> None:
+        attributes = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": event.tool,
+            "pegboard.call.id": event.id,
+            "pegboard.run.id": event.parent,
+            "pegboard.upstream": event.upstream,
+            "pegboard.principal": event.principal,
+            "pegboard.client": event.client,
+            "pegboard.mode": event.mode,
+            "pegboard.via": event.via,
+        }
+        self._open_span(f"execute_tool {event.tool}", event, attributes)
+
+    def _finish(self, event: CallFinished) -> None:
+        if event.id not in self._open:
+            return
+        attributes = {
+            "pegboard.outcome": event.outcome,
+            "error.type": event.error,
+            "pegboard.attempts": event.attempts,
+            "pegboard.cached": event.cached,
+            "pegboard.spilled": event.spilled,
+            "pegboard.tokens.in": event.tokens_in,
+            "pegboard.tokens.out_before": event.tokens_out_before,
+            "pegboard.tokens.out": event.tokens_out,
+            "pegboard.tokens.estimated": event.tokens_estimated or None,
+        }
+        self._close_span(event, attributes)
+
+    def _open_span(
+        self, name: str, event: CallStarted | RunStarted, attributes: dict[str, Any]
+    ) -> None:
         # Without an SDK nothing is exported; a client's trace is continued all the same.
         if not self._given and not event.trace and not has_tracer_provider():
             return
@@ -72,48 +133,23 @@ class CallSpans:
 
         parent = _client_context(event)
         span = self._tracer.start_span(
-            f"execute_tool {event.tool}",
+            name,
             context=parent,
             kind=trace.SpanKind.INTERNAL,
-            attributes=_without_none(
-                {
-                    "gen_ai.operation.name": "execute_tool",
-                    "gen_ai.tool.name": event.tool,
-                    "pegboard.call.id": event.id,
-                    "pegboard.upstream": event.upstream,
-                    "pegboard.principal": event.principal,
-                    "pegboard.client": event.client,
-                    "pegboard.mode": event.mode,
-                    "pegboard.via": event.via,
-                }
-            ),
+            attributes=_without_none(attributes),
         )
-        # Current until `_finish`, in the same task: a token cannot be reset in another.
+        # Current until it is closed, in the same task: a token cannot be reset in another.
         token = context.attach(trace.set_span_in_context(span, parent))
         self._open[event.id] = _OpenSpan(span, token)
 
-    def _finish(self, event: CallFinished) -> None:
+    def _close_span(self, event: CallFinished | RunFinished, attributes: dict[str, Any]) -> None:
         opened = self._open.pop(event.id, None)
         if opened is None:
             return
         from opentelemetry import context, trace
 
         context.detach(opened.token)
-        opened.span.set_attributes(
-            _without_none(
-                {
-                    "pegboard.outcome": event.outcome,
-                    "error.type": event.error,
-                    "pegboard.attempts": event.attempts,
-                    "pegboard.cached": event.cached,
-                    "pegboard.spilled": event.spilled,
-                    "pegboard.tokens.in": event.tokens_in,
-                    "pegboard.tokens.out_before": event.tokens_out_before,
-                    "pegboard.tokens.out": event.tokens_out,
-                    "pegboard.tokens.estimated": event.tokens_estimated or None,
-                }
-            )
-        )
+        opened.span.set_attributes(_without_none(attributes))
         if event.outcome != "ok":
             opened.span.set_status(trace.StatusCode.ERROR, event.error or event.outcome)
         opened.span.end()
@@ -126,7 +162,7 @@ def has_tracer_provider() -> bool:
     return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
-def _client_context(event: CallStarted) -> Context | None:
+def _client_context(event: CallStarted | RunStarted) -> Context | None:
     """The context to start a span in; `None` for the current one.
 
     The MCP SDK's own server span usually continues the client's trace: then ours is its child.

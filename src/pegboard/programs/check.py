@@ -90,7 +90,7 @@ def find_refused_tools(
 ) -> list[tuple[Tool, str]]:
     """The tools that a program may not call, each with the reason."""
     if may_write:
-        return [(tool, "destructive") for tool in tools if tool.risk == "destructive"]
+        return []
     refused: list[tuple[Tool, str]] = []
     for tool in tools:
         if tool.risk != "read":

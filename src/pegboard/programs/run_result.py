@@ -30,7 +30,7 @@ def finish_result(result: CallResult, report: RunReport) -> CallResult:
     made = [call for call in report.calls if not call.is_reused]
     known: JsonObject = {
         "id": report.id,
-        "ran": "stopped" if report.ran == "waiting" else report.ran,
+        "ran": report.ran,
         "calls": len(made),
         "writes": sum(call.risk != "read" for call in made),
         "failed": sum(call.state != "done" for call in made),
@@ -43,7 +43,9 @@ def finish_result(result: CallResult, report: RunReport) -> CallResult:
 def stopped_result(report: RunReport, *, structured: bool) -> CallResult:
     """The answer for a program that did not finish."""
     return CallResult.text(
-        report.to_text(), structured=report.to_json() if structured else None, is_error=True
+        report.to_text(),
+        structured=report.to_json() if structured else None,
+        is_error=report.ran != "waiting",
     )
 
 

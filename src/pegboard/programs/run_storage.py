@@ -36,8 +36,16 @@ class RunStorage:
         """
         record: Json = await self._store.get(_key(principal, handle))
         if not isinstance(record, dict) or record["expires_at"] <= self._clock():
-            raise _unknown()
+            raise self.unknown()
         return record
+
+    @staticmethod
+    def unknown() -> InvalidArguments:
+        """The error for a handle that names nothing for this principal."""
+        return InvalidArguments(
+            "Nothing ran. This run is unknown, expired or was already continued: "
+            "run the program again."
+        )
 
     async def take(self, principal: str, handle: str) -> JsonObject:
         """A record that nobody can take again. Raises as `load` does."""
@@ -50,14 +58,8 @@ class RunStorage:
         await self._store.update(_key(principal, handle), remove)
         record = taken[0]
         if not isinstance(record, dict) or record["expires_at"] <= self._clock():
-            raise _unknown()
+            raise self.unknown()
         return record
-
-
-def _unknown() -> InvalidArguments:
-    return InvalidArguments(
-        "Nothing ran. This run is unknown, expired or was already continued: run the program again."
-    )
 
 
 def _key(principal: str, handle: str) -> str:

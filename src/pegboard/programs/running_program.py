@@ -107,7 +107,7 @@ class RunningProgram:
         self._changed = anyio.Event()
         self._slots = anyio.Semaphore(options.max_parallel)
         self._limit: LimitExceeded | None = None
-        self._open: dict[int, anyio.CancelScope] = {}
+        self._open: set[int] = set()
         self._writing = 0
         self._done = 0
 
@@ -144,7 +144,7 @@ class RunningProgram:
                 await self._wait_for_any(step.waits_for)
                 answers = {i: self.settled.pop(i) for i in step.waits_for if i in self.settled}
                 step = await session.resume(answers)
-            elif (consent := self._take_consent(call)) is None:
+            elif (consent := self.take_consent(call)) is None:
                 await self._wait_for_all()
                 return call
             elif not consent:
@@ -154,13 +154,13 @@ class RunningProgram:
                 self._start([call], tasks)
                 step = await session.resume({call.id: Later()})
             else:
-                step = await session.resume({call.id: await self._answer(call)})
+                step = await session.resume({call.id: await self.answer(call)})
         if step.calls:
             names = ", ".join(dict.fromkeys(call.name for call in step.calls))
             raise ProgramFailed("RuntimeError", f"`await` is missing in front of {names}")
         return step
 
-    def _take_consent(self, call: ProgramCall) -> bool | None:
+    def take_consent(self, call: ProgramCall) -> bool | None:
         """Whether a call may be made; `None` where somebody has to be asked first."""
         if not self.stops(call.name):
             return True
@@ -178,18 +178,17 @@ class RunningProgram:
 
     def _start(self, calls: Iterable[ProgramCall], tasks: TaskGroup) -> None:
         for call in calls:
+            self._open.add(call.id)
             tasks.start_soon(self._settle, call)
 
     async def _settle(self, call: ProgramCall) -> None:
-        with anyio.CancelScope() as scope:
-            self._open[call.id] = scope
-            try:
-                self.settled[call.id] = await self._answer(call)
-            except LimitExceeded as exc:
-                self._limit = exc
-            finally:
-                del self._open[call.id]
-                self._changed.set()
+        try:
+            self.settled[call.id] = await self.answer(call)
+        except LimitExceeded as exc:
+            self._limit = exc
+        finally:
+            self._open.discard(call.id)
+            self._changed.set()
 
     async def _wait_for_any(self, ids: Iterable[int]) -> None:
         while self._limit is None and not any(i in self.settled for i in ids):
@@ -216,7 +215,7 @@ class RunningProgram:
 
     # One call ----------------------------------------------------------------------------------
 
-    async def _answer(self, call: ProgramCall) -> Answer:
+    async def answer(self, call: ProgramCall) -> Answer:
         if call.name == SLEEP:
             await anyio.sleep(min(call.arguments["seconds"], self.options.sleep_time))
             return Returned(None)

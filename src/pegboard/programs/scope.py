@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from pegboard.core.calls import Caller
+from pegboard.core.code.consent import ConsentQuestion
 from pegboard.core.json import JsonObject
 from pegboard.core.tools import Catalog, Tool
 from pegboard.ports import Handler
@@ -20,6 +21,12 @@ Progress: TypeAlias = Callable[[int, str], Awaitable[None]]
 
 async def no_progress(done: int, tool: str) -> None:
     """For a caller who does not listen."""
+
+
+AskConsent: TypeAlias = Callable[[ConsentQuestion], bool | Awaitable[bool]]
+
+ConsentChannel: TypeAlias = Literal["client", "tool"]
+"""Who gives the consent: the person through the client, or by approving `run_destructive_code`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,9 +50,17 @@ class RunScope:
 class RunRequest:
     """One program to run."""
 
-    program: str
+    program: str = ""
     via: str = "run_code"
     """The meta-tool that it came through."""
     may_write: bool = False
     after: str | None = None
     """The handle of a run that stopped: its completed calls are not made again."""
+    consent: AskConsent | None = None
+    """Asks somebody at once; without it, the run is suspended in front of a destructive call."""
+    channel: ConsentChannel = "tool"
+    """How somebody will be asked about a run that is suspended."""
+    resume: str | None = None
+    """The handle of a suspended run to go on with, instead of `program`."""
+    has_consent: bool = False
+    """What somebody decided about the run to go on with."""

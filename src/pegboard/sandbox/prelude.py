@@ -33,10 +33,24 @@ class _Server:
 """
 PRELUDE = f"import {_IMPORTED}{_HELPERS}"
 
-STUB_PRELUDE = "".join(f"import {name} as {name}\n" for name in MODULES) + (
-    "from typing import Any\n"
-    "def next(it: Any, *default: Any) -> Any: ...\n"
-    "async def gather(*awaitables: Any, return_exceptions: bool = ...) -> list[Any]: ...\n"
+_UNKNOWN_ERRORS = (
+    *("FileNotFoundError", "ImportError", "ModuleNotFoundError", "PermissionError"),
+    *("UnboundLocalError", "UnicodeDecodeError", "UnicodeEncodeError"),
+)
+"""Exceptions that the interpreter has and its checker does not know."""
+STUB_PRELUDE = (
+    "".join(f"import {name} as {name}\n" for name in MODULES)
+    + "".join(f"class {name}(Exception): ...\n" for name in _UNKNOWN_ERRORS)
+    + """\
+from typing import Any
+def next(it: Any, *default: Any) -> Any: ...
+def map(function: Any, *iterables: Any) -> list[Any]: ...
+def filter(function: Any, iterable: Any) -> list[Any]: ...
+def format(value: Any, spec: str = ...) -> str: ...
+def getattr(value: Any, name: str, *default: Any) -> Any: ...
+def hasattr(value: Any, name: str) -> bool: ...
+async def gather(*awaitables: Any, return_exceptions: bool = ...) -> list[Any]: ...
+"""
 )
 _FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.MULTILINE)
 _GATHER = re.compile(r"\basyncio\.gather(?=\s*\()")

@@ -62,9 +62,7 @@ class Ledger:
     def __init__(self, earlier: Iterable[CallRecord] = ()) -> None:
         self.calls: list[CallRecord] = []
         self._earlier: dict[str, deque[CallRecord]] = {}
-        for call in earlier:
-            if call.state == "done":
-                self._earlier.setdefault(call.key, deque()).append(call)
+        self.add_earlier(earlier)
 
     def has_earlier(self, call: CallRecord) -> bool:
         """Whether an earlier call will answer this one."""
@@ -93,6 +91,28 @@ class Ledger:
     def unused(self) -> list[CallRecord]:
         """Completed calls of the earlier try that this one has not come to."""
         return [call for calls in self._earlier.values() for call in calls]
+
+    def add_earlier(self, calls: Iterable[CallRecord]) -> None:
+        """Answer later calls from these records, after those that there are."""
+        for call in calls:
+            if call.state == "done":
+                self._earlier.setdefault(call.key, deque()).append(call)
+
+    def save(self) -> JsonObject:
+        """The whole ledger, for a run that will go on."""
+        return {
+            "calls": [call.to_json() for call in self.calls],
+            "reused": [call.is_reused for call in self.calls],
+            "earlier": [call.to_json() for call in self.unused],
+        }
+
+    @classmethod
+    def load(cls, saved: JsonObject) -> Ledger:
+        """From what `save` gave."""
+        ledger = cls(CallRecord.from_json(call) for call in saved["earlier"])
+        for call, is_reused in zip(saved["calls"], saved["reused"], strict=True):
+            ledger.calls.append(replace(CallRecord.from_json(call), is_reused=is_reused))
+        return ledger
 
     def to_json(self, max_bytes: int) -> list[JsonObject]:
         """All completed and doubtful calls, as they are stored.

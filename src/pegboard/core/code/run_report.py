@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from pegboard.core.code.consent import ConsentQuestion
 from pegboard.core.code.ledger import CallRecord, count_calls
 from pegboard.core.json import Json, JsonObject
 
@@ -51,6 +52,8 @@ class RunReport:
     """The handle under which a run that waits for consent is stored."""
     printed: str = ""
     prints_dropped: int = 0
+    question: ConsentQuestion | None = None
+    """What somebody has to decide, where it waits for that."""
     tokens_inside: int = 0
     """An estimate of the results that the program read and the model did not."""
     kind: str = "program"
@@ -80,7 +83,10 @@ class RunReport:
             separator = "\n" if message.startswith("line ") else " "
             return f"Nothing ran.{where}{separator}{message}"
         if self.ran == "waiting":
-            return message
+            return (
+                f"{message}\nNone of this is done yet. Ask the user; if they agree, call "
+                f'run_destructive_code with run="{self.run}".'
+            )
         at = f" at line {self.line}" if self.line else ""
         return f"Stopped{at}: {message}"
 
@@ -99,7 +105,7 @@ class RunReport:
 
     def to_json(self) -> JsonObject:
         """The same as structured content."""
-        shape: JsonObject = {"ran": "stopped" if self.ran == "waiting" else self.ran}
+        shape: JsonObject = {"ran": self.ran}
         if self.line:
             shape["line"] = self.line
         shape["message"] = self.message[:_MAX_MESSAGE]

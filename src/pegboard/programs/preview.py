@@ -1,0 +1,108 @@
+"""What a suspended program would do, found out by running a copy of it.
+
+Reads are made where somebody vouches for them: the tool is annotated as read-only, or the operator
+says so. Everything else is answered with a stand-in and only noted. Where a stand-in leads the copy
+astray it shows other calls than the program will make; those are then asked about again, because
+consent covers exactly what was shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import anyio
+
+from pegboard.core.code.code_options import CodeOptions
+from pegboard.core.code.consent import ConsentQuestion
+from pegboard.core.code.ledger import CallRecord, Ledger, start_record
+from pegboard.core.code.stand_ins import make_stand_in
+from pegboard.core.code.steps import (
+    SLEEP,
+    Answer,
+    Completed,
+    LimitExceeded,
+    ProgramCall,
+    ProgramFailed,
+    Returned,
+    SandboxFailed,
+)
+from pegboard.core.tools import Tool
+from pegboard.ports import Sandbox
+from pegboard.programs.check import build_limits
+from pegboard.programs.running_program import RunningProgram, read_arguments
+
+_MAX_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The question, and the reads that the copy made: the program will get the same answers."""
+
+    question: ConsentQuestion
+    reads: list[CallRecord]
+
+
+async def preview_program(
+    sandbox: Sandbox, options: CodeOptions, blob: bytes, original: RunningProgram
+) -> Preview:
+    """Run a copy of a suspended program to its end, as far as that is possible."""
+    copy = _CopiedProgram(original, options)
+    is_complete = False
+    try:
+        with anyio.fail_after(min(_MAX_SECONDS, options.total_time)):
+            async with sandbox.open(build_limits(options)) as session:
+                step = await session.load(
+                    blob, copy.tools, stops=copy.stops, is_async=copy.is_async
+                )
+                is_complete = isinstance(await copy.drive(session, step), Completed)
+    except (ProgramFailed, LimitExceeded, SandboxFailed, TimeoutError):
+        pass  # what was seen until then is what can be asked about
+    destructive = tuple(call for call in copy.noted if call.risk == "destructive")
+    writes = tuple(call for call in copy.noted if call.risk == "write")
+    reads = [call for call in copy.ledger.made if call.state == "done"]
+    return Preview(ConsentQuestion(destructive, writes, is_complete), reads)
+
+
+class _CopiedProgram(RunningProgram):
+    """A program whose writes are noted and not made."""
+
+    def __init__(self, original: RunningProgram, options: CodeOptions) -> None:
+        super().__init__(
+            original.scope,
+            options,
+            original.tools,
+            Ledger(original.ledger.unused),
+            run=original.run,
+            via=original.via,
+            is_async=original.is_async,
+        )
+        self.settled = dict(original.settled)
+        self.noted: list[CallRecord] = []
+
+    def take_consent(self, call: ProgramCall) -> bool | None:
+        return True
+
+    async def answer(self, call: ProgramCall) -> Answer:
+        tool = self.tools.get(call.name)
+        if call.name == SLEEP:
+            return Returned(None)
+        if tool is None or call.has_positional or is_vouched_for(tool):
+            return await super().answer(call)
+        try:
+            arguments = read_arguments(tool, call)
+        except ValueError:
+            return await super().answer(call)  # raises inside the program, and calls nothing
+        record = start_record(tool, call.name, arguments)
+        if self.ledger.has_earlier(record):
+            return await super().answer(call)
+        if len(self.noted) >= self.options.max_calls:
+            raise LimitExceeded("more calls than a run may make")
+        if tool.risk != "read":
+            self.noted.append(record)
+        schema, _ = self.scope.result_schemas(tool)
+        return Returned(make_stand_in(schema, arguments))
+
+
+def is_vouched_for(tool: Tool) -> bool:
+    """Whether a tool may be called without anybody's consent: it is declared to only read."""
+    return tool.risk == "read" and tool.risk_source in ("annotated", "operator")

@@ -1,0 +1,430 @@
+"""One run, from its check to its report.
+
+    size, names, risk, types         nothing has run: the answer says what to correct
+      │
+    segment ──> finished, stopped, or in front of a destructive call
+      ^            │  a copy runs on: which calls would follow      (`preview`)
+      │            │  somebody is asked: yes or no
+      └────────────┘  nobody can be asked now: stored, and resumed when somebody has decided
+
+Every way out says which calls were made. Their record is stored, so that a second try does not
+repeat them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import anyio
+
+from pegboard.core.code.code_options import CodeOptions
+from pegboard.core.code.consent import ConsentQuestion
+from pegboard.core.code.diagnostics import Mistake
+from pegboard.core.code.ledger import Ledger, start_record
+from pegboard.core.code.program_values import to_json
+from pegboard.core.code.run_report import (
+    PYTHON_ONLY,
+    Ran,
+    RunReport,
+    explain_failure,
+    is_other_language,
+)
+from pegboard.core.code.steps import (
+    Completed,
+    LimitExceeded,
+    ProgramCall,
+    ProgramFailed,
+    ProgramRejected,
+    SandboxFailed,
+    Step,
+)
+from pegboard.core.events import EventOutcome, RunFinished, RunStarted
+from pegboard.core.json import Json, JsonObject, compact, digest
+from pegboard.core.name_lookup import nearest
+from pegboard.core.tools import Tool
+from pegboard.errors import PegboardError, StoreError
+from pegboard.ports import SandboxSession
+from pegboard.programs.check import (
+    RESEND_NOTE,
+    PreparedProgram,
+    build_limits,
+    describe_mistakes,
+    find_refused_tools,
+    prepare_program,
+)
+from pegboard.programs.preview import preview_program
+from pegboard.programs.running_program import RunningProgram, read_arguments
+from pegboard.programs.scope import RunRequest, RunScope
+from pegboard.programs.suspended_run import SuspendedRun, identify_tools
+
+if TYPE_CHECKING:
+    from pegboard.programs.runner import ProgramRunner
+
+_MAX_RECORD_BYTES = 4_000_000
+_MAX_SUSPENDED_BYTES = 16_000_000
+_LIMIT_NAMES = {
+    "feed time": "compute_time",
+    "memory": "memory_bytes",
+    "sleep": "sleep_time",
+    "suspension": "max_calls",
+    "printed": "print_bytes",
+}
+
+Opening = Callable[[SandboxSession], Awaitable[Step | None]]
+"""Starts or continues a program in a fresh session."""
+
+
+class ProgramRun:
+    """One run; `report` says what became of it."""
+
+    def __init__(
+        self, runner: ProgramRunner, scope: RunScope, request: RunRequest, *, run: str = ""
+    ) -> None:
+        self.runner = runner
+        self.scope = scope
+        self.request = request
+        self.id = run or f"r-{secrets.token_hex(8)}"
+        self.ledger = Ledger()
+        self.advice: Sequence[Mistake] = ()
+        self.program: RunningProgram | None = None
+        self.printed = ""
+        self.prints_dropped = 0
+        self.report = RunReport(id=self.id, ran="nothing", message="It was cancelled.")
+
+    @classmethod
+    def from_stored(
+        cls, runner: ProgramRunner, scope: RunScope, request: RunRequest, stored: SuspendedRun
+    ) -> Self:
+        """A run that goes on."""
+        run = cls(runner, scope, replace(request, program=stored.program), run=stored.id)
+        run.ledger, run.printed = stored.ledger, stored.printed
+        return run
+
+    async def start(self) -> None:
+        """Check the program and run it."""
+        source, options = self.request.program, self.runner.options
+        if (size := len(source.encode(errors="replace"))) > options.program_bytes:
+            self._refuse(f"The program has {size} bytes; at most {options.program_bytes}.")
+            return
+        prepared = prepare_program(self.scope, source)
+        refused = find_refused_tools(
+            prepared.tools.values(), self.scope, may_write=self.request.may_write
+        )
+        if refused:
+            what = ", ".join(f"{tool.name} [{why}]" for tool, why in refused[:8])
+            self._refuse(f"{self.request.via} only reads. Use run_write_code for {what}.")
+            return
+        program = self._make_program(prepared.tools, is_async=prepared.is_async)
+
+        async def start(session: SandboxSession) -> Step | None:
+            return await self._start(prepared, session, program)
+
+        with_types = prepared.stubs.text
+        await self._run(program, start, with_types)
+
+    async def resume(self, stored: SuspendedRun, *, has_consent: bool) -> None:
+        """Go on with a suspended program."""
+        tools = stored.find_tools(self.scope.catalog)
+        is_same = stored.version == self.runner.sandbox.version
+        if tools is None or not is_same:
+            what = "Its tools have changed" if is_same else "The sandbox was updated"
+            await self._stop(f"{what} since it was suspended, so it cannot go on.", kind="changed")
+            return
+        program = self._make_program(tools, is_async=stored.is_async)
+        program.settled = dict(stored.settled)
+        self._decide(program, stored.question, has_consent=has_consent)
+        await self._run(program, self._loading(program, stored.blob))
+
+    def _make_program(self, tools: Mapping[str, Tool], *, is_async: bool) -> RunningProgram:
+        self.program = RunningProgram(
+            self.scope,
+            self.runner.options,
+            tools,
+            self.ledger,
+            run=self.id,
+            via=self.request.via,
+            is_async=is_async,
+        )
+        return self.program
+
+    # Running -----------------------------------------------------------------------------------
+
+    async def _run(
+        self, program: RunningProgram, opening: Opening, stubs: str | None = None
+    ) -> None:
+        """Run it to its end, with the questions that it takes."""
+        options = self.runner.options
+        try:
+            stopped = await self._run_segment(program, opening, stubs)
+            while stopped is not None:
+                call, blob = stopped
+                question = await self._preview(program, call, blob)
+                has_consent = await self._ask(question)
+                if has_consent is None:
+                    await self._suspend(program, question, blob)
+                    return
+                self._decide(program, question, has_consent=has_consent)
+                stopped = await self._run_segment(program, self._loading(program, blob))
+        except TimeoutError:
+            await self._stop(
+                f"The limit total_time of {options.total_time:g} s was reached.", kind="limit"
+            )
+        except LimitExceeded as exc:
+            await self._stop(_describe_limit(str(exc), options), kind="limit")
+        except SandboxFailed as exc:
+            await self._stop(str(exc), kind="sandbox")
+        except ProgramFailed as exc:
+            await self._stop(self._explain(exc), line=exc.line)
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self._stop("The client cancelled it.", kind="cancelled")
+            raise
+
+    async def _run_segment(
+        self, program: RunningProgram, opening: Opening, stubs: str | None = None
+    ) -> tuple[ProgramCall, bytes] | None:
+        """Run until it ends, or until it stops in front of a call: then the call, and the program.
+
+        The worker is given back before anybody is asked: people take their time.
+        """
+        options = self.runner.options
+        with anyio.fail_after(options.total_time):
+            async with self.runner.sandbox.open(build_limits(options), stubs) as session:
+                try:
+                    step = await opening(session)
+                    if step is None:
+                        return None
+                    ended = await program.drive(session, step)
+                    if isinstance(ended, ProgramCall):
+                        return ended, session.dump()
+                finally:
+                    self.printed += session.printed
+                    self.prints_dropped += session.prints_dropped
+        self._finish(ended)
+        return None
+
+    async def _start(
+        self, prepared: PreparedProgram, session: SandboxSession, program: RunningProgram
+    ) -> Step | None:
+        """The first step; `None` where the program was rejected."""
+        source, principal = prepared.source, self.scope.caller.principal
+        try:
+            return await session.start(
+                source, prepared.tools, stops=program.stops, is_async=prepared.is_async
+            )
+        except ProgramRejected as exc:
+            findings = exc.findings
+        mistakes = prepared.find_mistakes(findings)
+        certain = [mistake for mistake in mistakes if mistake.certain]
+        proven = [mistake for mistake in certain if not mistake.learned]
+        if proven or (certain and not self.runner.is_resent(principal, source)):
+            text = describe_mistakes(certain, self.scope)
+            if "[invalid-syntax]" in findings and is_other_language(source):
+                text = PYTHON_ONLY
+            if not proven:
+                self.runner.remember_refused(principal, source)
+                text = f"{text}\n{RESEND_NOTE}"
+            self._refuse(text)
+            return None
+        self.advice = mistakes
+        return await session.start_unchecked(source)
+
+    def _loading(self, program: RunningProgram, blob: bytes) -> Opening:
+        """Takes up a paused program."""
+
+        async def load(session: SandboxSession) -> Step:
+            return await session.load(
+                blob, program.tools, stops=program.stops, is_async=program.is_async
+            )
+
+        return load
+
+    # Consent -----------------------------------------------------------------------------------
+
+    async def _preview(
+        self, program: RunningProgram, call: ProgramCall, blob: bytes
+    ) -> ConsentQuestion:
+        preview = await preview_program(self.runner.sandbox, self.runner.options, blob, program)
+        # What the copy has read is what the question is about, so the program gets the same.
+        self.ledger.add_earlier(preview.reads)
+        if preview.question.records:
+            return preview.question
+        tool = program.tools[call.name]
+        record = start_record(tool, call.name, read_arguments(tool, call))
+        return replace(preview.question, records=(record,), is_complete=False)
+
+    async def _ask(self, question: ConsentQuestion) -> bool | None:
+        """The decision, if there is somebody who can be asked at once."""
+        if self.request.consent is None:
+            return None
+        answer = self.request.consent(question)
+        return bool(await answer) if inspect.isawaitable(answer) else bool(answer)
+
+    def _decide(
+        self, program: RunningProgram, question: ConsentQuestion, *, has_consent: bool
+    ) -> None:
+        """Let exactly these calls pass, or refuse them; nothing that was decided before counts."""
+        program.decisions = {}
+        for record in question.records:
+            program.decisions.setdefault(record.key, []).append(has_consent)
+
+    async def _suspend(
+        self, program: RunningProgram, question: ConsentQuestion, blob: bytes
+    ) -> None:
+        stored = SuspendedRun(
+            id=self.id,
+            program=self.request.program,
+            blob=blob,
+            version=self.runner.sandbox.version,
+            names=identify_tools(program.tools),
+            is_async=program.is_async,
+            settled=program.settled,
+            ledger=self.ledger,
+            question=question,
+            channel=self.request.channel,
+            printed=self.printed,
+        ).to_json()
+        handle = f"w-{secrets.token_hex(12)}"
+        if len(compact(stored)) > _MAX_SUSPENDED_BYTES:
+            await self._stop("It needs consent, and holds too much data to wait for it.")
+            return
+        try:
+            await self.runner.storage.save(self.scope.caller.principal, handle, stored)
+        except StoreError as exc:
+            await self._stop(
+                f"It needs consent and cannot wait for it: {exc.message}", kind="store"
+            )
+            return
+        report = self._report("waiting", question.text)
+        self.report = replace(report, run=handle, question=question)
+
+    # What became of it -------------------------------------------------------------------------
+
+    def _refuse(self, message: str) -> None:
+        self.report = RunReport(id=self.id, ran="nothing", message=message)
+
+    def _finish(self, ended: Completed) -> None:
+        try:
+            value = to_json(ended.value)
+        except ValueError as exc:
+            raise ProgramFailed("ValueError", str(exc)) from exc
+        limit = self.runner.options.value_bytes
+        if (size := len(compact(value))) > limit:
+            raise LimitExceeded(f"its value has {size} bytes, and value_bytes is {limit}")
+        self.report = replace(self._report("finished", ""), value=value)
+
+    async def _stop(self, message: str, *, line: int | None = None, kind: str = "program") -> None:
+        """Report that it did not finish, and store what it did."""
+        lines = self.request.program.splitlines()
+        source = lines[line - 1] if line is not None and line <= len(lines) else None
+        report = self._report("stopped" if self.ledger.made else "nothing", message)
+        self.report = replace(report, line=line, source=source, kind=kind)
+        if not self.ledger.calls and not self.ledger.unused:
+            return
+        record: JsonObject = {"calls": self.ledger.to_json(_MAX_RECORD_BYTES)}
+        try:
+            await self.runner.storage.save(self.scope.caller.principal, self.id, record)
+        except (StoreError, TypeError, ValueError):
+            return  # it has no handle then, and the answer still says what was done
+        if any(call.risk != "read" for call in self.ledger.calls):
+            self.report = replace(self.report, after=self.id)
+
+    def _report(self, ran: Ran, message: str) -> RunReport:
+        return RunReport(
+            id=self.id,
+            ran=ran,
+            message=message,
+            calls=tuple(self.ledger.calls),
+            printed=self.printed,
+            prints_dropped=self.prints_dropped,
+            tokens_inside=self.program.tokens_inside if self.program else 0,
+        )
+
+    def _explain(self, exc: ProgramFailed) -> str:
+        text = explain_failure(exc.error, exc.message, self.request.program)
+        advice = [mistake.message for mistake in self.advice if mistake.line == exc.line]
+        if not advice and exc.error == "KeyError":
+            keys = nearest(exc.message, _keys_of(self.ledger), limit=5)
+            advice = [f"similar keys: {', '.join(keys)}"] if keys else []
+        return f"{text} ({'; '.join(advice[:3])})" if advice else text
+
+    # Events ------------------------------------------------------------------------------------
+
+    @contextmanager
+    def observed(self) -> Generator[None]:
+        """Record the start and the end of the run."""
+        caller, began = self.scope.caller, time.perf_counter()
+        source = self.request.program
+        outcome: EventOutcome = "ok"
+        error: str | None = None
+        shared: dict[str, Any] = {
+            "at": time.time(),
+            "id": self.id,
+            "digest": digest(source),
+            "principal": caller.principal,
+            "client": caller.client,
+            "session": caller.session,
+            "mode": caller.mode,
+            "via": self.request.via,
+            "program": source if self.runner.options.store_programs else None,
+        }
+        self.runner.record(RunStarted(**shared, trace=self.scope.trace))
+        try:
+            yield
+            if self.report.ran == "nothing":
+                outcome, error = "refused", self.report.kind
+            elif self.report.ran == "waiting":
+                error = "consent"
+            elif self.report.ran == "stopped":
+                outcome, error = "tool_error", self.report.kind
+        except PegboardError as exc:
+            outcome, error = "refused", exc.kind
+            raise
+        except BaseException:
+            outcome = "cancelled"
+            raise
+        finally:
+            made = self.ledger.made
+            self.runner.record(
+                RunFinished(
+                    **shared,
+                    duration=time.perf_counter() - began,
+                    outcome=outcome,
+                    ran=self.report.ran,
+                    calls=len(made),
+                    writes=sum(call.risk != "read" for call in made),
+                    failed=sum(call.state != "done" for call in made),
+                    reused=len(self.ledger.calls) - len(made),
+                    error=error,
+                    tokens_inside=self.program.tokens_inside if self.program else 0,
+                )
+            )
+
+
+def _describe_limit(reason: str, options: CodeOptions) -> str:
+    name = next((name for sign, name in _LIMIT_NAMES.items() if sign in reason), None)
+    if name is None:
+        return f"A limit was reached: {reason}."
+    return f"The limit {name} of {getattr(options, name):g} was reached: {reason}."
+
+
+def _keys_of(ledger: Ledger) -> set[str]:
+    """The keys that results had, near the top: what a program may have meant by another key."""
+    found: set[str] = set()
+    level: list[Json] = [call.value for call in ledger.calls]
+    for _ in range(4):
+        below: list[Json] = []
+        for value in level[:200]:
+            if isinstance(value, Mapping):
+                found.update(map(str, value))
+                below += value.values()
+            elif isinstance(value, list):
+                below += value[:3]
+        level = below
+    return found
