@@ -89,14 +89,14 @@ async def test_a_client_that_cannot_ask_goes_on_with_a_tool_of_its_own(era: Era)
 async def test_progress_is_reported_after_each_call() -> None:
     seen: list[tuple[float, str | None]] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        seen.append((done, message))
+    async def report(progress: float, total: float | None, message: str | None) -> None:
+        seen.append((progress, message))
 
     async with connect(tracker_board(Tracker()), era="legacy") as client:
         await client.call_tool(
             "run_code",
             {"code": "await list_issues()\nawait read_report(name='q')\n1"},
-            progress_callback=progress,
+            progress_callback=report,
         )
     assert seen == [(1, "list_issues"), (2, "read_report")]
 

@@ -35,7 +35,6 @@ _BY_MODE: Mapping[ModeName, str] = {
         "need to read. A search line shows what a tool returns; ~ is from earlier results."
     ),
     "dynamic": f"Find tools with {_SEARCH}Then call them by their names.",
-    "code": f"Find tools with {_SEARCH}Then call them in one program with run_code.",
 }
 
 

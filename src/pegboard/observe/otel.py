@@ -72,6 +72,8 @@ class CallSpans:
 
     def _start_run(self, event: RunStarted) -> None:
         """The span of a program is current while it runs, so its calls become children."""
+        if not self._is_wanted(event):
+            return
         attributes = {
             "pegboard.run.id": event.id,
             "pegboard.run.digest": event.digest,
@@ -94,6 +96,8 @@ class CallSpans:
         self._close_span(event, attributes)
 
     def _start(self, event: CallStarted) -> None:
+        if not self._is_wanted(event):
+            return
         attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": event.tool,
@@ -123,12 +127,13 @@ class CallSpans:
         }
         self._close_span(event, attributes)
 
+    def _is_wanted(self, event: CallStarted | RunStarted) -> bool:
+        # Without an SDK nothing is exported; a client's trace is continued all the same.
+        return self._given or bool(event.trace) or has_tracer_provider()
+
     def _open_span(
         self, name: str, event: CallStarted | RunStarted, attributes: dict[str, Any]
     ) -> None:
-        # Without an SDK nothing is exported; a client's trace is continued all the same.
-        if not self._given and not event.trace and not has_tracer_provider():
-            return
         from opentelemetry import context, trace
 
         parent = _client_context(event)
