@@ -75,8 +75,10 @@ def choose_mode(
     """
     if wanted == "auto" and caller.era == "legacy" and caller.client:
         wanted = _mode_for_client(caller.client, options)
+    # An incomplete catalog may still grow past the budget, and a list must not change its mode.
     if wanted == "auto":
         wanted = "eager" if complete and fits_budget(catalog, options.eager_budget) else "proxy"
+    # Its list would vary by connection, which that era forbids.
     if wanted == "dynamic" and caller.era == "modern":
         wanted = "proxy"
     return check_mode(wanted)  # pyright: ignore[reportReturnType] not `auto` any more
@@ -84,6 +86,7 @@ def choose_mode(
 
 def fits_budget(catalog: Catalog, budget: int) -> bool:
     """Whether listing everything stays within a token budget; stops reading when it does not."""
+    # The catalog is immutable, so the answer is good for as long as it lives.
     key = ("fits", budget)
     if key not in catalog.memo:
         room = budget * BYTES_PER_TOKEN
@@ -97,6 +100,7 @@ def fits_budget(catalog: Catalog, budget: int) -> bool:
 
 
 def _mode_for_client(name: str, options: Options) -> str:
+    # An operator's rule comes before what we know about the client.
     for pattern, mode in options.client_modes.items():
         if fnmatchcase(name, pattern):
             return check_mode(mode)
@@ -110,4 +114,5 @@ def _known_client(name: str) -> KnownClient | None:
     if name in clients:
         return clients[name]
     starts = [known for known in clients if re.match(rf"{re.escape(known)}[\s(/-]", name)]
+    # The longest: `claude-code` is not `claude`.
     return clients[max(starts, key=len)] if starts else None

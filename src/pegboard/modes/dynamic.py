@@ -68,6 +68,7 @@ async def _search_and_enable(view: View, arguments: JsonObject) -> CallResult:
 
     needs = run_search(view, arguments)
     limit, category = arguments.get("limit"), arguments.get("category")
+    # All needs of one search share its allowance: each enabled tool costs its whole schema.
     most = max(1, view.options.enabled_per_search // len(needs))
     enabled: dict[str, None] = {}
     for number, need in enumerate(needs):
@@ -91,8 +92,10 @@ def _find_whole_category(view: View, query: str, category: str | None) -> Sequen
     if group is None or category not in (None, "", group.name):
         return ()
     members = [t for t in view.catalog.enabled if group.holds(t)]
+    # Part of a category would be worse than none: the model would believe that it has all of it.
     if len(members) > view.options.session_cap:
         return ()
     entries = [_entry(view, tool) for tool in members]
+    # An estimate, because counting tokens would cost more than the answer.
     read = "".join(compact(e.get(key, "")) for e in entries for key in _READ_BY_MODELS)
     return members if estimate_tokens(read) <= view.options.category_tokens else ()

@@ -95,7 +95,9 @@ def _build_dispatch(view: View) -> MetaTool:
         "Call a tool with params, or several: calls=[{category, tool, params}]",
         schema(CALLS, {"type": "array", "items": _TEXT}),
         dispatch_calls,
+        # Clients approve by name: the hint must hold for the most dangerous call it may carry.
         {"readOnlyHint": False, "destructiveHint": view.options.dispatch_risk == "allow"},
+        # Wider than what is listed: our messages about a wrong call say more than a validator.
         accepts=schema(ANY_CALLS, True),
         needs=needs_from_calls,
     )
@@ -161,6 +163,7 @@ async def dispatch_calls(view: View, arguments: JsonObject) -> CallResult:
     """One call, or several in parallel when `calls` is given."""
     if arguments.get("calls"):
         return await run_calls(view, arguments["calls"], lambda one: _prepare_call(view, one))
+    # It is no tool of the catalog, and a model that was told to call it uses what it has.
     if is_read_result(view, arguments.get("tool", arguments.get("name"))):
         return await read_page(view, _get_params(arguments))
     return await view.dispatch(_prepare_call(view, arguments))
@@ -170,11 +173,13 @@ def _prepare_call(view: View, arguments: JsonObject) -> ToolCall:
     name, params = require_text(arguments, "tool", "name"), _get_params(arguments)
     with record_rejection(view, name, params, via="tools_dispatch"):
         tool = _find_addressed(view, arguments)
+        # Inside the block, so that a call refused for its risk is in the audit log as well.
         require_risk(view, tool, None, via="tools_dispatch")
         return view.call(tool, params, via="tools_dispatch", shape=parse_shape(arguments))
 
 
 def _get_params(arguments: JsonObject) -> Json:
+    # Models mix the two names up, since every other meta-tool says `arguments`.
     given = arguments.get("params", arguments.get("arguments"))
     return {} if given is None else given
 
@@ -190,6 +195,7 @@ def _find_addressed(view: View, arguments: JsonObject) -> Tool:
     try:
         return find_tool(view, name, category or None)
     except ToolNotFound as exc:
+        # A model that guessed the category finds the tool without another search.
         elsewhere = [t for t in view.catalog.matching(name) if t.enabled] if category else []
         if not elsewhere:
             raise

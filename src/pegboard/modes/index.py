@@ -72,6 +72,7 @@ async def _list(view: View, arguments: JsonObject) -> CallResult:
         if (t.enabled or include_disabled) and (category is None or is_in_group(t, category))
     ]
     shown, following = _paginate(view, tools, page, category)
+    # All categories on every page: with them, the other pages may not be needed.
     shape: JsonObject = {
         "tools": [_row(view.catalog, t) for t in shown],
         "total": len(tools),
@@ -106,6 +107,7 @@ def _whole_groups(
 ) -> tuple[list[Tool], list[Tool]]:
     """As many whole groups as fit, in order, and the remaining tools."""
     by_group: dict[str, list[Tool]] = {}
+    # Sorted, so that a page is the same whenever it is requested.
     for tool in sorted(tools, key=lambda t: (group_name(t), t.name)):
         by_group.setdefault(group_name(tool), []).append(tool)
     shown: list[Tool] = []
@@ -124,6 +126,7 @@ def _slice_page(
     left = room
     for tool in tools:
         left -= _size(catalog, tool)
+        # A tool that is larger than a page gets one of its own.
         if left < 0 and pages[-1]:
             pages.append([])
             left = room - _size(catalog, tool)
@@ -138,6 +141,7 @@ def _slice_page(
 
 def _parse_page(category: str) -> tuple[str, int]:
     """The category and page that a `category` such as `issues#2` names."""
+    # A category may have `#` in its name, so only a number after the last one counts.
     name, mark, number = category.rpartition("#")
     page = whole_number(number) if mark else None
     return (name, page) if page else (category, 1)

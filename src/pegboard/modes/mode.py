@@ -173,6 +173,7 @@ class View:
                 tool = resolve(self.catalog, name)
             except PegboardError:
                 continue  # reported at the start; here it may just be hidden from the caller
+            # Two names may be those of one tool, which is listed once.
             if tool.enabled:
                 found[tool.id] = tool
         return tuple(found.values())
@@ -185,6 +186,7 @@ class View:
             query,
             limit,
             group=category,
+            # Most callers see the whole catalog, and asking for every tool takes time.
             allowed=None if self.catalog is index.catalog else self._is_visible,
             boosts=None if searches is None else searches.boosts(self.caller),
         )
@@ -196,6 +198,7 @@ class View:
         """The related tools that this caller can see."""
         if not tool.related:
             return []
+        # Servers name their own tools, without the prefix that the gateway gives them.
         if tool.server is not None:
             return [self.catalog.address(other) for other in self.catalog.related(tool)]
         return [name for name in tool.related if _is_known(self.catalog, name)]
@@ -354,6 +357,7 @@ def _is_known(catalog: Catalog, name: str) -> bool:
     return True
 
 
+# Shared by all boards: the schemas of meta-tools are the same everywhere.
 _VALIDATORS = Validators(64)
 
 

@@ -112,9 +112,11 @@ class CallTally:
         self.durations.add(call.duration, bucket)
         self.cached += call.cached
         self.spilled += call.spilled
+        # The first attempt is the call itself.
         self.retries += call.attempts - 1
         self.tokens_in += call.tokens_in or 0
         self.tokens_out += call.tokens_out or 0
+        # A call that nothing shortened counts on both sides, so that it saves nothing.
         self.tokens_out_before += call.tokens_out_before or call.tokens_out or 0
 
     def as_json(self) -> JsonObject:
@@ -264,11 +266,13 @@ class LiveStatistics:
         if calls is None:
             calls = []
             self._run_calls.put(run, calls)
+        # The first ones: they explain a run better than its last.
         if len(calls) < _MAX_CALLS_PER_RUN:
             calls.append(call)
 
     def _count(self, event: _CountedEvent) -> None:
         self._total.add(event)
+        # One user, one set of counts: the total is theirs.
         if event.principal == LOCAL_CALLER.principal:
             return
         own = self._by_principal.get(event.principal)
@@ -353,6 +357,7 @@ class _Statistics:
     def _tally(self, group: str, name: str) -> CallTally:
         tallies = self._by[group]
         if name not in tallies:
+            # Names come from clients, who could make up new ones for ever.
             name = name if len(tallies) < self._max_groups else OTHERS
             tallies.setdefault(name, CallTally())
         return tallies[name]
