@@ -211,7 +211,7 @@ async def test_optional_parameters_without_space_are_named(board: Pegboard) -> N
     for name in ("alpha", "beta", "gamma", "delta", "epsilon", "zeta"):
         schema["properties"][name] = {"enum": [f"{name}_{'x' * n}" for n in range(4)]}
     line = format_brief_signature("run", schema, limit=150)
-    assert "zeta?: …" in line
+    assert "epsilon?: …" in line
     assert "more" not in line
     assert len(line) <= 150
 
@@ -250,3 +250,13 @@ async def test_queries_of_any_kind_get_an_answer(board: Pegboard, query: str) ->
     assert "log_time(" in text
     assert count_tokens(text) < 400
     assert "\u202e" not in text
+
+
+async def test_how_to_see_the_rest_is_said_once_and_only_if_parameters_are_left_out(
+    board: Pegboard,
+) -> None:
+    hint = "for what … leaves out"
+    assert hint not in await search(board, queries="log time worked on an issue")
+    needs = ["search issues by fields", "create issues from a list", "update a document"]
+    text = await search(board, queries=[*needs, "bulk edit issues"])
+    assert text.count(hint) <= 1

@@ -25,7 +25,7 @@ from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.name_lookup import nearest
 from pegboard.core.sanitization import sanitize_line
 from pegboard.core.schemas import describe_parameters, format_brief_signature
-from pegboard.core.schemas.signatures import ELLIPSIS
+from pegboard.core.schemas.signatures import BRIEF_LIMIT, ELLIPSIS
 from pegboard.core.tools import Catalog, Category, Tool, group_name, is_in_group
 from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
 from pegboard.modes.mode import (
@@ -58,6 +58,7 @@ _DESTRUCTIVE = 0.85
 _SUMMARY_LENGTH = 90
 _MAX_CATEGORIES = 12
 _MAX_NEAREST = 3
+_BEST_SIGNATURE_LENGTH = 280
 _SHAPE_LENGTH = 120
 _DESCRIBED_SHAPE_LENGTH = 240
 _READ_ONLY: JsonObject = {"readOnlyHint": True}
@@ -233,6 +234,8 @@ def needs_to_text(view: View, needs: Sequence[Need], detail: Detail | None) -> s
             # Of top matches alone, each server once: all would cost more than the matches.
             lines += filter(None, [_quote_server(view, top, _SEARCH_INSTRUCTIONS)])
             quoted.add(top.server)
+    if detail is None and any(map(_has_gaps, lines)):
+        lines.append(_HOW_TO_SEE_ALL)
     return "\n".join([*lines, *view.notes])
 
 
@@ -251,8 +254,6 @@ def _need_lines(view: View, need: Need, detail: Detail | None, shown: set[str]) 
         described, named = _split_by_confidence(need, shown)
         best = need.matches[0]
         lines = [_brief_line(view, m.tool, is_best=m is best) for m in described]
-        if lines and ELLIPSIS in lines[0].partition(" - ")[0]:
-            lines.insert(1, _HOW_TO_SEE_ALL)
         if best.tool.id in shown:
             lines.insert(0, f"{view.catalog.address(best.tool)}: see above")
         if named:
@@ -454,11 +455,17 @@ def _brief_line(view: View, tool: Tool, *, is_best: bool) -> str:
     if view.caller.mode == "code":
         name = ProgramTools.of(view.catalog).name_of(tool)
         return describe_tool(name, tool, *view.result_schema(tool))
-    signature = format_brief_signature(view.catalog.address(tool), tool.input_schema)
+    limit = _BEST_SIGNATURE_LENGTH if is_best else BRIEF_LIMIT
+    signature = format_brief_signature(view.catalog.address(tool), tool.input_schema, limit=limit)
     shape = view.returns(tool, limit=_SHAPE_LENGTH) if is_best else ""
     returns = f" -> {shape}" if shape else ""
     summary = sanitize_line(tool.summary or "", _SUMMARY_LENGTH)
     return f"{signature}{returns}{_marks(view, tool)}{f' - {summary}' if summary else ''}"
+
+
+def _has_gaps(line: str) -> bool:
+    """Whether a signature on this line leaves out something that a call may need."""
+    return ELLIPSIS in line.partition(") ")[0] and "(" in line
 
 
 def _marks(view: View, tool: Tool) -> str:

@@ -183,12 +183,15 @@ class _BriefSignatureLine(_SignatureLine):
         return format_parameter(view, name, required, detail).removesuffix(": str")
 
     def _leave_out_optional(self) -> list[str]:
-        """The last optional parameters by name alone, since a name often says enough."""
-        for name in reversed(self.texts):
-            if name not in self.required and self.texts[name]:
-                self.texts[name] = f"{quote_name(name)}?: {ELLIPSIS}"
-                if len(", ".join(self._shown())) <= self.limit:
-                    return self._shown()
+        """The longest optional parameters by name alone, since a name often says enough."""
+        optional = [name for name in self.texts if name not in self.required]
+        for name in sorted(optional, key=lambda name: -len(self.texts[name])):
+            by_name = f"{quote_name(name)}?: {ELLIPSIS}"
+            if len(by_name) >= len(self.texts[name]):
+                continue  # it is short as it is, or may never be given
+            self.texts[name] = by_name
+            if len(", ".join(self._shown())) <= self.limit:
+                return self._shown()
         return super()._leave_out_optional()
 
 
