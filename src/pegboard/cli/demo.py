@@ -165,12 +165,14 @@ async def run_tour() -> Tour:
         tour.add("search", f'search_tools("{TASK}", limit=5)', found)
         name = found.split("(")[0]
 
-        described = _text(await client.call_tool("describe_tools", {"names": [name]}))
+        # It is not listed, so it goes through the call tool, as a model would do it.
+        describe = {"name": "describe_tools", "arguments": {"names": [name]}}
+        described = _text(await client.call_tool("call_tool", describe))
         tour.add("describe (if needed)", f"describe_tools([{name!r}])", described)
 
         # The tool's first example has arguments with which the call succeeds.
         details = await client.call_tool(
-            "describe_tools", {"names": [name]}, meta={"io.github.pegboard/structured": True}
+            "call_tool", describe, meta={"io.github.pegboard/structured": True}
         )
         tool = (details.structured_content or {})["tools"][0]
         arguments = (tool.get("examples") or [{"invocation": {}}])[0]["invocation"]
