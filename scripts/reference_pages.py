@@ -95,6 +95,7 @@ def _inner(
         (value, path),
         (value.get("additionalProperties"), f"{path}.NAME"),
         (value.get("items"), f"[{path}]"),
+        *((option, path) for option in value.get("anyOf", ())),
     ):
         if isinstance(holder, dict) and "$ref" in holder:
             found = known[holder["$ref"].rpartition("/")[2]]

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pegboard.core.calls import LOCAL_CALLER
 from pegboard.errors import ConfigError, NotPermitted
@@ -29,6 +31,7 @@ _IN_PATH = re.compile(r"[A-Za-z0-9@_+=-][A-Za-z0-9@._+=-]*")
 _IN_HEADER = re.compile(r"[\x21-\x7e]+(?: [\x21-\x7e]+)*")
 
 KeyringReader = Callable[[str, str], str | None]
+KeyringWriter = Callable[[str, str, str], None]
 
 
 def read_keyring(service: str, name: str) -> str | None:
@@ -37,6 +40,22 @@ def read_keyring(service: str, name: str) -> str | None:
     Raises:
         ConfigError: There is no keyring here.
     """
+    with _open_keyring("read") as keyring:
+        return keyring.get_password(service, name)
+
+
+def write_keyring(service: str, name: str, secret: str) -> None:
+    """Have the operating system store a secret.
+
+    Raises:
+        ConfigError: There is no keyring here, or it refuses.
+    """
+    with _open_keyring("written") as keyring:
+        keyring.set_password(service, name, secret)
+
+
+@contextmanager
+def _open_keyring(use: str) -> Generator[Any]:
     try:
         # Optional, and slow to import: it looks for the backends of the operating system.
         import keyring
@@ -44,10 +63,10 @@ def read_keyring(service: str, name: str) -> str | None:
     except ImportError as exc:
         raise ConfigError("The keyring needs a package: pip install 'pegboard[keyring]'.") from exc
     try:
-        return keyring.get_password(service, name)
+        yield keyring
     except KeyringError as exc:
         # Only the type: the text of a backend may quote what it was asked for.
-        raise ConfigError(f"The keyring cannot be read ({type(exc).__name__}).") from exc
+        raise ConfigError(f"The keyring cannot be {use} ({type(exc).__name__}).") from exc
 
 
 def is_template(value: str) -> bool:

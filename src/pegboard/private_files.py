@@ -136,6 +136,43 @@ def lock_file(path: Path) -> Generator[None]:
             yield
 
 
+@contextmanager
+def try_lock_file(path: Path) -> Generator[bool]:
+    """As `lock_file`, without waiting: yields whether this process is the only one in the block.
+
+    Raises:
+        OSError: It cannot be opened, or its file system has no locks.
+    """
+    with open(open_private(path, os.O_RDWR), "r+b") as file:
+        try:
+            if sys.platform == "win32":
+                import msvcrt
+
+                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            else:
+                import fcntl
+
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):  # Windows reports the second
+            yield False
+        else:
+            yield True  # closing the file frees the lock
+
+
+def is_open_to_others(path: Path) -> bool:
+    """Whether other users have rights on a file.
+
+    Raises:
+        OSError: There is no such file.
+    """
+    return os.name == "posix" and bool(path.stat().st_mode & _OTHERS)
+
+
+def restrict_file(path: Path) -> None:
+    """Make an existing file private, if it is ours."""
+    _restrict(path, FILE_MODE)
+
+
 def _restrict(path: Path, mode: int) -> None:
     """Take the rights of others away, where there are any and the file is ours."""
     if os.name != "posix":

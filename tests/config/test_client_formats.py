@@ -10,6 +10,7 @@ import pytest
 
 from pegboard.config.server_entries import ConfigEnvironment, read_servers, runs_pegboard
 from pegboard.errors import ConfigError
+from pegboard.oauth.options import OAuthOptions
 from pegboard.upstream.spec import UpstreamSpec
 
 Write = Callable[[str, str], Path]
@@ -86,6 +87,37 @@ def test_cursor(write: Write, around: ConfigEnvironment) -> None:
     assert found["here"].args == (f"{around.project}/server.py",)
     assert found["here"].env == {"FROM_FILE": "yes", "TOKEN": "quoted $X", "K": "s3cret"}
     assert (found["there"].transport, found["there"].headers) == ("http", {"X": "example.org"})
+
+
+def test_the_words_of_clients_for_logins(write: Write, around: ConfigEnvironment) -> None:
+    text = """{"mcpServers": {
+      "claude": {"type": "http", "url": "https://c/mcp",
+                 "oauth": {"clientId": "c", "callbackPort": 8080, "authServerMetadataUrl": "x"}},
+      "gemini": {"httpUrl": "https://g/mcp", "oauth": {"enabled": true, "clientId": "g",
+                 "clientSecret": "${TOKEN}", "scopes": ["a", "b"], "tokenUrl": "https://t",
+                 "redirectUri": "http://localhost:7777/oauth/callback"}},
+      "cursor": {"url": "https://u/mcp", "auth": {"CLIENT_ID": "u", "CLIENT_SECRET": "s",
+                 "scopes": ["read"]}},
+      "plain": {"url": "https://p/mcp", "auth": "oauth"}}}"""
+    found = by_name(write("mcp.json", text), around)
+    assert found["claude"].oauth == OAuthOptions(
+        client_id="c", redirect="http://localhost:8080/callback"
+    )
+    assert found["gemini"].oauth == OAuthOptions(
+        client_id="g",
+        client_secret="s3cret",
+        scope="a b",
+        redirect="http://localhost:7777/oauth/callback",
+    )
+    assert found["cursor"].oauth == OAuthOptions(client_id="u", client_secret="s", scope="read")
+    assert found["plain"].uses_oauth
+    assert "s3cret" in found["gemini"].secrets
+    text = """{"mcp": {"on": {"type": "remote", "url": "https://o/mcp", "oauth": {"scope": "x"}},
+      "off": {"type": "remote", "url": "https://o/mcp", "oauth": false},
+      "own": {"type": "remote", "url": "https://o/mcp", "headers": {"AUTHORIZATION": "x"}}}}"""
+    found = by_name(write("opencode.json", text), around)
+    assert found["on"].oauth == OAuthOptions(scope="x")
+    assert [name for name, spec in found.items() if spec.uses_oauth] == ["on"]
 
 
 def test_windsurf(write: Write, around: ConfigEnvironment) -> None:

@@ -23,6 +23,13 @@ from pegboard.config.loader import load_configuration
 from pegboard.config.server_entries import ConfigEnvironment
 
 ROOT = Path(__file__).parents[2]
+VARIABLES = {
+    "SHOP_TOKEN": "x",
+    "GITHUB_TOKEN": "x",
+    "GITHUB_CLIENT_SECRET": "x",
+    "GOOGLE_CLIENT_SECRET": "x",
+    "PEGBOARD_OAUTH_KEY": "x" * 32,
+}
 GENERATED = ("cli", "meta-tools", "methods", "settings", "errors", "tracker", "memory")
 """Pages that other tests compare with what the code gives."""
 _SNIPPET = re.compile(r"<!-- snippet: .*?<!-- /snippet -->", re.DOTALL)
@@ -73,9 +80,7 @@ def test_a_configuration_is_right(block: Block, tmp_path: Path) -> None:
     taken.write_text('{"mcpServers": {"github": {"command": "github-server"}}}')
     path = tmp_path / "pegboard.toml"
     path.write_text(block.text, "utf-8")
-    assert not load_configuration(
-        path, ConfigEnvironment({"SHOP_TOKEN": "x"}, tmp_path, tmp_path)
-    ).problems
+    assert not load_configuration(path, ConfigEnvironment(VARIABLES, tmp_path, tmp_path)).problems
 
 
 def _commands(block: Block) -> Iterator[list[str]]:

@@ -449,11 +449,11 @@ async def test_no_more_servers_are_listed_at_once_than_configured(tmp_path: Path
     inside = memory({name: (Everything(), "modern") for name in names})
 
     @asynccontextmanager
-    async def counted(spec: Any, log: Any) -> AsyncGenerator[Any]:
+    async def counted(spec: Any, log: Any, auth: Any) -> AsyncGenerator[Any]:
         nonlocal most
         open_now.append(spec.name)
         most = max(most, len(open_now))
-        async with inside(spec, log) as wire:
+        async with inside(spec, log, auth) as wire:
             yield wire
         open_now.remove(spec.name)
 

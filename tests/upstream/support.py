@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx2
 import mcp_types as t
 from mcp import Client
 from mcp.client._memory import InMemoryTransport
@@ -49,13 +50,15 @@ def in_memory(name: str, **settings: Any) -> UpstreamSpec:
 
 def memory(
     servers: Mapping[str, tuple[Everything, str]],
-) -> Callable[[UpstreamSpec, BoundedLog], Any]:
+) -> Callable[[UpstreamSpec, BoundedLog, httpx2.Auth | None], Any]:
     """Opens wires to servers held in this process, by name, each with its era; others as usual."""
 
     @asynccontextmanager
-    async def open_memory(spec: UpstreamSpec, log: BoundedLog) -> AsyncGenerator[UpstreamTransport]:
+    async def open_memory(
+        spec: UpstreamSpec, log: BoundedLog, auth: httpx2.Auth | None = None
+    ) -> AsyncGenerator[UpstreamTransport]:
         if spec.command != "memory":
-            async with open_transport(spec, log) as wire:
+            async with open_transport(spec, log, auth) as wire:
                 yield wire
             return
         everything, era = servers[spec.name]

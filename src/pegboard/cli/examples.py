@@ -32,6 +32,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "index": ("pegboard index", "pegboard index --config pegboard.toml"),
     "eval": ("pegboard eval --queries queries.jsonl --catalog tools.json --misses 5",),
     "doctor": ("pegboard doctor", "pegboard doctor --config pegboard.toml --json"),
+    "login": (
+        "pegboard login notion",
+        "pegboard login notion --no-browser",
+        "pegboard login notion --config pegboard.toml --as ann",
+    ),
+    "logout": ("pegboard logout notion",),
     "try": ("pegboard try", 'pegboard try "what changed since yesterday?"'),
     "measure": (
         "pegboard measure --clients",

@@ -16,6 +16,7 @@ from pegboard.config.documents import Document, KeyPath
 from pegboard.config.settings import ServerEntry
 from pegboard.config.variables import VariableSyntax
 from pegboard.core.json import Json, JsonObject
+from pegboard.oauth.options import REDIRECT_PATH, OAuthOptions
 
 MILLISECONDS_FROM = 1000
 """A `timeout` from this number on is in milliseconds (Gemini CLI, Claude Code), below it in seconds
@@ -59,6 +60,7 @@ class Dialect:
                 adapted.put(word, value, theirs)
         self.finish(adapted, entry, env)
         _normalize(adapted, entry)
+        _adapt_oauth(adapted, entry)
         return adapted
 
 
@@ -108,6 +110,40 @@ def _normalize(adapted: AdaptedEntry, entry: JsonObject) -> None:
             value[word] = {k: _to_text(v) for k, v in table.items() if v is not None}
     for word in [w for w, v in value.items() if v is None]:
         del value[word]
+
+
+_OAUTH_WORDS = {
+    **{f.name: f.name for f in fields(OAuthOptions)},
+    "clientId": "client_id",
+    "clientSecret": "client_secret",
+    "CLIENT_ID": "client_id",
+    "CLIENT_SECRET": "client_secret",
+    "scopes": "scope",
+    "redirectUri": "redirect",
+    "redirect_uri": "redirect",
+}
+"""The words of Claude Code, VS Code, Gemini CLI and opencode, and those of Cursor's `auth`."""
+
+
+def _adapt_oauth(adapted: AdaptedEntry, entry: JsonObject) -> None:
+    """Read the login settings of a client; what only concerns the client is ignored."""
+    adapted.value.pop("oauth", None)
+    key = "oauth" if "oauth" in entry else "auth"
+    given = entry.get(key)
+    if given is False:
+        adapted.put("oauth", {"enabled": False}, key)
+    if not isinstance(given, dict):
+        return
+    found: JsonObject = {}
+    for theirs, value in given.items():
+        if (word := _OAUTH_WORDS.get(theirs)) and value not in (None, ""):
+            found[word] = " ".join(map(str, value)) if isinstance(value, list) else value
+    if isinstance(port := given.get("callbackPort"), int):
+        found["redirect"] = f"http://localhost:{port}{REDIRECT_PATH}"
+    if not isinstance(found.get("resource", True), bool):
+        del found["resource"]
+    if found:
+        adapted.put("oauth", found, key)
 
 
 def _to_text(value: Json) -> Json:

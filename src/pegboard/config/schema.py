@@ -171,6 +171,10 @@ def servers_schema() -> JsonObject:
     entry["properties"]["type"] = {"enum": kinds, "description": transport["description"]}
     entry["additionalProperties"] = True
     entry["anyOf"] = [{"required": ["command"]}, {"required": ["url"]}]
+    definitions: JsonObject = entry.pop("$defs", {})
+    for name, definition in definitions.items():
+        _add_descriptions(definition, getattr(settings, name))
+        definition["additionalProperties"] = True
     return {
         "$schema": DRAFT,
         "title": "mcpServers",
@@ -178,6 +182,7 @@ def servers_schema() -> JsonObject:
         "type": "object",
         "properties": {"mcpServers": {"type": "object", "additionalProperties": entry}},
         "required": ["mcpServers"],
+        "$defs": definitions,
     }
 
 

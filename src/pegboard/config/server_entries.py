@@ -309,6 +309,7 @@ _COPIED_FIELDS = (
     "stateless",
     "idle_stop",
     "trust",
+    "oauth",
 )
 
 

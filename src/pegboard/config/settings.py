@@ -17,6 +17,7 @@ from pegboard.config.setting_types import STRICT, Count, Seconds
 from pegboard.config.source_settings import SourceEntry
 from pegboard.core import defaults
 from pegboard.core.options import Learning
+from pegboard.oauth.options import LoginSettings, OAuthOptions
 from pegboard.upstream.spec import Isolation, TrustMode
 
 
@@ -272,6 +273,8 @@ class ServerEntry:
     """Whether it is disabled."""
     trust: TrustMode | None = None
     """Whether its new tools are usable at once or only after approval."""
+    oauth: OAuthOptions | None = None
+    """How to log in to it, where the defaults do not do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -544,6 +547,7 @@ class Settings:
     observe: ObserveSettings = field(default_factory=ObserveSettings)
     trust: TrustSettings = field(default_factory=TrustSettings)
     http: HttpSettings = field(default_factory=HttpSettings)
+    oauth: LoginSettings = field(default_factory=LoginSettings)
     servers: Mapping[str, ServerEntry] = field(default_factory=dict[str, ServerEntry])
     """MCP servers by name."""
     sources: Mapping[str, SourceEntry] = field(default_factory=dict[str, SourceEntry])

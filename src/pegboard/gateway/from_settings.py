@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken
 
     from pegboard.core.risk_scopes import RiskScopes
+    from pegboard.oauth.grant_storage import GrantStorage
+    from pegboard.oauth.logins import Logins
     from pegboard.server.auth import Auth
     from pegboard.upstream.pool import PoolLimits
 
@@ -108,6 +110,40 @@ def open_store(settings: Settings, observer: Observer | None) -> Store:
 
     shared = RedisStore.from_url(url, prefix=settings.store.prefix)
     return FallbackStore(shared, observer=observer)
+
+
+def build_grant_storage(settings: Settings, store: Store | None) -> GrantStorage:
+    """Where logins to servers are stored: in files of this user, or in the shared store.
+
+    Raises:
+        ConfigError: They cannot be stored as the settings say.
+    """
+    from pegboard.oauth.encryption import ConfiguredKey, KeyringKey, NoKey
+    from pegboard.oauth.grant_storage import FileGrants, StoreGrants, grants_folder
+
+    where, key = settings.oauth.store, settings.oauth.key
+    is_shared = not settings.store.url.startswith("memory:")
+    if where == "store" and not (is_shared and key):
+        raise ConfigError(
+            'Logins can be stored in the shared store (`[oauth] store = "store"`) only if there is '
+            "one (`[store] url`), and a `key` in `[oauth]` to encrypt them with."
+        )
+    if store is not None and is_shared and key and where in ("auto", "store"):
+        return StoreGrants(store, ConfiguredKey(key))
+    folder = grants_folder(os.environ)
+    if key:
+        return FileGrants(folder, ConfiguredKey(key))
+    if where == "file":
+        return FileGrants(folder, NoKey())
+    return FileGrants(folder, KeyringKey(folder, is_required=where == "keyring"))
+
+
+def build_logins(settings: Settings, store: Store | None) -> Logins:
+    """The logins to servers. Raises `ConfigError` as `build_grant_storage`."""
+    from pegboard.oauth.logins import Logins
+
+    storage = build_grant_storage(settings, store)
+    return Logins(storage, metadata_url=settings.oauth.client_metadata_url)
 
 
 async def close_store(store: Store) -> None:

@@ -47,6 +47,7 @@ from pegboard.gateway.discovery import Discovery
 from pegboard.gateway.from_settings import (
     Observability,
     build_limits,
+    build_logins,
     build_policy,
     build_pool_limits,
     build_risk_scopes,
@@ -200,11 +201,14 @@ class Gateway:
     def _prepare_connections(self, folder: Path, open_transport: OpenTransport) -> None:
         """Set up the way to the servers; nothing is connected before it is needed."""
         self.logs = folder / "logs"
+        self.logins = build_logins(self.configuration.settings, self.store)
+        self.logins.on_login(self._on_login)
         self.pool = ConnectionPool(
             self.configuration.upstreams,
             logs=self.logs,
             open_transport=open_transport,
             limits=build_pool_limits(self.configuration.settings),
+            logins=self.logins,
         )
         self.relay = Relay(self.pool, self.store)
         self.passthrough = Passthrough(self.relay)
@@ -256,6 +260,7 @@ class Gateway:
         self._resources.push_async_callback(close_store, self.store)
         self._resources.callback(self.board.parts.history.save)
         await self._resources.enter_async_context(self.pool)
+        await self._resources.enter_async_context(self.logins)
         self.pool.add_listener(self.discovery.refresher.on_event)
         self.pool.add_listener(self.passthrough.on_event)
         self.pool.add_listener(self.discovery.personal.on_event)
@@ -426,6 +431,19 @@ class Gateway:
         if names and self._tasks is not None:
             task = partial(self.discovery.list_servers, sorted(names))
             self._tasks.start_soon(run_supervised, "Listing servers", task)
+
+    def _on_login(self, server: str, principal: str) -> None:
+        """List a server again that somebody has logged in to, since it may list more now."""
+        if server not in self.catalogs.specs:
+            return
+        if principal != LOCAL_CALLER.principal:
+            # The catalog is for everybody, and not made with the login of one of them.
+            self.discovery.personal.forget(server, principal)
+            self.board.announce()
+        elif server in self.catalogs:
+            self.discovery.refresher.request_refresh(server)
+        else:
+            self._list_soon({server})
 
     async def _refresh(self) -> None:
         """After the first answer, build the search index and list servers again."""

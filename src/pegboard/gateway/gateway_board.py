@@ -101,7 +101,7 @@ class GatewayBoard(Pegboard):
         if self._is_running or server not in self.gateway.catalogs.specs:
             return await super().run_call(call)
         await to_thread.run_sync(self._check_decisions, call.tool)
-        return await call_once(call, self.gateway.catalogs, self.gateway.logs)
+        return await call_once(call, self.gateway.catalogs, self.gateway.logs, self.gateway.logins)
 
     def _check_decisions(self, tool: Tool) -> None:
         """Refuse a tool that was held back or switched off since this board was opened; blocks."""

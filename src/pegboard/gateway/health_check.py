@@ -20,6 +20,7 @@ from pegboard.gateway.catalogs import (
     explain_unusable,
     without_filters,
 )
+from pegboard.gateway.from_settings import build_logins
 from pegboard.gateway.sources import read_api
 from pegboard.tokens import count_tokens
 from pegboard.upstream.catalog_cache import CachedCatalog, CatalogCache, ServerProfile
@@ -61,8 +62,9 @@ async def check_servers(
     catalogs = ServerCatalogs(configuration, CatalogCache(folder / "catalogs"))
     checks: dict[str, ServerCheck] = {}
     bound = configuration.settings.upstreams.start_concurrency
+    logins = build_logins(configuration.settings, None)
     async with (
-        ConnectionPool(configuration.upstreams, logs=folder / "logs") as pool,
+        ConnectionPool(configuration.upstreams, logs=folder / "logs", logins=logins) as pool,
         discover(pool, bound=bound, progress=progress) as results,
     ):
         async for result in results:

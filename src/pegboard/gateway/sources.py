@@ -12,6 +12,7 @@ from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.json import JsonObject
 from pegboard.errors import PegboardError
 from pegboard.gateway.catalogs import ServerCatalogs, tool_to_entry, without_filters
+from pegboard.oauth.logins import Logins
 from pegboard.ports import Source
 from pegboard.store.memory import MemoryStore
 from pegboard.upstream.pool import ConnectionPool
@@ -93,11 +94,14 @@ async def read_api(source: OpenApiSource) -> ApiListing:
     return ApiListing([tool_to_entry(t) for t in tools], tuple(str(p) for p in source.problems))
 
 
-async def call_once(call: ToolCall, catalogs: ServerCatalogs, logs: Path) -> CallResult:
+async def call_once(
+    call: ToolCall, catalogs: ServerCatalogs, logs: Path, logins: Logins
+) -> CallResult:
     """Make one call without a running gateway: the server is started for it, and stopped after it.
 
     Raises:
         UpstreamError: The call could not be made.
+        LoginRequired: The server needs a login first.
     """
     name = call.tool.server or ""
     if name in catalogs.apis:
@@ -109,6 +113,6 @@ async def call_once(call: ToolCall, catalogs: ServerCatalogs, logs: Path) -> Cal
         finally:
             await source.aclose()
     spec = catalogs.specs[name]
-    async with ConnectionPool([spec], logs=logs) as pool:
+    async with ConnectionPool([spec], logs=logs, logins=logins) as pool:
         pool.set_known_era(name, catalogs[name].about.era)
         return await UpstreamSource(spec, Relay(pool, MemoryStore())).call(call)

@@ -32,6 +32,8 @@ from pegboard.errors import (
     UpstreamError,
     UpstreamUnavailable,
 )
+from pegboard.oauth.bearer import PRINCIPAL_HEADER, Bearer
+from pegboard.oauth.tokens import ServerTokens
 from pegboard.upstream.channels import RequestChannel
 from pegboard.upstream.client_sdk import (
     CLIENT_INFO,
@@ -105,6 +107,7 @@ class Connection:
             handshake; by default, those of `downstream`.
         era_hint: The server's era, where it is known.
         on_ready: Called once the server has answered.
+        tokens: Those of callers who have logged in to the server, where that is possible.
 
     Raises:
         NotPermitted: The server needs a credential of this caller, and there is none.
@@ -122,6 +125,7 @@ class Connection:
         declared_capabilities: JsonObject | None = None,
         era_hint: Era | None = None,
         on_ready: Callable[[Connection], None] = lambda _: None,
+        tokens: ServerTokens | None = None,
     ) -> None:
         self.spec = spec
         self.owner = owner
@@ -146,6 +150,9 @@ class Connection:
             declared_capabilities = to_legacy_capabilities(opener.capabilities, opener.era)
         self.declared_capabilities = declared_capabilities or {}
         self._spec_with_credentials = _add_credentials(spec, self.caller)
+        self._tokens = tokens
+        self._principal = (downstream.caller if downstream else LOCAL_CALLER).principal
+        """Whose token goes with requests that name nobody, such as those of the handshake."""
         self._open_transport = open_transport
         self._log = log
         self._listener = listener
@@ -242,7 +249,8 @@ class Connection:
     async def _connect_and_serve(self, hint: Era | None) -> str | None:
         """Serve over one transport; the cause if it closed before the handshake, else `None`."""
         began = anyio.current_time()
-        async with self._open_transport(self._spec_with_credentials, self._log) as transport:
+        auth = None if self._tokens is None else Bearer(self._tokens, self._principal)
+        async with self._open_transport(self._spec_with_credentials, self._log, auth) as transport:
             self._transport = transport
             # Over HTTP each request has its own response, so a silent server keeps nobody waiting.
             probe_timeout = None if transport.endpoint is not None else PROBE_TIMEOUT
@@ -333,6 +341,8 @@ class Connection:
     def _record_cause(self, cause: str) -> None:
         # The first cause is the real one; what follows it (a closed pipe, a cancelled task) is not.
         if self.cause is None:
+            if self._tokens is not None:
+                self._log.redactor.learn(self._tokens.secrets())
             self.cause = sanitize_message(cause, self._log.redactor, MAX_CAUSE_LENGTH)
             self._log.note(self.cause)
         if self.state == "starting":
@@ -424,6 +434,8 @@ class Connection:
             raise StaleConnection(
                 f"The credential for {self.spec.name} has changed.", server=self.spec.name
             )
+        if self._tokens is not None and downstream.caller.principal != self._principal:
+            headers[PRINCIPAL_HEADER] = downstream.caller.principal
         return {**headers, **credentials}
 
     def _get_credentials(self, downstream: Downstream) -> dict[str, str]:
@@ -443,7 +455,7 @@ class Connection:
             return StaleConnection(f"{name} ended our session.", server=name)
         if is_http_error(exc):
             status, challenge = self._get_http_error(exc)
-            return build_refusal(name, status, challenge) or UpstreamUnavailable(
+            return self._build_refusal(status, challenge) or UpstreamUnavailable(
                 f"{name} answered {method} with HTTP status {status}.", server=name
             )
         if (reason := find_discard_reason(exc.message)) is not None:
@@ -451,7 +463,7 @@ class Connection:
         if is_connection_closed(exc):
             if self.spec.transport == "sse":
                 # A POST that is refused looks like this to the SDK; the event stream stays open.
-                refusal = build_refusal(name, *self._get_http_error(exc))
+                refusal = self._build_refusal(*self._get_http_error(exc))
                 if refusal is not None:
                     return refusal
             # `run` finds out why while this request already knows that. A moment's patience makes
@@ -466,6 +478,7 @@ class Connection:
             own = self._get_credentials(downstream)
             sent = own or CREDENTIALS.for_everybody(self.spec.headers, server=name)
             redactor = Redactor({*self.spec.secrets, *secret_values(headers=sent)})
+            redactor.learn(self._tokens.secrets() if self._tokens else ())
         return build_server_error(exc, name, redactor)
 
     def _get_http_error(self, exc: MCPError) -> tuple[int | None, str | None]:
@@ -476,7 +489,13 @@ class Connection:
 
     def build_refusal(self) -> LoginRequired | NotPermitted | None:
         """The error for callers if it ended because the server refused the credential."""
-        return build_refusal(self.spec.name, *self._http_error)
+        return self._build_refusal(*self._http_error)
+
+    def _build_refusal(
+        self, status: int | None, challenge: str | None
+    ) -> LoginRequired | NotPermitted | None:
+        can_log_in = self._tokens is not None
+        return build_refusal(self.spec.name, status, challenge, can_log_in=can_log_in)
 
     def _build_unavailable(self, fallback: str = "is not connected") -> UpstreamUnavailable:
         error = UpstreamUnavailable(

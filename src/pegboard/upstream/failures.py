@@ -69,13 +69,22 @@ def find_http_error(
 
 
 def build_refusal(
-    server: str, status: int | None, challenge: str | None
+    server: str, status: int | None, challenge: str | None, *, can_log_in: bool = False
 ) -> LoginRequired | NotPermitted | None:
-    """The error for a status that is about the caller's credential; `None` for any other."""
+    """The error for a status that is about the caller's credential; `None` for any other.
+
+    `can_log_in` says whether a login could help; otherwise its credential is in the configuration.
+    """
     if status == 401 or (status == 403 and "insufficient_scope" in (challenge or "")):
+        if can_log_in:
+            advice = f"{server} needs a login: run `pegboard login {server}`."
+        else:
+            advice = (
+                f"{server} requires a credential, and answered with HTTP status {status}: check "
+                f"its `headers`."
+            )
         return LoginRequired(
-            f"{server} requires a credential, and answered with HTTP status {status}: check its "
-            f"`headers`.",
+            advice,
             challenge=challenge,
             server=server,
         )

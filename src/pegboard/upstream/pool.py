@@ -47,6 +47,7 @@ from pegboard.core.calls import Caller, Era
 from pegboard.core.json import JsonObject
 from pegboard.core.redaction import Redactor
 from pegboard.errors import Busy, ConfigError, NotPermitted, UpstreamUnavailable
+from pegboard.oauth.logins import Logins
 from pegboard.upstream.catalog_entries import (
     PLAIN_CLIENT,
     ClientKind,
@@ -123,7 +124,8 @@ def find_owner(spec: UpstreamSpec, era: Era | None, downstream: Downstream) -> O
 class ConnectionPool:
     """Connections to servers by name; an async context manager that owns all their tasks.
 
-    `clock` and `roll` are the time and the dice of idle stops and retries.
+    `clock` and `roll` are the time and the dice of idle stops and retries. `logins` has the tokens
+    of callers for servers that need them.
     """
 
     def __init__(
@@ -135,8 +137,10 @@ class ConnectionPool:
         clock: Callable[[], float] = time.monotonic,
         roll: Callable[[], float] = random.random,
         limits: PoolLimits | None = None,
+        logins: Logins | None = None,
     ) -> None:
         self.limits = limits or PoolLimits()
+        self.logins = logins
         self._logs = logs
         self._listeners: list[UpstreamListener] = []
         self._visits = 0
@@ -329,6 +333,10 @@ class ConnectionPool:
         log = BoundedLog(path, limit=spec.log_bytes, redactor=Redactor(spec.secrets))
         return ServerState(spec, log)
 
+    def get_spec(self, name: str) -> UpstreamSpec:
+        """A server by its name. Raises `ConfigError` when there is none."""
+        return self._get_server(name).spec
+
     def _get_server(self, name: str) -> ServerState:
         server = self._servers.get(name)
         if server is None:
@@ -391,6 +399,7 @@ class ConnectionPool:
             declared_capabilities=declared_capabilities,
             era_hint=hint,
             on_ready=lambda ready: self._on_ready(server, ready, downstream),
+            tokens=self.logins.tokens(server.spec) if self.logins else None,
         )
         connection.used_at = self._clock()
         # Registered before it is ready: requests that come meanwhile wait for it, and do not open

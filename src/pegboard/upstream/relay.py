@@ -13,7 +13,7 @@ The first two need nothing here: `inbound_router` forwards the request, and the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -43,6 +43,7 @@ from pegboard.upstream.era_translation import (
 )
 from pegboard.upstream.inbound_router import ANSWER_TIMEOUT
 from pegboard.upstream.pool import ConnectionPool
+from pegboard.upstream.sign_in import SignIn, is_login_answer, without_login_answer
 from pegboard.upstream.spec import UpstreamSpec
 from pegboard.upstream.suspended_calls import SuspendedCalls
 from pegboard.upstream.tasks import (
@@ -93,18 +94,22 @@ class Relay:
         Raises:
             UpstreamUnavailable: The server cannot be reached, or died.
             UpstreamTimeout: It did not answer in time.
-            LoginRequired: It does not accept the caller's credential.
+            LoginRequired: It does not accept the caller's credential, or the caller has to log in.
             UpstreamError: Its own error, with `code` and `data` in the details.
         """
         session = downstream.caller.session
         if downstream.channel is not None and session is not None and downstream.era == "legacy":
             end_session = partial(self.end_session, session)
             downstream.channel.on_close(_END_SESSION_KEY, end_session)
+        if "requestState" in request.params and is_login_answer(request.params):
+            request = await self._resume_after_login(request, downstream)
         try:
             result = await self._send(request, downstream)
         except StaleConnection:
             # The server has not looked at the request, so sending it again is safe for any tool.
             result = await self._send(request, downstream)
+        except LoginRequired as exc:
+            result = await self._sign_in(request, downstream, exc)
         principal = downstream.caller.principal
         self.links.record(principal, request.server, result.get("content"))
         # Most results name no task, and this is the path of every call.
@@ -142,6 +147,30 @@ class Relay:
     def on_session_end(self, listener: Callable[[Owner], None]) -> None:
         """Call a listener whenever a client's session has ended."""
         self._session_listeners.append(listener)
+
+    async def _sign_in(
+        self, request: UpstreamRequest, downstream: Downstream, refusal: LoginRequired
+    ) -> JsonObject:
+        """The result of a request once the caller has logged in, or what asks them to."""
+        sign_in = self._build_sign_in(request.server, downstream)
+        if sign_in is None:
+            raise refusal
+        invitation = await sign_in.ask(refusal)
+        return await self._send(request, downstream) if invitation is None else invitation
+
+    async def _resume_after_login(
+        self, request: UpstreamRequest, downstream: Downstream
+    ) -> UpstreamRequest:
+        """The request as it was before its client had the caller log in."""
+        sign_in = self._build_sign_in(request.server, downstream)
+        if sign_in is not None:
+            await sign_in.resume(request.params)
+        return replace(request, params=without_login_answer(request.params))
+
+    def _build_sign_in(self, server: str, downstream: Downstream) -> SignIn | None:
+        logins = self.pool.logins
+        tokens = logins.tokens(self.pool.get_spec(server)) if logins is not None else None
+        return SignIn(logins, tokens, downstream) if logins is not None and tokens else None
 
     async def _send(self, request: UpstreamRequest, downstream: Downstream) -> JsonObject:
         async with self.pool.use(request.server, downstream) as connection:

@@ -12,6 +12,7 @@ from pegboard.core import defaults
 from pegboard.core.redaction import secret_values
 from pegboard.credentials import is_template
 from pegboard.errors import ConfigError
+from pegboard.oauth.options import OAuthOptions
 
 Transport: TypeAlias = Literal["stdio", "http", "sse"]
 Isolation: TypeAlias = Literal["principal", "session", "shared"]
@@ -56,6 +57,7 @@ class UpstreamSpec:
     mode: str | None = None
     disabled: bool = False
     trust: TrustMode | None = None
+    oauth: OAuthOptions = field(default_factory=OAuthOptions)
     origin: str | None = None
     """The file it was read from."""
 
@@ -79,6 +81,12 @@ class UpstreamSpec:
         return any(is_template(value) for value in self.headers.values())
 
     @property
+    def uses_oauth(self) -> bool:
+        """Whether one can log in to it: it is reached by HTTP without a credential of its own."""
+        has_credential = any(name.lower() == "authorization" for name in self.headers)
+        return self.transport != "stdio" and self.oauth.enabled and not has_credential
+
+    @property
     def sharing(self) -> Isolation | None:
         """Who shares a process or connection, where the configuration decides it."""
         return self.isolation or ("shared" if self.stateless else None)
@@ -97,7 +105,8 @@ class UpstreamSpec:
         # A template is not secret, and redacting its text would garble unrelated messages. What it
         # is filled with is known per request (`Connection`).
         plain = {n: v for n, v in self.headers.items() if not is_template(v)}
-        return secret_values(env=self.env, headers=plain, args=self.args, urls=(self.url,))
+        values = secret_values(env=self.env, headers=plain, args=self.args, urls=(self.url,))
+        return values | self.oauth.secrets
 
     @property
     def may_send_requests(self) -> bool:

@@ -54,6 +54,7 @@ class HttpErrorStatus:
     def __init__(self) -> None:
         self.status: int | None = None
         self.challenge: str | None = None
+        self._request: httpx2.Request | None = None
 
     async def record(self, response: httpx2.Response) -> None:
         # After a refused `server/discover` the SDK tries `initialize`, which servers answer with
@@ -61,7 +62,14 @@ class HttpErrorStatus:
         if self.status == 401 and response.status_code != 401:
             return
         # A GET opens the stream that a server need not have: a status there is not an error.
-        if response.status_code >= 400 and response.request.method == "POST":
+        if response.request.method != "POST":
+            return
+        if response.status_code < 400:
+            # The same request was refused before, and repeated with another token.
+            if response.request is self._request:
+                self.take()
+        else:
+            self._request = response.request
             self.status = response.status_code
             self.challenge = response.headers.get("www-authenticate")
             if self.status == 401 or (self.status == 403 and self.challenge):
@@ -72,7 +80,7 @@ class HttpErrorStatus:
     def take(self) -> tuple[int | None, str | None]:
         """The status and its challenge, once: the next failure may have another cause."""
         taken = self.status, self.challenge
-        self.status = self.challenge = None
+        self.status = self.challenge = self._request = None
         return taken
 
 
@@ -109,14 +117,18 @@ class UpstreamTransport:
 
 
 OpenTransport: TypeAlias = Callable[
-    [UpstreamSpec, BoundedLog], AbstractAsyncContextManager[UpstreamTransport]
+    [UpstreamSpec, BoundedLog, httpx2.Auth | None], AbstractAsyncContextManager[UpstreamTransport]
 ]
 """Opens the way to a server. Tests and embedders give their own."""
 
 
 @asynccontextmanager
-async def open_transport(spec: UpstreamSpec, log: BoundedLog) -> AsyncGenerator[UpstreamTransport]:
+async def open_transport(
+    spec: UpstreamSpec, log: BoundedLog, auth: httpx2.Auth | None = None
+) -> AsyncGenerator[UpstreamTransport]:
     """Connect to a server by its transport; leaving the block closes it, or ends its process.
+
+    Over HTTP, `auth` adds the credential of a login to each request.
 
     Raises:
         ProcessStartError: Its process cannot be started.
@@ -137,7 +149,9 @@ async def open_transport(spec: UpstreamSpec, log: BoundedLog) -> AsyncGenerator[
     if spec.transport == "sse":
         hooks = {"response": [http_error.record, *filters]}
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=timeout, event_hooks=hooks) as client,
+            httpx2.AsyncClient(
+                headers=headers, auth=auth, timeout=timeout, event_hooks=hooks
+            ) as client,
             open_sse(client, url, max_event_size=max_event_size) as (sse_read, sse_write),
         ):
             yield UpstreamTransport(sse_read, sse_write, http_error=http_error)
@@ -148,6 +162,7 @@ async def open_transport(spec: UpstreamSpec, log: BoundedLog) -> AsyncGenerator[
     client = httpx2.AsyncClient(
         transport=H11Transport() if supports_url(url) else None,
         headers=headers,
+        auth=auth,
         timeout=timeout,
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=32),
         event_hooks={"response": [http_error.record, *filters]},

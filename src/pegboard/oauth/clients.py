@@ -1,0 +1,251 @@
+"""How Pegboard identifies itself to an authorization server, and authenticates there.
+
+In the order that MCP prescribes: a client that was registered by hand, then a client ID metadata
+document, then dynamic registration. A client belongs to the issuer that it was registered with, and
+is never presented to another.
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import Final, cast
+from urllib.parse import quote
+
+import httpx2
+from mcp.client.auth.utils import is_valid_client_metadata_url
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata
+from pydantic import ValidationError
+
+from pegboard.core.json import Json
+from pegboard.errors import ConfigError
+from pegboard.oauth.discovery import AuthorizationServer, NoLoginOffered
+from pegboard.oauth.grants import Grant
+from pegboard.oauth.http_requests import (
+    AuthorizationRefused,
+    AuthorizationServerUnavailable,
+    OAuthError,
+    raise_for_refusal,
+    send,
+)
+from pegboard.oauth.options import ClientAuthMethod, OAuthOptions
+
+CLIENT_NAME: Final = "Pegboard"
+ASSERTION_TYPE: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+_ASSERTION_LIFETIME: Final = 300
+_SECRET_METHODS: Final = ("client_secret_basic", "client_secret_post")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuthClient:
+    """A client at one authorization server, with what it authenticates by."""
+
+    client_id: str
+    client_secret: str | None = field(default=None, repr=False)
+    method: ClientAuthMethod = "none"
+    private_key: str | None = field(default=None, repr=False)
+    key_id: str | None = None
+    is_registered: bool = False
+    """Whether Pegboard registered it: its secret is stored with the grant."""
+
+    def authenticate(self, data: dict[str, str], *, audience: str) -> dict[str, str]:
+        """Add to a form what identifies the client; returns the headers that go with it.
+
+        Args:
+            data: The form of a request to a token or revocation endpoint.
+            audience: The issuer, for an assertion that is signed for it.
+
+        Raises:
+            ConfigError: The private key cannot be used.
+        """
+        if self.method == "client_secret_basic":
+            # Not in the form as well: strict servers refuse a client that authenticates twice.
+            pair = f"{quote(self.client_id, safe='')}:{quote(self.client_secret or '', safe='')}"
+            return {"Authorization": "Basic " + base64.b64encode(pair.encode()).decode()}
+        data["client_id"] = self.client_id
+        if self.method == "client_secret_post":
+            data["client_secret"] = self.client_secret or ""
+        elif self.method == "private_key_jwt":
+            data["client_assertion_type"] = ASSERTION_TYPE
+            data["client_assertion"] = self._sign_assertion(audience)
+        return {}
+
+    def _sign_assertion(self, audience: str) -> str:
+        import jwt
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        try:
+            key = load_pem_private_key((self.private_key or "").encode(), password=None)
+        except (ValueError, TypeError, UnsupportedAlgorithm) as exc:
+            raise ConfigError(
+                "The `private_key` of an `oauth` table is not a private key in PEM format without "
+                "a password."
+            ) from exc
+        algorithm = "RS256"
+        if isinstance(key, ec.EllipticCurvePrivateKey):
+            algorithm = {256: "ES256", 384: "ES384"}.get(key.curve.key_size, "ES512")
+        elif isinstance(key, ed25519.Ed25519PrivateKey):
+            algorithm = "EdDSA"
+        now = int(time.time())
+        claims = {
+            "iss": self.client_id,
+            "sub": self.client_id,
+            "aud": audience,
+            "iat": now,
+            "exp": now + _ASSERTION_LIFETIME,
+            "jti": secrets.token_urlsafe(16),
+        }
+        headers = {"kid": self.key_id} if self.key_id else None
+        return jwt.encode(claims, self.private_key or "", algorithm=algorithm, headers=headers)
+
+
+def configured_client(
+    options: OAuthOptions, supported: list[str] | None = None
+) -> OAuthClient | None:
+    """The client that was registered by hand, if there is one.
+
+    Args:
+        options: What is configured.
+        supported: The ways to authenticate that the authorization server announces.
+    """
+    if options.client_id is None:
+        return None
+    return OAuthClient(
+        client_id=options.client_id,
+        client_secret=options.client_secret,
+        method=options.client_auth or _choose_method(options, supported),
+        private_key=options.private_key,
+        key_id=options.key_id,
+    )
+
+
+def _choose_method(options: OAuthOptions, supported: list[str] | None) -> ClientAuthMethod:
+    if options.private_key:
+        return "private_key_jwt"
+    if not options.client_secret:
+        return "none"
+    # Without a list, RFC 8414 says that the first one is what is supported.
+    is_basic = supported is None or "client_secret_basic" in supported
+    return "client_secret_basic" if is_basic else "client_secret_post"
+
+
+def client_of_grant(grant: Grant, options: OAuthOptions) -> OAuthClient:
+    """The client that a grant was made with; its secret is the configured one, if it has one."""
+    method = cast(ClientAuthMethod, grant.client_auth)
+    if options.client_id == grant.client_id:
+        return OAuthClient(
+            client_id=grant.client_id,
+            client_secret=options.client_secret,
+            method=method,
+            private_key=options.private_key,
+            key_id=options.key_id,
+        )
+    return OAuthClient(
+        client_id=grant.client_id,
+        client_secret=grant.client_secret,
+        method=method,
+        is_registered=True,
+    )
+
+
+async def find_client(
+    http: httpx2.AsyncClient,
+    server: AuthorizationServer,
+    options: OAuthOptions,
+    *,
+    redirect_uri: str,
+    metadata_url: str | None,
+    earlier: Grant | None = None,
+) -> OAuthClient:
+    """The client to log in with.
+
+    Args:
+        http: For a registration.
+        server: The authorization server.
+        options: What is configured.
+        redirect_uri: Where the browser is sent afterwards.
+        metadata_url: The address of the client ID metadata document, if one is hosted.
+        earlier: An earlier login, whose registration is used again if it is still the right one.
+
+    Raises:
+        OAuthError: There is no client, and none can be registered.
+    """
+    supported = server.metadata.token_endpoint_auth_methods_supported
+    by_hand = configured_client(options, supported)
+    if by_hand is not None:
+        return by_hand
+    metadata_url = options.client_metadata_url or metadata_url
+    if metadata_url and server.metadata.client_id_metadata_document_supported:
+        if not is_valid_client_metadata_url(metadata_url):
+            raise OAuthError(
+                f"`client_metadata_url` is not an https address of a file: {metadata_url}"
+            )
+        return OAuthClient(client_id=metadata_url)
+    is_reusable = (
+        earlier is not None
+        and earlier.issuer == server.issuer
+        and earlier.redirect_uri == redirect_uri
+        and earlier.client_id != metadata_url
+        and earlier.ended not in ("invalid_client", "unauthorized_client")
+    )
+    if earlier is not None and is_reusable:
+        return client_of_grant(earlier, options)
+    return await _register(http, server, redirect_uri)
+
+
+async def _register(
+    http: httpx2.AsyncClient, server: AuthorizationServer, redirect_uri: str
+) -> OAuthClient:
+    """Register Pegboard (RFC 7591)."""
+    endpoint = server.metadata.registration_endpoint
+    if endpoint is None:
+        raise OAuthError(
+            f"{server.issuer} registers no clients by itself. Register one there by hand, with the "
+            f"redirect address {redirect_uri}, and set `client_id` (and `issuer`, and "
+            f"`client_secret` if it has one) in the server's `oauth` table"
+        )
+    wanted = OAuthClientMetadata.model_validate(
+        {
+            "client_name": CLIENT_NAME,
+            "redirect_uris": [redirect_uri],
+            "token_endpoint_auth_method": "none",
+            "scope": server.scope,
+        }
+    ).model_dump(mode="json", exclude_none=True)
+    request = httpx2.Request("POST", str(endpoint), json=wanted)
+    try:
+        answer = await send(http, request)
+        raise_for_refusal(answer, {})
+    except AuthorizationRefused as exc:
+        raise OAuthError(f"the registration failed: {exc}") from exc
+    except AuthorizationServerUnavailable as exc:
+        if not server.is_announced:
+            # Most likely it has nothing to do with OAuth, and wants an API key.
+            raise NoLoginOffered("it offers no login: check its `headers`") from exc
+        raise
+    return _read_registration(answer.json())
+
+
+def _read_registration(value: Json) -> OAuthClient:
+    try:
+        found = OAuthClientInformationFull.model_validate(value)
+    except ValidationError as exc:
+        raise OAuthError("the answer to the registration has no client id") from exc
+    method = found.token_endpoint_auth_method
+    if method is None:
+        method = "client_secret_basic" if found.client_secret else "none"
+    if method not in ("none", *_SECRET_METHODS) or (method != "none" and not found.client_secret):
+        raise OAuthError(
+            "the authorization server registered a client that has to authenticate in a way that "
+            "cannot be agreed upon by registration: register one by hand, and set `client_id`"
+        )
+    return OAuthClient(
+        client_id=found.client_id,
+        client_secret=found.client_secret,
+        method=cast(ClientAuthMethod, method),
+        is_registered=True,
+    )

@@ -1,0 +1,259 @@
+"""Where grants are stored: a private file each, or the shared store of several replicas.
+
+Both have a lock for each grant that all processes respect, since a refresh token that two of them
+use at once is often revoked. A grant that cannot be read is no grant: the person logs in again.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import logging
+import os
+import re
+import secrets
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Final, Protocol, TypeVar, TypeVarTuple
+
+import anyio
+from anyio import to_thread
+
+from pegboard.core.json import Json
+from pegboard.errors import ConfigError, PegboardError, StoreError
+from pegboard.oauth.encryption import Cipher, DecryptionError, KeyProvider
+from pegboard.oauth.grants import Grant, GrantKey, parse_grant
+from pegboard.ports import Store
+from pegboard.private_files import (
+    home_folder,
+    is_open_to_others,
+    make_private_folder,
+    replace_file,
+    restrict_file,
+    try_lock_file,
+)
+
+LOCK_TIMEOUT: Final = 60.0
+"""Seconds to wait for another process that refreshes a grant; more than its requests may take."""
+LEASE_SECONDS: Final = 45.0
+"""Seconds after which the lock of a replica that died is free."""
+KEYRING_TIMEOUT: Final = 30.0
+"""Seconds for a keyring that may ask its user for a password."""
+_POLL_INTERVAL: Final = 0.02
+_MAX_FILE_BYTES: Final = 1 << 20
+_NO_LOCKS: Final = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
+
+
+class GrantUnreadable(PegboardError):
+    """A stored grant cannot be read; the message says why."""
+
+    kind = "configuration"
+
+
+class GrantStorage(Protocol):
+    """Stores grants. Every method may raise `OSError` or `StoreError` when it cannot."""
+
+    async def load(self, key: GrantKey) -> Grant | None:
+        """The stored grant. Raises `GrantUnreadable` where there is one that cannot be read."""
+        ...
+
+    async def save(self, key: GrantKey, grant: Grant) -> None: ...
+
+    async def delete(self, key: GrantKey) -> None: ...
+
+    def lock(self, key: GrantKey) -> AbstractAsyncContextManager[None]:
+        """Be the only one who changes a grant. Raises `TimeoutError`."""
+        ...
+
+
+def grants_folder(environ: Mapping[str, str]) -> Path:
+    """Where grants are stored: not in the cache, which people delete."""
+    if environ.get("PEGBOARD_HOME"):
+        return home_folder(environ) / "logins"
+    from platformdirs import user_data_path  # here, because it is slow to import
+
+    return user_data_path("pegboard", appauthor=False) / "logins"
+
+
+def _digest(key: GrantKey) -> str:
+    text = "\0".join((key.server, key.url, key.principal))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _serialize(grant: Grant, key: GrantKey, cipher: Cipher | None) -> dict[str, Json]:
+    if cipher is None:
+        return {"version": 1, "grant": grant.to_json()}
+    text = json.dumps(grant.to_json()).encode()
+    return {"version": 1, "encrypted": cipher.encrypt(text, _digest(key).encode())}
+
+
+def _parse(value: Json, key: GrantKey, keys: KeyProvider) -> Grant:
+    """The grant in a stored value. Raises `ValueError`, or `ConfigError` without a key."""
+    match value:
+        case {"encrypted": str(encrypted)}:
+            text = keys.for_reading().decrypt(encrypted, _digest(key).encode())
+            return parse_grant(json.loads(text))
+        case {"grant": found}:
+            return parse_grant(found)
+        case _:
+            raise ValueError("it is not the file of a login")
+
+
+class FileGrants:
+    """One file for each grant, 0600 in a folder of 0700, replaced as a whole."""
+
+    def __init__(self, folder: Path, keys: KeyProvider) -> None:
+        self.folder = folder
+        self._keys = keys
+        self.lock_problem: str | None = None
+        """Why processes cannot take turns here; `None` as long as they can."""
+
+    def path(self, key: GrantKey) -> Path:
+        readable = re.sub(r"[^A-Za-z0-9_-]", "_", key.server)[:40]
+        return self.folder / f"{readable}-{_digest(key)[:24]}.json"
+
+    async def load(self, key: GrantKey) -> Grant | None:
+        if not self.path(key).exists():
+            return None
+        try:
+            # In a thread, since the keyring may wait for its user.
+            return await _run_blocking(self.load_now, key)
+        except TimeoutError as exc:
+            raise GrantUnreadable(
+                f"The stored login for {key.server} cannot be read: the keyring did not answer "
+                f"within {KEYRING_TIMEOUT:g} s. Unlock it and try again.",
+                server=key.server,
+            ) from exc
+
+    def load_now(self, key: GrantKey) -> Grant | None:
+        """As `load`, for code that is not asynchronous."""
+        path = self.path(key)
+        try:
+            if is_open_to_others(path):
+                restrict_file(path)
+                logger.warning(
+                    "%s could be read by other users. It is private again; if you do not trust "
+                    "them, run `pegboard logout %s` and log in again.",
+                    path,
+                    key.server,
+                )
+            with path.open("rb") as file:
+                if os.name == "posix" and os.fstat(file.fileno()).st_uid != os.geteuid():
+                    # Its tokens would be those of whoever put it here.
+                    raise ValueError("it belongs to another user")
+                return _parse(json.loads(file.read(_MAX_FILE_BYTES)), key, self._keys)
+        except FileNotFoundError:
+            return None
+        except (ValueError, DecryptionError, ConfigError, OSError) as exc:
+            reason = exc.message if isinstance(exc, ConfigError) else str(exc)
+            raise GrantUnreadable(
+                f"The stored login for {key.server} cannot be read ({path}): {reason}. "
+                f"Run `pegboard login {key.server}`.",
+                server=key.server,
+            ) from exc
+
+    async def save(self, key: GrantKey, grant: Grant) -> None:
+        def write() -> None:
+            make_private_folder(self.folder)
+            value = _serialize(grant, key, self._keys.for_writing())
+            with replace_file(self.path(key)) as file:
+                file.write(json.dumps(value).encode())
+
+        await _run_blocking(write)
+
+    async def delete(self, key: GrantKey) -> None:
+        self.path(key).unlink(missing_ok=True)
+
+    @asynccontextmanager
+    async def lock(self, key: GrantKey) -> AsyncGenerator[None]:
+        make_private_folder(self.folder)
+        path = self.path(key).with_suffix(".lock")
+        with ExitStack() as held:
+            # Polled, and not waited for in a thread: a thread could not be cancelled.
+            with anyio.fail_after(LOCK_TIMEOUT):
+                while not self._try_lock(path, held):  # noqa: ASYNC110 - held by other processes
+                    await anyio.sleep(_POLL_INTERVAL)
+            yield
+
+    def _try_lock(self, path: Path, held: ExitStack) -> bool:
+        try:
+            return held.enter_context(try_lock_file(path))
+        except OSError as exc:
+            if exc.errno not in _NO_LOCKS:
+                raise
+            if self.lock_problem is None:
+                self.lock_problem = (
+                    f"Files cannot be locked in {self.folder} ({exc.strerror}), as on some network "
+                    f"drives: two gateways that refresh a login at once may end it. Set "
+                    f"PEGBOARD_HOME to a folder on a local disk."
+                )
+                logger.warning("%s", self.lock_problem)
+            return True
+
+
+class StoreGrants:
+    """Grants in the store that replicas share; always encrypted, since others read it too."""
+
+    def __init__(self, store: Store, keys: KeyProvider) -> None:
+        self._store = store
+        self._keys = keys
+
+    async def load(self, key: GrantKey) -> Grant | None:
+        value = await self._store.get(self._name(key))
+        if value is None:
+            return None
+        try:
+            return _parse(value, key, self._keys)
+        except (ValueError, ConfigError) as exc:
+            raise GrantUnreadable(
+                f"The stored login for {key.server} cannot be read: {exc}. Log in again.",
+                server=key.server,
+            ) from exc
+
+    async def save(self, key: GrantKey, grant: Grant) -> None:
+        value = _serialize(grant, key, self._keys.for_writing())
+        await self._store.update(self._name(key), lambda _: value)
+
+    async def delete(self, key: GrantKey) -> None:
+        await self._store.update(self._name(key), lambda _: None)
+
+    @asynccontextmanager
+    async def lock(self, key: GrantKey) -> AsyncGenerator[None]:
+        name, holder = f"oauth:lock:{_digest(key)}", secrets.token_hex(8)
+
+        def take(lease: Json) -> Json:
+            is_free = not isinstance(lease, dict) or lease.get("until", 0) < time.time()
+            return {"holder": holder, "until": time.time() + LEASE_SECONDS} if is_free else lease
+
+        def release(lease: Json) -> Json:
+            return None if isinstance(lease, dict) and lease.get("holder") == holder else lease
+
+        with anyio.fail_after(LOCK_TIMEOUT):
+            lease = await self._store.update(name, take, ttl=LEASE_SECONDS)
+            while lease["holder"] != holder:
+                await anyio.sleep(_POLL_INTERVAL)
+                lease = await self._store.update(name, take, ttl=LEASE_SECONDS)
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                try:
+                    await self._store.update(name, release, ttl=LEASE_SECONDS)
+                except StoreError:
+                    logger.debug("a lease could not be released; it expires", exc_info=True)
+
+    def _name(self, key: GrantKey) -> str:
+        return f"oauth:grant:{_digest(key)}"
+
+
+async def _run_blocking(work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
+    with anyio.fail_after(KEYRING_TIMEOUT):
+        return await to_thread.run_sync(work, *arguments, abandon_on_cancel=True)

@@ -1,0 +1,150 @@
+"""What a login leaves behind: `Grant`, a value that holds all that is needed to use and renew it.
+
+The endpoints are part of it. A process that starts later must not ask the MCP server again where
+the refresh token is to be sent: it would send it wherever that server says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from pegboard.core.json import Json, JsonObject, whole_number
+
+LoginState: TypeAlias = Literal["signed in", "sign in", "sign in again"]
+
+REFRESH_MARGIN = 60.0
+"""Seconds before its end that a token is refreshed; a tenth of its lifetime where that is less."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrantKey:
+    """Whose login for which server."""
+
+    server: str
+    url: str
+    principal: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenResponse:
+    """What a token endpoint answered."""
+
+    access_token: str = field(repr=False)
+    refresh_token: str | None = field(default=None, repr=False)
+    expires_in: float | None = None
+    scope: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """One login: its tokens, and where and as which client they are renewed."""
+
+    issuer: str
+    token_endpoint: str
+    revocation_endpoint: str | None = None
+    client_id: str
+    client_secret: str | None = field(default=None, repr=False)
+    """Only of a client that Pegboard registered; others have theirs in the configuration."""
+    client_auth: str = "none"
+    redirect_uri: str | None = None
+    resource: str | None = None
+    scope: str | None = None
+    access_token: str | None = field(default=None, repr=False)
+    refresh_token: str | None = field(default=None, repr=False)
+    expires_at: float | None = None
+    lifetime: float = 0.0
+    ended: str | None = None
+    """Why it cannot be used or renewed any more; a person has to log in again."""
+
+    def with_tokens(self, response: TokenResponse, now: float) -> Grant:
+        """The grant with new tokens; what the response leaves out stays (RFC 6749, section 6)."""
+        lifetime = response.expires_in
+        return replace(
+            self,
+            access_token=response.access_token,
+            refresh_token=response.refresh_token or self.refresh_token,
+            scope=response.scope or self.scope,
+            expires_at=None if lifetime is None else now + lifetime,
+            lifetime=lifetime or 0.0,
+            ended=None,
+        )
+
+    def end(self, reason: str) -> Grant:
+        """The grant without tokens, after the authorization server has refused to renew it."""
+        return replace(self, access_token=None, refresh_token=None, expires_at=None, ended=reason)
+
+    @property
+    def state(self) -> LoginState:
+        return "signed in" if self.access_token or self.refresh_token else "sign in again"
+
+    @property
+    def refresh_at(self) -> float | None:
+        """When to refresh it; `None` for a token that does not expire."""
+        if self.expires_at is None:
+            return None
+        return self.expires_at - min(REFRESH_MARGIN, 0.1 * self.lifetime)
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        values = (self.access_token, self.refresh_token, self.client_secret)
+        return frozenset(value for value in values if value)
+
+    def to_json(self) -> JsonObject:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def parse_grant(value: Json) -> Grant:
+    """The grant in a stored value.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if not isinstance(value, Mapping):
+        raise ValueError("not an object")
+    known = {name: value[name] for name in _TEXTS if isinstance(value.get(name), str)}
+    numbers = {name: float(value[name]) for name in _NUMBERS if _is_number(value.get(name))}
+    try:
+        return Grant(**known, **numbers)  # pyright: ignore[reportArgumentType] by name
+    except TypeError as exc:
+        raise ValueError(str(exc)) from exc
+
+
+_NUMBERS = ("expires_at", "lifetime")
+_TEXTS = tuple(name for name in Grant.__dataclass_fields__ if name not in _NUMBERS)
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def parse_token_response(value: Json) -> TokenResponse:
+    """The tokens in the answer of a token endpoint.
+
+    Raises:
+        ValueError: There are none, or they are not bearer tokens.
+    """
+    match value:
+        case {"access_token": str(token)} if token:
+            pass
+        case _:
+            raise ValueError("the answer has no access token")
+    # Some servers leave it out, which RFC 6749 does not allow; MCP knows bearer tokens only.
+    if str(value.get("token_type", "bearer")).lower() not in ("bearer", "n_a"):
+        raise ValueError(f"its tokens are of the type {value['token_type']!r}, not bearer tokens")
+    if any(not "!" <= character <= "~" for character in token):
+        raise ValueError("its access token cannot be sent in a header")
+    refresh, scope = value.get("refresh_token"), value.get("scope")
+    return TokenResponse(
+        access_token=token,
+        refresh_token=refresh if isinstance(refresh, str) and refresh else None,
+        expires_in=_read_seconds(value.get("expires_in")),
+        scope=scope if isinstance(scope, str) and scope else None,
+    )
+
+
+def _read_seconds(value: Json) -> float | None:
+    if isinstance(value, str):  # some servers send it as a text
+        value = whole_number(value)
+    return float(max(0, value)) if _is_number(value) else None

@@ -1,0 +1,186 @@
+"""A call without a login, through a whole gateway: the person is asked, and the call goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import mcp_types as t
+import pytest
+from tests.gateway.support import client_of, running, said
+from tests.oauth.authorization_server import (
+    DECLINES,
+    AuthorizationServer,
+    ProtectedServer,
+    authorization_server,
+    protected_server,
+)
+from tests.oauth.browser import visit
+from tests.oauth.support import log_in, tokens_for
+
+from pegboard.config.settings import Settings
+from pegboard.gateway.gateway import Gateway
+from pegboard.oauth.tokens import MIN_RETRY_INTERVAL
+from pegboard.upstream.spec import UpstreamSpec
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def issuer() -> Generator[AuthorizationServer]:
+    with authorization_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["modern", "legacy"])
+def protected(
+    request: pytest.FixtureRequest, issuer: AuthorizationServer
+) -> Generator[ProtectedServer]:
+    with protected_server(issuer, legacy=request.param == "legacy") as server:
+        yield server
+
+
+@asynccontextmanager
+async def gateway_of(
+    protected: ProtectedServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncGenerator[Gateway]:
+    """A gateway whose server was listed with a login that has ended since."""
+    monkeypatch.setenv("PEGBOARD_HOME", str(folder))
+    await log_in(tokens_for(protected.url, folder))
+    spec = UpstreamSpec("notes", transport="http", url=protected.url)
+    async with running([spec], folder, settings=Settings(mode="eager")) as gateway:
+        assert [tool.name for tool in gateway.board.tools()] == ["notes_whoami"]
+        protected.issuer.forget()
+        yield gateway
+
+
+class Person:
+    """Opens the addresses that a client shows."""
+
+    def __init__(self, user: str = "ann", *, seconds: float = 0.0, action: str = "accept") -> None:
+        self.opened: list[str] = []
+        self._user = user
+        self._seconds = seconds
+        self._action: Any = action
+
+    async def __call__(self, ctx: Any, params: Any) -> t.ElicitResult:
+        assert isinstance(params, t.ElicitRequestURLParams)
+        assert params.message.startswith("notes needs you to log in")
+        self.opened.append(params.url)
+        if self._action == "accept":
+            await anyio.sleep(self._seconds)
+            await visit(params.url, user=self._user)
+        return t.ElicitResult(action=self._action)
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+async def test_the_person_logs_in_and_the_call_goes_on(
+    protected: ProtectedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, era: str
+) -> None:
+    person = Person()
+    async with (
+        gateway_of(protected, tmp_path, monkeypatch) as gateway,
+        client_of(gateway, era, elicitation_callback=person) as client,
+    ):
+        assert said(await client.call_tool("notes_whoami", {})) == "ann"
+        assert len(person.opened) == 1
+        assert said(await client.call_tool("notes_whoami", {})) == "ann"
+    assert len(person.opened) == 1
+    assert protected.issuer.issuer in person.opened[0]
+
+
+async def test_a_client_that_cannot_ask_gets_the_address_and_the_next_call_works(
+    protected: ProtectedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with (
+        gateway_of(protected, tmp_path, monkeypatch) as gateway,
+        client_of(gateway, "legacy") as client,
+    ):
+        for _ in range(6):  # more than open a breaker
+            assert (await client.call_tool("notes_whoami", {})).is_error
+        refused = await client.call_tool("notes_whoami", {})
+        error = json.loads(json.dumps(refused.structured_content))["error"]
+        assert error["kind"] == "login_required"
+        assert error["command"] == "pegboard login notes"
+        assert error["url"] in said(refused)
+        await visit(error["url"])
+        assert said(await client.call_tool("notes_whoami", {})) == "ann"
+        assert "whoami" in str(gateway.board.tools())
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+async def test_a_person_who_declines_is_asked_again_by_the_next_call(
+    protected: ProtectedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, era: str
+) -> None:
+    async with gateway_of(protected, tmp_path, monkeypatch) as gateway:
+        for person in (Person(action="decline"), Person(user=DECLINES)):
+            async with client_of(gateway, era, elicitation_callback=person) as client:
+                refused = await client.call_tool("notes_whoami", {})
+                assert refused.is_error
+                assert "login" in said(refused)
+        async with client_of(gateway, era, elicitation_callback=Person()) as client:
+            assert said(await client.call_tool("notes_whoami", {})) == "ann"
+
+
+async def test_an_authorization_server_that_is_down_is_no_reason_to_log_in_again(
+    issuer: AuthorizationServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = Person()
+    with protected_server(issuer) as protected:
+        monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path))
+        await log_in(tokens_for(protected.url, tmp_path))
+        spec = UpstreamSpec("notes", transport="http", url=protected.url)
+        async with (
+            running([spec], tmp_path, settings=Settings(mode="eager")) as gateway,
+            client_of(gateway, "modern", elicitation_callback=person) as client,
+        ):
+            issuer.expire()
+            issuer.faults.down = True
+            failed = await client.call_tool("notes_whoami", {})
+            assert failed.is_error
+            assert "still there" in said(failed)
+            issuer.faults.down = False
+            await anyio.sleep(MIN_RETRY_INTERVAL)
+            assert said(await client.call_tool("notes_whoami", {})) == "ann"
+    assert person.opened == []
+
+
+async def test_a_server_that_was_never_listed_appears_after_a_login(
+    issuer: AuthorizationServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path))
+    with protected_server(issuer) as protected:
+        spec = UpstreamSpec("notes", transport="http", url=protected.url)
+        async with running([spec], tmp_path, settings=Settings(mode="proxy")) as gateway:
+            assert gateway.failures == {"notes": "notes needs a login: run `pegboard login notes`."}
+            tokens = gateway.logins.tokens(spec)
+            assert tokens is not None
+            login = await gateway.logins.begin(tokens, "local", None)
+            await visit(login.address)
+            with anyio.fail_after(10):
+                while not gateway.board.tools():  # noqa: ASYNC110 - mounted in the background
+                    await anyio.sleep(0.02)
+
+
+async def test_calls_with_a_login_run_at_the_same_time(
+    issuer: AuthorizationServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path))
+    with protected_server(issuer, json_response=True) as protected:
+        await log_in(tokens_for(protected.url, tmp_path))
+        spec = UpstreamSpec("notes", transport="http", url=protected.url)
+        async with (
+            running([spec], tmp_path, settings=Settings(mode="eager")) as gateway,
+            client_of(gateway, "modern") as client,
+        ):
+            await client.call_tool("notes_whoami", {})
+            protected.slow = 1.0
+            began = anyio.current_time()
+            async with anyio.create_task_group() as tasks:
+                for _ in range(5):
+                    tasks.start_soon(client.call_tool, "notes_whoami", {})
+            assert anyio.current_time() - began < 2.5

@@ -1,0 +1,150 @@
+"""`pegboard login` and `logout` as processes: with a browser, a pasted address, and mistakes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import anyio
+import pytest
+from anyio.abc import Process
+from tests.oauth.authorization_server import (
+    DECLINES,
+    AuthorizationServer,
+    ProtectedServer,
+    authorization_server,
+    protected_server,
+)
+from tests.oauth.browser import visit, visit_until
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Generator[AuthorizationServer]:
+    with authorization_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def protected(issuer: AuthorizationServer) -> Generator[ProtectedServer]:
+    with protected_server(issuer) as server:
+        yield server
+
+
+@pytest.fixture
+def config(protected: ProtectedServer, tmp_path: Path) -> Path:
+    path = tmp_path / "mcp.json"
+    servers = {
+        "notes": {"url": protected.url},
+        "own": {"url": protected.url, "headers": {"Authorization": "Bearer mine"}},
+        "program": {"command": "true"},
+    }
+    path.write_text(json.dumps({"mcpServers": servers}))
+    return path
+
+
+@dataclass
+class Running:
+    """A command, and what it has printed so far."""
+
+    process: Process
+    text: str = ""
+
+    async def wait_for(self, pattern: str) -> str:
+        assert self.process.stdout is not None
+        while (found := re.search(pattern, self.text)) is None:
+            self.text += (await self.process.stdout.receive()).decode()
+        return found[0]
+
+    async def type(self, line: str) -> None:
+        assert self.process.stdin is not None
+        await self.process.stdin.send(line.encode() + b"\n")
+
+    async def end(self) -> int:
+        assert self.process.stdout is not None
+        async for part in self.process.stdout:
+            self.text += part.decode()
+        return await self.process.wait()
+
+
+@asynccontextmanager
+async def command(*words: str, config: Path) -> AsyncGenerator[Running]:
+    arguments = [sys.executable, "-m", "pegboard", *words, "--config", str(config)]
+    env = {**os.environ, "PEGBOARD_HOME": str(config.parent), "BROWSER": "false"}
+    with anyio.fail_after(60):
+        process = await anyio.open_process(arguments, stderr=-2, env=env)
+        async with process:
+            yield Running(process)
+
+
+async def run(*words: str, config: Path) -> tuple[int, str]:
+    async with command(*words, config=config) as running:
+        return await running.end(), running.text
+
+
+async def test_login_use_and_logout(
+    issuer: AuthorizationServer, protected: ProtectedServer, config: Path
+) -> None:
+    code, text = await run("call", "notes_whoami", config=config)
+    assert code == 1
+    assert "pegboard login notes" in text
+    async with command("login", "notes", "--no-browser", config=config) as login:
+        await visit(await login.wait_for(r"http://\S+/authorize\S+"))
+        assert await login.end() == 0
+        assert "Signed in to notes" in login.text
+    code, text = await run("call", "notes_whoami", config=config)
+    assert (code, text.splitlines()[-1]) == (0, "ann")
+    [stored] = (config.parent / "logins").glob("notes-*.json")
+    code, text = await run("logout", "notes", config=config)
+    assert (code, text) == (0, "Logged out of notes.\n")
+    assert issuer.count("revoke") > 0
+    assert not stored.exists()
+    assert await run("logout", "notes", config=config) == (0, "There is no login for notes.\n")
+
+
+async def test_a_pasted_address_is_taken_after_a_wrong_one(config: Path) -> None:
+    async with command("login", "notes", "--no-browser", config=config) as login:
+        address = await login.wait_for(r"http://\S+/authorize\S+")
+        redirect = parse_qs(urlsplit(address).query)["redirect_uri"][0]
+        await login.type("https://example.com/wrong")
+        await login.wait_for("starts with")
+        await login.type(await visit_until(address, redirect))
+        assert await login.end() == 0
+
+
+async def test_a_person_who_declines(config: Path) -> None:
+    async with command("login", "notes", "--no-browser", config=config) as login:
+        await visit(await login.wait_for(r"http://\S+/authorize\S+"), user=DECLINES)
+        assert await login.end() == 1
+        assert "declined" in login.text
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        ("own", "Authorization"),
+        ("program", "environment"),
+        ("typo", "There are: notes, own, program"),
+    ],
+)
+async def test_servers_without_a_login_are_explained(config: Path, server: str, said: str) -> None:
+    code, text = await run("login", server, config=config)
+    assert code == 3
+    assert said in " ".join(text.split())
+
+
+async def test_each_principal_has_a_login_of_their_own(config: Path) -> None:
+    words = ("login", "notes", "--no-browser", "--as")
+    for who in ("ann", "bob"):
+        async with command(*words, who, config=config) as login:
+            await visit(await login.wait_for(r"http://\S+/authorize\S+"), user=who)
+            assert await login.end() == 0
+    assert len(list((config.parent / "logins").glob("notes-*.json"))) == 2
