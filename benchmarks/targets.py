@@ -19,6 +19,7 @@ Found: TypeAlias = Mapping[str, Mapping[str, Any]]
 Figure: TypeAlias = Callable[[Found], float | None]
 
 OURS = "pegboard, call_tool, {} tools"
+PROXY, MARKDOWN = "pegboard proxy", "fastmcp bm25 markdown"
 TOONIFY, SHRINKFIT = "mcp-compressor --toonify", "mcp-compressor --shrinkfit"
 
 
@@ -65,7 +66,53 @@ def _both(one: Figure, other: Figure, join: Callable[[float, float], float]) -> 
 
 
 def targets(found: Found) -> list[Target]:
-    return [*_calls(), *_gateway(), *_search(), *_code(), *_company(found)]
+    return [*_agents(), *_calls(), *_gateway(), *_search(), *_code(), *_company(found)]
+
+
+def _agents() -> Iterator[Target]:
+    about = "what a model reads"
+    quality = ("replay", "quality")
+    yield Target(
+        about, "largest list with three call tools, tokens", 230, _largest_list, timed=False
+    )
+    yield Target(about, "catalogs where a peer needs fewer tokens until a tool can be called", 0,
+                 _cheaper_peers, timed=False)  # fmt: skip
+    yield Target(about, "most points below FastMCP markdown in tasks solved", 0, _fewer_solved,
+                 timed=False)  # fmt: skip
+    yield Target(about, "answers to the searches of the first trial, tokens", 3_500,
+                 read("trial", "replay", "logs", "pegboard_first", "now"), timed=False)  # fmt: skip
+    yield Target(about, "recall@5 on the searches of all trials, %", 90,
+                 read("trial", *quality, "recall@5"), True, False)  # fmt: skip
+    yield Target(about, "context of an agent after twelve tasks, tokens", 11_000,
+                 read("trial", "trials", "pegboard_now", "context"), timed=False)  # fmt: skip
+
+
+def _by_catalog(found: Found, key: str) -> list[dict[str, float]]:
+    """The figure of each contestant, for each catalog on which ours is known."""
+    catalogs = found.get("tokens", {}).get("catalogs", {}).values()
+    each = [
+        {who: f[key] for who, f in one.get("contestants", {}).items() if f.get(key) is not None}
+        for one in catalogs
+    ]
+    return [figures for figures in each if PROXY in figures]
+
+
+def _largest_list(found: Found) -> float | None:
+    return max((figures[PROXY] for figures in _by_catalog(found, "list")), default=None)
+
+
+def _cheaper_peers(found: Found) -> float | None:
+    catalogs = _by_catalog(found, "first_definition")
+    cheaper = [
+        any(f < figures[PROXY] for who, f in figures.items() if not who.startswith("pegboard"))
+        for figures in catalogs
+    ]
+    return sum(cheaper) if cheaper else None
+
+
+def _fewer_solved(found: Found) -> float | None:
+    both = [one for one in _by_catalog(found, "solved") if MARKDOWN in one]
+    return max((one[MARKDOWN] - one[PROXY] for one in both), default=None)
 
 
 def _calls() -> Iterator[Target]:

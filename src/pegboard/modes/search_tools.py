@@ -62,7 +62,7 @@ _BEST_SIGNATURE_LENGTH = 280
 _SHAPE_LENGTH = 120
 _DESCRIBED_SHAPE_LENGTH = 240
 _READ_ONLY: JsonObject = {"readOnlyHint": True}
-_CONTENTS_TOKENS = 16
+_CONTENTS_TOKENS = 10
 """Estimated tokens that the list of categories may take in the description of a meta-tool."""
 _SEARCH_INSTRUCTIONS = 160
 """Characters of a server's instructions below the top match of a search."""
