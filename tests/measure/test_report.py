@@ -11,6 +11,7 @@ import pytest
 from tests.boards import office_board
 
 from pegboard import Pegboard
+from pegboard.core.options import MODES
 from pegboard.measure.measurement import Measurement, ServerCost, format_percent, measure
 from pegboard.measure.report import Bar, Chart, build_charts, render_report, render_svg
 from pegboard.testing import make_tool
@@ -30,7 +31,7 @@ async def test_the_picture_is_well_formed_and_has_a_bar_for_every_mode(
 ) -> None:
     root = ElementTree.fromstring(render_svg(build_charts(measured)))
     bars = [e for e in root.iter() if e.tag.endswith("rect")]
-    assert len(bars) == 3 * 6 + 1
+    assert len(bars) == 3 * len(MODES) + 1
     assert "prefers-color-scheme: dark" in render_svg(build_charts(measured))
 
 
