@@ -30,7 +30,9 @@ VARIABLES = {
     "GOOGLE_CLIENT_SECRET": "x",
     "PEGBOARD_OAUTH_KEY": "x" * 32,
 }
-GENERATED = ("cli", "meta-tools", "methods", "settings", "errors", "tracker", "memory")
+GENERATED = (
+    "cli", "command-output", "meta-tools", "methods", "settings", "errors", "tracker", "memory",
+)  # fmt: skip
 """Pages that other tests compare with what the code gives."""
 _SNIPPET = re.compile(r"<!-- snippet: .*?<!-- /snippet -->", re.DOTALL)
 _BLOCK = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
@@ -110,6 +112,8 @@ def _parse(words: list[str]) -> None:
     """Raise what the command line raises for a command, an option or an argument it has not."""
     command: Any = typer.main.get_command(app)
     while hasattr(command, "commands"):
+        if not words:  # `pegboard` alone shows what to do next
+            return
         name, *words = words
         command = command.commands[name]
     command.make_context("pegboard", words)
