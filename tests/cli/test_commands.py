@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,7 @@ def test_doctor_tells_how_servers_are(config: Path, tmp_path: Path) -> None:
     assert "reachable" in pegboard("doctor", "--config", str(config), home=tmp_path).out
     value = pegboard("doctor", "--config", str(config), "--json", home=tmp_path).json
     assert value["servers"][0]["reachable"] is True
+    assert value["platform"]["system"] == sys.platform
 
 
 def test_demo_shows_what_each_step_cost(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 
 import anyio
@@ -18,6 +19,7 @@ from pegboard.cli.output import (
     out,
     print_json,
 )
+from pegboard.cli.platform_limits import find_platform_limits
 from pegboard.cli.targets import ConfigOption
 from pegboard.core.json import JsonObject
 from pegboard.tokens import DEFAULT_TOKENIZER
@@ -42,6 +44,7 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
         "servers": [asdict(one) for one in found],
         "problems": [problem.message for problem in configuration.problems],
         "notes": list(configuration.notes),
+        "platform": {"system": sys.platform, "limits": find_platform_limits(sys.platform)},
     }
     if as_json:
         print_json(result)
@@ -85,3 +88,5 @@ def _show(result: JsonObject) -> None:
         out.paragraph(line(("configuration:", "red"), f" {problem}"))
     for note in result["notes"]:
         out.paragraph(note, "dim")
+    for limit in result["platform"]["limits"]:
+        out.paragraph(f"{result['platform']['system']}: {limit}", "dim")
