@@ -83,6 +83,7 @@ def main() -> int:
     bundle = build_bundle(wheel, version)
     with tempfile.TemporaryDirectory(prefix="pegboard-package-") as folder:
         found = test_all(wheel, Path(folder), quick="--quick" in sys.argv)
+        test_bundle(bundle, Path(folder))
     write_report([wheel, sdist, bundle], found)
     too_large = [
         one for one in found if one.packages > MAX_PACKAGES or one.megabytes > MAX_MEGABYTES
@@ -223,13 +224,48 @@ def use(place: Path, home: Path) -> None:
         raise SystemExit("error: the installed package did not measure a client")
 
 
-def run(command: Sequence[str | Path], home: Path) -> str:
+def test_bundle(bundle: Path, folder: Path) -> None:
+    """Start a bundle as a client does, and list its tools."""
+    place, home = folder / "bundle", folder / "home-bundle"
+    with zipfile.ZipFile(bundle) as file:
+        file.extractall(place)
+    manifest = json.loads((place / "manifest.json").read_text("utf-8"))
+    config = manifest["server"]["mcp_config"]
+    home.mkdir()
+    servers = {"tracker": {"command": "python", "args": ["-m", "pegboard.examples.tracker"]}}
+    (home / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    chosen = {"${__dirname}": str(place), "${user_config.config}": str(home / "mcp.json")}
+    words = [chosen.get(word, word) for word in config["args"]]
+    env = {name: chosen.get(value, value) for name, value in config["env"].items()}
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {},
+             "clientInfo": {"name": "package", "version": "1"}}  # fmt: skip
+    messages: list[dict[str, object]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+    ]
+    answers = run([*_uv(), *words], home, {**env, "PATH": os.environ["PATH"]}, messages)
+    if '"name":"pegboard"' not in answers.replace(" ", "") or '"id":2' not in answers.replace(
+        " ", ""
+    ):
+        raise SystemExit(f"error: the bundle did not answer: {answers[:500]}")
+    print("MCPB bundle: works")
+
+
+def run(
+    command: Sequence[str | Path],
+    home: Path,
+    more: Mapping[str, str] | None = None,
+    messages: Sequence[Mapping[str, object]] = (),
+) -> str:
+    """What a command prints, with a home of its own; `messages` are sent to it as JSON-RPC."""
+    lines = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PEGBOARD_", "PYTHON", "XDG_"))}
     done = subprocess.run(
         [str(word) for word in command],
         cwd=home,
-        env={**env, "HOME": str(home), "PEGBOARD_HOME": str(home / "cache")},
-        stdin=subprocess.DEVNULL,
+        env={**env, "HOME": str(home), "PEGBOARD_HOME": str(home / "cache"), **(more or {})},
+        input=lines,
         capture_output=True,
         text=True,
         timeout=300,

@@ -172,7 +172,7 @@ def test_the_image_runs_the_program_as_somebody_who_is_not_root() -> None:
     assert 'ENTRYPOINT ["pegboard"]' in lines
     user = next(line.split()[1] for line in lines if line.startswith("USER "))
     assert int(user) > 0
-    extras = re.search(r"pegboard\[([a-z,]+)\]", "\n".join(lines))
+    extras = re.search(r"pegboard-\*\.whl\)\[([a-z,]+)\]", "\n".join(lines))
     assert extras
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert set(extras.group(1).split(",")) <= set(project["optional-dependencies"])

@@ -97,7 +97,9 @@ async def test_time_git_and_sqlite_stand_side_by_side(era: str, tmp_path: Path) 
         create = {"query": "CREATE TABLE t (a INTEGER)"}
         await call_any(client, "db_create_table", create)
         assert "'t'" in await call_any(client, "db_list_tables", {})
-        assert "git_git_log" in await searched(client, "show the commit log")
+        found = await searched(client, "show the commit log")
+        assert "git_log(" in found
+        assert "git_git_log" not in found
 
 
 async def call_any(client: Client, name: str, arguments: dict[str, Any]) -> str:

@@ -66,6 +66,27 @@ def test_bare_names_stay_bare_only_while_one_server_has_them() -> None:
     }
 
 
+def test_a_name_that_repeats_its_server_is_shown_without_the_repetition() -> None:
+    found = names([("git", "git_branch"), ("git", "log"), ("github", "git_log")])
+    assert found["git.git_branch"] == "git_branch"
+    assert found["git.log"] == "git_log"
+    assert found["github.git_log"] == "github_git_log", "another server's namespace"
+
+
+def test_a_repetition_stays_where_the_short_name_is_another_tool_s() -> None:
+    catalog = named([("git", "branch"), ("git", "git_branch")])
+    shown = {tool.id: catalog.address(tool) for tool in catalog}
+    assert shown == {"git.branch": "git_branch", "git.git_branch": "git_git_branch"}
+    assert [tool.id for tool in catalog.matching("git_branch")] == ["git.branch"]
+    assert [tool.id for tool in catalog.matching("git_git_branch")] == ["git.git_branch"]
+
+
+def test_a_short_name_is_never_in_the_longer_namespace_of_another_server() -> None:
+    found = names([("git", "git_hub_push"), ("git_hub", "push")])
+    assert found["git_hub.push"] == "git_hub_push"
+    assert found["git.git_hub_push"] != "git_hub_push"
+
+
 def test_a_prefix_replaces_the_servers_name_and_an_empty_one_leaves_it_out() -> None:
     tools = [("github-enterprise", "x"), ("files", "read")]
     prefixes = {"github-enterprise": "gh", "files": ""}

@@ -115,10 +115,18 @@ class Namespaces:
 
     def of(self, server: str, own: str) -> DisplayNames:
         """The names of one tool; they do not depend on other tools."""
-        # Without a bare name for those in a namespace, a server cannot list a tool
+        # Without a bare name for those in another namespace, a server cannot list a tool
         # `github.create_pr` and answer for `github`.
-        bare = "" if "." in own or "/" in own or self._owner(own) else own
-        is_shown_bare = server in self._shown_bare and self._is_plain(bare) and self._fits(bare)
+        owner = self._owner(own)
+        repeats_server = owner == self._namespaces[server]
+        bare = "" if "." in own or "/" in own or (owner and not repeats_server) else own
+        # `git_branch` of the server `git` is in its namespace already: `git_git_branch` says no
+        # more. If the server has a tool `branch` too, that one is `git_branch` (`Catalog.address`).
+        is_shown_bare = (
+            (server in self._shown_bare or repeats_server)
+            and self._is_plain(bare)
+            and self._fits(bare)
+        )
         return DisplayNames(self.name(server, own), bare, is_shown_bare)
 
     def name(self, server: str, own: str) -> str:
