@@ -139,9 +139,10 @@ def percent(parts: Sequence[float]) -> float:
 
 def section(figures: dict[str, Any]) -> str:
     parts = [
-        "A model does twelve office tasks over 705 tools with nothing but one server's tools, and everything that it sends and reads"
+        "A model does twelve office tasks over more than 600 tools, with nothing but the tools of one server, and everything that it sends and reads"
         " is counted. *Context* is what is in it after the last answer: the list, and all requests and answers. *Input* adds up what"
-        " is sent over all turns, without a prompt cache. All trials listed reached the same outcomes.",
+        " is sent over all turns, without a prompt cache. The instructions of servers are not counted. All trials listed reached the same"
+        " outcomes.",
         _trials(figures["trials"]),
     ]
     again = figures["replay"]
