@@ -53,7 +53,7 @@ from pegboard.dispatch.project import projection_layer
 from pegboard.dispatch.result_cache import CachePolicy, cache_layer
 from pegboard.dispatch.retry import RetryPolicy, retry
 from pegboard.dispatch.sanitize_results import sanitize_results
-from pegboard.dispatch.spill import read_result, read_stored, spill_layer
+from pegboard.dispatch.spill import ValueStorage, read_result, read_stored, spill_layer
 from pegboard.dispatch.tables import TablePolicy, table_layer
 from pegboard.dispatch.timeout import TimeoutPolicy, timeout
 from pegboard.dispatch.validate import validate
@@ -223,7 +223,9 @@ class Dispatcher:
                 request = replace(request, consent=ask, channel=channel)
             else:
                 request = replace(request, consent=ask)
-        scope = build_scope(view, self.call, strict=self.options.strict_risk)
+        scope = build_scope(
+            view, self.call, strict=self.options.strict_risk, storage=self._value_storage
+        )
         report = await self.programs.run(scope, request)
         if report.ran == "waiting" and request.channel == "client":
             return input_required(report)
@@ -236,6 +238,11 @@ class Dispatcher:
         else:
             shaped = await self._shape(value_result(report), view, request.via)
         return finish_result(shaped, report)
+
+    @property
+    def _value_storage(self) -> ValueStorage:
+        policy = _spill_policy(self.options)
+        return ValueStorage(self.parts.store, time.time, os.urandom, policy.ttl)
 
     async def _shape(self, result: CallResult, view: View, via: str) -> CallResult:
         """A value as any result: a table where that saves tokens, a preview where it is large."""

@@ -137,6 +137,15 @@ async def test_prints_come_back_up_to_their_limit(make_board: MakeBoard) -> None
     assert result.content[1]["text"] == f"Printed:\n{'a' * 10}\n(41 more characters)"
 
 
+async def test_a_value_is_kept_for_the_next_program_of_the_same_principal(board: Pegboard) -> None:
+    result = await board.run_code("keep([i['key'] for i in await list_issues()])")
+    handle = result.structured["result"]
+    later = await board.run_code(f"len(kept('{handle}'))")
+    assert later.structured == {"result": 5}
+    foreign = await board.run_code(f"len(kept('{handle}'))", caller=Caller("eve"))
+    assert "Unknown or expired handle" in foreign.content[0]["text"]
+
+
 async def test_at_most_so_many_calls_run_at_the_same_time(
     make_board: MakeBoard, tracker: Tracker
 ) -> None:
@@ -158,6 +167,23 @@ async def test_one_worker_runs_one_program_after_the_other(make_board: MakeBoard
         tasks.start_soon(run)
         tasks.start_soon(run)
     assert results == ["waited", "waited"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+def test_a_worker_outlives_the_event_loop_that_started_it(board: Pegboard) -> None:
+    # The threads of an event loop end with it, and bubblewrap ends its worker with its thread.
+    before = _child_processes()
+    anyio.run(board.run_code, "1")
+    workers = _child_processes() - before
+    time.sleep(0.1)
+    assert workers
+    assert anyio.run(board.run_code, "2").structured == {"result": 2}
+    assert _child_processes() - before == workers
+
+
+def _child_processes() -> set[str]:
+    tasks = Path("/proc/self/task").iterdir()
+    return {child for task in tasks for child in (task / "children").read_text().split()}
 
 
 async def test_a_cancelled_run_leaves_nothing_running(board: Pegboard, tracker: Tracker) -> None:

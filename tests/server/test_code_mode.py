@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal
 
 import pytest
@@ -51,8 +52,11 @@ async def test_a_large_value_is_stored_and_a_list_becomes_a_table() -> None:
     async with connect(tracker_board(Tracker())) as client:
         table = await client.call_tool("run_code", {"code": "await list_issues() * 9"})
         large = await client.call_tool("run_code", {"code": "[str(n) * 9 for n in range(9999)]"})
+        handle = json.loads(large.content[0].text)["handle"]  # type: ignore[union-attr]
+        rest = await client.call_tool("run_code", {"code": f"kept('{handle}')[9998]"})
     assert table.content[0].text.startswith("[45]{key,title,votes}:")  # type: ignore[union-attr]
-    assert '"handle"' in large.content[0].text  # type: ignore[union-attr]
+    assert rest.content[0].text == "9998" * 9  # type: ignore[union-attr]
+    assert "in a program: kept(" in large.content[0].text  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])

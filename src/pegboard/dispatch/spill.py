@@ -82,6 +82,8 @@ class _Spill:
             policy=self.policy,
             count=self.count,
         )
+        if call.caller.mode == "code":
+            notice["read"] = f'in a program: kept("{handle}")'
         # A notice is never larger than what it replaces, as it can be under a tiny budget.
         if self.count(compact(notice)) >= tokens:
             return result
@@ -215,6 +217,36 @@ async def read_stored(
     if isinstance(value, str):
         return {"uri": uri, "mimeType": "text/plain", "text": value}
     return {"uri": uri, "mimeType": "application/json", "text": compact(value)}
+
+
+@dataclass(frozen=True, slots=True)
+class ValueStorage:
+    """Values of programs, stored like large results: same handles, same time, same owner."""
+
+    store: Store
+    clock: Callable[[], float]
+    random: RandomBytes
+    ttl: float
+
+    async def save(self, caller: Caller, value: Json) -> str:
+        """Store a value, and give its handle. Raises `StoreError`."""
+        handle = new_handle(self.random)
+        record: JsonObject = {"value": value, "expires_at": self.clock() + self.ttl}
+        key = spill_key(caller.principal, handle)
+        await self.store.update(key, lambda _: record, ttl=self.ttl)
+        return handle
+
+    async def load(self, caller: Caller, handle: str) -> Json:
+        """A stored value or result.
+
+        Raises:
+            InvalidArguments: It is unknown, expired or somebody else's, which look the same; or it
+                is an image or a file.
+        """
+        record = await _load_record(handle, self.store, caller, self.clock)
+        if "blob" in record:
+            raise InvalidArguments("This handle is of a file, which programs cannot read.")
+        return record["value"]
 
 
 async def _load_record(

@@ -17,6 +17,7 @@ from pegboard.core.code.consent import ConsentQuestion
 from pegboard.core.code.ledger import CallRecord, Ledger, start_record
 from pegboard.core.code.stand_ins import make_stand_in
 from pegboard.core.code.steps import (
+    KEEP,
     SLEEP,
     Answer,
     Completed,
@@ -86,7 +87,9 @@ class _CopiedProgram(RunningProgram):
         tool = self.tools.get(call.name)
         if call.name == SLEEP:
             return Returned(None)
-        if tool is None or call.has_positional or is_vouched_for(tool):
+        if call.name == KEEP:
+            return Returned("preview")  # nothing is stored for a copy
+        if tool is None or call.positional or is_vouched_for(tool):
             return await super().answer(call)
         try:
             arguments = read_arguments(tool, call)

@@ -18,6 +18,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -193,6 +194,20 @@ class ProgramRun:
 
         The worker is given back before anybody is asked: people take their time.
         """
+        settled, decisions = dict(program.settled), deepcopy(program.decisions)
+        calls = len(self.ledger.calls)
+        try:
+            return await self._run_in_session(program, opening, stubs)
+        except SandboxFailed:
+            if len(self.ledger.calls) > calls:
+                raise
+            # A worker can die while it is idle. Nothing of this program has been done yet.
+            program.settled, program.decisions = settled, decisions
+            return await self._run_in_session(program, opening, stubs)
+
+    async def _run_in_session(
+        self, program: RunningProgram, opening: Opening, stubs: str | None
+    ) -> tuple[ProgramCall, bytes] | None:
         options = self.runner.options
         with anyio.fail_after(options.total_time):
             async with self.runner.sandbox.open(build_limits(options), stubs) as session:

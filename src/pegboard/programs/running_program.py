@@ -24,6 +24,8 @@ from pegboard.core.code.ledger import CallState, Ledger, start_record
 from pegboard.core.code.program_tools import original_arguments
 from pegboard.core.code.program_values import to_json
 from pegboard.core.code.steps import (
+    KEEP,
+    KEPT,
     SLEEP,
     Answer,
     Completed,
@@ -109,10 +111,13 @@ class RunningProgram:
         self._limit: LimitExceeded | None = None
         self._open: set[int] = set()
         self._writing = 0
+        self._stored = 0
         self._done = 0
 
     def stops(self, name: str) -> bool:
-        """Whether a program stops in front of this tool: to be asked for consent."""
+        """Whether a program stops in front of this call: for consent, or for an answer at once."""
+        if name in (KEEP, KEPT):
+            return True
         tool = self.tools.get(name)
         return tool is not None and tool.risk == "destructive"
 
@@ -144,6 +149,8 @@ class RunningProgram:
                 await self._wait_for_any(step.waits_for)
                 answers = {i: self.settled.pop(i) for i in step.waits_for if i in self.settled}
                 step = await session.resume(answers)
+            elif call.name in (KEEP, KEPT):
+                step = await session.resume({call.id: await self.answer(call)})
             elif (consent := self.take_consent(call)) is None:
                 await self._wait_for_all()
                 return call
@@ -219,10 +226,12 @@ class RunningProgram:
         if call.name == SLEEP:
             await anyio.sleep(min(call.arguments["seconds"], self.options.sleep_time))
             return Returned(None)
+        if call.name in (KEEP, KEPT):
+            return await self.use_storage(call)
         tool = self.tools.get(call.name)
         if tool is None:
             return Raised("NameError", f"There is no tool {call.name}.")
-        if call.has_positional:
+        if call.positional:
             return Raised("TypeError", f"{call.name} takes keyword arguments: {tool.signature}")
         try:
             arguments = read_arguments(tool, call)
@@ -244,6 +253,25 @@ class RunningProgram:
             self._writing -= is_write
             if self.ledger.calls[number].state == "running":  # cancelled
                 self.ledger.finish(number, "unknown")
+
+    async def use_storage(self, call: ProgramCall) -> Answer:
+        """Store a value for a later program, or give one that was stored."""
+        given = [*call.positional, *call.arguments.values()]
+        if len(given) != 1:
+            return Raised("TypeError", f"{call.name} takes one argument.")
+        self._stored += 1
+        if self._stored > self.options.max_calls:
+            raise LimitExceeded(f"more than {self.options.max_calls} uses of keep and kept")
+        try:
+            value = to_json(given[0])
+            if call.name == KEPT:
+                return Returned(await self.scope.load_value(str(value)))
+            self._check_size("The value has", len(compact(value)))
+            return Returned(await self.scope.store_value(value))
+        except ValueError as exc:
+            return Raised("ValueError", f"{call.name}: {exc}")
+        except PegboardError as exc:
+            return Raised(_error_type(exc), f"{call.name}: {exc.message}")
 
     async def _make(self, name: str, tool: Tool, arguments: JsonObject, number: int) -> Answer:
         own, shape = extract_fields(tool, arguments, _WHOLE)

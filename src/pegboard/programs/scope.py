@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from pegboard.core.calls import Caller
 from pegboard.core.code.consent import ConsentQuestion
-from pegboard.core.json import JsonObject
+from pegboard.core.json import Json, JsonObject
 from pegboard.core.tools import Catalog, Tool
 from pegboard.ports import Handler
 
@@ -44,6 +44,10 @@ class RunScope:
     """The trace context of the client, as MCP carries it."""
     result_schemas: ResultSchemas = lambda tool: (tool.output_schema, False)
     progress: Progress = no_progress
+    store_value: Callable[[Json], Awaitable[str]]
+    """Stores a value for later programs of this caller, and gives its handle."""
+    load_value: Callable[[str], Awaitable[Json]]
+    """A value, or a large result, that is stored under a handle."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from pegboard.core.calls import Caller
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.tools import Catalog, Tool
+from pegboard.dispatch.spill import ValueStorage
 from pegboard.ports import Handler
 from pegboard.programs.scope import Progress, RunScope, no_progress
 
@@ -30,7 +32,9 @@ class Viewer(Protocol):
         ...
 
 
-def build_scope(view: Viewer, dispatch: Handler, *, strict: bool) -> RunScope:
+def build_scope(
+    view: Viewer, dispatch: Handler, *, strict: bool, storage: ValueStorage
+) -> RunScope:
     """The scope of a program that the caller of a view runs."""
     meta = view.params.get("_meta")
     meta = meta if isinstance(meta, dict) else {}
@@ -40,6 +44,8 @@ def build_scope(view: Viewer, dispatch: Handler, *, strict: bool) -> RunScope:
         dispatch=dispatch,
         request=view.request,
         strict=strict,
+        store_value=partial(storage.save, view.caller),
+        load_value=partial(storage.load, view.caller),
         result_schemas=view.result_schema,
         trace={key: meta[key] for key in _TRACE_KEYS if isinstance(meta.get(key), str)},
         progress=_build_progress(view) if "progressToken" in meta else no_progress,

@@ -15,6 +15,7 @@ saved there, and continued in another process.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import re
@@ -24,6 +25,7 @@ import sys
 import threading
 import weakref
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,7 +33,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
-from anyio import CapacityLimiter, to_thread
 
 from pegboard.core.code.code_options import CodeOptions
 from pegboard.core.code.program_tools import without_dots
@@ -85,6 +86,11 @@ class MontySandbox:
         self._pool: monty.Monty | None = None
         self._close: Callable[[], object] = lambda: None
         self._in_use = 0
+        # Threads of our own, which live as long as the sandbox. Bubblewrap ends its worker when the
+        # thread that started it ends, and common worker threads end when they have been idle.
+        self._threads = ThreadPoolExecutor(
+            2 * (options.workers + options.queue), thread_name_prefix="pegboard-sandbox"
+        )
 
     @property
     def version(self) -> str:
@@ -120,6 +126,10 @@ class MontySandbox:
         finally:
             with self._lock:
                 self._in_use -= 1
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Run something that blocks; a caller that is cancelled does not wait for its end."""
+        return await asyncio.wrap_future(self._threads.submit(work))
 
     def get_pool(self) -> monty.Monty:
         """The pool; starts it on first use, in the calling thread."""
@@ -196,7 +206,7 @@ class MontySession:
         if self._turn.locked() and self._worker is not None:
             with suppress(ProcessLookupError):
                 os.kill(self._worker, signal.SIGKILL)
-        await to_thread.run_sync(self._leave, limiter=CapacityLimiter(1))
+        await self._sandbox.in_thread(self._leave)
 
     def _leave(self) -> None:
         with self._turn:
@@ -326,7 +336,7 @@ class MontySession:
             snapshot.call_id,
             self._names.get(name, name),
             snapshot.kwargs,
-            has_positional=bool(snapshot.args),
+            positional=snapshot.args,
         )
 
     def _print(self, stream: str, text: str) -> None:
@@ -347,8 +357,7 @@ class MontySession:
                     raise SandboxFailed("The session has ended.")
                 return work(*arguments)
 
-        # A limiter of its own: the common one would let waiting programs block everything else.
-        return await to_thread.run_sync(run, abandon_on_cancel=True, limiter=CapacityLimiter(1))
+        return await self._sandbox.in_thread(run)
 
 
 def require_monty() -> None:

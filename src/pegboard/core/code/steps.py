@@ -18,6 +18,9 @@ ErrorType: TypeAlias = Literal[
 """The exceptions that a call can raise inside a program."""
 
 
+KEEP, KEPT = "keep", "kept"
+"""Functions that a program calls without `await`: store a value, and get a stored one."""
+
 SLEEP = "asyncio.sleep"
 """The name of a call that only waits, for `seconds`."""
 
@@ -29,7 +32,7 @@ class ProgramCall:
     id: int
     name: str
     arguments: Mapping[str, Any]
-    has_positional: bool = False
+    positional: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
