@@ -137,7 +137,8 @@ class LearnedShapes:
         key = (tool.id, owner)
         entry = self._entries.get(key)
         if entry is not None:
-            if entry.tool is not tool and entry.digest == tool.digest:
+            is_new = entry.tool is not tool
+            if is_new and not entry.is_declared and entry.digest == tool.digest:
                 entry.tool = tool  # mounted again, unchanged
             if entry.tool is tool and (entry.shape is not None or not self._is_due(entry)):
                 return entry
@@ -150,8 +151,11 @@ class LearnedShapes:
     # On disk -----------------------------------------------------------------------------------
 
     def _load(self, tool: Tool, owner: str) -> _Entry:
-        entry = _Entry(tool, tool.digest, None, self._clock(), tool.returns not in _UNINFORMATIVE)
-        if entry.is_declared or self._folder is None:
+        is_declared = tool.returns not in _UNINFORMATIVE
+        # A digest takes longer than everything else here, and only what is learned needs one.
+        digest = "" if is_declared else tool.digest
+        entry = _Entry(tool, digest, None, self._clock(), is_declared)
+        if is_declared or self._folder is None:
             return entry
         entry.shape = _read_shape(self._path(entry, owner))
         return entry

@@ -216,10 +216,15 @@ class View:
         from pegboard.core.schemas.output_shape import SHAPE_LIMIT
 
         schema, is_learned = self.result_schema(tool)
-        if not is_learned and limit is None:
+        if is_learned:
+            shape = format_result_shape(schema, limit=limit or SHAPE_LIMIT)
+            return f"~{shape}" if shape else ""
+        if limit is None or len(tool.returns) <= limit:
             return tool.returns
-        shape = format_result_shape(schema, limit=limit or SHAPE_LIMIT) if schema else ""
-        return f"~{shape}" if shape and is_learned else shape
+        memo, key = self.catalog.memo, ("returns", tool.id, limit)
+        if key not in memo:
+            memo[key] = format_result_shape(schema, limit=limit)
+        return memo[key]
 
     def _is_visible(self, tool: Tool) -> bool:
         return self.catalog.get(tool.id) is not None
