@@ -59,6 +59,27 @@ def test_a_call_teaches_what_the_next_command_shows(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
+async def test_a_server_that_may_want_a_login_teaches_each_their_own(tmp_path: Path) -> None:
+    server = MCPServer("notes")
+
+    @server.tool()
+    def read_note() -> str:
+        """Read a note."""
+        return '{"title": "x"}'
+
+    with served(server.streamable_http_app()) as url:
+        spec = UpstreamSpec("notes", transport="http", url=f"{url}/mcp")
+        async with Gateway(Configuration(Settings(), (spec,)), folder=tmp_path) as gateway:
+            await gateway.wait_until_listed()
+            tool, ann = gateway.board.find("read_note"), Caller("ann", session="ann")
+            await gateway.board.call("read_note", caller=ann)
+            assert (await gateway.view(ann)).returns(tool) == "~{title}"
+            assert (await gateway.view(Caller())).returns(tool) == "{result}"
+            await gateway.board.call("read_note")
+            assert (await gateway.view(Caller())).returns(tool) == "~{title}"
+
+
+@pytest.mark.anyio
 async def test_a_server_that_knows_its_callers_teaches_each_their_own(tmp_path: Path) -> None:
     server = MCPServer("crm")
 

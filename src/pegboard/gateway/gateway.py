@@ -194,9 +194,13 @@ class Gateway:
         Several people may share an anonymous principal, so nothing is learned from their results.
         """
         spec = self.catalogs.specs.get(tool.server or "")
-        if spec is None or not spec.has_caller_headers:
+        if spec is None or caller.is_local_user:
             return ""
-        return None if caller.anonymous else caller.principal
+        if spec.has_caller_headers:
+            return None if caller.anonymous else caller.principal
+        # Whether a server without credentials wants a login is only known when it is called.
+        may_log_in = spec.uses_oauth and spec.oauth.grant != "client_credentials"
+        return caller.principal if may_log_in and not caller.anonymous else ""
 
     def _prepare_connections(self, folder: Path, open_transport: OpenTransport) -> None:
         """Set up the way to the servers; nothing is connected before it is needed."""
