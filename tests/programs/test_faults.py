@@ -43,7 +43,7 @@ class World:
         self.board.parts = Parts(
             observers=(self.observer,),
             is_closed=self.board.is_closed,
-            store=store or MemoryStore(),
+            store=MemoryStore() if store is None else store,
         )
         self.board.tool(annotations=READ_ONLY)(self.wait)
         self.board.tool(annotations=READ_ONLY)(self.number)
@@ -129,6 +129,15 @@ async def test_a_worker_that_dies_while_it_computes_is_reported() -> None:
     assert result.structured["ran"] == "stopped"
     assert result.structured["done"] == [{"tool": "add_note", "times": 1}]
     assert result.structured["after"]
+
+
+async def test_an_idle_worker_that_died_is_replaced_without_a_word() -> None:
+    world = World()
+    await world.run("1")
+    for pid in workers():
+        os.kill(pid, signal.SIGKILL)
+    await anyio.sleep(0.1)
+    assert text_of(await world.run("(await number(n=3))['n']")) == "3"
 
 
 async def test_a_client_that_leaves_ends_the_calls_and_the_record_stays() -> None:

@@ -3,12 +3,11 @@
 Reads are made where somebody vouches for them: the tool is annotated as read-only, or the operator
 says so. Everything else is answered with a stand-in and only noted. Where a stand-in leads the copy
 astray it shows other calls than the program will make; those are then asked about again, because
-consent covers exactly what was shown.
+consent covers exactly what was shown. The program reads again what the copy has read: by then its
+own writes have happened.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import anyio
 
@@ -35,17 +34,9 @@ from pegboard.programs.running_program import RunningProgram, read_arguments
 _MAX_SECONDS = 60.0
 
 
-@dataclass(frozen=True)
-class Preview:
-    """The question, and the reads that the copy made: the program will get the same answers."""
-
-    question: ConsentQuestion
-    reads: list[CallRecord]
-
-
 async def preview_program(
     sandbox: Sandbox, options: CodeOptions, blob: bytes, original: RunningProgram
-) -> Preview:
+) -> ConsentQuestion:
     """Run a copy of a suspended program to its end, as far as that is possible."""
     copy = _CopiedProgram(original, options)
     is_complete = False
@@ -60,8 +51,7 @@ async def preview_program(
         pass  # what was seen until then is what can be asked about
     destructive = tuple(call for call in copy.noted if call.risk == "destructive")
     writes = tuple(call for call in copy.noted if call.risk == "write")
-    reads = [call for call in copy.ledger.made if call.state == "done"]
-    return Preview(ConsentQuestion(destructive, writes, is_complete), reads)
+    return ConsentQuestion(destructive, writes, is_complete)
 
 
 class _CopiedProgram(RunningProgram):

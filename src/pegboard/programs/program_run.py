@@ -265,14 +265,12 @@ class ProgramRun:
     async def _preview(
         self, program: RunningProgram, call: ProgramCall, blob: bytes
     ) -> ConsentQuestion:
-        preview = await preview_program(self.runner.sandbox, self.runner.options, blob, program)
-        # What the copy has read is what the question is about, so the program gets the same.
-        self.ledger.add_earlier(preview.reads)
-        if preview.question.records:
-            return preview.question
+        question = await preview_program(self.runner.sandbox, self.runner.options, blob, program)
+        if question.records:
+            return question
         tool = program.tools[call.name]
         record = start_record(tool, call.name, read_arguments(tool, call))
-        return replace(preview.question, records=(record,), is_complete=False)
+        return replace(question, records=(record,), is_complete=False)
 
     async def _ask(self, question: ConsentQuestion) -> bool | None:
         """The decision, if there is somebody who can be asked at once."""

@@ -83,9 +83,10 @@ class RunReport:
             separator = "\n" if message.startswith("line ") else " "
             return f"Nothing ran.{where}{separator}{message}"
         if self.ran == "waiting":
+            done = f" Done before: {count_calls(self.done)}." if self.done else ""
             return (
-                f"{message}\nNone of this is done yet. Ask the user; if they agree, call "
-                f'run_destructive_code with run="{self.run}".'
+                f"{message}\nWaiting for consent to these calls.{done} Ask the user; if they "
+                f'agree, call run_destructive_code with run="{self.run}".'
             )
         at = f" at line {self.line}" if self.line else ""
         return f"Stopped{at}: {message}"
