@@ -14,6 +14,7 @@ from examples.flat_to_lazy import build_server, server
 from tests.conformance.clients import served
 from tests.conftest import missing_part
 
+from examples import code_client
 from examples.tracker import build_board
 from pegboard.config.loader import load_configuration
 from pegboard.config.server_entries import ConfigEnvironment
@@ -36,6 +37,23 @@ async def test_the_flat_server_becomes_lazy_and_keeps_its_tools_callable() -> No
     assert (
         await list_tokens(build_server(), "proxy") < await list_tokens(build_server(), "eager") / 5
     )
+
+
+@pytest.mark.parametrize("kind", ["modern", "legacy", "by-name"])
+async def test_programs_delete_what_the_person_agreed_to(kind: str) -> None:
+    asked: list[str] = []
+
+    async def agree(question: str) -> bool:
+        asked.append(question)
+        return True
+
+    found, counted, copied, deleted = await code_client.main(kind, agree)
+    assert "list_issues" in found or "list issues" in found
+    assert '"backlog"' in counted
+    assert copied
+    assert deleted == "[2,3]"
+    assert len(asked) == 1
+    assert "delete_attachment" in asked[0]
 
 
 def test_the_client_s_helper_runs_as_a_program() -> None:

@@ -37,6 +37,8 @@ def finish_result(result: CallResult, report: RunReport) -> CallResult:
         "reused": len(report.calls) - len(made),
         "tokens_inside": report.tokens_inside,
     }
+    if report.run is not None:  # the handle of a run that waits for consent
+        known["run"] = report.run
     return add_meta(result, RUN_KEY, known)
 
 
