@@ -71,7 +71,6 @@ async def measure_speed(rounds: int) -> dict[str, Any]:
         "resume_ms": spread([await _resume() for _ in range(rounds)]),
         "writes_repeated": await _repeated(board),
     }
-    await board.aclose()
     return found
 
 
@@ -84,7 +83,6 @@ async def _check(rounds: int) -> dict[str, float]:
             program = f"{task.program.strip()}\nnot_defined_{number}"
             taken = await _timed(board.run_code, program, write=True, ends="nothing")
             times += [taken * 1e3] if number else []  # the first round warms the workers
-    await board.aclose()
     return {**spread(times), "p95": round(statistics.quantiles(times, n=20)[-1], 3)}
 
 
@@ -126,13 +124,11 @@ async def _resume() -> float:
     store = MemoryStore()
     first = build_board(store=store)
     stopped = await first.run_code("await delete_note(text='a')", write=True)
-    await first.aclose()
     second = build_board(store=store)
     await second.run_code("1")
     began = time.perf_counter()
     await _finished(second.resume_run(stopped.structured["run"]))
     taken = (time.perf_counter() - began) * 1e3
-    await second.aclose()
     if NOTES:
         raise WrongAnswer("the deletion was not made")
     return taken
