@@ -38,6 +38,7 @@ from mcp.server.auth.provider import (
 from mcp.server.auth.routes import create_auth_routes
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
 from pydantic import AnyHttpUrl, ConfigDict, TypeAdapter
 from starlette.applications import Starlette
@@ -171,7 +172,7 @@ class AuthorizationServer:
         self.log.append("authorization_code")
         del self._codes[authorization_code.code]
         code = authorization_code
-        return self._issue(str(client.client_id), code.scopes, code.resource, code.subject)
+        return self.issue(str(client.client_id), code.scopes, code.resource, code.subject)
 
     async def load_refresh_token(
         self, client: OAuthClientInformationFull, refresh_token: str
@@ -191,7 +192,7 @@ class AuthorizationServer:
                 raise TokenError(error="invalid_grant", error_description="It was used already.")
             self._spent.add(refresh_token.token)
         token = refresh_token
-        return self._issue(str(client.client_id), scopes, token.resource, token.subject)
+        return self.issue(str(client.client_id), scopes, token.resource, token.subject)
 
     async def load_access_token(self, token: str) -> AccessToken | None:
         return await self.verify_token(token)
@@ -205,9 +206,10 @@ class AuthorizationServer:
         self.log.append("revoke")
         self.forget()
 
-    def _issue(
+    def issue(
         self, client: str, scopes: list[str], resource: str | None, subject: str | None
     ) -> OAuthToken:
+        """New tokens for a user, as at the end of a login."""
         now = time.time()
         ends = now + self.lifetime
         access = self._new_secret("access")
@@ -356,6 +358,8 @@ class ProtectedServer:
     """Seconds that each call takes."""
     is_personal: bool = False
     """Whether each user has a tool of their own, `<user>_notes`."""
+    quotes_token: bool = False
+    """Whether calls fail with an error that repeats the token."""
     seen: list[str] = field(default_factory=list[str])
     """Who made each call, in order."""
 
@@ -389,6 +393,10 @@ class ProtectedServer:
     async def _call(self, ctx: Any, params: Any) -> CallToolResult:
         await anyio.sleep(self.slow)
         self.seen.append(_current_user())
+        if self.quotes_token:
+            token = get_access_token()
+            quoted = token.token if token else ""
+            raise MCPError(-32000, f"refused: Bearer {quoted}", {"authorization": quoted})
         return CallToolResult(content=[TextContent(type="text", text=_current_user())])
 
 

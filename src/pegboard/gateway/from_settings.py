@@ -224,6 +224,16 @@ def build_risk_scopes(settings: Settings) -> RiskScopes | None:
     return RiskScopes(read=scopes.read, write=scopes.write, destructive=scopes.destructive)
 
 
+def build_scope_layers(settings: Settings) -> tuple[Layer, ...]:
+    """The layer that checks these scopes, where they are configured."""
+    scopes = build_risk_scopes(settings)
+    if scopes is None:
+        return ()
+    from pegboard.dispatch.required_scopes import check_scopes
+
+    return (check_scopes(scopes),)
+
+
 # Options of the board --------------------------------------------------------------------------
 
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import Self, Unpack
 
 import anyio
 from anyio import to_thread
@@ -34,7 +34,7 @@ from pegboard.core.tool_registry import LoadTarget
 from pegboard.core.tools import Catalog, Tool
 from pegboard.dispatch.learned_shapes import SHAPES_FOLDER, LearnedShapes
 from pegboard.dispatch.rate_limit import RateLimits, rate_limit
-from pegboard.gateway.background_tasks import log_failure, run_supervised
+from pegboard.gateway.background_tasks import run_supervised
 from pegboard.gateway.catalogs import (
     ServerCatalogs,
     build_options,
@@ -50,20 +50,21 @@ from pegboard.gateway.from_settings import (
     build_logins,
     build_policy,
     build_pool_limits,
-    build_risk_scopes,
+    build_scope_layers,
     close_store,
     open_store,
 )
 from pegboard.gateway.operator_decisions import OperatorDecisions
 from pegboard.gateway.replicas import ReplicaChannel
 from pegboard.gateway.shutdown import RequestDrain
+from pegboard.gateway.sources import route_resources
 from pegboard.modes.mode import View, ViewRequest
 from pegboard.observe.call_history import open_history
 from pegboard.observe.logs import EventLog
 from pegboard.observe.observers import CombinedObserver
 from pegboard.observe.statistics import LiveStatistics
 from pegboard.pipeline import Parts
-from pegboard.ports import Layer, Store
+from pegboard.ports import Store
 from pegboard.store.fallback import FallbackStore
 from pegboard.tokens import count_tokens
 from pegboard.upstream.catalog_cache import CatalogCache
@@ -75,9 +76,6 @@ from pegboard.upstream.passthrough import Passthrough
 from pegboard.upstream.pool import ConnectionPool
 from pegboard.upstream.relay import Relay
 from pegboard.upstream.transports import OpenTransport, open_transport
-
-if TYPE_CHECKING:
-    from pegboard.upstream.listing import Listing
 
 logger = logging.getLogger(__name__)
 
@@ -358,18 +356,11 @@ class Gateway:
         Counting loads the tokenizer and costs time with every call.
         """
         self.limits = build_limits(self.configuration.settings, self.store)
+        scopes = build_scope_layers(self.configuration.settings)
         limits = () if self.limits is None else (rate_limit(self.limits),)
-        layers = (*self.observability.layers, self.board.guard, *self._scope_layers(), *limits)
+        layers = (*self.observability.layers, self.board.guard, *scopes, *limits)
         count = count_tokens if self._wants_tokens and self._tokenizer_loaded else None
         self.board.parts = replace(self.board.parts, layers=layers, count=count)
-
-    def _scope_layers(self) -> tuple[Layer, ...]:
-        scopes = build_risk_scopes(self.configuration.settings)
-        if scopes is None:
-            return ()
-        from pegboard.dispatch.required_scopes import check_scopes
-
-        return (check_scopes(scopes),)
 
     @property
     def _wants_tokens(self) -> bool:
@@ -505,28 +496,10 @@ class Gateway:
         if not self.pending and not self._has_listed:
             self._fixed_catalog = None
         self.board.server_instructions = self.catalogs.instructions()
-        self._route_resources()
+        route_resources(self.passthrough, self.catalogs.listings())
         # A new event for the next time: everybody who waits looks again after each mount.
         self._mounted.set()
         self._mounted = anyio.Event()
-
-    def _route_resources(self) -> None:
-        """Route the resources and prompts of all servers whose lists can be used."""
-        listings = self.catalogs.listings()
-        try:
-            self.passthrough.set_listings(listings)
-            return
-        except Exception as exc:
-            log_failure("The resources and prompts of some server cannot be used", exc)
-        # One of them is unusable: add them one by one to leave out that one only.
-        good: list[Listing] = []
-        for listing in listings:
-            try:
-                self.passthrough.set_listings([*good, listing])
-                good.append(listing)
-            except Exception as exc:
-                log_failure(f"The resources and prompts of {listing.server} are left out", exc)
-        self.passthrough.set_listings(good)
 
     def _fix_list(self) -> None:
         """While servers are unknown, make lists without them.

@@ -23,6 +23,7 @@ from pegboard.gateway.config_source import ConfigSource
 from pegboard.gateway.dashboard import build_gateway_dashboard, build_identify
 from pegboard.gateway.from_settings import ReloadableKeys, build_auth, build_risk_scopes
 from pegboard.gateway.gateway import Gateway
+from pegboard.gateway.login_page import find_public_address, login_routes
 from pegboard.gateway.mcp_server import build_gateway_server
 from pegboard.ports import record_event
 from pegboard.server import mcp_private
@@ -139,6 +140,9 @@ def _build_routes(
     built = build_gateway_dashboard(gateway, editor, **dashboard)
     state = _build_readiness(gateway, names_servers=auth is None)
     routes = [*dashboard_routes(built), *health_routes(state, gateway.check)]
+    public = find_public_address(settings.auth) if auth is not None else None
+    if public is not None:
+        routes.extend(login_routes(gateway, built, public))
     if gateway.observability.metrics is not None:
         observe = settings.observe
         readers = None if observe.metrics == "open" else observe.metrics_readers

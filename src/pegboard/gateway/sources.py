@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from pegboard.adapters.openapi.document import OpenApiSpec
 from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.json import JsonObject
 from pegboard.errors import PegboardError
+from pegboard.gateway.background_tasks import log_failure
 from pegboard.gateway.catalogs import ServerCatalogs, tool_to_entry, without_filters
 from pegboard.oauth.logins import Logins
 from pegboard.ports import Source
@@ -21,6 +22,8 @@ from pegboard.upstream.spec import UpstreamSpec
 
 if TYPE_CHECKING:
     from pegboard.adapters.openapi.openapi_source import OpenApiSource
+    from pegboard.upstream.listing import Listing
+    from pegboard.upstream.passthrough import Passthrough
 
 
 class ServerSources:
@@ -116,3 +119,21 @@ async def call_once(
     async with ConnectionPool([spec], logs=logs, logins=logins) as pool:
         pool.set_known_era(name, catalogs[name].about.era)
         return await UpstreamSource(spec, Relay(pool, MemoryStore())).call(call)
+
+
+def route_resources(passthrough: Passthrough, listings: Sequence[Listing]) -> None:
+    """Route the resources and prompts of all servers whose lists can be used."""
+    try:
+        passthrough.set_listings(listings)
+        return
+    except Exception as exc:
+        log_failure("The resources and prompts of some server cannot be used", exc)
+    # One of them is unusable: add them one by one to leave out that one only.
+    good: list[Listing] = []
+    for listing in listings:
+        try:
+            passthrough.set_listings([*good, listing])
+            good.append(listing)
+        except Exception as exc:
+            log_failure(f"The resources and prompts of {listing.server} are left out", exc)
+    passthrough.set_listings(good)

@@ -1,0 +1,182 @@
+"""People of a shared gateway log in to servers on its pages, each for themselves."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from tests.conformance.clients import served
+from tests.e2e.test_serving import free_port
+from tests.gateway.support import said
+from tests.oauth.authorization_server import (
+    AuthorizationServer,
+    authorization_server,
+    protected_server,
+)
+
+from pegboard.config.loader import Configuration
+from pegboard.config.settings import (
+    ApiKey,
+    AuthSettings,
+    LoginSettings,
+    PermissionRule,
+    PermissionSettings,
+    Settings,
+)
+from pegboard.gateway.gateway import Gateway
+from pegboard.gateway.http_app import build_gateway_app
+from pegboard.upstream.spec import UpstreamSpec
+
+pytestmark = pytest.mark.anyio
+KEYS = tuple(
+    ApiKey(principal=who, sha256=hashlib.sha256(f"key of {who}".encode()).hexdigest())
+    for who in ("ann", "bob", "eve")
+)
+
+
+@pytest.fixture
+def issuer() -> Generator[AuthorizationServer]:
+    with authorization_server() as server:
+        yield server
+
+
+@asynccontextmanager
+async def shared_gateway(server_url: str, folder: Path) -> AsyncGenerator[str]:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    settings = Settings(
+        mode="eager",
+        auth=AuthSettings(kind="keys", keys=KEYS, resource=f"{url}/mcp"),
+        oauth=LoginSettings(store="file"),
+        permissions=PermissionSettings(
+            rules=(PermissionRule(effect="deny", principals=("eve",), servers=("p",)),)
+        ),
+    )
+    spec = UpstreamSpec("p", transport="http", url=server_url)
+    gateway = Gateway(Configuration(settings, (spec,)), folder=folder)
+    with served(build_gateway_app(gateway, "127.0.0.1"), port=port):
+        async with httpx2.AsyncClient() as http:
+            while (await http.get(f"{url}/ready")).status_code != 200:
+                pass
+        yield url
+
+
+class Browser:
+    """A browser of one person: cookies, and the forms and links of pages."""
+
+    def __init__(self, url: str, http: httpx2.AsyncClient) -> None:
+        self.url = url
+        self.http = http
+
+    async def sign_in(self, who: str, page: str) -> httpx2.Response:
+        form = {"token": f"key of {who}", "page": page}
+        return await self.http.post(f"{self.url}/ui/enter", data=form)
+
+    async def begin(self, page: str) -> str:
+        """Press the button; the address of the authorization server."""
+        shown = (await self.http.get(f"{self.url}{page}")).text
+        token = re.search(r'name="csrf_token" value="([^"]+)"', shown)
+        assert token is not None, shown
+        answer = await self.http.post(f"{self.url}{page}", data={"csrf_token": token[1]})
+        link = re.search(r'<a href="([^"]+)">Continue to', answer.text)
+        assert link is not None, answer.text
+        return link[1].replace("&amp;", "&")
+
+
+@asynccontextmanager
+async def browser_at(url: str) -> AsyncGenerator[Browser]:
+    async with httpx2.AsyncClient(follow_redirects=True, timeout=20) as http:
+        yield Browser(url, http)
+
+
+@asynccontextmanager
+async def client_of(url: str, who: str) -> AsyncGenerator[Client]:
+    headers = {"Authorization": f"Bearer key of {who}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=20) as http,
+        Client(streamable_http_client(f"{url}/mcp", http_client=http), cache=None) as client,
+    ):
+        yield client
+
+
+async def names(client: Client) -> set[str]:
+    return {tool.name for tool in (await client.list_tools()).tools}
+
+
+@pytest.mark.parametrize("legacy", [False, True], ids=["modern server", "legacy server"])
+async def test_each_person_logs_in_for_themselves(
+    issuer: AuthorizationServer, legacy: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path))
+    with protected_server(issuer, legacy=legacy, is_personal=True) as server:
+        async with shared_gateway(server.url, tmp_path) as url:
+            for who in ("ann", "bob"):
+                async with browser_at(url) as browser:
+                    unknown = await browser.http.get(f"{url}/ui/login/p")
+                    assert unknown.status_code == 401
+                    asked = await browser.sign_in(who, "/ui/login/p")
+                    assert f"<strong>{who}</strong>" in asked.text
+                    address = await browser.begin("/ui/login/p")
+                    done = await browser.http.get(f"{address}&login_hint={who}-at-p")
+                    assert (done.status_code, "Logged in to p" in done.text) == (200, True)
+            async with client_of(url, "ann") as ann, client_of(url, "bob") as bob:
+                assert await names(ann) == {"p_whoami", "p_ann-at-p_notes"}
+                assert await names(bob) == {"p_whoami", "p_bob-at-p_notes"}
+                for client, who in ((ann, "ann"), (bob, "bob"), (ann, "ann")):
+                    assert said(await client.call_tool("p_whoami", {})) == f"{who}-at-p"
+
+
+async def test_nobody_completes_the_login_of_somebody_else(
+    issuer: AuthorizationServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path))
+    with protected_server(issuer) as server:
+        async with (
+            shared_gateway(server.url, tmp_path) as url,
+            browser_at(url) as bob,
+            browser_at(url) as ann,
+        ):
+            await bob.sign_in("bob", "/ui/login/p")
+            trap = await bob.begin("/ui/login/p")
+            # Ann opens the address that bob was given, and agrees.
+            refused = await ann.http.get(f"{trap}&login_hint=ann")
+            assert (refused.status_code, "another browser" in refused.text) == (400, True)
+            # Also while she has begun a login of her own.
+            await ann.sign_in("ann", "/ui/login/p")
+            own = await ann.begin("/ui/login/p")
+            refused = await ann.http.get(f"{trap}&login_hint=ann")
+            assert refused.status_code == 400
+            assert (await ann.http.get(own)).status_code == 200
+            assert (await ann.http.get(own)).status_code == 400  # once
+            assert issuer.count("authorization_code") == 1
+            async with client_of(url, "bob") as client:
+                assert await names(client) == set()
+
+
+async def test_a_server_that_one_may_not_see_has_no_page(
+    issuer: AuthorizationServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path))
+    with protected_server(issuer) as server:
+        async with (
+            shared_gateway(server.url, tmp_path) as url,
+            browser_at(url) as eve,
+            browser_at(url) as ann,
+        ):
+            hidden = await eve.sign_in("eve", "/ui/login/p")
+            unknown = await eve.http.get(f"{url}/ui/login/q")
+            assert (hidden.status_code, unknown.status_code) == (404, 404)
+            forged = await eve.http.post(f"{url}/ui/login/p", data={})
+            assert forged.status_code in (403, 404)
+            await ann.sign_in("ann", "/ui/login/p")
+            assert (await ann.http.post(f"{url}/ui/login/p", data={})).status_code == 403
+            address = await ann.begin("/ui/login/p")
+            declined = await ann.http.get(f"{address}&login_hint=nobody")
+            assert (declined.status_code, "declined" in declined.text) == (400, True)
