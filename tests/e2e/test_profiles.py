@@ -39,6 +39,9 @@ async def names(client: Client) -> list[str]:
 async def test_a_client_chooses_a_profile_by_its_url(era: str, tmp_path: Path) -> None:
     mode = SDK_MODES[era]
     async with running_gateway(tmp_path, write_settings(tmp_path)) as (url, _):
+        printed = (tmp_path / "stderr.txt").read_text()
+        assert f"clients connect to {url}/mcp" in printed
+        assert f"the dashboard is at {url}/" in printed
         async with Client(f"{url}/mcp", mode=mode, cache=None) as client:
             assert await names(client) == ["a_echo", "b_echo"]
         async with Client(f"{url}/mcp/profiles/one", mode=mode, cache=None) as client:

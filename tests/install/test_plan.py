@@ -12,7 +12,10 @@ import pytest
 from tests.install.machines import COMMAND, desk
 
 from pegboard.config.documents import parse_document
-from pegboard.errors import PegboardError
+from pegboard.config.loader import load_configuration
+from pegboard.config.server_entries import ConfigEnvironment
+from pegboard.errors import ConfigError, PegboardError
+from pegboard.gateway.from_settings import build_policy
 from pegboard.install.plan import apply_install, plan_install
 
 ONE = '{\n  "mcpServers": {\n    "a": {"command": "a"}\n  }\n}\n'
@@ -130,6 +133,25 @@ def test_an_installation_with_a_flag_for_the_mode_becomes_one_with_a_setting(
         "import": ["mcp_config.json"], "pins": ["x"], "mode": "auto",
     }  # fmt: skip
     assert again.mode == "auto"
+
+
+def test_a_profile_of_the_user_s_own_configuration_is_chosen_for_a_client(tmp_path: Path) -> None:
+    there = desk("windsurf", tmp_path)
+    there.write(ONE)
+    own = there.machine.user_config
+    own.parent.mkdir(parents=True)
+    own.write_text('[servers.b]\ncommand = "b"\n[profiles.work]\nservers = ["b"]\n')
+    plan = there.install(profile="work")
+    found = load_configuration(plan.folder.settings, ConfigEnvironment({}, tmp_path, tmp_path))
+    assert not found.problems
+    assert {spec.name for spec in found.upstreams} == {"a", "b"}
+    assert build_policy(found.settings).profile == "work"
+    assert there.plan().profile == "work", "installing again keeps it"
+    with pytest.raises(ConfigError, match=r"define \[profiles\.home\]"):
+        there.plan(profile="home")
+    there.uninstall()
+    assert there.text() == ONE
+    assert not plan.folder.path.exists()
 
 
 def test_uninstalling_finds_the_one_file_that_was_named_when_installing(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def call(
     as_json: JsonOption = False,
 ) -> None:
     """Call a tool. Its server is started for the call and stopped afterwards."""
-    given = _parse_arguments(arguments or [], args)  # before a server is started
+    given = parse_arguments(arguments or [], args)  # before a server is started
     fields = [field.strip() for field in include.split(",")] if include else None
     board = open_config_board(find_source(config))
     board.tools()  # servers that were never listed report their own progress
@@ -54,7 +54,12 @@ def call(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _parse_arguments(words: list[str], text: str | None) -> JsonObject:
+def parse_arguments(words: list[str], text: str | None) -> JsonObject:
+    """The arguments of a call: `KEY=VALUE` words, one word that is a JSON object, or its text.
+
+    Raises:
+        typer.BadParameter: They are something else.
+    """
     if words and text is not None:
         raise typer.BadParameter("pass the arguments either after the name or with --args")
     if text is None and len(words) == 1 and words[0].lstrip().startswith("{"):

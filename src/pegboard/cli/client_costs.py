@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import anyio
 from rich.table import Table
 
-from pegboard.cli.config_discovery import import_files
-from pegboard.cli.output import line, out
+from pegboard.cli.config_discovery import client_source
+from pegboard.cli.output import err, line, out
 from pegboard.cli.targets import list_servers
 from pegboard.core.json import JsonObject
 from pegboard.install.clients import Client
@@ -121,18 +121,17 @@ def measure_client(
         mode: The mode to compare with, instead of the one recommended for the client.
         only: The servers to measure; by default all.
     """
-    from pegboard.gateway.config_source import ConfigSource
     from pegboard.measure.measurement import measure
 
-    # Next to our own settings: this text is never written.
-    source = ConfigSource.from_path(status.folder.settings, text=import_files(status.server_files))
+    source = client_source(status)
     configuration = source.read()
     if only is not None:
         servers = tuple(spec for spec in configuration.upstreams if spec.name in only)
         configuration = replace(configuration, upstreams=servers)
     configuration = replace(configuration, notes=())  # such as that Pegboard's entry is left out
     board = list_servers(source, configuration)
-    measured = anyio.run(measure, board)
+    with err.status("Counting tokens ..."):
+        measured = anyio.run(measure, board)
     return ClientCost(status.client, status.path, mode or status.client.mode, measured)
 
 

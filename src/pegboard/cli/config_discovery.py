@@ -20,14 +20,16 @@ import typer
 
 from pegboard.cli.output import abbreviate_home, err, line, print_warning
 from pegboard.config.documents import read_document
+from pegboard.config.loader import PROFILE_VARIABLE
 from pegboard.config.server_entries import ConfigEnvironment
 from pegboard.config.trusted_files import TrustDecisions, TrustedFile
-from pegboard.core.json import Json
+from pegboard.core.json import Json, compact
 from pegboard.errors import ConfigError
 from pegboard.install.clients import Machine, this_machine
 
 if TYPE_CHECKING:
     from pegboard.gateway.config_source import ConfigSource
+    from pegboard.install.client_status import ClientStatus
 
 LOCAL_FILE = "pegboard.toml"
 
@@ -72,14 +74,22 @@ def _clients_source(machine: Machine, settings: dict[str, Any]) -> ConfigSource:
     titles = list(dict.fromkeys(status.client.title for status in found))
     _report(f"the servers of {' and '.join(filter(None, [', '.join(titles[:-1]), titles[-1]]))}")
     files = [file for status in found for file in status.server_files]
-    return ConfigSource.from_path(machine.user_config, text=import_files(files), **settings)
+    return ConfigSource.from_path(machine.user_config, text=_import_files(files), **settings)
 
 
-def import_files(files: Sequence[Path]) -> str:
+def client_source(status: ClientStatus) -> ConfigSource:
+    """All servers of one client as a configuration that is never written."""
+    from pegboard.gateway.config_source import ConfigSource
+
+    # The whole client, whatever profile the user works with otherwise.
+    environ = {name: value for name, value in os.environ.items() if name != PROFILE_VARIABLE}
+    text = _import_files(status.server_files)
+    return ConfigSource.from_path(status.folder.settings, environ=environ, text=text)
+
+
+def _import_files(files: Sequence[Path]) -> str:
     """The text of a configuration that imports the servers of these files."""
-    from pegboard.core.json import compact  # every JSON list of strings is a TOML list too
-
-    return f"import = {compact([str(file) for file in files])}\n"
+    return f"import = {compact([str(file) for file in files])}\n"  # the same list in JSON and TOML
 
 
 def _report(what: str) -> None:

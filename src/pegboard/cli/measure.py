@@ -105,7 +105,7 @@ def measure(
     profile = SessionProfile(tools=tools, turns=turns, conversation=conversation)
     prices = _parse_prices(price)
     recorded = read_results(results) if results else []
-    with open_target(named) as board:
+    with open_target(named) as board, err.status("Counting tokens ..."):
         measured = anyio.run(  # which passes no keyword arguments on
             lambda: measure_board(
                 board, use=profile, prices=prices, tokenizer=tokenizer, recorded=recorded
@@ -134,10 +134,14 @@ def _measure_clients(*, as_json: bool) -> None:
     from pegboard.install.client_status import inspect_clients
     from pegboard.install.clients import this_machine
 
-    found = [status for status in inspect_clients(this_machine()) if status.servers]
+    everything = inspect_clients(this_machine())
+    found = [status for status in everything if status.servers]
     if not found:
         raise ConfigError("No client on this machine has servers. See `pegboard clients`.")
     costs = [measure_client(status) for status in found]
+    for status in everything:
+        if status.problem and not status.servers and status.is_found:
+            print_warning("not measured", f"{status.client.key}: {status.problem}")
     if as_json:
         details = [{**cost.to_json(), "measurement": cost.measured.to_json()} for cost in costs]
         print_json({"tokenizer": DEFAULT_TOKENIZER, "clients": details})

@@ -51,15 +51,13 @@ def _show_clients(found: list[ClientStatus]) -> None:
 
 def _cached_tokens(status: ClientStatus) -> int | None:
     """Tokens of all definitions, if every server has been listed before."""
-    from pegboard.cli.config_discovery import import_files
+    from pegboard.cli.config_discovery import client_source
     from pegboard.errors import ConfigError
-    from pegboard.gateway.config_source import ConfigSource
     from pegboard.gateway.startup import open_cached_board
     from pegboard.tokens import count_tokens
 
-    text = import_files(status.server_files)
+    source = client_source(status)
     try:
-        source = ConfigSource.from_path(status.folder.settings, text=text)
         configuration = source.read()
         board = open_cached_board(source, configuration)
     except ConfigError:
