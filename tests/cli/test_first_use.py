@@ -119,6 +119,20 @@ def test_without_any_client_the_next_step_is_the_demo(tmp_path: Path) -> None:
     assert "Next: pegboard demo" in pegboard(home=tmp_path).out
 
 
+def test_where_nothing_would_be_saved_installing_is_not_the_next_step(
+    config: Path, cursor: Path, tmp_path: Path
+) -> None:
+    assert "Next: pegboard demo" in pegboard(home=tmp_path).out, "it defers tools itself"
+    small = tmp_path / ".codeium/windsurf/mcp_config.json"
+    small.parent.mkdir(parents=True)
+    small.write_bytes(config.read_bytes())
+    assert "Next: pegboard install windsurf" in pegboard(home=tmp_path).out, "not measured yet"
+    pegboard("measure", "--clients", home=tmp_path)
+    ran = pegboard(home=tmp_path)
+    assert "Next: pegboard demo" in ran.out
+    assert "save little" in ran.out
+
+
 def test_with_pegboard_installed_the_next_step_is_the_dashboard(
     windsurf: Path, tmp_path: Path
 ) -> None:

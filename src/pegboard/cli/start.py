@@ -5,45 +5,51 @@ Nothing is started. Token counts come from catalogs that an earlier command has 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio
 from rich.table import Table
 
 from pegboard import __version__
 from pegboard.cli.output import line, out
+from pegboard.core import defaults
 from pegboard.install.client_status import ClientStatus, inspect_clients
 from pegboard.install.clients import this_machine
 
 
 def show_start() -> None:
     """Print the clients on this machine and the next step."""
-    out.print(
-        line((f"Pegboard {__version__}", "bold"), ": a model pays only for the tools it uses.")
-    )
+    title = (f"Pegboard {__version__}", "bold")
+    out.paragraph(line(title, ": a model pays only for the tools it uses."))
     machine = this_machine()
+    has_config = machine.user_config.is_file()
     found = [status for status in inspect_clients(machine) if status.is_found]
+    tokens = {s.path: _cached_tokens(s) for s in found if s.servers}
     if found:
         out.print()
-        _show_clients(found)
-    if machine.user_config.is_file():
+        _show_clients(found, tokens)
+    if has_config:
         out.paragraph(f"Your configuration: {machine.user_config}")
-    command, why = _next_step(found, has_config=machine.user_config.is_file())
+    command, why = _next_step(found, tokens, has_config=has_config)
     out.print()
     out.print(line("Next: ", (command, "bold green")))
     out.paragraph(why)
     out.print("\n`pegboard --help` lists all commands.", style="dim")
 
 
-def _show_clients(found: list[ClientStatus]) -> None:
+def _show_clients(found: list[ClientStatus], tokens: Mapping[Path, int | None]) -> None:
     table = Table("client", "servers", "tokens of all tools", "", box=None, header_style="bold")
     for column in table.columns[1:3]:
         column.justify = "right"
     for status in found:
-        tokens = _cached_tokens(status) if status.servers else None
+        count = tokens.get(status.path)
         notes = ["has Pegboard"] if status.record is not None else []
         notes += ["defers tools itself"] if status.client.defers_tools else []
         table.add_row(
             status.client.title,
             f"{len(status.servers):,}" if status.servers else "none",
-            "-" if not status.servers else "not measured" if tokens is None else f"{tokens:,}",
+            "-" if not status.servers else "not measured" if count is None else f"{count:,}",
             ", ".join(notes),
         )
     out.print(table)
@@ -54,7 +60,7 @@ def _cached_tokens(status: ClientStatus) -> int | None:
     from pegboard.cli.config_discovery import client_source
     from pegboard.errors import ConfigError
     from pegboard.gateway.startup import open_cached_board
-    from pegboard.tokens import count_tokens
+    from pegboard.measure.mode_costs import count_list_tokens
 
     source = client_source(status)
     try:
@@ -64,22 +70,34 @@ def _cached_tokens(status: ClientStatus) -> int | None:
         return None
     if board is None or configuration.unusable:
         return None
-    return sum(count_tokens(tool) for tool in board.catalog.enabled)
+    return anyio.run(count_list_tokens, board, "eager")
 
 
-def _next_step(found: list[ClientStatus], *, has_config: bool) -> tuple[str, str]:
+def _next_step(
+    found: list[ClientStatus], tokens: Mapping[Path, int | None], *, has_config: bool
+) -> tuple[str, str]:
     """The command to run next, and why."""
     candidates = [s for s in found if s.servers and s.record is None and s.problem is None]
-    # A client that loads every definition gains the most.
-    candidates.sort(key=lambda status: (status.client.defers_tools, -len(status.servers)))
-    if candidates:
-        client = candidates[0].client
+    # Nothing is saved where the client defers tools itself, or where `auto` would list all tools.
+    worthwhile = [
+        status
+        for status in candidates
+        if not status.client.defers_tools
+        and (tokens[status.path] is None or (tokens[status.path] or 0) > defaults.EAGER_BUDGET)
+    ]
+    if worthwhile:
+        client = max(worthwhile, key=lambda status: len(status.servers)).client
         return f"pegboard install {client.key}", (
             f"It measures the servers of {client.title}, shows what would change and what that "
             "saves, and asks before it writes anything."
         )
     if any(status.record is not None for status in found) or has_config:
         return "pegboard ui", "It opens the dashboard: calls, tokens saved, every server."
+    if candidates:
+        return "pegboard demo", (
+            "Your clients load few tokens for tools, or defer tools themselves: Pegboard would "
+            "save little there. The demo shows what it does with over a hundred tools."
+        )
     if any(status.problem for status in found):
         return "pegboard clients", "It says why a client's file cannot be changed."
     return "pegboard demo", (
