@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -148,6 +149,23 @@ def gateway(folder: Path) -> Generator[str]:
             process.send_signal(signal.SIGINT)
 
 
+@contextmanager
+def owner_dashboard(folder: Path) -> Generator[str]:
+    """The address of `pegboard ui`, where servers can be added."""
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    env = {**os.environ, "PYTHONPATH": path, "PEGBOARD_HOME": str(folder / "home")}
+    command = [sys.executable, "-m", "pegboard", "ui", "--config", "pegboard.toml"]
+    options = ["--no-browser", "--json"]
+    with subprocess.Popen(
+        [*command, *options], cwd=folder, env=env, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            lines = iter((process.stdout or sys.stdin).readline, "}\n")
+            yield json.loads("".join(lines) + "}")["page"]
+        finally:
+            process.send_signal(signal.SIGINT)
+
+
 def _until_ready(url: str) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
@@ -225,8 +243,12 @@ def main() -> None:
         take(page, "tool")
         page.goto(f"{url}/ui/usage?period=month")
         take(page, "usage")
-        page.goto(f"{url}/ui/servers")
-        take(page, "servers")
+        with owner_dashboard(Path(folder)) as address:
+            page.goto(address)
+            page.get_by_role("link", name="Servers", exact=True).click()
+            page.get_by_role("button", name="Add").wait_for()
+            take(page, "servers")
+            page.goto("about:blank")
         page.goto(f"{url}/ui/calls")
         page.get_by_text("Arguments").first.click()
         take(page, "calls")

@@ -7,7 +7,6 @@ secret in it to be recognized, or left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -28,10 +27,9 @@ _OMITTED = "…"
 
 def preview_arguments(arguments: object) -> JsonObject | None:
     """A bounded copy of the arguments of a call; `None` if they are not an object."""
-    if not isinstance(arguments, Mapping):
+    if not isinstance(arguments, dict):
         return None
-    given = cast("Mapping[str, Json]", arguments)
-    return cast("JsonObject", _Copy().value(given, 0))
+    return cast("JsonObject", _Copy().value(arguments, 0))  # pyright: ignore[reportUnknownArgumentType] JSON
 
 
 def preview_message(message: str) -> str:
@@ -59,7 +57,8 @@ class _Copy:
         self.items -= 1
         if isinstance(value, str):
             return self._text(value)
-        if isinstance(value, Mapping):
+        # Concrete types, which JSON has: this runs on every call, and abstract ones are slow.
+        if isinstance(value, dict):
             if depth == _MAX_DEPTH:
                 return _OMITTED
             copied: JsonObject = {}
@@ -69,7 +68,7 @@ class _Copy:
                     break
                 copied[self._text(str(name))] = self.value(member, depth + 1)
             return copied
-        if isinstance(value, Sequence):
+        if isinstance(value, list):
             if depth == _MAX_DEPTH:
                 return _OMITTED
             members: list[Json] = []
@@ -79,10 +78,11 @@ class _Copy:
                     break
                 members.append(self.value(member, depth + 1))
             return members
-        # A number can have any number of digits.
-        if isinstance(value, int) and value.bit_length() > 64:
-            return _OMITTED
-        return value
+        if value is None or isinstance(value, bool | float):
+            return value
+        # A whole number can have any number of digits. Anything else is no JSON.
+        is_short = isinstance(value, int) and value.bit_length() <= 64
+        return value if is_short else _OMITTED
 
     def _text(self, text: str) -> str:
         length = min(len(text), _MAX_STORED)
