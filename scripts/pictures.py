@@ -45,17 +45,17 @@ spill_tokens = 600
 lock = "pegboard.lock"
 
 [servers.tracker]
-command = "{python}"
+command = "python"
 args = ["-m", "examples.tracker"]
 env = {{ PYTHONPATH = "{path}", PEGBOARD_MODE = "eager" }}
 
 [servers.memory]
-command = "{python}"
+command = "python"
 args = ["-m", "examples.memory"]
 env = {{ PYTHONPATH = "{path}", PEGBOARD_MODE = "eager" }}
 
 [servers.mail]
-command = "{python}"
+command = "python"
 args = ["mail.py"]
 env = {{ PYTHONPATH = "{path}", PEGBOARD_MODE = "eager" }}
 
@@ -124,14 +124,23 @@ def seed_history(folder: Path) -> None:
     history.save()
 
 
+def _environment(folder: Path) -> dict[str, str]:
+    """With a plain `python` first on the path, so that no picture shows where ours is."""
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    home = str(folder / "home")
+    return {**os.environ, "PATH": programs, "PYTHONPATH": path, "PEGBOARD_HOME": home}
+
+
 @contextmanager
 def gateway(folder: Path) -> Generator[str]:
     """The URL of a gateway whose mail server has changed since it was first listed."""
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    (folder / "pegboard.toml").write_text(CONFIGURATION.format(python=sys.executable, path=path))
+    folder.mkdir()
+    (folder / "pegboard.toml").write_text(CONFIGURATION.format(path=path))
     (folder / "mail.py").write_text(MAIL.format(says=BEFORE))
     seed_history(folder)
-    env = {**os.environ, "PYTHONPATH": path, "PEGBOARD_HOME": str(folder / "home")}
+    env = _environment(folder)
     command = [sys.executable, "-m", "pegboard"]
     chosen = ["--config", "pegboard.toml"]
     subprocess.run([*command, "index", *chosen], cwd=folder, env=env, check=False)
@@ -152,8 +161,7 @@ def gateway(folder: Path) -> Generator[str]:
 @contextmanager
 def owner_dashboard(folder: Path) -> Generator[str]:
     """The address of `pegboard ui`, where servers can be added."""
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    env = {**os.environ, "PYTHONPATH": path, "PEGBOARD_HOME": str(folder / "home")}
+    env = _environment(folder)
     command = [sys.executable, "-m", "pegboard", "ui", "--config", "pegboard.toml"]
     options = ["--no-browser", "--json"]
     with subprocess.Popen(
@@ -216,8 +224,8 @@ def overview(page: Page, url: str) -> None:
 def main() -> None:
     """Take all screenshots."""
     with (
-        tempfile.TemporaryDirectory() as folder,
-        gateway(Path(folder)) as url,
+        tempfile.TemporaryDirectory() as parent,
+        gateway(folder := Path(parent) / "pegboard") as url,
         sync_playwright() as driver,
     ):
         ask(url, "tools/list")
@@ -243,7 +251,7 @@ def main() -> None:
         take(page, "tool")
         page.goto(f"{url}/ui/usage?period=month")
         take(page, "usage")
-        with owner_dashboard(Path(folder)) as address:
+        with owner_dashboard(folder) as address:
             page.goto(address)
             page.get_by_role("link", name="Servers", exact=True).click()
             page.get_by_role("button", name="Add").wait_for()

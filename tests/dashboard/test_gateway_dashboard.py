@@ -21,6 +21,7 @@ from tests.gateway.support import polite
 from tests.gateway.support import served as gateway_on_stdio
 
 from pegboard import Pegboard
+from pegboard.observe.call_history import CallHistory, config_key
 
 ROOT = Path(__file__).parents[2]
 KEYS = {"ada": "key-of-ada", "bob": "key-of-bob"}
@@ -241,13 +242,27 @@ async def test_pegboard_ui_shows_the_calls_of_a_gateway_that_a_client_started(
                 async with visitor.stream("GET", live) as events:
                     lines = events.aiter_lines()
                     await until("No tool has been called yet", lines)
-                    await client.call_tool("a_echo")
-                    await until("a.echo", lines)
+                    await client.call_tool("a_echo", {"text": "use tiger ghp_0123456789abcdef"})
+                    await until("use tiger [redacted]", lines)
                     started.send_signal(signal.SIGINT)  # as people do, with the page still open
                     assert started.stderr is not None
                     said = b"".join([part async for part in started.stderr])
                     assert b"Traceback" not in said
                     assert b"ERROR" not in said
+
+
+@pytest.mark.anyio
+async def test_the_calls_of_a_gateway_on_stdio_are_in_the_history_afterwards(
+    tmp_path: Path,
+) -> None:
+    async with gateway_on_stdio(tmp_path, {"a": polite()}) as client:
+        await client.list_tools()
+        await client.call_tool("a_echo", {"text": "x"})
+    path = tmp_path / "home" / "history" / "calls.sqlite"
+    history = CallHistory(path, config_key(tmp_path / "mcp.json"))
+    counted = {(row.kind, row.server, row.name): row.count for row in history.read(0)}
+    assert counted[("call", "a", "a.echo")] == 1
+    assert any(kind == "list" for kind, _, _ in counted)
 
 
 async def until(wanted: str, lines: AsyncIterator[str]) -> None:

@@ -263,6 +263,27 @@ def test_the_file_of_a_client_is_changed_too(tmp_path: Path) -> None:
     assert written["mcpServers"]["far"]["url"] == "https://far.example/mcp"
 
 
+def test_an_imported_server_is_disabled_where_it_is_imported(path: Path) -> None:
+    theirs = path.with_name("mcp.json")
+    theirs.write_text(json.dumps({"mcpServers": {"far": {"url": "https://far.example/mcp"}}}))
+    before = theirs.read_bytes()
+    path.write_text(f'import = ["mcp.json"]\n{path.read_text()}')
+    with opened(path, identify=owner, is_owner_only=True) as client:
+        page = post(client, "disable", server="far", disabled="1")
+        assert "disabled" in row_of(page, "far")
+        assert tomllib.loads(path.read_text())["servers"]["far"] == {"disabled": True}
+        post(client, "disable", server="far", disabled="")
+    assert tomllib.loads(path.read_text())["servers"]["far"] == {"disabled": False}
+    assert theirs.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["nobody", "", 'x"]\n[servers.evil]\ncommand = "sh', "unset"])
+def test_only_configured_servers_can_be_disabled(client: TestClient, path: Path, name: str) -> None:
+    before = path.read_bytes()
+    assert post(client, "disable", server=name, disabled="1").status_code == 400
+    assert path.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     "text",
     [
