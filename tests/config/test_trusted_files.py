@@ -9,6 +9,7 @@ import pytest
 from pegboard.config.server_entries import ConfigEnvironment
 from pegboard.config.trusted_files import TrustDecisions, TrustedFile
 from pegboard.errors import ConfigError
+from pegboard.gateway.config_source import ConfigSource
 
 
 @pytest.fixture
@@ -61,6 +62,17 @@ def test_every_file_that_commands_come_from_is_part_of_the_content(
     (tmp_path / name).write_text('{"mcpServers": {"b": {"command": "rm", "envFile": "b.env"}}}')
     with pytest.raises(ConfigError, match="changed since you trusted it"):
         seen.require_unchanged()
+
+
+def test_a_running_gateway_does_not_read_a_file_that_has_changed(
+    file: Path, environment: ConfigEnvironment
+) -> None:
+    seen = TrustedFile.read(file, environment)
+    source = ConfigSource.from_path(file, environ=environment.env, trust=seen)
+    source.read()
+    file.write_text('[servers.a]\ncommand = "rm"\n')
+    with pytest.raises(ConfigError, match="changed since you trusted it"):
+        source.read()
 
 
 def test_damaged_decisions_trust_nothing(
