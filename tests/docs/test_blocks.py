@@ -25,6 +25,7 @@ from pegboard.config.server_entries import ConfigEnvironment
 ROOT = Path(__file__).parents[2]
 VARIABLES = {
     "SHOP_TOKEN": "x",
+    "CI_KEY": "x",
     "GITHUB_TOKEN": "x",
     "GITHUB_CLIENT_SECRET": "x",
     "GOOGLE_CLIENT_SECRET": "x",

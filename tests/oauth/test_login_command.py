@@ -93,9 +93,10 @@ async def run(*words: str, config: Path) -> tuple[int, str]:
 async def test_login_use_and_logout(
     issuer: AuthorizationServer, protected: ProtectedServer, config: Path
 ) -> None:
-    code, text = await run("call", "notes_whoami", config=config)
-    assert code == 1
-    assert "pegboard login notes" in text
+    code, text = await run("doctor", "--json", config=config)
+    assert code in (1, 3)  # the others of the file have no tools
+    states = {one["server"]: one["state"] for one in json.loads(text)["servers"]}
+    assert states["notes"] == "sign in"
     async with command("login", "notes", "--no-browser", config=config) as login:
         await visit(await login.wait_for(r"http://\S+/authorize\S+"))
         assert await login.end() == 0
@@ -148,3 +149,26 @@ async def test_each_principal_has_a_login_of_their_own(config: Path) -> None:
             await visit(await login.wait_for(r"http://\S+/authorize\S+"), user=who)
             assert await login.end() == 0
     assert len(list((config.parent / "logins").glob("notes-*.json"))) == 2
+
+
+async def test_install_leaves_servers_whose_login_is_in_the_client(
+    config: Path, protected: ProtectedServer
+) -> None:
+    words = ("install", "cursor", "--file", str(config), "--dry-run", "--json")
+    arguments = [sys.executable, "-m", "pegboard", *words]
+    env = {**os.environ, "PEGBOARD_HOME": str(config.parent), "HOME": str(config.parent)}
+
+    async def plan() -> tuple[list[str], dict[str, str]]:
+        done = await anyio.run_process(arguments, env=env, check=False)
+        found = json.loads(done.stdout)
+        return found["taken"], {left["name"]: left["reason"] for left in found["left"]}
+
+    with anyio.fail_after(90):
+        taken, left = await plan()
+        assert "notes" not in taken
+        assert "pegboard login notes" in left["notes"]
+        async with command("login", "notes", "--no-browser", config=config) as login:
+            await visit(await login.wait_for(r"http://\S+/authorize\S+"))
+            assert await login.end() == 0
+        taken, left = await plan()
+    assert "notes" in taken

@@ -52,11 +52,19 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
         _show(result)
     if any(one.state == "failed" for one in found):
         raise typer.Exit(EXIT_FAILED)
-    if configuration.problems:
+    # A login that is missing is for the user to make, like a setting; nothing has failed.
+    if configuration.problems or any(one.state.startswith("sign in") for one in found):
         raise typer.Exit(EXIT_CONFIGURATION)
 
 
-_COLORS = {"reachable": "green", "failed": "bold red", "left out": "bold red", "disabled": "dim"}
+_COLORS = {
+    "reachable": "green",
+    "failed": "bold red",
+    "sign in": "yellow",
+    "sign in again": "yellow",
+    "left out": "bold red",
+    "disabled": "dim",
+}
 
 
 def _show(result: JsonObject) -> None:
@@ -75,7 +83,7 @@ def _show(result: JsonObject) -> None:
             f"{one['tokens']:,}" if one["reachable"] else "-",
             one["era"] or "-",
             latency,
-            f"{one['seconds']:.1f} s" if one["state"] in ("reachable", "failed") else "-",
+            f"{one['seconds']:.1f} s" if one["state"] not in ("left out", "disabled") else "-",
         ]
         table.add_row(*row[: len(heads)])
     out.print(table if result["servers"] else "The configuration has no servers.")

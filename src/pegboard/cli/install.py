@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -81,15 +82,21 @@ def install(
     """Put Pegboard in front of the servers of an MCP client, and show what that saves."""
     from pegboard.install.plan import apply_install, plan_install
 
-    plan = plan_install(
-        find_client(client),
-        this_machine(),
-        command=_pegboard_command(),
-        file=file,
-        mode=mode,
-        profile=profile,
-        keep=keep or (),
-    )
+    def plan_with(reasons: dict[str, str]) -> Plan:
+        return plan_install(
+            find_client(client),
+            this_machine(),
+            command=_pegboard_command(),
+            file=file,
+            mode=mode,
+            profile=profile,
+            keep=reasons,
+        )
+
+    kept = dict.fromkeys(keep or (), "kept as requested")
+    plan = plan_with(kept)
+    if measure and (missing := _find_missing_logins(plan, ask=not (yes or as_json or dry_run))):
+        plan = plan_with({**missing, **kept})
     if not as_json:
         _show_install(plan)
     cost = _measure(plan) if measure and plan.moved else None
@@ -110,6 +117,29 @@ def install(
     elif is_done:
         undo = f"pegboard uninstall {client}{f' --file {file}' if file else ''}"
         out.paragraph(f"Done. Restart {plan.client.title}. `{undo}` undoes this.")
+
+
+def _find_missing_logins(plan: Plan, *, ask: bool) -> dict[str, str]:
+    """The servers that need a login before they can move, with the reason for leaving them."""
+    from pegboard.cli.login import login
+    from pegboard.config.server_entries import ConfigEnvironment
+    from pegboard.config.settings import Settings
+    from pegboard.gateway.from_settings import build_grant_storage
+    from pegboard.install.server_logins import find_missing_logins
+
+    # Servers that an earlier installation moved are not in this file any more, and stay moved.
+    path = plan.path
+    environment = ConfigEnvironment(os.environ, this_machine().home, Path.cwd())
+    storage = build_grant_storage(Settings(), None)
+    reasons: dict[str, str] = {}
+    for name in find_missing_logins(path, plan.moved, environment, storage):
+        command = f"pegboard login {name} --config {path}"
+        question = f"{name} needs a login of its own for Pegboard. Log in now?"
+        if ask and sys.stdin.isatty() and typer.confirm(question):
+            login(name, config=path)
+        else:
+            reasons[name] = f"it needs a login: run `{command}`, then install again"
+    return reasons
 
 
 def _measure(plan: Plan) -> ClientCost | None:

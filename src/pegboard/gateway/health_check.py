@@ -11,24 +11,29 @@ import anyio
 
 from pegboard.adapters.openapi.document import OpenApiSpec
 from pegboard.config.loader import Configuration
-from pegboard.core.calls import Era
+from pegboard.core.calls import LOCAL_CALLER, Era
 from pegboard.core.json import JsonObject
 from pegboard.core.validation.bounds import drop_unsafe_patterns, format_patterns
+from pegboard.errors import LoginRequired, PegboardError
 from pegboard.gateway.catalogs import (
     ServerCatalogs,
     build_profile,
     explain_unusable,
     without_filters,
 )
-from pegboard.gateway.from_settings import build_logins
+from pegboard.gateway.from_settings import build_logins, close_store, open_store
 from pegboard.gateway.sources import read_api
+from pegboard.oauth.grants import LoginState
+from pegboard.oauth.logins import Logins
 from pegboard.tokens import count_tokens
 from pegboard.upstream.catalog_cache import CachedCatalog, CatalogCache, ServerProfile
 from pegboard.upstream.failures import prefix_server_name
 from pegboard.upstream.listing import ListingProgress, ListingResult, discover
 from pegboard.upstream.pool import ConnectionPool
 
-CheckState: TypeAlias = Literal["reachable", "failed", "left out", "disabled"]
+CheckState: TypeAlias = Literal[
+    "reachable", "failed", "sign in", "sign in again", "left out", "disabled"
+]
 _READ_BY_MODELS = ("name", "description", "inputSchema")
 
 
@@ -51,6 +56,8 @@ class ServerCheck:
     """Seconds until everything was listed."""
     problems: tuple[str, ...] = ()
     state: CheckState = "reachable"
+    login: LoginState | None = None
+    """Whether the operator is logged in to it; `None` where no login is known or needed."""
 
 
 async def check_servers(
@@ -62,14 +69,17 @@ async def check_servers(
     catalogs = ServerCatalogs(configuration, CatalogCache(folder / "catalogs"))
     checks: dict[str, ServerCheck] = {}
     bound = configuration.settings.upstreams.start_concurrency
-    logins = build_logins(configuration.settings, None)
+    store = open_store(configuration.settings, None)
+    logins = build_logins(configuration.settings, store)
     async with (
         ConnectionPool(configuration.upstreams, logs=folder / "logs", logins=logins) as pool,
         discover(pool, bound=bound, progress=progress) as results,
     ):
         async for result in results:
             latency = next(s.latency for s in pool.status() if s.server == result.server)
-            checks[result.server] = _check_server(result, latency, catalogs)
+            login = await _find_login_state(logins, catalogs, result)
+            checks[result.server] = _check_server(result, latency, catalogs, login)
+    await close_store(store)
     for api in configuration.sources:
         checks[api.name] = await _check_api(api, catalogs)
     report = [checks[name] for name in catalogs.specs]  # in the order of the configuration
@@ -98,7 +108,10 @@ async def check_servers(
 
 
 def _check_server(
-    result: ListingResult, latency: float | None, catalogs: ServerCatalogs
+    result: ListingResult,
+    latency: float | None,
+    catalogs: ServerCatalogs,
+    login: LoginState | None,
 ) -> ServerCheck:
     spec = catalogs.specs[result.server]
     listing = result.listing
@@ -112,7 +125,8 @@ def _check_server(
             reachable=False,
             seconds=result.seconds,
             problems=(reason,),
-            state="failed",
+            state="failed" if login in (None, "signed in") else login,
+            login=login,
         )
     before = catalogs.read_cached(spec.name)
     known = before.about if before is not None else None
@@ -128,6 +142,7 @@ def _check_server(
         tools=len(entries),
         tokens=_count_entry_tokens(entries),
         latency=latency,
+        login=login,
         seconds=result.seconds,
         problems=(
             *listing.failures.values(),
@@ -135,6 +150,23 @@ def _check_server(
             *_unverified_patterns(spec.name, entries),
         ),
     )
+
+
+async def _find_login_state(
+    logins: Logins, catalogs: ServerCatalogs, result: ListingResult
+) -> LoginState | None:
+    spec = catalogs.specs[result.server]
+    tokens = logins.tokens(spec)
+    if tokens is None:
+        return None
+    needs_login = isinstance(result.error, LoginRequired) and tokens.needs_person
+    try:
+        grant = await tokens.storage.load(tokens.key(LOCAL_CALLER.principal))
+    except PegboardError:
+        return "sign in again"
+    if grant is None:
+        return "sign in" if needs_login else None
+    return "sign in again" if needs_login else grant.state
 
 
 async def _check_api(api: OpenApiSpec, catalogs: ServerCatalogs) -> ServerCheck:

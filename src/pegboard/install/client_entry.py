@@ -44,13 +44,13 @@ class SkippedServer:
 
 
 def select_servers(
-    client: Client, servers: Mapping[str, Json], *, off: Collection[str], keep: Collection[str]
+    client: Client, servers: Mapping[str, Json], *, off: Collection[str], keep: Mapping[str, str]
 ) -> tuple[list[str], list[SkippedServer]]:
-    """The names of the servers to move, and the servers that stay."""
+    """The names of the servers to move, and those that stay; `keep` has reasons by name."""
     moved: list[str] = []
     skipped: list[SkippedServer] = []
     for name, entry in servers.items():
-        reason = "kept as requested" if name in keep else _skip_reason(client, entry, name in off)
+        reason = keep.get(name) or _skip_reason(client, entry, name in off)
         if reason:
             skipped.append(SkippedServer(name, reason))
         else:

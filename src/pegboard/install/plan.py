@@ -10,7 +10,7 @@ client's file last, so that a failure on the way leaves the client as it was.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -97,7 +97,7 @@ def plan_install(
     file: Path | None = None,
     mode: str | None = None,
     profile: str | None = None,
-    keep: Collection[str] = (),
+    keep: Mapping[str, str] | Collection[str] = (),
 ) -> Plan:
     """What installing into a client would do.
 
@@ -108,7 +108,7 @@ def plan_install(
         file: A file to use instead of the client's usual one.
         mode: A mode to use instead of the one recommended for the client.
         profile: A profile of the user's configuration to show only a part of the tools.
-        keep: Servers to leave where they are.
+        keep: Servers to leave where they are, with reasons if it is a mapping.
 
     Raises:
         PegboardError: The client is not installed.
@@ -139,13 +139,14 @@ def plan_install(
         mode=settings.mode,
         profile=settings.profile,
     )
-    plan = _with_changes(base, serve, keep)
+    reasons = keep if isinstance(keep, Mapping) else dict.fromkeys(keep, "kept as requested")
+    plan = _with_changes(base, serve, reasons)
     if record is not None and _is_installed(plan, record):
         return replace(plan, after=content.data, servers=None)
     return plan
 
 
-def _with_changes(plan: Plan, serve: Sequence[str], keep: Collection[str]) -> Plan:
+def _with_changes(plan: Plan, serve: Sequence[str], keep: Mapping[str, str]) -> Plan:
     """The plan with everything to write, computed from what uninstalling would leave."""
     client, path, table = plan.client, plan.path, plan.client.table
     text = FileContent(path, plan.before).text

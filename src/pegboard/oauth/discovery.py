@@ -113,6 +113,22 @@ async def discover(
     )
 
 
+async def discover_issuer(
+    http: httpx2.AsyncClient, issuer: str, server_url: str, options: OAuthOptions
+) -> AuthorizationServer:
+    """The authorization server that is configured, whatever the MCP server says about it.
+
+    Raises:
+        OAuthError: It has no metadata that can be trusted.
+    """
+    metadata = await _read_server_metadata(http, issuer, server_url)
+    if metadata is None:
+        raise OAuthError(f"the authorization server {quote_text(issuer)} has no metadata")
+    check_endpoint(str(metadata.token_endpoint), server_url)
+    resource = resource_url_from_server_url(server_url) if options.resource else None
+    return AuthorizationServer(metadata, resource, options.scope, is_announced=True)
+
+
 # Protected resource metadata -------------------------------------------------------------------
 
 

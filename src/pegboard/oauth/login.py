@@ -101,7 +101,7 @@ class Login:
         except GrantUnreadable:
             earlier = None  # it is about to be replaced
         async with open_http() as http:
-            challenge = request.challenge or await _probe(http, request)
+            challenge = request.challenge or await probe(http, tokens.url, request.headers)
             server = await discover(
                 http,
                 tokens.url,
@@ -245,11 +245,16 @@ def _check_pkce(server: AuthorizationServer, policy: str) -> None:
         )
 
 
-async def _probe(http: httpx2.AsyncClient, request: LoginRequest) -> Challenge:
-    """What the server answers to a request without a token: any will do."""
-    url, headers = request.tokens.url, {**_PROBE_HEADERS, **request.headers}
-    probe = httpx2.Request("POST", url, json=_PROBE, headers=headers)
-    answer = await send(http, probe, with_body=False)
+async def probe(http: httpx2.AsyncClient, url: str, headers: Mapping[str, str]) -> Challenge:
+    """What a server answers to a request without a token: any will do.
+
+    Raises:
+        LoginNotNeeded: It answers without a login.
+        OAuthError: It cannot be reached.
+    """
+    headers = {**_PROBE_HEADERS, **headers}
+    request = httpx2.Request("POST", url, json=_PROBE, headers=headers)
+    answer = await send(http, request, with_body=False)
     if answer.status == 405:  # an older server, which has a stream of events instead
         answer = await send(http, httpx2.Request("GET", url, headers=headers), with_body=False)
     if answer.status == 401 or (answer.status == 403 and answer.challenge):

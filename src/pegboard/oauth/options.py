@@ -54,8 +54,7 @@ class OAuthOptions:
     """`assume` for an authorization server that supports PKCE (S256) but does not announce it."""
     subject_token: str | None = field(default=None, repr=False)
     """The token to exchange: a template as in `headers`, such as
-    `{{file:/run/tokens/{principal}}}`. By default, for `token_exchange`, the token that the caller
-    sent to this gateway."""
+    `{{file:/run/tokens/{principal}}}`."""
     subject_token_type: str | None = None
     """The type of the token to exchange, a URN; by default an access token for `token_exchange`
     and an ID token for `id_jag`."""

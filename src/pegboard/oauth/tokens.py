@@ -61,8 +61,15 @@ class ServerTokens:
         self._refused: dict[str, str] = {}
         """Tokens that were new, and that the server refused: refreshing again would not help."""
 
+    @property
+    def needs_person(self) -> bool:
+        """Whether a person has to log in; otherwise tokens are obtained by configuration."""
+        return self.options.grant == "authorization_code"
+
     def key(self, principal: str) -> GrantKey:
-        return GrantKey(self.server, self.url, principal)
+        # With client credentials the client itself is who calls, whoever asks for it.
+        is_shared = self.options.grant == "client_credentials"
+        return GrantKey(self.server, self.url, "client" if is_shared else principal)
 
     def problem(self, principal: str) -> str | None:
         """Why a grant could not be read or refreshed, although nobody has ended it."""
@@ -99,7 +106,7 @@ class ServerTokens:
             return self.peek(principal) or await self.get(principal)
         grant = self._grants[principal]
         if grant is None or grant.access_token is None:
-            return None
+            return None if self.needs_person else await self.renew(principal, None)
         is_valid = grant.expires_at is None or self._clock() < grant.expires_at
         is_busy = principal in self._locks and self._locks[principal].locked()
         if is_valid and (is_busy or self._failed_within(principal, RETRY_INTERVAL)):
@@ -126,24 +133,33 @@ class ServerTokens:
 
     async def _renew_locked(self, principal: str, stale: str | None) -> str | None:
         grant = await self._load(principal)
-        if grant is None or grant.access_token is None:
-            return None  # nobody has logged in, or they have to again
-        if grant.access_token != stale and self.peek(principal) is not None:
+        if grant is not None and grant.access_token not in (None, stale) and self.peek(principal):
             return grant.access_token
-        if grant.refresh_token is None or self._refused.get(principal) == grant.access_token:
+        if grant is not None and self._refused.get(principal) == grant.access_token:
             return None
+        if self.needs_person and (grant is None or grant.refresh_token is None):
+            return None  # nobody has logged in, or they have to again
         renewed = None
         # A refresh token that was used must not be lost, even if nobody waits for it any more.
         with anyio.CancelScope(shield=True):
-            renewed = await self._refresh(principal, grant)
+            renewed = await self._renew_grant(principal, grant)
             if renewed is not None:
                 self._problems.pop(principal, None)
                 self._grants[principal] = renewed
                 await self.storage.save(self.key(principal), renewed)
         return renewed.access_token if renewed is not None else None
 
-    async def _refresh(self, principal: str, grant: Grant) -> Grant | None:
+    async def _renew_grant(self, principal: str, grant: Grant | None) -> Grant | None:
         """The grant with new tokens, or ended; `None` where nothing became known."""
+        try:
+            if grant is None or not self.needs_person:
+                return await self._exchange(principal)
+            return await self._refresh(grant)
+        except (OAuthError, PegboardError) as exc:
+            self._fail(principal, str(exc))
+            return None
+
+    async def _refresh(self, grant: Grant) -> Grant:
         from pegboard.oauth.clients import client_of_grant
         from pegboard.oauth.token_endpoint import refresh
 
@@ -153,10 +169,12 @@ class ServerTokens:
         except AuthorizationRefused as exc:
             logger.warning("%s: the login has ended: %s", self.server, exc)
             return grant.end(exc.error)
-        except OAuthError as exc:
-            self._fail(principal, str(exc))
-            return None
         return grant.with_tokens(response, self._clock())
+
+    async def _exchange(self, principal: str) -> Grant:
+        from pegboard.oauth.machine_grants import obtain_grant
+
+        return await obtain_grant(self.server, self.url, principal, self.options)
 
     def _fail(self, principal: str, problem: str) -> None:
         if self._problems.get(principal) != problem:

@@ -63,7 +63,14 @@ class SignIn:
             UpstreamUnavailable: The login exists, and cannot be refreshed at the moment.
         """
         server = self._tokens.server
-        if (problem := self._tokens.problem(self._principal)) is not None:
+        problem = self._tokens.problem(self._principal)
+        if not self._tokens.needs_person:
+            raise LoginRequired(
+                f"{server} does not accept the credentials of this gateway: "
+                f"{problem or 'check its `oauth` settings'}.",
+                server=server,
+            ) from refusal
+        if problem is not None:
             error = UpstreamUnavailable(
                 f"{server}: its login is still there, but cannot be used at the moment: {problem}. "
                 f"Try again later.",
