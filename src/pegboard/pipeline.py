@@ -239,6 +239,19 @@ class Dispatcher:
             shaped = await self._shape(value_result(report), view, request.via)
         return finish_result(shaped, report)
 
+    async def replay_program(self, view: View, run: str) -> CallResult:
+        """Repeat a recorded run of the caller of a view, without making any call."""
+        from pegboard.programs.run_result import finish_result, stopped_result, value_result
+        from pegboard.programs.view_scope import build_scope
+
+        scope = build_scope(
+            view, self.call, strict=self.options.strict_risk, storage=self._value_storage
+        )
+        report = await self.programs.replay(scope, run)
+        if report.ran != "finished":
+            return finish_result(stopped_result(report, structured=True), report)
+        return finish_result(value_result(report), report)
+
     @property
     def _value_storage(self) -> ValueStorage:
         policy = _spill_policy(self.options)

@@ -12,10 +12,11 @@ import anyio
 import pytest
 from tests.programs.conftest import MakeBoard, Tracker
 
-from pegboard import Pegboard
+from pegboard import Pegboard, build_server
 from pegboard.core.calls import Caller
 from pegboard.core.code.code_options import CodeOptions
 from pegboard.core.policy import Policy, Rule
+from pegboard.errors import ConfigError
 from pegboard.testing import RecordingObserver
 
 pytestmark = pytest.mark.anyio
@@ -228,3 +229,13 @@ def test_the_process_exits_cleanly_and_starts_no_worker_before_the_first_program
         [sys.executable, script], capture_output=True, text=True, env=environ, timeout=60
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "{'result': 2}\n", "")
+
+
+async def test_without_the_extra_the_error_says_what_to_install(
+    board: Pegboard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pydantic_monty", None)  # as if it were not installed
+    with pytest.raises(ConfigError, match=r"pip install 'pegboard\[code\]'"):
+        await board.run_code("1")
+    with pytest.raises(ConfigError, match=r"pegboard\[code\]"):
+        build_server(board)

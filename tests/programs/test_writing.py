@@ -108,6 +108,22 @@ def test_no_write_is_made_twice_wherever_a_program_fails(fails_at: int, parallel
     assert sorted(issue for _, issue in tracker.done) == [f"WEB-{n}" for n in range(1, 7)]
 
 
+async def test_a_recorded_run_is_repeated_without_any_call(
+    make_board: MakeBoard, tracker: Tracker
+) -> None:
+    board = make_board(code=CodeOptions(store_programs=True))
+    program = "await add_comment(issue='WEB-1', body='x')\n[random.random(), len(list_issues())]"
+    program = program.replace("len(list_issues())", "len(await list_issues())")
+    first = await board.run_code(program, write=True)
+    run = first.meta["io.github.pegboard/run"]["id"]
+    done = list(tracker.done)
+    repeated = await board.dispatcher.replay_program(await board.view(), run)
+    assert repeated.content[0]["text"] == first.content[0]["text"]
+    assert tracker.done == done
+    with pytest.raises(InvalidArguments):
+        await board.dispatcher.replay_program(await board.view(Caller("eve")), run)
+
+
 # Consent ---------------------------------------------------------------------------------------
 
 

@@ -24,6 +24,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         'pegboard call github_create_issue \'{"title": "Typo", "labels": ["docs"]}\'',
         "pegboard call github_list_issues --include title,number",
     ),
+    "replay": ("pegboard replay r-5f2c1d8e9a7b3c40 --config pegboard.toml",),
     "run": ("pegboard run report.py", "pegboard run cleanup.py --write --config pegboard.toml"),
     "fields": (
         "pegboard fields github_list_issues",

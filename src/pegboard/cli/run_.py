@@ -46,7 +46,11 @@ def run(
         async with board:
             return await board.run_code(source, write, after, consent=consent)
 
-    result = anyio.run(work)
+    print_run(anyio.run(work), as_json=as_json)
+
+
+def print_run(result: CallResult, *, as_json: bool) -> None:
+    """Print the value of a program, or why it has none: then the command fails."""
     if as_json:
         print_json(result.wire)
     else:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -278,7 +278,9 @@ def settings_to_options(settings: Settings) -> dict[str, Any]:
         "table_saving": settings.results.table_saving,
         "cache": dict(settings.results.cache),
         "tokenizer": settings.budgets.tokenizer,
-        "code": CodeOptions(**asdict(settings.code)),
+        "code": CodeOptions(
+            **{field.name: getattr(settings.code, field.name) for field in fields(CodeOptions)}
+        ),
     }
 
 

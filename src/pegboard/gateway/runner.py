@@ -41,6 +41,7 @@ from pegboard.observe.logs import (
     print_problems,
     print_progress,
 )
+from pegboard.sandbox import check_sandbox
 from pegboard.upstream.catalog_cache import CatalogCache
 
 if TYPE_CHECKING:
@@ -266,6 +267,7 @@ def _serve_http(
 def _prepare_runner(source: ConfigSource) -> GatewayRunner:
     """The runner, with logging set up as configured."""
     runner = GatewayRunner(source)
+    check_sandbox(runner.gateway.board.options)
     as_json = runner.gateway.configuration.settings.observe.log == "json"
     if as_json:
         log_json(sys.stderr, redactor=runner.redactor)

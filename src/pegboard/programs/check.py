@@ -73,7 +73,9 @@ async def check_program(
     return []
 
 
-def build_limits(options: CodeOptions) -> SandboxLimits:
+def build_limits(
+    options: CodeOptions, *, seed: str = "", now: float | None = None
+) -> SandboxLimits:
     """What the sandbox itself enforces."""
     return SandboxLimits(
         compute_time=options.compute_time,
@@ -82,6 +84,8 @@ def build_limits(options: CodeOptions) -> SandboxLimits:
         recursion=options.recursion,
         max_calls=options.max_calls,
         print_bytes=options.print_bytes,
+        seed=seed,
+        now=now,
     )
 
 

@@ -96,6 +96,9 @@ class ProgramRun:
         self.program: RunningProgram | None = None
         self.printed = ""
         self.prints_dropped = 0
+        self.now: float | None = None
+        """The time for the program, where it does not pass: in a replay."""
+        self.started_at = time.time()
         self.report = RunReport(id=self.id, ran="nothing", message="It was cancelled.")
 
     @classmethod
@@ -210,7 +213,8 @@ class ProgramRun:
     ) -> tuple[ProgramCall, bytes] | None:
         options = self.runner.options
         with anyio.fail_after(options.total_time):
-            async with self.runner.sandbox.open(build_limits(options), stubs) as session:
+            limits = build_limits(options, seed=self.id, now=self.now)
+            async with self.runner.sandbox.open(limits, stubs) as session:
                 try:
                     step = await opening(session)
                     if step is None:
@@ -222,6 +226,8 @@ class ProgramRun:
                     self.printed += session.printed
                     self.prints_dropped += session.prints_dropped
         self._finish(ended)
+        if self.runner.options.store_programs and self.now is None:
+            await self._save_record()
         return None
 
     async def _start(
@@ -340,13 +346,19 @@ class ProgramRun:
         self.report = replace(report, line=line, source=source, kind=kind)
         if not self.ledger.calls and not self.ledger.unused:
             return
+        if await self._save_record() and any(c.risk != "read" for c in self.ledger.calls):
+            self.report = replace(self.report, after=self.id)
+
+    async def _save_record(self) -> bool:
+        """Store what was done; without a record there is no handle to go on with."""
         record: JsonObject = {"calls": self.ledger.to_json(_MAX_RECORD_BYTES)}
+        if self.runner.options.store_programs:
+            record |= {"program": self.request.program, "started_at": self.started_at}
         try:
             await self.runner.storage.save(self.scope.caller.principal, self.id, record)
         except (StoreError, TypeError, ValueError):
-            return  # it has no handle then, and the answer still says what was done
-        if any(call.risk != "read" for call in self.ledger.calls):
-            self.report = replace(self.report, after=self.id)
+            return False
+        return True
 
     def _report(self, ran: Ran, message: str) -> RunReport:
         return RunReport(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 
+from pegboard.core.calls import CallResult, ToolCall
 from pegboard.core.code.code_options import CodeOptions
 from pegboard.core.code.ledger import CallRecord, Ledger
 from pegboard.core.code.run_report import RunReport
 from pegboard.core.events import RunFinished, RunStarted
 from pegboard.core.json import digest
+from pegboard.errors import InvalidArguments, NotPermitted
 from pegboard.ports import Observer, Sandbox, Store, record_event
 from pegboard.programs.program_run import ProgramRun
 from pegboard.programs.run_storage import RunStorage
@@ -17,6 +20,10 @@ from pegboard.programs.suspended_run import SuspendedRun
 
 _MAX_RESENT = 1_000
 """Programs that are remembered as refused by learned types alone."""
+
+
+async def _refuse_call(call: ToolCall) -> CallResult:
+    raise NotPermitted(f"This call of {call.tool.name} is not in the record.")
 
 
 class ProgramRunner:
@@ -68,6 +75,28 @@ class ProgramRunner:
         run = ProgramRun.from_stored(self, scope, request, stored)
         with run.observed():
             await run.resume(stored, has_consent=request.has_consent)
+        return run.report
+
+    async def replay(self, scope: RunScope, handle: str) -> RunReport:
+        """Repeat a recorded run: its calls are answered from the record, and none is made.
+
+        Raises:
+            InvalidArguments: The run is unknown, or its program was not stored.
+        """
+        record = await self.storage.load(scope.caller.principal, handle)
+        if "program" not in record:
+            raise InvalidArguments(
+                "The program of this run was not stored: set `store_programs` in [code]."
+            )
+        scope = replace(scope, dispatch=_refuse_call)
+        # Consent changes nothing here: a call that is not in the record is refused anyway.
+        request = RunRequest(
+            program=record["program"], via="replay", may_write=True, consent=lambda question: True
+        )
+        run = ProgramRun(self, scope, request, run=handle)
+        run.ledger = Ledger(CallRecord.from_json(call) for call in record["calls"])
+        run.now = record["started_at"]
+        await run.start()
         return run.report
 
     def is_resent(self, principal: str, program: str) -> bool:

@@ -27,7 +27,7 @@ import weakref
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
-from importlib.util import find_spec
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -52,7 +52,8 @@ from pegboard.core.code.steps import (
     SandboxLimits,
     Step,
 )
-from pegboard.errors import Busy, ConfigError
+from pegboard.errors import Busy
+from pegboard.sandbox import require_sandbox
 from pegboard.sandbox.bubblewrap import find_bubblewrap, write_wrapper
 from pegboard.sandbox.prelude import PRELUDE, STUB_PRELUDE, adapt, bind_members, member_alias
 
@@ -95,7 +96,7 @@ class MontySandbox:
     @property
     def version(self) -> str:
         """Of the interpreter: a saved program can only be continued by the same one."""
-        require_monty()
+        require_sandbox()
         from pydantic_monty import __version__
 
         return f"monty {__version__}"
@@ -110,7 +111,7 @@ class MontySandbox:
             Busy: Too many programs are waiting already.
             SandboxFailed: The worker cannot be started.
         """
-        require_monty()
+        require_sandbox()
         with self._lock:
             if self._in_use >= self._options.workers + self._options.queue:
                 raise Busy("Too many programs are running already: try again shortly.")
@@ -189,6 +190,12 @@ class MontySession:
                 # Each call suspends once or twice, and so do sleeps and looked-up names.
                 "max_suspensions": 10 * limits.max_calls + 1_000,
                 "max_total_sleep_secs": limits.sleep_time,
+            },
+            os_policy={
+                "random_start": {"seed": limits.seed},
+                "datetime": "system"
+                if limits.now is None
+                else datetime.fromtimestamp(limits.now, UTC),
             },
             type_check=self._stubs is not None,
             type_check_stubs=None if self._stubs is None else STUB_PRELUDE + self._stubs,
@@ -358,14 +365,6 @@ class MontySession:
                 return work(*arguments)
 
         return await self._sandbox.in_thread(run)
-
-
-def require_monty() -> None:
-    """Raise `ConfigError` if the interpreter is not installed; imports nothing."""
-    if find_spec("pydantic_monty") is None:
-        raise ConfigError(
-            "Programs need the sandbox of the extra `code`: pip install 'pegboard[code]'."
-        )
 
 
 def _start_pool(options: CodeOptions) -> tuple[monty.Monty, Callable[[], object]]:

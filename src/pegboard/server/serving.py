@@ -34,6 +34,7 @@ from pegboard.core.tool_parser import EXTENSION_ID
 from pegboard.errors import ConfigError
 from pegboard.observe.logs import print_line
 from pegboard.ports import Store
+from pegboard.sandbox import check_sandbox
 from pegboard.server import mcp_private
 from pegboard.server.board_operations import BoardOperations, get_operations
 from pegboard.server.environment import check_pins, merge_pins, mode_from_environ
@@ -68,6 +69,7 @@ def build_server(board: Pegboard, *, environ: Mapping[str, str] = os.environ) ->
     Raises:
         ConfigError: The board or the environment names a tool or mode that does not exist.
     """
+    check_sandbox(board.options)
     board.options = replace(board.options, pins=merge_pins(environ, board.options.pins))
     # At the start, where somebody sees it, rather than in an answer to a client.
     check_pins(environ, board.find)

@@ -95,6 +95,10 @@ class SandboxLimits:
     recursion: int
     max_calls: int
     print_bytes: int
+    seed: str = ""
+    """What random numbers are made from: the same seed gives the same numbers."""
+    now: float | None = None
+    """A time at which the clock stands still, in seconds since the epoch; by default it runs."""
 
 
 class ProgramFailed(Exception):
