@@ -17,7 +17,7 @@ import httpx2
 import pytest
 from starlette.testclient import TestClient
 from tests.dashboard.boards import csrf_token_in
-from tests.gateway.support import polite
+from tests.gateway.support import polite, served_config, write
 from tests.gateway.support import served as gateway_on_stdio
 
 from pegboard import Pegboard
@@ -263,6 +263,22 @@ async def test_the_calls_of_a_gateway_on_stdio_are_in_the_history_afterwards(
     counted = {(row.kind, row.server, row.name): row.count for row in history.read(0)}
     assert counted[("call", "a", "a.echo")] == 1
     assert any(kind == "list" for kind, _, _ in counted)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("arguments", ["caller", "off"])
+async def test_arguments_are_written_to_the_journal_unless_configured_otherwise(
+    tmp_path: Path, arguments: str
+) -> None:
+    write(tmp_path, {"a": polite()})
+    config = tmp_path / "pegboard.toml"
+    config.write_text(f'import = ["mcp.json"]\n[observe]\narguments = "{arguments}"\n')
+    async with served_config(config, tmp_path) as client:
+        await client.call_tool("a_echo", {"text": "tiger"})
+    [journal] = (tmp_path / "home" / "journals").glob("*.jsonl")
+    written = journal.read_text()
+    assert '"tool":"a.echo"' in written
+    assert ("tiger" in written) == (arguments == "caller")
 
 
 async def until(wanted: str, lines: AsyncIterator[str]) -> None:

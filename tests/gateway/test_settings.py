@@ -77,6 +77,7 @@ READ_ELSEWHERE = {
     "http.unauthenticated": "test_other_machines_need_auth_unless_configured_twice",
     "http.operators": "tests/dashboard/test_gateway_dashboard.py",
     "http.operator_groups": "tests/dashboard/test_gateway_dashboard.py",
+    "http.add_commands": "tests/dashboard/test_servers_page.py",
     "http.max_sessions": "tests/robustness/test_sessions_and_connections.py",
     "http.max_sessions_per_principal": "tests/robustness/test_sessions_and_connections.py",
     "http.max_connections": "tests/robustness/test_sessions_and_connections.py",
@@ -84,6 +85,7 @@ READ_ELSEWHERE = {
     "http.body_timeout": "tests/robustness/test_sessions_and_connections.py",
     "http.write_timeout": "tests/robustness/test_sessions_and_connections.py",
     "observe.metrics_readers": "tests/gate/test_dashboard.py",
+    "observe.arguments": "tests/dashboard/test_gateway_dashboard.py",
     "observe.log": "test_the_log_is_json_if_configured",
 }
 
