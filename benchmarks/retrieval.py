@@ -21,6 +21,7 @@ from benchmarks.runner import Missing, Profile, say
 from benchmarks.tables import table
 from pegboard.adapters.catalog_file import read_catalog
 from pegboard.core.search import SearchIndex
+from pegboard.core.search.near_misses import is_near_miss
 from pegboard.core.tools import Catalog
 from pegboard.embed.live_index import LiveIndex
 from pegboard.embed.vectorizer import LocalVectorizer
@@ -34,7 +35,7 @@ from pegboard.measure.search_quality import (
     score_ranking,
 )
 
-VALIDATE = ("mcpproxy_golden", "azure_mcp", "dust_mcp", "everyday")
+VALIDATE = ("mcpproxy_golden", "azure_mcp", "dust_mcp", "everyday", "agents")
 TRAINED = ("toollinkos_main", "metatool_single", "bfcl_v3", "sealtools_dev")
 KINDS = {"never learned from": VALIDATE, "may be learned from": TRAINED}
 MEASURES = {
@@ -49,6 +50,7 @@ FASTMCP = (BASE, "FastMCP regex")
 PUBLISHED = {"mcpproxy_golden": {"recall@1": 42, "recall@5": 68, "recall@10": 79}}
 """What mcpproxy-go says of itself on its own set; we did not run it."""
 DRAWS = 2_000
+FLAGGED = "pegboard, empty or flagged"
 REFUSED = 150
 """At most so many queries of each kind when refusals are counted."""
 OFF_TOPIC = (  # queries of one set over the tools of another, which cannot answer them
@@ -154,10 +156,10 @@ def refusals(indexes: Mapping[str, SearchIndex]) -> dict[str, Any]:
     cases: dict[str, tuple[str, list[str]]] = {
         f"answerable: {name}": (name, [q.query for q in asked(name, REFUSED)]) for name in indexes
     }
-    if "everyday" in indexes:
-        lines = data("sets/everyday/unanswerable.jsonl").read_text(encoding="utf-8").splitlines()
+    for name in (name for name in ("everyday", "agents") if name in indexes):
+        lines = data(f"sets/{name}/unanswerable.jsonl").read_text(encoding="utf-8").splitlines()
         near = [json.loads(line)["query"] for line in lines]
-        cases["not answerable, near misses: everyday"] = ("everyday", near)
+        cases[f"not answerable, near misses: {name}"] = (name, near)
     for source, target in OFF_TOPIC:
         if source in indexes and target in indexes:
             queries = [q.query for q in asked(source, REFUSED)]
@@ -170,10 +172,18 @@ def _empty(index: SearchIndex, queries: Sequence[str]) -> dict[str, float]:
         "pegboard": index.search,
         **{w: r for w, r in fastmcp_rankers(index.catalog).items() if w == BASE},
     }
-    return {
+    shares = {
         who: round(100 * sum(not search(q) for q in queries) / len(queries), 1)
         for who, search in rank.items()
     }
+    flagged = sum(_is_flagged(index, query) for query in queries)
+    return shares | {FLAGGED: round(100 * flagged / len(queries), 1)}
+
+
+def _is_flagged(index: SearchIndex, query: str) -> bool:
+    """Whether a model is told that no tool does it, or that none clearly does."""
+    best = next(iter(index.search(query, 1)), None)
+    return best is None or is_near_miss(query, best.tool, best.score)
 
 
 def section(figures: dict[str, Any]) -> str:
@@ -189,7 +199,8 @@ def section(figures: dict[str, Any]) -> str:
         parts.append(f"**Data sets that our models {_kind(kind)}**\n\n{_sets_table(there)}")
     parts.append(
         "Empty results, in percent: there should be few if a tool answers the query, and many if none"
-        f" does.\n\n{_refusal_table(figures['refusals'])}"
+        " does. A flagged result names the nearest tools and says that none clearly does it."
+        f"\n\n{_refusal_table(figures['refusals'])}"
     )
     return "\n\n".join(parts)
 
@@ -233,8 +244,8 @@ def _cells(f: dict[str, Any]) -> list[Any]:
 
 
 def _refusal_table(found: dict[str, Any]) -> str:
-    rows = [[case, f["pegboard"], f.get(BASE)] for case, f in found.items()]
-    return table(["queries", "pegboard", BASE], rows)
+    rows = [[case, f["pegboard"], f.get(FLAGGED), f.get(BASE)] for case, f in found.items()]
+    return table(["queries", "pegboard", FLAGGED, BASE], rows)
 
 
 def plots(figures: dict[str, Any]) -> dict[str, str]:

@@ -55,7 +55,7 @@ class Profile:
     soak: int
 
 
-SETS = ("mcpproxy_golden", "azure_mcp", "dust_mcp", "everyday", "toollinkos_main",
+SETS = ("mcpproxy_golden", "azure_mcp", "dust_mcp", "everyday", "agents", "toollinkos_main",
         "metatool_single", "bfcl_v3", "sealtools_dev")  # fmt: skip
 FULL = Profile(
     name="full",
@@ -79,7 +79,7 @@ QUICK = Profile(
     queries=60,
     tasks=6,
     catalogs=("first_20", "mcpproxy_golden", "tracker", "dust_mcp"),
-    sets=SETS[:4],
+    sets=SETS[:5],
     played=("mcpproxy_golden", "everyday"),
     scale=(50, 5_000),
     servers=(1, 7),

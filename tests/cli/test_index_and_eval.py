@@ -175,6 +175,24 @@ def test_eval_shows_what_it_does_not_find(catalog: Path, queries: Path, tmp_path
     assert "wanted" not in evaluated(catalog, queries, home=tmp_path).out
 
 
+def test_eval_explains_why_a_tool_is_missed(catalog: Path, queries: Path, tmp_path: Path) -> None:
+    wrong = {"query": "delete the document", "relevant": ["create_issue"]}
+    queries.write_text(json.dumps(wrong))
+    shown = evaluated(catalog, queries, "--explain", home=tmp_path).out
+    assert "place" in shown
+    assert "delete_document" in shown
+    assert "left out" in shown
+    [miss] = evaluated(catalog, queries, "--explain", "--json", home=tmp_path).json["misses"]
+    first, *_, wanted = miss["explained"]
+    assert first["tool"].endswith("delete_document")
+    assert (first["rank"], first["is_relevant"]) == (1, True)
+    assert "name: delete, document" in first["why"]
+    assert wanted["tool"].endswith("create_issue")
+    assert wanted["rank"] > 1
+    assert wanted["score"] < first["score"]
+    assert wanted["meaning"] < first["meaning"]
+
+
 def test_eval_shows_a_table(catalog: Path, queries: Path, tmp_path: Path) -> None:
     ran = evaluated(catalog, queries, home=tmp_path)
     assert ran.code == 0

@@ -33,7 +33,7 @@ CATALOG = Catalog(
             ("create document", "backlinks to a document"),
         ),
         ("list projects, labels and milestones", ("list projects", "labels", "milestones")),
-        ("episode: start, finish", ("episode", "start", "finish")),
+        ("episode: start, finish", ("episode start", "episode finish")),
         ("search issues\nlog time", ("search issues", "log time")),
         ("labels, labels", ("labels",)),
         ("log time", ()),

@@ -130,9 +130,9 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "another kind of array": lambda data: data.replace(b"<f4", b"<f8", 1),
     "a bit of the table": lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:],
     "a bit of an array": lambda data: data[:-100] + bytes([data[-100] ^ 128]) + data[-99:],
-    "an older format": lambda data: data.replace(b"pegboard-index 2", b"pegboard-index 1", 1),
-    "a first line alone": lambda data: b"pegboard-index 2 00000000 9\n",
-    "no checksum": lambda data: b"pegboard-index 2 zz 9 \n" + b" " * 100,
+    "an older format": lambda data: data.replace(b"pegboard-index 3", b"pegboard-index 1", 1),
+    "a first line alone": lambda data: b"pegboard-index 3 00000000 9\n",
+    "no checksum": lambda data: b"pegboard-index 3 zz 9 \n" + b" " * 100,
 }
 
 
@@ -268,4 +268,4 @@ def test_a_change_of_what_is_indexed_comes_with_a_new_format() -> None:
     ]
     weights = [round(float(weight), 4) for weight in postings.weights]
     told = hashlib.sha256(repr((contents.keys, said, weights)).encode()).hexdigest()[:16]
-    assert (FORMAT, told) == (b"2", "c766281f029c9ce3")
+    assert (FORMAT, told) == (b"3", "c766281f029c9ce3")

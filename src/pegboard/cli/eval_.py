@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +16,14 @@ from pegboard.cli.output import NARROW, JsonOption, out, print_json, print_warni
 from pegboard.cli.targets import CatalogOption, ConfigOption, open_board, warn_missing_servers
 from pegboard.errors import ConfigError
 
+_EXPLAINED = 10
+"""Misses that are explained if their number is not given."""
+_RIVALS = 3
+"""Tools that were found instead of the wanted ones, and are explained beside them."""
+
 if TYPE_CHECKING:
+    from pegboard.core.json import JsonObject
+    from pegboard.core.search import ScoreParts, SearchIndex
     from pegboard.measure.search_quality import JudgedQuery, QualityMetrics
 
 
@@ -39,6 +46,14 @@ def evaluate(
         int,
         typer.Option(min=0, metavar="N", help="Show N queries that miss among the first five."),
     ] = 0,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Show why the wanted and the found tools of each miss have their places "
+            f"(with --misses, or {_EXPLAINED} misses).",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure how well search finds the right tools, compared with textbook BM25."""
@@ -64,7 +79,9 @@ def evaluate(
     rankers = build_rankers(board.index)
     with progress_bar("Evaluating queries") as advance:
         metrics = evaluate_rankers(judged, rankers, advance)
-    missed = list(islice(find_misses(judged, rankers["pegboard"]), misses))
+    shown = misses or (_EXPLAINED if explain else 0)
+    missed = list(islice(find_misses(judged, rankers["pegboard"]), shown))
+    parts = [_explain(board.index, one, found) if explain else [] for one, found in missed]
     if as_json:
         print_json(
             {
@@ -77,17 +94,55 @@ def evaluate(
                         "query": one.query,
                         "relevant": sorted(one.relevant),
                         "found": list(found),
+                        **({"explained": list(map(_parts_to_json, why))} if explain else {}),
                     }
-                    for one, found in missed
+                    for (one, found), why in zip(missed, parts, strict=True)
                 ],
             }
         )
     else:
         _show(metrics, len(judged), len(board.tools()))
-        for one, found in missed:
+        for (one, found), why in zip(missed, parts, strict=True):
             out.print(f"\n{one.query}", style="bold")
             out.print(f"  wanted: {', '.join(sorted(one.relevant)) or 'nothing'}")
             out.print(f"  found:  {', '.join(found) or 'nothing'}")
+            _show_parts(why, one.relevant)
+
+
+def _explain(index: SearchIndex, one: JudgedQuery, found: Sequence[str]) -> list[ScoreParts]:
+    """The wanted tools and the best of the others, best first."""
+    others = [tool for tool in found if tool not in one.relevant][:_RIVALS]
+    return sorted(index.explain(one.query, [*one.relevant, *others]), key=lambda p: p.rank)
+
+
+def _parts_to_json(parts: ScoreParts) -> JsonObject:
+    return {
+        "tool": parts.tool.id,
+        "rank": parts.rank,
+        "is_relevant": parts.is_relevant,
+        "score": parts.score,
+        "meaning": parts.meaning,
+        "words": parts.words,
+        "why": list(parts.why),
+    }
+
+
+def _show_parts(parts: Sequence[ScoreParts], wanted: Collection[str]) -> None:
+    if not parts:
+        return
+    table = Table("  place", "tool", "score", "meaning", "words", "why", box=None)
+    for one in parts:
+        left_out = "" if one.is_relevant else " (left out)"
+        table.add_row(
+            f"  {one.rank:,}{left_out}",
+            one.tool.id,
+            f"{one.score:.2f}",
+            f"{one.meaning:.2f}",
+            f"{one.words:.2f}",
+            "; ".join(one.why),
+            style="green" if one.tool.id in wanted else "",
+        )
+    out.print(table)
 
 
 def _check_judgments(judged: Sequence[JudgedQuery], board: Pegboard, path: Path) -> None:

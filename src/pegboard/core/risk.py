@@ -62,6 +62,42 @@ _ALSO_NOUNS = _words(
 """Verbs that are nouns after a reader (`get_post`) and verbs before one (`post_search`)."""
 
 
+_CREATORS = _words("add create insert make new register")
+_UNCLEAR_REQUESTS = _words(
+    "and ask call check exec execute invoke log open or order place play query record request run "
+    "store then type"
+)
+"""Verbs that say too little in a request: "open the report" reads, "open a ticket" writes."""
+
+
+def verb_risk(verb: str) -> Risk | None:
+    """The risk of what somebody asks for with a verb in the imperative; `None` if unclear."""
+    if verb in _UNCLEAR_REQUESTS:
+        return None
+    if verb in _DELETERS:
+        return "destructive"
+    if verb in _READERS:
+        return "read"
+    return "write" if verb in _WRITERS | _ALSO_NOUNS | _CREATORS else None
+
+
+def find_operation(tool: Tool) -> Risk | None:
+    """Whether a tool reads, writes or deletes, by its own name; `None` if that says too little."""
+    risk = infer_risk(tool.own_name, tool.server)
+    # `infer_risk` takes what it does not know for a writer.
+    is_clear = risk != "write" or _has_word(tool.own_name, _CHANGERS | _CREATORS)
+    return risk if is_clear else None
+
+
+def creates(name: str) -> bool:
+    """Whether a name says that something new is made."""
+    return _has_word(name, _CREATORS)
+
+
+def _has_word(name: str, words: frozenset[str]) -> bool:
+    return not words.isdisjoint(word.lower() for word in _WORDS.findall(name))
+
+
 def annotated_risk(annotations: Mapping[str, Json]) -> Risk | None:
     """The risk that MCP annotations state; `None` when they do not."""
     reads, destroys = annotations.get("readOnlyHint"), annotations.get("destructiveHint")

@@ -58,7 +58,7 @@ LARGE_READ = 10_000
 """Vectors read at once above which the pages that were read are released afterwards."""
 
 
-FORMAT = b"2"  # changes when what is indexed, or how it is stored, changes
+FORMAT = b"3"  # changes when what is indexed, or how it is stored, changes
 SUFFIX = ".index"
 MAX_FILES = 30
 MAX_BYTES = 512 * 2**20

@@ -154,9 +154,10 @@ class Need:
     @property
     def is_weak(self) -> bool:
         """Whether even the best match probably does something else."""
-        from pegboard.core.search import relevance  # needs numpy, which no list needs
+        from pegboard.core.search.near_misses import is_near_miss  # numpy, which no list needs
 
-        return bool(self.matches) and self.matches[0].score < relevance.WEAK_SCORE
+        best = self.matches[0] if self.matches else None
+        return best is not None and is_near_miss(self.query, best.tool, best.score)
 
 
 def run_search(view: View, arguments: JsonObject) -> list[Need]:

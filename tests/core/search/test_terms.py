@@ -54,6 +54,13 @@ def test_styled_letters_become_plain_ones() -> None:
     assert clean_text("𝐝𝐞𝐥𝐞𝐭𝐞 ｆｉｌｅ") == "delete file"
 
 
+def test_a_person_to_whom_something_is_done_has_the_verb_too() -> None:
+    assert set(extract_terms("assign")) <= set(extract_terms("assignee"))
+    assert set(extract_terms("attend")) <= set(extract_terms("attendees attendee"))
+    assert extract_terms("tree") == ["tree"]
+    assert extract_terms("coffee") == ["coffe"]
+
+
 def test_names_are_compared_without_case_and_separators() -> None:
     assert (
         normalize_name("Create-Issue")

@@ -8,6 +8,6 @@ Everything here is computation on values. Models and files are outside; they com
 as a function from a query to its vector.
 """
 
-from pegboard.core.search.search_index import Match, SearchIndex
+from pegboard.core.search.search_index import Match, ScoreParts, SearchIndex
 
-__all__ = ["Match", "SearchIndex"]
+__all__ = ["Match", "ScoreParts", "SearchIndex"]

@@ -35,7 +35,9 @@ _MAX_TOKENS = 20
 """Identifiers in one query that are looked up."""
 
 
-_NEED_SEPARATOR = re.compile(r"\s*[;\n]+\s*|\s*,\s+(?:and\s+|or\s+)?|\s+and\s+(?:then\s+)?|:\s+")
+_NEED_SEPARATOR = re.compile(r"\s*[;\n]+\s*|\s*,\s+(?:and\s+|or\s+)?|\s+and\s+(?:then\s+)?")
+_TOPIC = re.compile(r"\s*([^:;,\n]+):\s+(?=\S)")
+"""What a list begins with that is about one thing: "memory: start an episode, add a step"."""
 _MAX_NEEDS = 6
 _MAX_WORDS_PER_NEED = 5
 """Above it, a comma or an `and` separates parts of one thought."""
@@ -72,8 +74,14 @@ _MAX_SENTENCES = 12
 
 
 def split_needs(query: str) -> tuple[str, ...]:
-    """The needs in a query that is a short list, as agents write them; empty for one need."""
-    needs = [need for need in map(str.strip, _NEED_SEPARATOR.split(query)) if need]
+    """The needs in a query that is a short list, as agents write them; empty for one need.
+
+    What comes before a colon is the topic of the list, and belongs to each of its needs.
+    """
+    found = _TOPIC.match(query)
+    topic = f"{found[1]} " if found else ""
+    listed = query[found.end() :] if found else query
+    needs = [topic + need for need in map(str.strip, _NEED_SEPARATOR.split(listed)) if need]
     if not 1 < len(needs) <= _MAX_NEEDS:
         return ()
     words = query.lower().split()

@@ -97,6 +97,10 @@ class ToolVectors:
         cosines = (self.exact.rows[numbers].astype(np.float32) @ query.exact) * scales
         return np.where(scales > 0, cosines, near)
 
+    def exact_cosines(self, query: QueryVectors, numbers: NDArray[np.intp]) -> Floats:
+        """The cosine of the query and the numbered tools, whatever the candidates are."""
+        return self.cosines(query, self.rough_cosines(query) * ROUGH_SCALE, numbers)
+
     def moved(
         self, old: NDArray[np.intp], new: NDArray[np.intp], size: int
     ) -> tuple[Floats, QuantizedVectors]:

@@ -83,6 +83,23 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoreParts:
+    """Why a tool has its place: what its meaning and its words contribute to the score."""
+
+    tool: Tool
+    rank: int
+    """Its place among all tools by score, from 1, whether it is shown or not."""
+    is_relevant: bool
+    """Whether the score is high enough for the tool to be shown at all."""
+    score: float
+    meaning: float
+    """The cosine of query and tool; 0 if the index has no vectors."""
+    words: float
+    """The share of the query that the words of the tool account for."""
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SearchFilter:
     """Which tools may be found at all."""
 
@@ -239,6 +256,36 @@ class SearchIndex:
         original = clean_text(query, QUERY_LIMIT)
         everything = self._cached_filter(SearchFilter())
         return self._vectorizer.embed_query(original, self._in_english(original, everything)).exact
+
+    def explain(self, query: str, tool_ids: Sequence[str]) -> list[ScoreParts]:
+        """Why these tools have their places for a query; tools of other catalogs are left out.
+
+        Of a query with several needs, this is about the whole.
+        """
+        original = clean_text(query, QUERY_LIMIT)
+        visible = self._cached_filter(SearchFilter())
+        numbers = [n for tool in tool_ids if (n := self._numbers.get(tool)) is not None]
+        if not visible.any() or not numbers:
+            return []
+        text = self._in_english(original, visible)
+        found = self._score_text(text, visible, original)
+        relevant = self._find_relevant(found, visible)
+        meanings = np.zeros(len(numbers), np.float32)
+        if self.contents.vectors is not None and self._vectorizer is not None:
+            vectors = self._vectorizer.embed_query(original, text)
+            meanings = self.contents.vectors.exact_cosines(vectors, np.array(numbers))
+        return [
+            ScoreParts(
+                tool=self.catalog.tools[n],
+                rank=int((found.scores[visible] > found.scores[n]).sum()) + 1,
+                is_relevant=bool(relevant[n]),
+                score=relevance.display_score(float(found.scores[n])),
+                meaning=round(float(meaning), 4),
+                words=round(float(found.lexical.scores[n]), 4),
+                why=self._explain(n, found.words),
+            )
+            for n, meaning in zip(numbers, meanings, strict=True)
+        ]
 
     def find_group(self, query: str) -> Group | None:
         """The category or server that a query asks for whole ("everything about milestones")."""

@@ -130,6 +130,7 @@ _UNSPACED = re.compile(
     "\U00020000-\U0002fa1f]+"
 )
 _MAX_WORD_LENGTH = 64
+_MIN_PERSON = 6
 
 
 def clean_text(text: str, limit: int = 20_000) -> str:
@@ -195,8 +196,14 @@ def _stems(word: str) -> tuple[str, ...]:
     if word in STOP_WORDS:
         return ()
     stem = stemmer().stemWord(word)
-    long_form = ABBREVIATIONS.get(word)
+    long_form = ABBREVIATIONS.get(word) or _find_verb(word)
     return (stem,) if long_form is None else (stem, *(stemmer().stemWord(w) for w in long_form))
+
+
+def _find_verb(word: str) -> tuple[str, ...] | None:
+    """The verb of a person to whom something is done, which stemmers leave alone: `assignee`."""
+    # People ask for the operation ("assign it to me"), and parameters name the person.
+    return (word[:-2],) if word.endswith("ee") and len(word) > _MIN_PERSON else None
 
 
 class _Stemmer(Protocol):
