@@ -45,7 +45,9 @@ _ON_STDIO = (
     Case("typescript2-stdio", "legacy", "hierarchy"),
     Case("typescript2-stdio", "modern", "index"),
 )
-CASES = (*(Case(c, e, f) for c, e in _EVERYWHERE for f in MODES), *_ON_STDIO)
+# `code` has tests of its own (`tests/programs`), since it needs a sandbox.
+_MODES: tuple[ModeName, ...] = tuple(mode for mode in MODES if mode != "code")
+CASES = (*(Case(c, e, f) for c, e in _EVERYWHERE for f in _MODES), *_ON_STDIO)
 
 
 def cases_of(*modes: ModeName, era: Era | None = None) -> list[Case]:

@@ -6,6 +6,8 @@ from tests.conformance.cases import Case, cases_of, only
 from tests.conformance.clients import Transcript
 from tests.conformance.scenarios import LAZY
 
+from pegboard.core.options import MODES
+
 EXTENSION = "io.github.pegboard/lazy-tools"
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 MODERN = cases_of("eager", "stub", "index", "hierarchy", "proxy", era="modern")
@@ -30,7 +32,7 @@ def test_the_extension_is_advertised_with_its_methods_and_modes(
     place = "extensions" if case.era == "modern" else "experimental"
     settings = told.info["capabilities"][place][EXTENSION]
     assert settings["methods"] == ["tools/describe", "tools/describe_batch", "tools/manifest"]
-    assert set(settings["modes"]) == {"eager", "stub", "index", "hierarchy", "proxy", "dynamic"}
+    assert settings["modes"] == list(MODES)
 
 
 def test_list_changed_is_advertised(told: Transcript) -> None:
