@@ -17,8 +17,8 @@ from pegboard import __version__
 
 COMMANDS = {
     "serve", "demo", "list", "search", "describe", "call", "fields", "doctor", "measure", "try",
-    "install", "uninstall", "clients", "lock", "rollout", "ui", "index", "eval", "run",
-    "replay",
+    "install", "uninstall", "clients", "lock", "rollout", "ui", "index", "eval",
+    "run", "replay", "login", "logout",
 }  # fmt: skip
 """What is run here and in the files beside; a command that is added is added here, and tested."""
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.terminal import ROOT, pegboard
@@ -51,6 +52,17 @@ def _write(path: Path) -> Path:
 
 
 # --- help -----------------------------------------------------------------------------------------
+
+
+def test_every_command_has_examples() -> None:
+    import typer.main
+
+    commands: dict[str, Any] = dict(typer.main.get_command(app).commands)  # pyright: ignore[reportAttributeAccessIssue] a group
+    names: set[str] = set()
+    for name, command in commands.items():
+        inner = getattr(command, "commands", None)
+        names |= {f"{name} {word}" for word in inner} if inner else {name}
+    assert names == set(EXAMPLES)
 
 
 @pytest.mark.parametrize("command", sorted(EXAMPLES))
