@@ -171,6 +171,9 @@ def test_sign_in_errors_and_empty_pages_have_no_serious_problem(browser: Browser
         problems += findings(page)
         page.goto(f"{address}/ui/enter?token=wrong")
         problems += findings(page)
+        page.goto(f"{address}/ui/enter?token=ada-key")
+        page.goto(f"{address}/ui/rollout")
+        problems += findings(page)
     with served(Pegboard("empty").asgi()) as address:
         for path in ("/", "/ui/tools", "/ui/tool?id=none", "/ui/calls", "/ui/usage"):
             page.goto(address + path)
@@ -178,3 +181,23 @@ def test_sign_in_errors_and_empty_pages_have_no_serious_problem(browser: Browser
         page.goto("about:blank")
     page.close()
     assert problems == []
+
+
+def test_a_stored_result_has_no_serious_problem(browser: Browser) -> None:
+    board = Pegboard("notes", spill_tokens=100)
+
+    @board.tool(annotations={"readOnlyHint": True})
+    def read_notes() -> list[dict[str, str]]:
+        """Read all notes."""
+        return [{"title": f"note {n}", "text": "milk " * 30} for n in range(60)]
+
+    page = browser.new_page(viewport={"width": 375, "height": 740})
+    with served(board.asgi()) as address:
+        call(address, "read_notes")
+        page.goto(f"{address}/ui/calls")
+        page.get_by_role("link", name="Open the result of read_notes").click()
+        assert page.get_by_label("The result").inner_text()
+        found = findings(page)
+        page.goto("about:blank")
+    page.close()
+    assert found == []
