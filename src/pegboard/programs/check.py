@@ -120,6 +120,8 @@ def describe_mistakes(mistakes: Sequence[Mistake], scope: RunScope) -> str:
             if name not in shown:
                 shown.add(name)
                 lines.append(f"  {describe_tool(name, tool, *scope.result_schemas(tool))}")
+    if any(mistake.unknown for mistake in mistakes):
+        lines += scope.notes  # a tool may be missing because its server is
     if len(mistakes) > _MAX_SHOWN:
         lines.append(f"and {len(mistakes) - _MAX_SHOWN} more")
     return "\n".join(lines)

@@ -38,6 +38,8 @@ class RunScope:
     dispatch: Handler
     """Carries out one call through every layer."""
     request: object | None = None
+    notes: tuple[str, ...] = ()
+    """What the model should know about this catalog, such as servers that are still starting."""
     strict: bool = False
     """Whether a tool whose risk is only inferred from its name is no read-only tool."""
     trace: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -26,6 +26,7 @@ class Viewer(Protocol):
     caller: Caller
     params: Mapping[str, Json]
     request: object | None
+    notes: tuple[str, ...]
 
     def result_schema(self, tool: Tool) -> tuple[JsonObject | None, bool]:
         """What results of a tool look like, and whether that was learned from earlier ones."""
@@ -43,6 +44,7 @@ def build_scope(
         caller=view.caller,
         dispatch=dispatch,
         request=view.request,
+        notes=view.notes,
         strict=strict,
         store_value=partial(storage.save, view.caller),
         load_value=partial(storage.load, view.caller),
