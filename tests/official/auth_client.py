@@ -33,7 +33,14 @@ MAX_LOGINS = 3
 PATIENCE = 25.0
 
 
-def build_options(context: dict[str, Any]) -> OAuthOptions:
+def read_issuer(url: str) -> str:
+    """The issuer that an operator would copy from the documentation of the server."""
+    address = httpx2.URL(url)
+    about = address.copy_with(path=f"/.well-known/oauth-protected-resource{address.path}")
+    return httpx2.get(about).json()["authorization_servers"][0]
+
+
+def build_options(url: str, context: dict[str, Any]) -> OAuthOptions:
     """The `[servers.x.oauth]` of a scenario, from what the suite says about its clients."""
     given: dict[str, Any] = {
         "client_id": context.get("client_id"),
@@ -44,6 +51,7 @@ def build_options(context: dict[str, Any]) -> OAuthOptions:
         given |= {"grant": "client_credentials", "private_key": context["private_key_pem"]}
     elif context.get("name") == "auth/client-credentials-basic":
         given |= {"grant": "client_credentials", "client_auth": "client_secret_basic"}
+        given["issuer"] = read_issuer(url)  # a secret is sent to an issuer by name only
     elif "idp_token_endpoint" in context:
         given |= {
             "grant": "id_jag",
@@ -87,7 +95,7 @@ async def find_tool(gateway: Gateway, spec: UpstreamSpec) -> str | None:
 
 async def main(url: str) -> None:
     context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
-    spec = UpstreamSpec("s", transport="http", url=url, oauth=build_options(context))
+    spec = UpstreamSpec("s", transport="http", url=url, oauth=build_options(url, context))
     logins = LoginSettings(store="file", client_metadata_url=CLIENT_METADATA)
     configuration = Configuration(Settings(oauth=logins), (spec,))
     folder = tempfile.mkdtemp()
