@@ -84,10 +84,10 @@ class Undeclared:
         return CallResult({"content": result.content, "isError": result.is_error})
 
 
-async def undeclared_board() -> Pegboard:
+async def undeclared_board(*, learns: bool) -> Pegboard:
     """The workspace behind a server that declares nothing about its results."""
     source = Undeclared(build_workspace())
-    board = Pegboard("slips")
+    board = Pegboard("slips", learn_shapes=learns)
     board.mount({"tracker": source}, await source.tools())
     return board
 
@@ -110,7 +110,7 @@ async def _share(*, declared: bool, learned: bool) -> dict[str, Any]:
         board: Pegboard | None = None
         for slip in slips(program, names):
             if board is None:
-                board = build_workspace() if declared else await undeclared_board()
+                board = build_workspace() if declared else await undeclared_board(learns=learned)
                 if learned:
                     await _run(board, program)
             result = await _run(board, slip.program)
