@@ -62,11 +62,12 @@ NOTES: list[str] = []
 
 async def measure_speed(rounds: int) -> dict[str, Any]:
     """Every figure, each the spread of several rounds."""
+    others = len(workers())  # of boards that were measured before
     board = build_board()
-    before = len(workers())
     # What is loaded with the first call and the first program is not what is measured.
-    await _finished(board.run_code("await slow_number(n=1)"))
     await board.call("number", {"n": 1})
+    before = len(workers()) - others
+    await _finished(board.run_code("await slow_number(n=1)"))
     found = {
         "workers_before_first_use": before,
         "check_ms": await _check(rounds),
