@@ -45,6 +45,7 @@ from pegboard.errors import ConfigError
 from pegboard.gateway.from_settings import (
     build_auth,
     build_limits,
+    build_logins,
     build_naming,
     build_observability,
     build_policy,
@@ -134,6 +135,7 @@ def test_every_setting_is_read_by_the_part_that_it_is_for(tmp_path: Path) -> Non
         lambda: build_policy(watched),
         lambda: build_limits(watched, MemoryStore()),
         lambda: open_store(watched, None),
+        lambda: build_logins(watched, MemoryStore()),
         lambda: build_auth(watched),
         lambda: build_auth(keyed),
         lambda: build_observability(watched, tmp_path),
