@@ -9,8 +9,9 @@ GrantKind: TypeAlias = Literal[
     "authorization_code", "client_credentials", "token_exchange", "id_jag"
 ]
 ClientAuthMethod: TypeAlias = Literal[
-    "none", "client_secret_basic", "client_secret_post", "private_key_jwt"
+    "none", "client_secret_post", "client_secret_basic", "private_key_jwt"
 ]
+"""In the order of the SDK's: `typing` caches literals, whose order is in the published schema."""
 REDIRECT_PATH = "/callback"
 
 
