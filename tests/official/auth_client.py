@@ -83,6 +83,9 @@ async def find_tool(gateway: Gateway, spec: UpstreamSpec) -> str | None:
     for _ in range(MAX_LOGINS):
         await gateway.wait_until_listed()
         if spec.name in gateway.catalogs:
+            with anyio.move_on_after(3):  # it is mounted a moment after it was listed
+                while gateway.catalogs.tools() and not gateway.board.known_catalog.tools:  # noqa: ASYNC110
+                    await anyio.sleep(0.02)
             return next((tool.name for tool in gateway.board.known_catalog), None)
         if spec.name not in gateway.discovery.personal.servers:
             raise SystemExit(gateway.failures[spec.name])
