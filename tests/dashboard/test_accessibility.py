@@ -172,6 +172,8 @@ def test_sign_in_errors_and_empty_pages_have_no_serious_problem(browser: Browser
         page.goto(f"{address}/ui/enter?token=wrong")
         problems += findings(page)
         page.goto(f"{address}/ui/enter?token=ada-key")
+        # The page that sets the cookie leads on by itself, and would interrupt the next navigation.
+        page.wait_for_url(f"{address}/")
         page.goto(f"{address}/ui/rollout")
         problems += findings(page)
     with served(Pegboard("empty").asgi()) as address:

@@ -33,7 +33,7 @@ class ChartSize:
 
 
 WIDE_SIZE = ChartSize(720, labels=160, numbers=150)
-NARROW_SIZE = ChartSize(340, labels=104, numbers=106)
+NARROW_SIZE = ChartSize(340, labels=104, numbers=116)
 
 CHART_STYLE = """
 .chart { font: 13px system-ui, sans-serif; }
@@ -162,14 +162,15 @@ def _bar(mode: ModeName, value: float) -> Bar:
 
 _STYLE = """
 :root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 760px; margin: 2rem auto; padding: 0 1rem;
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 800px; margin: 2rem auto; padding: 0 1rem;
   color: #1f2328; background: #fff; }
 h2 { margin: 2.5rem 0 .5rem; } h1 { line-height: 1.2; }
 table { border-collapse: collapse; width: 100%; margin: 0 0 1rem;
   font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #d1d9e0; }
 td.n, th.n { text-align: right; } .wide { overflow-x: auto; } svg { width: 100%; height: auto; }
-th, td { vertical-align: top; overflow-wrap: anywhere; } .n { white-space: nowrap; }
+th, td { vertical-align: top; overflow-wrap: anywhere; } td.n { white-space: nowrap; }
+th.n, .modes td { overflow-wrap: normal; }
 figure { margin: 2rem 0; } figcaption { font-weight: 600; } .narrow { display: none; }
 .note { color: #59636e; font-size: .875rem; font-weight: 400; display: block; }
 summary { cursor: pointer; padding: .5rem 0; }
@@ -179,8 +180,9 @@ summary { cursor: pointer; padding: .5rem 0; }
   .stacked tr { display: block; border-bottom: 1px solid #d1d9e0; padding: .5rem 0; }
   .stacked td { display: inline; border: 0; padding: 0 .4rem 0 0; }
   .stacked td:first-child { display: block; font-weight: 600; }
-  .stacked td.n::after { content: " tokens: "; }
-  .modes :is(th, td):is(:nth-child(3), :nth-child(4), :nth-child(7)) { display: none; }
+  .stacked td.n::after { content: " tokens "; }
+  .modes :is(th, td):is(:nth-child(3), :nth-child(4), :nth-child(5), :nth-child(8)) {
+    display: none; }
 }
 @media (prefers-color-scheme: dark) {
   body { color: #e6edf3; background: #0d1117; } th, td { border-color: #3d444d; }
