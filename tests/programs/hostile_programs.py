@@ -62,6 +62,9 @@ HOSTILE: dict[str, str] = {
     ),
     "large value": "'x' * (50 * 10**6)",
     "calls that grow": "s = 'x'\nwhile True:\n    s = (await echo(n=1, text=s + s))['text']",
+    "many large calls": (
+        "s = 'x' * 3_000_000\nfor n in range(150):\n    await echo(n=n, text=s + str(n))"
+    ),
 }
 
 CRASHES: dict[str, str] = {

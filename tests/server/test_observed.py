@@ -46,7 +46,9 @@ async def test_every_call_is_recorded_with_its_tokens_in_and_out() -> None:
             rows = [{"id": n, "title": f"Lamp {n}", "price": n * 1.5} for n in range(count)]
             assert told.tokens_out_before is not None
             if count == 2:
-                assert told.tokens_out_before == told.tokens_out
+                # Too small for a table; what is saved is the indentation of the SDK's text.
+                assert told.tokens_out == count_tokens(compact(rows))
+                assert told.tokens_out < told.tokens_out_before
             else:
                 assert told.tokens_out_before >= 0.9 * count_tokens(compact(rows))
                 assert told.tokens_out < 0.85 * told.tokens_out_before

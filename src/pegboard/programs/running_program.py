@@ -111,6 +111,8 @@ class RunningProgram:
         self._limit: LimitExceeded | None = None
         self._open: set[int] = set()
         self._writing = 0
+        self._written = 0
+        """Bytes that writes carried so far, both ways."""
         self._stored = 0
         self._done = 0
 
@@ -235,16 +237,21 @@ class RunningProgram:
             return Raised("TypeError", f"{call.name} takes keyword arguments: {tool.signature}")
         try:
             arguments = read_arguments(tool, call)
-            self._check_size("The arguments have", len(compact(arguments)))
+            size = len(compact(arguments))
+            self._check_size("The arguments have", size)
         except ValueError as exc:
             return Raised("ValueError", f"{call.name}: {exc}")
         if len(self.ledger.calls) >= self.options.max_calls:
             raise LimitExceeded(f"more than {self.options.max_calls} calls")
+        is_write = tool.risk != "read"
+        self._written += size if is_write else 0
+        if self._written > self.options.memory_bytes:
+            # Writes are held until the end of the run, so that none is repeated.
+            raise LimitExceeded(f"writes carried more than {self.options.memory_bytes} bytes")
         record = start_record(tool, call.name, arguments)
         number, earlier = self.ledger.begin(record)
         if earlier is not None:
             return Returned(earlier.value)
-        is_write = tool.risk != "read"
         self._writing += is_write
         try:
             async with self._slots:
@@ -292,7 +299,9 @@ class RunningProgram:
             result = await self.scope.dispatch(made)
             value = self._read_value(name, result)
             self.ledger.finish(number, "done", value=value)
-            self._check_size("The result has", _count_bytes(result))
+            size = _count_bytes(result)
+            self._written += size if tool.risk != "read" else 0
+            self._check_size("The result has", size)
             return Returned(value)
         except ValueError as exc:  # it was done, and is too large for the program
             return Raised("ValueError", f"{name}: {exc}")

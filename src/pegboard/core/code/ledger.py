@@ -22,6 +22,9 @@ from pegboard.core.tools import Risk, Tool
 CallState: TypeAlias = Literal["running", "done", "failed", "unknown"]
 """`unknown`: it was begun, and nobody knows whether it took effect."""
 
+MAX_READ_BYTES = 8_000_000
+"""How much of what reads returned is held. A program may read far more than that, and a read that
+is not held is made again by a second try."""
 _MAX_NAMES = 12
 
 
@@ -38,6 +41,8 @@ class CallRecord:
     value: Json = None
     error: str | None = None
     is_reused: bool = False
+    is_held: bool = True
+    """Whether arguments and value are here still, so that it can answer a later call."""
 
     def to_json(self) -> JsonObject:
         """As it is stored."""
@@ -61,6 +66,7 @@ class Ledger:
 
     def __init__(self, earlier: Iterable[CallRecord] = ()) -> None:
         self.calls: list[CallRecord] = []
+        self._read_bytes = 0
         self._earlier: dict[str, deque[CallRecord]] = {}
         self.add_earlier(earlier)
 
@@ -80,7 +86,14 @@ class Ledger:
         self, number: int, state: CallState, *, value: Json = None, error: str | None = None
     ) -> None:
         """Note how a call ended."""
-        self.calls[number] = replace(self.calls[number], state=state, value=value, error=error)
+        call = replace(self.calls[number], state=state, value=value, error=error)
+        if call.risk == "read":
+            size = len(compact([call.arguments, value]))
+            if self._read_bytes + size > MAX_READ_BYTES:
+                call = replace(call, arguments={}, value=None, is_held=False)
+            else:
+                self._read_bytes += size
+        self.calls[number] = call
 
     @property
     def made(self) -> list[CallRecord]:
@@ -95,7 +108,7 @@ class Ledger:
     def add_earlier(self, calls: Iterable[CallRecord]) -> None:
         """Answer later calls from these records, after those that there are."""
         for call in calls:
-            if call.state == "done":
+            if call.state == "done" and call.is_held:
                 self._earlier.setdefault(call.key, deque()).append(call)
 
     def save(self) -> JsonObject:
@@ -121,7 +134,9 @@ class Ledger:
         repeated, and a write must not be.
         """
         calls = [*self.calls, *self.unused]
-        stored = [call.to_json() for call in calls if call.state in ("done", "unknown")]
+        stored = [
+            call.to_json() for call in calls if call.state in ("done", "unknown") and call.is_held
+        ]
         sizes = [len(compact(call)) for call in stored]
         excess = sum(sizes) - max_bytes
         dropped: set[int] = set()
