@@ -436,7 +436,7 @@ def _describe_limit(reason: str, options: CodeOptions) -> str:
     name = next((name for sign, name in _LIMIT_NAMES.items() if sign in reason), None)
     if name is None:
         return f"A limit was reached: {reason}."
-    return f"The limit {name} of {getattr(options, name):g} was reached: {reason}."
+    return f"The limit {name} of {getattr(options, name):,} was reached: {reason}."
 
 
 def _keys_of(ledger: Ledger) -> set[str]:

@@ -247,7 +247,7 @@ class RunningProgram:
         self._written += size if is_write else 0
         if self._written > self.options.memory_bytes:
             # Writes are held until the end of the run, so that none is repeated.
-            raise LimitExceeded(f"writes carried more than {self.options.memory_bytes} bytes")
+            raise LimitExceeded("its writes carried more than its memory")
         record = start_record(tool, call.name, arguments)
         number, earlier = self.ledger.begin(record)
         if earlier is not None:
