@@ -81,9 +81,10 @@ async def test_no_worker_is_started_before_the_first_program() -> None:
     before = set(workers())
     world = World()
     await world.board.call("number", {"n": 1})
-    assert set(workers()) == before
+    # Workers of other boards may end meanwhile.
+    assert not set(workers()) - before
     await world.run("1")
-    assert set(workers()) > before
+    assert set(workers()) - before
 
 
 async def test_a_worker_that_dies_fails_its_program_alone() -> None:
