@@ -47,8 +47,9 @@ from pegboard.dispatch.call_events import ObserveOptions, observe
 from pegboard.dispatch.compact_text import compact_layer
 from pegboard.dispatch.enabled import check_enabled
 from pegboard.dispatch.fan_out import call_many
-from pegboard.dispatch.learned_searches import LearnedSearches, learn_searches
-from pegboard.dispatch.learned_shapes import LearnedShapes, learn_shapes
+from pegboard.dispatch.learn_from_calls import learn_from_calls
+from pegboard.dispatch.learned_searches import LearnedSearches
+from pegboard.dispatch.learned_shapes import LearnedShapes
 from pegboard.dispatch.project import projection_layer
 from pegboard.dispatch.result_cache import CachePolicy, cache_layer
 from pegboard.dispatch.retry import RetryPolicy, retry
@@ -300,7 +301,7 @@ def build_pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
         ),
         *parts.layers,  # inside `observe`, so that refused calls are recorded too
         check_enabled,
-        *([] if options.learn_searches == "off" else [learn_searches(parts.searches)]),
+        *([] if options.learn_searches == "off" else [learn_from_calls(parts.searches)]),
         *_result_layers(options, parts),
         # Outside the cache and the breaker: an invalid call must neither be cached nor count as
         # a failure of the tool.
@@ -356,7 +357,7 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
     )
     layers.append(projection_layer(count=_token_counter(options)))
     if options.learn_shapes:
-        layers.append(learn_shapes(parts.shapes))  # inside the projection: from whole results
+        layers.append(learn_from_calls(parts.shapes))  # inside the projection: from whole results
     return [*layers, sanitize_results] if options.clean_results else layers
 
 

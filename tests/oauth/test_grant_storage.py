@@ -197,9 +197,10 @@ async def test_a_replica_that_died_holds_its_lock_for_a_while_only(
     monkeypatch.setattr(grant_storage, "LEASE_SECONDS", 0.2)
     dead = StoreGrants(store, ConfiguredKey(PASSPHRASE)).lock(KEY)
     await dead.__aenter__()
+    began = anyio.current_time()
     with anyio.fail_after(5):
         async with StoreGrants(store, ConfiguredKey(PASSPHRASE)).lock(KEY):
-            pass
+            assert anyio.current_time() - began >= 0.1, "the lock was held until then"
 
 
 async def test_another_key_makes_stored_logins_unreadable_and_not_wrong() -> None:

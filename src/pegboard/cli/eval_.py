@@ -89,24 +89,31 @@ def evaluate(
                 "queries": len(judged),
                 "rankers": {name: found.as_json() for name, found in metrics.items()},
                 "misses": [
-                    {
-                        "line": one.line,
-                        "query": one.query,
-                        "relevant": sorted(one.relevant),
-                        "found": list(found),
-                        **({"explained": list(map(_parts_to_json, why))} if explain else {}),
-                    }
-                    for (one, found), why in zip(missed, parts, strict=True)
+                    _miss_to_json(*miss, why) for miss, why in zip(missed, parts, strict=True)
                 ],
             }
         )
-    else:
-        _show(metrics, len(judged), len(board.tools()))
-        for (one, found), why in zip(missed, parts, strict=True):
-            out.print(f"\n{one.query}", style="bold")
-            out.print(f"  wanted: {', '.join(sorted(one.relevant)) or 'nothing'}")
-            out.print(f"  found:  {', '.join(found) or 'nothing'}")
-            _show_parts(why, one.relevant)
+        return
+    _show(metrics, len(judged), len(board.tools()))
+    for (one, found), why in zip(missed, parts, strict=True):
+        out.print(f"\n{one.query}", style="bold")
+        out.print(f"  wanted: {', '.join(sorted(one.relevant)) or 'nothing'}")
+        out.print(f"  found:  {', '.join(found) or 'nothing'}")
+        _show_parts(why, one.relevant)
+
+
+def _miss_to_json(
+    one: JudgedQuery, found: Sequence[str], explained: Sequence[ScoreParts]
+) -> JsonObject:
+    shape: JsonObject = {
+        "line": one.line,
+        "query": one.query,
+        "relevant": sorted(one.relevant),
+        "found": list(found),
+    }
+    if explained:
+        shape["explained"] = list(map(_parts_to_json, explained))
+    return shape
 
 
 def _explain(index: SearchIndex, one: JudgedQuery, found: Sequence[str]) -> list[ScoreParts]:

@@ -115,6 +115,11 @@ def measure(
         _write(html, render_report(measured))
     if svg is not None:
         _write(svg, render_svg(build_charts(measured)))
+    _show(measured, as_json=as_json)
+
+
+def _show(measured: Measurement, *, as_json: bool) -> None:
+    """Print a measurement; exits with an error if servers are missing from it."""
     if as_json:
         print_json(measured.to_json())
     elif measured.tools:

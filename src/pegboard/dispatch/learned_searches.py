@@ -39,7 +39,6 @@ from pegboard.core.caches import BoundedCache
 from pegboard.core.calls import Caller, CallResult, ToolCall
 from pegboard.core.json import Json, compact
 from pegboard.core.options import Learning
-from pegboard.ports import Handler
 from pegboard.private_files import make_private_folder, open_private, replace_file
 
 if TYPE_CHECKING:  # numpy is slow to import, and only needed for search
@@ -225,23 +224,6 @@ class LearnedSearches:
         # Hashed, so that no name of a person has to be legal in the name of a file.
         hashed = hashlib.sha256(principal.encode("utf-8", "surrogatepass")).hexdigest()
         return self._folder() / f"{hashed[:40]}.jsonl"
-
-
-def learn_searches(searches: LearnedSearches) -> Callable[[Handler], Handler]:
-    """A layer that learns which tools are called after which searches."""
-
-    def layer(inner: Handler) -> Handler:
-        async def handle(call: ToolCall) -> CallResult:
-            result = await inner(call)
-            try:
-                await searches.learn(call, result)
-            except Exception:  # a call that ran stays a call that ran
-                _log.exception("Nothing was learned from a call of %s.", call.tool.id)
-            return result
-
-        return handle
-
-    return layer
 
 
 def board_folder(folder: Path, board: str) -> Path:

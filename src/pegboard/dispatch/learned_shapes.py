@@ -36,7 +36,6 @@ from pegboard.core.results.shapes import WRAPPER_KEY, find_payload, is_text
 from pegboard.core.tools import Tool
 from pegboard.errors import Busy
 from pegboard.offload import DeadlineExceeded, offload
-from pegboard.ports import Handler
 from pegboard.private_files import make_private_folder, replace_file
 
 SHAPES_FOLDER = "shapes"
@@ -181,23 +180,6 @@ class LearnedShapes:
         name = compact([entry.tool.id, entry.digest, owner])
         hashed = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
         return self._folder() / f"{hashed[:40]}{_SUFFIX}"
-
-
-def learn_shapes(shapes: LearnedShapes) -> Callable[[Handler], Handler]:
-    """A layer that learns from every result, before fields are selected."""
-
-    def layer(inner: Handler) -> Handler:
-        async def handle(call: ToolCall) -> CallResult:
-            result = await inner(call)
-            try:
-                await shapes.learn(call, result)
-            except Exception:  # a call that ran stays a call that ran
-                _log.exception("Nothing was learned from a result of %s.", call.tool.id)
-            return result
-
-        return handle
-
-    return layer
 
 
 async def _shape_of(result: CallResult) -> JsonObject | None:

@@ -21,7 +21,7 @@ class Bearer(httpx2.Auth):
     """Authorizes requests as the principal that they name, or else as the connection's own.
 
     It holds no lock while a request runs, and never raises: without a token the request is sent as
-    it is, and the server's refusal tells what it wants.
+    it is, and the server's refusal says which login it needs.
     """
 
     def __init__(self, tokens: ServerTokens, principal: str) -> None:

@@ -99,7 +99,7 @@ def parse_grant(value: Json) -> Grant:
     """The grant in a stored value.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not a valid grant.
     """
     if not isinstance(value, Mapping):
         raise ValueError("not an object")

@@ -74,7 +74,7 @@ async def send(
     """The answer to a request; `with_body` is false for one that may never end.
 
     Raises:
-        AuthorizationServerUnavailable: There is none, or it is too large.
+        AuthorizationServerUnavailable: There is no answer, or it is too large.
     """
     url, body = str(request.url), bytearray()
     host = request.url.host
@@ -114,7 +114,7 @@ def check_endpoint(url: str, server_url: str) -> str:
 
 
 def raise_for_refusal(answer: Answer, sent: Mapping[str, str]) -> None:
-    """Raise the error in an answer that is none.
+    """Raise the error that an answer contains.
 
     Args:
         answer: The answer of a token, registration or revocation endpoint.

@@ -26,7 +26,7 @@ async def request_tokens(
     """The tokens that a grant is exchanged for.
 
     Raises:
-        AuthorizationRefused: The authorization server said no.
+        AuthorizationRefused: The authorization server refused the request.
         AuthorizationServerUnavailable: It gave no usable answer.
         ConfigError: The client's private key cannot be used.
     """

@@ -4,8 +4,8 @@
     renew   another one, after the server has refused the last
 
 A call with a valid token reads a dictionary and a clock. Near the end of a token one call refreshes
-it, while others still use it. The lock of the storage makes processes take turns; whoever gets it
-second finds the new token there. Nothing is locked while a call runs.
+it, while others still use it. The lock of the storage makes processes take turns; the process that
+gets it second finds the new token there. Nothing is locked while a call runs.
 
 Only the authorization server's refusal ends a grant. While it cannot be reached, the grant stays,
 and `problem` says what happened.
@@ -67,7 +67,7 @@ class ServerTokens:
         return self.options.grant == "authorization_code"
 
     def key(self, principal: str) -> GrantKey:
-        # With client credentials the client itself is who calls, whoever asks for it.
+        # With client credentials the gateway itself is the client: all principals share its token.
         is_shared = self.options.grant == "client_credentials"
         return GrantKey(self.server, self.url, "client" if is_shared else principal)
 
@@ -97,7 +97,7 @@ class ServerTokens:
         return grant.access_token if refresh_at is None or self._clock() < refresh_at else None
 
     async def get(self, principal: str) -> str | None:
-        """The token to send; `None` where there is none, so that the server says what it wants."""
+        """The token to send; `None` if there is none: the server's refusal then names the login."""
         token = self.peek(principal)
         if token is not None:
             return token

@@ -357,7 +357,7 @@ class _Statistics:
     def _tally(self, group: str, name: str) -> CallTally:
         tallies = self._by[group]
         if name not in tallies:
-            # Names come from clients, who could make up new ones for ever.
+            # Names come from clients, which can invent new ones without end.
             name = name if len(tallies) < self._max_groups else OTHERS
             tallies.setdefault(name, CallTally())
         return tallies[name]

@@ -207,7 +207,7 @@ async def read_variant(pool: ConnectionPool, name: str, kind: ClientKind) -> tup
 
 @dataclass(frozen=True, slots=True)
 class ListingResult:
-    """What became of one server: its listing, or why there is none."""
+    """The outcome for one server: its listing, or why it could not be listed."""
 
     server: str
     listing: Listing | None

@@ -252,7 +252,8 @@ assert load_dictionary.cache_info().currsize == 0
 assert translate("Aufgaben suchen") is not None
 assert load_dictionary.cache_info().currsize == 1
 """
-    subprocess.run([sys.executable, "-c", program], check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.fixture
