@@ -2,9 +2,10 @@
 
     python training/corpus.py --bench PATH --loose texts.txt --out corpus.json.gz
 
-Three kinds of sets. `train`: catalogs whose requests are learned from, less the part held back
-(whole servers of the written requests, a share of the queries elsewhere). `validate`: never learned
-from. A passage is made by the same function that search uses, so that training and use agree.
+Two kinds of sets. `TRAIN` and the written requests: learned from, less a part that is held back to
+check models and to choose thresholds (whole servers of the written requests, a share of the queries
+elsewhere). `VALIDATE`: never learned from. A passage is made by the same function that search uses, and a
+request in another language is translated as search does it, so that training and use agree.
 """
 
 from __future__ import annotations
@@ -16,15 +17,21 @@ import json
 import random
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pegboard.core.search.searchable_fields import build_passage, read_searchable_fields
+from pegboard.core.search.translation import translate
 from pegboard.core.tools import Tool, constant_definition
 
 VALIDATE = ("mcpproxy_golden", "azure_mcp", "dust_mcp", "everyday", "agents")
 TRAIN = {"metatool_single": 3000, "bfcl_v3": 2000, "sealtools_dev": 2000, "toollinkos_main": 1600}
-HELD_BACK = 0.15
+HELD_BACK = 0.05
+REQUESTS = Path(__file__).parent / "data"
+"""The third round of written requests; the first two are with the data sets."""
+SEVERAL_NEEDS = "compound"
+"""The register of requests that need other tools of the same server too, which are not named."""
 SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -70,17 +77,33 @@ def labelled(bench: Path, name: str, cap: int | None) -> dict[str, Any]:
     }
 
 
+def searched(query: str) -> str:
+    """A request as the encoder gets it."""
+    translation = translate(query)
+    return query if translation is None else translation.text
+
+
 def written(bench: Path) -> dict[str, Any]:
-    """The requests written for the large catalog; whole servers are held back."""
+    """The requests written for the large catalog; whole servers are held back.
+
+    A request with several needs has a third entry: tools that are neither right nor wrong.
+    """
     tools = lines(bench / "catalogs" / "toucan_5190.jsonl")
     number = {t["id"]: i for i, t in enumerate(tools)}
+    of_server: dict[str, list[int]] = {}
+    for i, tool in enumerate(tools):
+        of_server.setdefault(tool["server"], []).append(i)
     train: list[Any] = []
     held: list[Any] = []
-    for path in sorted((bench / "train").glob("*.jsonl")):
+    for path in (*sorted((bench / "train").glob("*.jsonl")), *sorted(REQUESTS.glob("*.jsonl"))):
         for row in lines(path):
             at = number[row["id"]]
-            back = share(tools[at]["server"]) < HELD_BACK
-            (held if back else train).extend([q, [at]] for q in row["queries"])
+            server = tools[at]["server"]
+            kept = held if share(server) < HELD_BACK else train
+            registers = row.get("registers") or [""] * len(row["queries"])
+            for query, register in zip(row["queries"], registers, strict=True):
+                neither = of_server[server] if register == SEVERAL_NEEDS else []
+                kept.append([searched(query), [at], neither])
     return {
         "name": "written",
         "tools": [build_passage(read_searchable_fields(tool_of(t))) for t in tools],
@@ -104,6 +127,15 @@ def sentences(bench: Path) -> Iterator[str]:
                     yield from (s.strip()[:200] for s in SENTENCE.split(text) if len(s) > 20)
 
 
+def bare_passages(bench: Path) -> Iterator[str]:
+    """Tools of the large catalog as other catalogs describe theirs: without server and parameters, or
+    with nothing but a name and parameters."""
+    for entry in lines(bench / "catalogs" / "toucan_5190.jsonl"):
+        fields = read_searchable_fields(tool_of(entry))
+        yield build_passage(replace(fields, server="", signature=""))
+        yield build_passage(replace(fields, description=""))
+
+
 def worn(query: str) -> Iterator[str]:
     """The query as somebody else might type it: words missing, or only a stretch of it."""
     words = query.split()
@@ -116,10 +148,10 @@ def worn(query: str) -> Iterator[str]:
 
 def unlabelled(bench: Path, sets: list[dict[str, Any]], loose: Path | None) -> list[str]:
     """Texts for distillation, without what is held back and without the sets never learned from."""
-    found = dict.fromkeys(sentences(bench))
+    found = dict.fromkeys((*sentences(bench), *bare_passages(bench)))
     for s in sets:
         found.update(dict.fromkeys(s.get("spare", ())))
-        found.update(dict.fromkeys(w for q, _ in s["train"] for w in worn(q)))
+        found.update(dict.fromkeys(w for q, *_ in s["train"] for w in worn(q)))
     if loose is not None:
         found.update(dict.fromkeys(loose.read_text(encoding="utf-8").splitlines()))
     return [t for t in found if t]
@@ -129,9 +161,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bench", type=Path, default=Path("../shared/bench"))
     parser.add_argument("--loose", type=Path, help="more texts without labels, one per line")
-    parser.add_argument(
-        "--everything", action="store_true", help="learn from the part held back as well"
-    )
     parser.add_argument("--out", type=Path, default=Path("corpus.json.gz"))
     options = parser.parse_args()
     if not options.bench.is_dir():
@@ -139,9 +168,6 @@ def main() -> None:
     sets = [written(options.bench)]
     sets += [labelled(options.bench, name, cap) for name, cap in TRAIN.items()]
     sets += [labelled(options.bench, name, None) for name in VALIDATE]
-    if options.everything:
-        for s in sets:
-            s["train"] += s["held"] if s["train"] else []
     loose = unlabelled(options.bench, sets, options.loose)
     with gzip.open(options.out, "wt", encoding="utf-8") as file:
         json.dump({"sets": sets, "sentences": loose}, file, ensure_ascii=False)

@@ -27,6 +27,11 @@ MATRICES = {
 }
 
 
+def used_tokens(tokens: list[str]) -> np.ndarray:
+    """The numbers of the tokens that a text can have."""
+    return np.array([i for i, t in enumerate(tokens) if not t.startswith("[unused")])
+
+
 def eight_bits(tensors: dict[str, np.ndarray], name: str) -> tuple[np.ndarray, np.ndarray]:
     """A matrix as whole numbers and a scale per row."""
     if f"{name}|q" in tensors:
@@ -97,6 +102,43 @@ def blocks(matrix: np.ndarray) -> np.ndarray:
     return matrix.reshape(outputs // BLOCK, BLOCK, inputs).transpose(0, 2, 1).ravel()
 
 
+def restore(folder: Path, tokens: list[str]) -> dict[str, np.ndarray]:
+    """The encoder's tensors as floats, from the files that ship: to go on from an earlier version.
+
+    `tokens` is the whole vocabulary; rows of tokens that no text can have are zero.
+    """
+    with np.load(folder / "encoder_floats.npz") as file:
+        floats = dict(file)
+    words = np.load(folder / "encoder_words.npy")
+    table = np.zeros((len(tokens), words.shape[1]), np.float32)
+    table[used_tokens(tokens)] = words * floats["word_scale"][:, None]
+    tensors = {
+        f"{EMBEDDINGS}word_embeddings.0.weight": table,
+        f"{EMBEDDINGS}word_embeddings.1.weight": floats["widen"].T,
+        f"{EMBEDDINGS}position_embeddings.weight": floats["position"],
+        "head": floats["head"],
+    }
+    norms = {f"{EMBEDDINGS}LayerNorm": floats["norm"]}
+    for at, flat in enumerate(np.load(folder / "encoder_layers.npy")):
+        prefix, start = f"net.encoder.layer.{at}.", 0
+        for short, names in MATRICES.items():
+            scale, bias = floats[f"{at}.{short}_scale"], floats[f"{at}.{short}_bias"]
+            width = len(floats[f"{at}.inner_bias" if short == "outer" else "head"])
+            end = start + len(scale) * width
+            blocked = flat[start:end].reshape(-1, width, BLOCK)
+            matrix = blocked.transpose(0, 2, 1).reshape(-1, width) * scale[:, None]
+            start = end
+            for name, weight, part in zip(
+                names, np.split(matrix, len(names)), np.split(bias, len(names)), strict=True
+            ):
+                tensors[f"{prefix}{name}.weight"], tensors[f"{prefix}{name}.bias"] = weight, part
+        norms[f"{prefix}attention.output.LayerNorm"] = floats[f"{at}.norm1"]
+        norms[f"{prefix}output.LayerNorm"] = floats[f"{at}.norm2"]
+    for name, (weight, bias) in norms.items():
+        tensors[f"{name}.weight"], tensors[f"{name}.bias"] = weight, bias
+    return {name: np.ascontiguousarray(v, np.float32) for name, v in tensors.items()}
+
+
 def norm(tensors: dict[str, np.ndarray], name: str) -> np.ndarray:
     return np.stack([tensors[f"{name}.weight"], tensors[f"{name}.bias"]])
 
@@ -114,7 +156,7 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     tokens = options.vocabulary.read_text(encoding="utf-8").rstrip("\n").split("\n")
-    used = np.array([i for i, t in enumerate(tokens) if not t.startswith("[unused")])
+    used = used_tokens(tokens)
     vocabulary = "\n".join(tokens[i] for i in used)
     (options.out / "vocabulary.txt").write_text(vocabulary, encoding="utf-8", newline="\n")
 

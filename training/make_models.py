@@ -1,12 +1,19 @@
 """Make the models that ship, from their base models and a corpus: every stage, with its seeds.
 
     python training/make_models.py --corpus corpus.json.gz --mpnet DIR --minilm DIR --potion DIR \
-        --work DIR --out src/pegboard/embed/weights [--seed 0] [--quick]
+        --work DIR --out src/pegboard/embed/weights [--earlier DIR] [--quick]
 
 `--mpnet`, `--minilm` and `--potion` hold `config.json`, `tokenizer.json` and `model.safetensors` of
 all-mpnet-base-v2, all-MiniLM-L6-v2 and potion-base-8M, as published. The package must be importable.
-A whole run took 496 s on one H200. A stage whose file is in `--work` already is not done again, so a run
-that was broken off goes on; give an empty folder for another corpus or other base models.
+
+    teachers  ->  goals  ->  encoder  ->  short phrases  ->  mean with the earlier version  ->  files
+                         ->  word vectors  -------------------------------------------------->
+
+`--earlier` is a folder of weights that shipped before: the encoder begins with them instead of MiniLM,
+learns for a shorter time, and the mean of both versions is taken. Teachers, and later encoder and word
+vectors, run side by side, each in a process of its own: one alone does not keep a large GPU busy. A stage
+whose file is in `--work` already is not done again, so a run that was broken off goes on; give an empty
+folder for another corpus or other base models.
 
 `--quick` goes through all stages in a few steps, to see that they work, and makes nothing good; on a CPU
 give it the small base as the teacher too (`--mpnet` the same folder as `--minilm`).
@@ -19,7 +26,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,8 +35,9 @@ from typing import Any
 import numpy as np
 import torch
 from distil import Headed, Lesson, combine, neighbours, rotation, study
+from export import restore
 from nets import DEVICE, Encoder, Static, Texts, load_corpus
-from polish import polished
+from polish import build_student, load_student, polished
 from quantise import eight_bit_tensors, rounded
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
@@ -37,10 +45,11 @@ from train import Recipe, Set, all_texts, evaluate, fine_tune
 
 from measure import report
 
-TEACHERS = (Recipe(epochs=4, rate=5e-5, negatives=2), Recipe(epochs=4, rate=4e-5, negatives=2))
+TEACHERS = (Recipe(epochs=3, rate=5e-5, negatives=1), Recipe(epochs=3, rate=4e-5, negatives=1))
 """Each is taught with its own number as the seed."""
 
-STUDENT = Lesson(steps=4000, rate=3e-4, batch=512)
+FROM_BASE = Lesson(steps=4000, rate=3e-4, batch=512)
+FROM_EARLIER = Lesson(steps=627, rate=2e-4, batch=512)
 STATIC = Lesson(steps=2500, rate=3e-3, batch=512)
 WIDTH, TABLE_RANK, INNER_WIDTH, STATIC_WIDTH = 384, 256, 1536, 128
 QUICK = {"steps": 3, "batch": 32, "warmup": 2}
@@ -52,9 +61,11 @@ class Work:
     """What a run was given, and the texts that all its stages share."""
 
     corpus: dict[str, Any]
+    mpnet: Path
     minilm: Path
+    potion: Path
+    earlier: Path | None
     folder: Path
-    seed: int
     quick: bool
 
     @cached_property
@@ -85,6 +96,10 @@ class Work:
         tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
         return Texts(all_texts(self.corpus), tokenizer)
 
+    def file(self, stage: str, number: int | None = None) -> Path:
+        """What a stage writes."""
+        return self.folder / f"{stage if number is None else f'{stage}_{number}'}.safetensors"
+
     def lesson(self, lesson: Lesson) -> Lesson:
         return replace(lesson, **QUICK) if self.quick else lesson
 
@@ -106,27 +121,26 @@ def rows(vectors: torch.Tensor, numbers: np.ndarray) -> torch.Tensor:
     return vectors[torch.from_numpy(numbers).to(DEVICE)].float()
 
 
-def teach(work: Work, mpnet: Path, number: int, recipe: Recipe) -> torch.Tensor:
-    """Where a fine-tuned teacher places every text; kept in the folder of the run."""
-    path = work.folder / f"goal_{number}.safetensors"
-    if not path.exists():
-        texts = work.tokenised(mpnet)
-        sets = [Set(entry, texts) for entry in work.corpus["sets"]]
-        if work.quick:
-            recipe = replace(recipe, epochs=1, batch=16, warmup=2)
-        model = fine_tune(Encoder.load(mpnet), texts, sets, recipe, number)
-        say(report(f"teacher {number}", evaluate(model, texts, sets)))
-        vectors = model.vectors(texts, np.arange(len(texts.number))).half()
-        keep({"goal": vectors}, path)
-    goal = load_file(path)["goal"].to(DEVICE)
-    if len(goal) != len(work.texts.number):
-        raise SystemExit(f"{path} is of another corpus: give an empty --work.")
-    return goal
+def teach(work: Work, number: int) -> None:
+    """Write where a fine-tuned teacher places every text."""
+    texts = work.tokenised(work.mpnet)
+    sets = [Set(entry, texts) for entry in work.corpus["sets"]]
+    recipe = TEACHERS[number]
+    if work.quick:
+        recipe = replace(recipe, epochs=1, batch=16, warmup=2)
+    model = fine_tune(Encoder.load(work.mpnet), texts, sets, recipe, number)
+    say(report(f"teacher {number}", evaluate(model, texts, sets)))
+    vectors = model.vectors(texts, np.arange(len(texts.number))).half()
+    keep({"goal": vectors}, work.file("goal", number))
 
 
-def goals(work: Work, mpnet: Path) -> torch.Tensor:
+def goals(work: Work) -> torch.Tensor:
     """One vector per text, from all teachers together."""
-    parts = [teach(work, mpnet, number, recipe) for number, recipe in enumerate(TEACHERS)]
+    parts = [
+        load_file(work.file("goal", number))["goal"].to(DEVICE) for number in range(len(TEACHERS))
+    ]
+    if any(len(part) != len(work.texts.number) for part in parts):
+        raise SystemExit(f"{work.folder} is of another corpus: give an empty --work.")
     return combine(parts, WIDTH, torch.from_numpy(work.labelled).to(DEVICE))
 
 
@@ -137,49 +151,71 @@ def lessons(work: Work, goal: torch.Tensor) -> tuple[np.ndarray, dict[int, Seque
     return texts, neighbours(goal, asked, work.tools)
 
 
-def make_encoder(work: Work, goal: torch.Tensor) -> Path:
-    """The student's file: a narrowed MiniLM that places texts as the teachers do.
+def earlier_student(work: Work, folder: Path) -> Headed:
+    """The encoder of an earlier version."""
+    tensors = restore(folder, vocabulary(work.minilm))
+    state = {name: torch.from_numpy(value) for name, value in tensors.items()}
+    return build_student(work.minilm, state)
+
+
+def turn(student: Headed, work: Work, goal: torch.Tensor) -> None:
+    """Turn the student's space so that the labelled texts come as near to their goals as they can."""
+    student.head.data @= rotation(student.vectors(work.texts, work.labelled), goal)
+
+
+def teach_encoder(work: Work) -> None:
+    """Write the student: a narrowed MiniLM that places texts as the teachers do.
 
     In floats: what the phrases change is less than a step of eight bits, and would be lost in rounding if
     they began from rounded numbers.
     """
-    path = work.folder / f"encoder_{work.seed}.safetensors"
-    if not path.exists():
+    goal = goals(work)
+    if work.earlier is not None:
+        student = earlier_student(work, work.earlier)
+    else:
         sample = work.labelled[:: 1 if work.quick else 8]
         body = Encoder.load(work.minilm).factor(TABLE_RANK).narrow(INNER_WIDTH, work.texts, sample)
-        start = rotation(body.vectors(work.texts, work.labelled), rows(goal, work.labelled))
-        student = Headed(body, start).to(DEVICE)
-        texts, near = lessons(work, goal)
-        study(student, work.texts, texts, goal, work.lesson(STUDENT), work.seed, near)
-        say(report("encoder", evaluate(student, work.texts, work.sets)))
-        say(report("in 8 bits", evaluate(rounded(student), work.texts, work.sets)))
-        keep(student.state_dict(), path)
-    return path
+        student = Headed(body, torch.eye(WIDTH)).to(DEVICE)
+    turn(student, work, rows(goal, work.labelled))
+    texts, near = lessons(work, goal)
+    lesson = work.lesson(FROM_EARLIER if work.earlier else FROM_BASE)
+    study(student, work.texts, texts, goal, lesson, 0, near)
+    say(report("encoder", evaluate(student, work.texts, work.sets)))
+    keep(student.state_dict(), work.file("encoder"))
 
 
-def make_static(work: Work, goal: torch.Tensor, potion: Path) -> Path:
-    """The file of the word vectors: potion's, turned and taught to agree with the teachers."""
-    path = work.folder / f"static_{work.seed}.safetensors"
-    if not path.exists():
-        model = Static(narrowed(potion_table(potion, work.minilm)), WIDTH).to(DEVICE)
-        plain = model.vectors(work.texts, work.labelled)[:, :STATIC_WIDTH]
-        fit = torch.linalg.lstsq(plain, rows(goal, work.labelled)).solution
-        model.head.data = fit.contiguous()
-        texts, near = lessons(work, goal)
-        study(model, work.texts, texts, goal, work.lesson(STATIC), work.seed, near)
-        say(report("word vectors", evaluate(model, work.texts, work.sets)))
-        keep({"table": model.table.data.half(), "head": model.head.data}, path)
-    return path
+def polish_encoder(work: Work) -> None:
+    """Write the encoder after the short phrases."""
+    student = polished(work.minilm, [work.file("encoder")], work.corpus, 0, work.quick)
+    keep(student.state_dict(), work.file("polished"))
 
 
-def make_polished(work: Work, encoder: Path) -> Path:
-    """The encoder's file after the short phrases."""
-    path = work.folder / f"polished_{work.seed}.safetensors"
-    if not path.exists():
-        student = polished(work.minilm, [encoder], work.corpus, work.seed, work.quick)
-        say(report("polished, in 8 bits", evaluate(rounded(student), work.texts, work.sets)))
-        keep(eight_bit_tensors(student), path)
-    return path
+def finish_encoder(work: Work) -> None:
+    """Write the encoder in eight bits: the mean of its weights and those of the earlier version, if any.
+
+    Both are near each other, so the mean works as a model; it knows what either does.
+    """
+    student = load_student(work.minilm, [work.file("polished")])
+    if work.earlier is not None:
+        before = earlier_student(work, work.earlier)
+        turn(before, work, student.vectors(work.texts, work.labelled))
+        old, new = before.state_dict(), student.state_dict()
+        student.load_state_dict({name: (old[name] + new[name]) / 2 for name in new})
+    say(report("in 8 bits", evaluate(rounded(student), work.texts, work.sets)))
+    keep(eight_bit_tensors(student), work.file("final"))
+
+
+def teach_static(work: Work) -> None:
+    """Write the word vectors: potion's, turned and taught to agree with the teachers."""
+    goal = goals(work)
+    model = Static(narrowed(potion_table(work.potion, work.minilm)), WIDTH).to(DEVICE)
+    plain = model.vectors(work.texts, work.labelled)[:, :STATIC_WIDTH]
+    fit = torch.linalg.lstsq(plain, rows(goal, work.labelled)).solution
+    model.head.data = fit.contiguous()
+    texts, near = lessons(work, goal)
+    study(model, work.texts, texts, goal, work.lesson(STATIC), 0, near)
+    say(report("word vectors", evaluate(model, work.texts, work.sets)))
+    keep({"table": model.table.data.half(), "head": model.head.data}, work.file("static"))
 
 
 def vocabulary(base: Path) -> list[str]:
@@ -213,22 +249,41 @@ def small(corpus: dict[str, Any]) -> dict[str, Any]:
     sets: list[dict[str, Any]] = []
     for entry in corpus["sets"]:
         train, held = entry["train"][:20], entry["held"][:5]
-        kept = sorted({tool for _, right in train + held for tool in right})
+        kept = sorted({tool for _, right, *_ in train + held for tool in right})
         number = {tool: at for at, tool in enumerate(kept)}
         sets.append(
             {
                 "name": entry["name"],
                 "tools": [entry["tools"][tool] for tool in kept],
-                "train": [[q, [number[t] for t in right]] for q, right in train],
-                "held": [[q, [number[t] for t in right]] for q, right in held],
+                "train": [[q, [number[t] for t in right]] for q, right, *_ in train],
+                "held": [[q, [number[t] for t in right]] for q, right, *_ in held],
             }
         )
     return {"sets": sets, "sentences": corpus["sentences"][:300]}
 
 
-def run(script: str, *arguments: object) -> None:
-    here = Path(__file__).parent
-    subprocess.run([sys.executable, str(here / script), *map(str, arguments)], check=True)
+STAGES: dict[str, tuple[Callable[..., None], int | None]] = {
+    "goal": (teach, len(TEACHERS)),
+    "encoder": (teach_encoder, None),
+    "static": (teach_static, None),
+    "polished": (polish_encoder, None),
+    "final": (finish_encoder, None),
+}
+"""By the file that it writes: what a stage does, and how many there are of it."""
+
+
+def run_side_by_side(work: Work, *names: str) -> None:
+    """Run all stages of these names whose files are missing, each in its own process."""
+    wanted = [(name, n) for name in names for n in range(STAGES[name][1] or 1)]
+    started: list[subprocess.Popen[bytes]] = []
+    for name, number in wanted:
+        at = None if STAGES[name][1] is None else number
+        if not work.file(name, at).exists():
+            stage = [*sys.argv, "--stage", name, "--number", str(number)]
+            started.append(subprocess.Popen([sys.executable, *stage]))
+    ended = [process.wait() for process in started]
+    if any(ended):
+        raise SystemExit("a stage failed")
 
 
 def options() -> argparse.Namespace:
@@ -237,8 +292,10 @@ def options() -> argparse.Namespace:
     )
     for name in ("corpus", "mpnet", "minilm", "potion", "work", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--earlier", type=Path)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--stage", choices=list(STAGES), help=argparse.SUPPRESS)
+    parser.add_argument("--number", type=int, default=0, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -247,19 +304,24 @@ def main() -> None:
     folder = given.work / "quick" if given.quick else given.work
     folder.mkdir(parents=True, exist_ok=True)
     corpus = load_corpus(given.corpus)
-    work = Work(
-        small(corpus) if given.quick else corpus, given.minilm, folder, given.seed, given.quick
-    )
-    goal = goals(work, given.mpnet)
-    encoder = make_encoder(work, goal)
-    static = make_static(work, goal, given.potion)
-    best = make_polished(work, encoder)
+    corpus = small(corpus) if given.quick else corpus
+    work = Work(corpus, given.mpnet, given.minilm, given.potion, given.earlier, folder, given.quick)
+    if given.stage:
+        make, count = STAGES[given.stage]
+        make(work) if count is None else make(work, given.number)
+        return
+    run_side_by_side(work, "goal")
+    run_side_by_side(work, "encoder", "static")
+    run_side_by_side(work, "polished")
+    run_side_by_side(work, "final")
     tokens = folder / "vocabulary.txt"
     tokens.write_text("\n".join(vocabulary(given.minilm)), encoding="utf-8", newline="\n")
-    run(
-        "export.py", "--encoder", best, "--static", static, "--vocabulary", tokens,
-        "--out", given.out,
-    )  # fmt: skip
+    export = [
+        "--encoder", work.file("final"), "--static", work.file("static"),
+        "--vocabulary", tokens, "--out", given.out,
+    ]  # fmt: skip
+    script = Path(__file__).with_name("export.py")
+    subprocess.run([sys.executable, script, *map(str, export)], check=True)
     say("made", given.out)
 
 

@@ -6,6 +6,7 @@ import copy
 import gzip
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,27 @@ class Texts:
         return np.array([self.number[t] for t in texts])
 
 
+def fused_attention(
+    layer: torch.nn.Module,
+    hidden: torch.Tensor,
+    mask: torch.Tensor | None,
+    bias: torch.Tensor,
+    **_: object,
+) -> tuple[torch.Tensor]:
+    """What an attention layer of mpnet computes, without its large matrix of probabilities.
+
+    `transformers` has no such version of mpnet, and its own takes most of the time of training. The bias of
+    positions is given as it is: it is not learned any further.
+    """
+    shape = (*hidden.shape[:2], layer.num_attention_heads, layer.attention_head_size)
+    q, k, v = (m(hidden).view(shape).transpose(1, 2) for m in (layer.q, layer.k, layer.v))
+    dropout = layer.dropout.p if layer.training else 0.0
+    # No mask if all texts are of the same length.
+    mask = bias.expand(len(hidden), -1, -1, -1) if mask is None else bias + mask
+    out = F.scaled_dot_product_attention(q, k, v, mask.to(q.dtype), dropout)
+    return (layer.o(out.transpose(1, 2).flatten(2)),)
+
+
 class Encoder(torch.nn.Module):
     """A BERT-like model with mean pooling."""
 
@@ -62,6 +84,10 @@ class Encoder(torch.nn.Module):
         wrong = [k for k in missing if "pooler" not in k and "position_ids" not in k]
         if wrong:
             raise SystemExit(f"{folder}: weights are missing: {wrong[:5]}")
+        if config.model_type == "mpnet":
+            for layer in net.encoder.layer:
+                layer.attention.attn.forward = partial(fused_attention, layer.attention.attn)
+            net.encoder.relative_attention_bias.requires_grad_(False)
         return cls(net).only(layers).to(DEVICE)
 
     def only(self, layers: Sequence[int] | None) -> Encoder:
@@ -117,8 +143,8 @@ class Encoder(torch.nn.Module):
         if len(numbers) < 64:
             return self.unit(self.pooled(texts, numbers))
         order = np.argsort(texts.lengths[numbers], kind="stable")
-        cut = 2 * len(order) // 3
-        parts = [self.pooled(texts, numbers[order[:cut]]), self.pooled(texts, numbers[order[cut:]])]
+        cuts = np.array_split(order, 3)
+        parts = [self.pooled(texts, numbers[cut]) for cut in cuts]
         back = torch.from_numpy(np.argsort(order)).to(DEVICE)
         return self.unit(torch.cat(parts)[back])
 

@@ -22,6 +22,7 @@ from nets import DEVICE, Encoder, Texts, load_corpus
 from quantise import eight_bit_tensors, rounded
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
+from transformers import AutoConfig, AutoModel
 
 from pegboard.core.search.searchable_fields import SearchableFields, build_passage
 
@@ -55,16 +56,33 @@ def load_student(base: Path, files: list[Path]) -> Headed:
     raw = {k: v for path in files for k, v in load_file(path).items()}
     state = {k: v for k, v in raw.items() if "|" not in k}
     state |= {k[:-2]: v.float() * raw[f"{k[:-2]}|s"] for k, v in raw.items() if k.endswith("|q")}
-    body = Encoder.load(base).factor(state["net.embeddings.word_embeddings.0.weight"].shape[1])
-    for at, layer in enumerate(body.net.encoder.layer):
-        width = state[f"net.encoder.layer.{at}.intermediate.dense.bias"].shape[0]
-        layer.intermediate.dense = torch.nn.Linear(384, width)
-        layer.output.dense = torch.nn.Linear(width, 384)
-    student = Headed(body, torch.eye(384))
-    _, unexpected = student.load_state_dict(state, strict=False)
-    if unexpected:
-        raise SystemExit(f"unknown weights: {unexpected[:3]}")
-    return student.to(DEVICE)
+    return build_student(base, state)
+
+
+def build_student(base: Path, state: dict[str, torch.Tensor]) -> Headed:
+    """The student with these weights; of the base only its configuration is read."""
+    config = AutoConfig.from_pretrained(base)
+    config.intermediate_size = len(state["net.encoder.layer.0.intermediate.dense.bias"])
+    net = AutoModel.from_config(config, add_pooling_layer=False)
+    words, rank = state["net.embeddings.word_embeddings.0.weight"].shape
+    net.embeddings.word_embeddings = torch.nn.Sequential(
+        torch.nn.Embedding(words, rank),
+        torch.nn.Linear(rank, config.hidden_size, bias=False),
+    )
+    for table in ("position_embeddings", "token_type_embeddings"):
+        # The files that ship have the positions that are used, with the one kind of segment added.
+        known = state.get(f"net.embeddings.{table}.weight")
+        layer = getattr(net.embeddings, table)
+        layer.weight.data = torch.zeros_like(layer.weight)
+        if known is not None:
+            layer.weight.data[: len(known)] = known
+    rest = {k: v for k, v in state.items() if "position_emb" not in k and "token_type" not in k}
+    student = Headed(Encoder(net), torch.eye(config.hidden_size))
+    missing, unexpected = student.load_state_dict(rest, strict=False)
+    wrong = [*unexpected, *(k for k in missing if k.startswith("net.encoder"))]
+    if wrong:
+        raise SystemExit(f"unknown or missing weights: {wrong[:3]}")
+    return student.to(DEVICE).eval()
 
 
 def hits(model: Encoder, texts: Texts, ops: list[Operation], asked: range) -> tuple[float, float]:
@@ -138,7 +156,7 @@ def polish(
 
 def quiet_texts(corpus: dict[str, Any], count: int) -> list[str]:
     """Texts learned before, whose vectors shall stay."""
-    known = [q for s in corpus["sets"] for q, _ in s["train"]]
+    known = [q for s in corpus["sets"] for q, *_ in s["train"]]
     known += [t for s in corpus["sets"] if s["train"] for t in s["tools"]]
     known = list(dict.fromkeys(known))
     return random.Random(0).sample(known, min(count, len(known)))

@@ -40,20 +40,23 @@ class Set:
         self.name: str = entry["name"]
         self.tools = texts.numbers(entry["tools"])
         self.pairs = [
-            (texts.number[q], t, frozenset(right)) for q, right in entry["train"] for t in right
+            (texts.number[q], t, frozenset(right).union(*neither))
+            for q, right, *neither in entry["train"]
+            for t in right
         ]
+        """Request, tool, and the tools that are no mistake for the request, this one included."""
         self.right_rows = np.array(
             [i for i, p in enumerate(self.pairs) for _ in p[2]], dtype=np.int64
         )
         self.right = np.array([t for p in self.pairs for t in p[2]], dtype=np.int64)
-        self.held = texts.numbers([q for q, _ in entry["held"]])
-        self.relevant = [right for _, right in entry["held"]]
+        self.held = texts.numbers([q for q, *_ in entry["held"]])
+        self.relevant = [right for _, right, *_ in entry["held"]]
 
 
 def all_texts(corpus: dict[str, Any]) -> list[str]:
     found: list[str] = list(corpus["sentences"])
     for s in corpus["sets"]:
-        found += s["tools"] + [q for q, _ in s["train"]] + [q for q, _ in s["held"]]
+        found += s["tools"] + [q for q, *_ in s["train"]] + [q for q, *_ in s["held"]]
     return found
 
 
@@ -123,7 +126,12 @@ def fine_tune(model: Encoder, texts: Texts, sets: list[Set], recipe: Recipe, see
     rng = random.Random(seed)
     torch.manual_seed(seed)
     sets = [s for s in sets if s.pairs]
-    optimiser = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
+    optimiser = torch.optim.AdamW(
+        [p for p in model.parameters() if p.requires_grad],
+        lr=recipe.rate,
+        weight_decay=recipe.decay,
+        fused=DEVICE == "cuda",
+    )
     total = recipe.epochs * sum(len(s.pairs) // recipe.batch + 1 for s in sets)
     step = 0
     for _ in range(recipe.epochs):
