@@ -18,11 +18,10 @@ from mcp import Client
 from mcp.server import MCPServer
 
 from benchmarks.timing import in_turn, microseconds
-from pegboard import Caller, Pegboard
-from pegboard import ToolCall as Asked
+from pegboard import Call, Caller, Pegboard
 from pegboard.core.calls import ToolCall
 from pegboard.server.serving import build_server
-from pegboard.server.tool_methods import Request, ToolMethods
+from pegboard.server.tool_methods import ToolMethods, ToolRequest
 
 READ = {"readOnlyHint": True}
 ARGUMENT = {"project": "apollo", "limit": 5}
@@ -90,7 +89,7 @@ async def together() -> float:
         await anyio.sleep(0.1)
         return number
 
-    calls = [Asked("wait", {"number": n}) for n in range(16)]
+    calls = [Call("wait", {"number": n}) for n in range(16)]
     await board.call_many(calls[:1])
     took: list[float] = []
     for _ in range(5):
@@ -107,7 +106,7 @@ async def listing() -> dict[str, Any]:
     board = Pegboard("large", mode="proxy")
     for number in range(1_000):
         board.tool(f"tool_{number}", category=f"group_{number % 20}")(list_issues)
-    answers, request = ToolMethods(board), Request("tools/list", {}, Caller())
+    answers, request = ToolMethods(board), ToolRequest("tools/list", {}, Caller())
 
     async def ask() -> None:
         await answers.answer(request)

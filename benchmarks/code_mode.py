@@ -34,23 +34,23 @@ def section(figures: dict[str, Any]) -> str:
     ways = {who: one for who, one in figures["tokens"].items() if "input" in one}
     rows = [[who, *(one[key] for key in COLUMNS)] for who, one in ways.items()]
     parts = [
-        "Eight tasks on the tracker example with 160 issues. Every result is real; the choices are those of a reader who makes no"
-        " mistake. *Context*: everything that a model reads and writes, once. *Input*: what it reads over all turns, each of which"
-        " begins with all before it. A person's consent to deletions is requested through the client. Programs are the same for"
-        " everyone, except for how they name tools; `fastmcp CodeMode` runs with its default limits.",
+        "Eight tasks on the tracker example with 160 issues. All results are real; the model is scripted and makes no mistakes."
+        " *Context*: everything that a model reads and writes, counted once. *Input*: what it reads over all turns; each turn repeats"
+        " everything before it. The client asks a person for consent to deletions. All contestants run the same programs, except"
+        " for how they name tools; `fastmcp CodeMode` runs with its default limits.",
         table(["way", "context", "input", "output", "turns", "tasks finished"], rows)
         + missing(figures["tokens"]),
         "Input by task:",
         table(["task", *ways], _by_task(ways)),
-        "Slips: every tool name, parameter, listed value, key of a result and `await` of the eight programs is misspelled in turn.",
+        "Typos: every tool name, parameter, enum value, result key and `await` in the eight programs is misspelled, one at a time.",
         table(
-            ["known of results", "slips", "found before any call", "%", "had written first", "not noticed"],
+            ["known about results", "typos", "found before any call", "%", "found after a write", "not noticed"],
             [
                 [known, f["all"], f["before"], f["share"], f["wrote_first"], f["silent"]]
                 for known, f in figures["slips"].items()
             ],
         ),
-        "Programs beside their calls:",
+        "The cost of running programs, without their calls:",
         table(["what", "found"], [[text, figures["speed"][key]] for key, text in SPEED.items()]),
     ]  # fmt: skip
     return "\n\n".join(parts)

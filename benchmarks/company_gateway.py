@@ -63,7 +63,7 @@ def section(figures: dict[str, Any]) -> str:
     ]
     gone = [figures[part]["missing"] for part in ("replicas", "workers", "share")
             if "missing" in figures[part]]  # fmt: skip
-    return table(["what", "at most", "found", "kept"], rows) + "".join(
+    return table(["what", "at most", "measured", "met"], rows) + "".join(
         f"\n\nNot measured: {reason}." for reason in gone
     )
 

@@ -18,6 +18,7 @@ from tests.replicas.world import Replica
 from benchmarks.company_load import world
 from benchmarks.runner import percentile
 from pegboard.core.mode_rollout import Rollout
+from pegboard.core.tool_lock import LockDecision, ServerLock
 from pegboard.gateway.lock_storage import SharedLockStorage
 from pegboard.gateway.operator_decisions import ToolSwitches
 from pegboard.observe import rollouts
@@ -53,14 +54,18 @@ def _kinds(store: Store) -> dict[str, tuple[Change, Shows]]:
     locks, switches = SharedLockStorage(store), ToolSwitches(store)
 
     def lock(on: bool) -> Awaitable[object]:
-        return locks.update(
-            "work", lambda kept: kept.approve(["wait"], 1.0) if on else kept.revoke(["wait"])
-        )
+        def change(kept: ServerLock) -> ServerLock:
+            undecided = kept.tools["wait"].undecided
+            digest = undecided[-1].digest if undecided else None
+            action = "approve" if on else "revoke"
+            return kept.apply(LockDecision(action, "work", "wait", "a benchmark", 1.0, digest))
+
+        return locks.update("work", change)
 
     return {
         "lock approval": (lock, lambda r: "work_wait" in r.listed()),
         "switched tool": (
-            lambda on: switches.turn("work.quick", enabled=on),
+            lambda on: switches.switch("work.quick", enabled=on),
             lambda r: "work_quick" in r.listed(),
         ),
         "rollout": (

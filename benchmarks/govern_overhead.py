@@ -21,8 +21,7 @@ from pegboard.dispatch.call_events import ObserveOptions, observe
 from pegboard.dispatch.retry import retry
 from pegboard.dispatch.timeout import timeout
 from pegboard.observe.logs import EventLog, log_json
-from pegboard.observe.observers import CombinedObserver, InFlight
-from pegboard.observe.statistics import LiveStatistics
+from pegboard.observe.statistics import CombinedObserver, InFlight, LiveStatistics
 from pegboard.pipeline import compose
 from pegboard.ports import Handler, Layer
 from pegboard.store.memory import MemoryStore

@@ -14,8 +14,8 @@ Case: TypeAlias = tuple[str, float | None, Mapping[str, float]]
 """Where it was measured, what we have, and what each of the others has."""
 OURS = "pegboard proxy"
 WHY_LIST = (
-    "on purpose: we list three call tools, since clients approve tools by name, and reading should"
-    " not need the approval of deleting"
+    "on purpose: we list three call tools, because clients approve tools by name, and allowing"
+    " reads should not also allow deletions"
 )
 
 
@@ -33,7 +33,7 @@ def losses(found: dict[str, dict[str, Any]]) -> str:
     ]
     if not lines:
         return "Nothing that was measured shows a peer ahead."
-    said = "Every measurement in which a peer is ahead of `proxy` mode, from the same results."
+    said = "This list has every measurement in which another project is ahead of `proxy` mode."
     return said + "\n\n" + "\n".join(f"- {line}" for line in lines)
 
 

@@ -23,6 +23,7 @@ PROGRAMS = {
     "results_layers": (),
     "results_tables": (),
     "first_search": (),
+    "login_overhead": (),
 }
 SHOWN: dict[str, tuple[tuple[str, ...], ...]] = {
     "calls_pipeline": (
@@ -41,6 +42,7 @@ SHOWN: dict[str, tuple[tuple[str, ...], ...]] = {
     "results_layers": (("added by all result layers, ms",),),
     "results_tables": (("time",),),
     "first_search": ((),),
+    "login_overhead": (("CPU per call",), ("calls of 1 s",)),
 }
 """What of each is in the table; the result file has all of it."""
 

@@ -38,7 +38,7 @@ $ make bench-smoke      # only Pegboard, in under a minute; part of CI
 $ python -m benchmarks --only tokens,agent --profile quick
 ```
 
-Catalogs and queries of other projects are not part of this repository. `PEGBOARD_BENCH` names the folder that contains them; without
+Catalogs and queries from other projects are not part of this repository. `PEGBOARD_BENCH` names the folder that contains them; without
 it, the example servers are measured. Contestants take turns within each round. A figure is the median of the rounds, with the minimum
 and maximum in brackets. Every response is checked, and a contestant that returns a wrong one fails the run. Measurements that do not
 depend on time (tokens, retrieval, results, the agent, memory over many calls) run two at a time, all others run alone. Compare times
@@ -130,7 +130,7 @@ def numbers(found: dict[str, dict[str, Any]]) -> str:
     ]
     if not rows:
         return "No benchmark has been run yet."
-    return table(["", "Pegboard", "beside it"], rows, words=3)
+    return table(["measurement", "Pegboard", "others"], rows, words=3)
 
 
 Rows = list[list[str]]
@@ -156,7 +156,7 @@ def _token_rows(found: dict[str, dict[str, Any]]) -> Rows:
 
 
 def _short(who: str) -> str:
-    return "everything listed" if who == "pegboard eager" else who
+    return "all tools listed" if who == "pegboard eager" else who
 
 
 def _search_row(found: dict[str, dict[str, Any]]) -> Rows:
@@ -165,7 +165,7 @@ def _search_row(found: dict[str, dict[str, Any]]) -> Rows:
         if name not in ("mcpproxy_golden", "everyday") or "rankers" not in one:
             continue
         theirs = one["rankers"].get("FastMCP BM25", {}).get("recall@5")
-        title = f"right tool among the first five, `{name}`, {one['queries']} queries, %"
+        title = f"right tool among the first five, {one['queries']} queries of `{name}`, %"
         beside = f"fastmcp bm25 {theirs}" if theirs is not None else "-"
         rows.append([title, str(one["rankers"]["pegboard"]["recall@5"]), beside])
     return rows
@@ -196,7 +196,7 @@ def _start_row(found: dict[str, dict[str, Any]]) -> Rows:
         for who, f in one.items()
         if not who.startswith("pegboard") and "found_s" in f
     )
-    title = f"seconds from a second start to the tool found, processes held, {in_words(count)}"
+    title = f"second start, {in_words(count)}: seconds to the first search result, server processes"
     ours = f"{median(again['found_s']):.1f} and {median(again['processes']):.0f}"
     return [[title, ours, beside or "-"]]
 
@@ -205,7 +205,10 @@ def _call_row(found: dict[str, dict[str, Any]]) -> Rows:
     rows: Rows = []
     if busy(found.get("calls", {})):
         return rows
-    for way in ("stdio, modern", "http, modern"):
+    for way, shown in (
+        ("stdio, modern", "stdio, MCP 2026-07-28"),
+        ("http, modern", "HTTP, MCP 2026-07-28"),
+    ):
         one = found.get("calls", {}).get("calls", {}).get(way, {})
         ours = next((f for who, f in one.items() if who.startswith("pegboard, call_tool")), None)
         if not ours:
@@ -215,6 +218,6 @@ def _call_row(found: dict[str, dict[str, Any]]) -> Rows:
             for who, f in one.items()
             if not who.startswith("pegboard") and "cpu_ms" in f and "by name" not in who
         )
-        title = f"CPU of one call between client and server, {way}, ms"
+        title = f"CPU time of one call, between client and server, {shown}, ms"
         rows.append([title, f"{median(ours['cpu_ms']):.1f}", beside])
     return rows

@@ -46,7 +46,7 @@ REST = {
     "as sent": None,
     "pegboard": "by `read_result`, checked",
     "pegboard, whole": None,
-    "pegboard, fields": "by asking again",
+    "pegboard, fields": "by calling again",
     "fastmcp limit": "no",
     "mcp-compressor --toonify": None,
     "mcp-compressor --shrinkfit": "by a file or `full=true`",
@@ -230,7 +230,7 @@ def section(figures: dict[str, Any]) -> str:
     rows = [
         [name, *(_cell(one.get(who)) for who in whos)] for name, one in figures["results"].items()
     ]
-    rest = ["the rest can be had", *(REST[who] or "nothing is left out" for who in whos)]
+    rest = ["how to get the rest", *(REST[who] or "nothing is left out" for who in whos)]
     return (
         f"Tokens (`{figures['tokenizer']}`) of the same results of a server through each contestant, all as separate processes."
         " Brackets show the percentage of the result's values that are in the text, if not all are. The first"
@@ -245,7 +245,7 @@ def section(figures: dict[str, Any]) -> str:
 def _cell(one: dict[str, Any] | None) -> str | None:
     if one is None:
         return None
-    part = "" if one["kept"] >= 99.9 else f" ({one['kept']:.0f} %)"
+    part = "" if one["kept"] >= 99.9 else f" ({one['kept']:.0f}%)"
     return f"{one['tokens']:,}{part}"
 
 

@@ -1,7 +1,7 @@
 """Does search find the right tool, and return nothing if there is none?
 
 Every set is judged by `pegboard.measure.search_quality`; all rankers get the same queries. Sets
-that our models did not learn from are reported apart from those that they did. Intervals are 95 % of 2,000 paired bootstraps of the difference to FastMCP's BM25.
+that our models did not learn from are reported apart from those that they did. Intervals are 95% of 2,000 paired bootstraps of the difference to FastMCP's BM25.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.runner import Missing, Profile, say
 from benchmarks.tables import table
 from pegboard.adapters.catalog_file import read_catalog
 from pegboard.core.search import SearchIndex
-from pegboard.core.search.near_misses import is_near_miss
+from pegboard.core.search.relevance import is_near_miss
 from pegboard.core.tools import Catalog
 from pegboard.embed.live_index import LiveIndex
 from pegboard.embed.vectorizer import LocalVectorizer
@@ -112,7 +112,7 @@ def per_query(ranker: Ranker, queries: Sequence[JudgedQuery]) -> Rows:
 
 
 def interval(gain: Rows) -> list[float]:
-    """Where the mean gain lies, 95 % of the draws."""
+    """Where the mean gain lies, 95% of the draws."""
     draws = np.random.default_rng(0).integers(0, len(gain), (DRAWS, len(gain)))
     low, high = np.percentile(gain[draws].mean(axis=1), [2.5, 97.5])
     return [round(float(low), 1), round(float(high), 1)]
@@ -189,7 +189,7 @@ def _is_flagged(index: SearchIndex, query: str) -> bool:
 def section(figures: dict[str, Any]) -> str:
     parts = [
         "Percentages, averaged over queries. Recall is the share of the right tools among the first k; hit means that any of them"
-        " is. Brackets show the gain over FastMCP's BM25 (paired bootstrap, 95 %). *No vectors yet* is our result in the first"
+        " is. Brackets show the gain over FastMCP's BM25 (paired bootstrap, 95%). *No vectors yet* is our result in the first"
         " seconds of a new catalog, before the model has read it. A regex consists of the words of a query with more than three"
         " letters.",
         _means_table(figures["means"]),

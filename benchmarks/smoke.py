@@ -100,7 +100,7 @@ def _results() -> list[Ratio]:
 def main() -> int:
     found = measure()
     rows = [[r.what, f"{r.value:.3f}", r.at_most, "yes" if r.kept else "NO"] for r in found]
-    print(table(["ratio", "found", "at most", "kept"], rows))
+    print(table(["ratio", "measured", "at most", "met"], rows))
     return 0 if all(ratio.kept for ratio in found) else 1
 
 

@@ -128,6 +128,10 @@ def _calls() -> Iterator[Target]:
         about, "projecting 50 KB, ms", 1, part("results_projection", "time", "three fields, ms")
     )
     yield Target(about, "breaker, µs", 20, part("govern_overhead", "layers", "breaker"))
+    yield Target(about, "CPU of a call with a login, of one with a fixed header", 1.05,
+                 part("login_overhead", "CPU per call", "login / header"))  # fmt: skip
+    yield Target(about, "five calls of 1 s at once, with a login, s", 1.2,
+                 part("login_overhead", "calls of 1 s", "5 at once, s"))  # fmt: skip
     episode = ("results_projection", "episode", "selections", "id, description, outcome")
     yield Target(
         about,
@@ -322,7 +326,7 @@ def _verdict(target: Target, value: float | None, disturbed: bool) -> str:
 def missed(found: Found) -> list[str]:
     """A line for each target that was missed."""
     return [
-        f"target missed: {t.what}: {value:.3g} instead of {'at least' if t.least else 'at most'}"
+        f"target missed: {t.what}: {f'{value:,.0f}' if value >= 1_000 else f'{value:.3g}'} instead of {'at least' if t.least else 'at most'}"
         f" {t.limit:g}"
         for t, value, verdict in judged(found)
         if verdict == "**missed**" and value is not None

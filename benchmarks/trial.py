@@ -139,8 +139,8 @@ def percent(parts: Sequence[float]) -> float:
 
 def section(figures: dict[str, Any]) -> str:
     parts = [
-        "A model does twelve office tasks over more than 600 tools, with nothing but the tools of one server, and everything that it sends and reads"
-        " is counted. *Context* is what is in it after the last answer: the list, and all requests and answers. *Input* adds up what"
+        "A model does twelve office tasks over more than 600 tools, with only the tools of one server, and everything that it sends and reads"
+        " is counted. *Context* is what its context contains after the last answer: the list, and all requests and answers. *Input* adds up what"
         " is sent over all turns, without a prompt cache. The instructions of servers are not counted. All trials listed reached the same"
         " outcomes.",
         _trials(figures["trials"]),
@@ -161,10 +161,10 @@ def section(figures: dict[str, Any]) -> str:
         parts += ["The same searches, answered by this version in `proxy` mode:", table(head, rows)]
     good = again["quality"]
     parts.append(
-        f"All {good['queries']} different searches of the trials, with right answers that were decided by hand: recall@5 of the ranking"
-        f" {good['recall@5']} %. In the answers as a model reads them, {good['shown']} % of the right tools are shown,"
-        f" {good['with a signature']} % with a signature, in {good['tokens of an answer']:g} tokens on average. Of"
-        f' {good["unanswerable"]} searches for what no tool does, {good["said so"]} % are answered with "No tool".'
+        f"All {good['queries']} different searches of the trials, with right answers chosen by hand: recall@5 of the ranking is"
+        f" {good['recall@5']}%. In the answers as a model reads them, {good['shown']}% of the right tools are shown,"
+        f" {good['with a signature']}% with a signature, in {good['tokens of an answer']:g} tokens on average. Of"
+        f' {good["unanswerable"]} searches for what no tool does, {good["said so"]}% are answered with "No tool".'
     )
     return "\n\n".join(parts)
 
