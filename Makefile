@@ -24,9 +24,10 @@ help:  ## List the targets
 demo: $(READY)  ## Show what Pegboard does, in one screen
 	@$(BIN)/pegboard demo
 
-# Tests and benchmarks start many processes, which start twice as fast with cached byte code.
+# Tests and benchmarks start many processes, which start twice as fast with cached byte code. The files of
+# tests are divided among as many processes as there are cores; the tests of one file stay together.
 test: $(READY) $(NODE_READY) $(OFFICIAL_READY) $(SERVERS_READY) $(CLIENTS_READY)  ## Run all tests, except those whose software is missing here
-	@PYTHONDONTWRITEBYTECODE= PEGBOARD_PYTHON_SERVERS="$(CURDIR)/$(SERVERS)/bin" $(BIN)/python -m pytest
+	@PYTHONDONTWRITEBYTECODE= PEGBOARD_PYTHON_SERVERS="$(CURDIR)/$(SERVERS)/bin" $(BIN)/python -m pytest -n auto --dist loadfile
 
 check: lint test  ## Run every check and all tests
 
@@ -49,13 +50,13 @@ package: $(READY)  ## Build wheel, sdist and bundle into dist/, and test what wa
 	@$(BIN)/python scripts/package.py
 
 lock: $(READY)  ## Update the locked versions of the dependencies
-	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --group dev --extra all \
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-strip-extras --group dev --extra all \
 		--python-version 3.11 --exclude-newer "$$(date -u -d '7 days ago' +%Y-%m-%dT00:00:00Z)" \
 		pyproject.toml -o requirements.lock
-	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --group docs \
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-strip-extras --group docs \
 		--python-version 3.11 --exclude-newer "$$(date -u -d '7 days ago' +%Y-%m-%dT00:00:00Z)" \
 		-o requirements-docs.lock
-	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-strip-extras \
 		--python-version 3.11 --exclude-newer "$$(date -u -d '7 days ago' +%Y-%m-%dT00:00:00Z)" \
 		examples/requirements-*.txt -o tests/examples/clients.lock
 

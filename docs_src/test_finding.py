@@ -3,6 +3,8 @@
 import pytest
 from todo import board
 
+board.prepare()  # otherwise the first searches run before all vectors are computed
+
 QUERIES = [
     ("remind me to call Ann", "add_task"),
     ("what is left to do?", "list_tasks"),

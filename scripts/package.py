@@ -27,8 +27,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-MAX_PACKAGES = 55
-MAX_MEGABYTES = 230
+MAX_PACKAGES = 50
+MAX_MEGABYTES = 195
 """Limits for an installation without extras, so that growth is a decision."""
 
 _IN_WHEEL = (

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import runpy
 import sys
 from collections.abc import Iterator, Mapping
@@ -21,7 +22,7 @@ import typer.main
 
 from pegboard import errors
 from pegboard.cli.app import app
-from pegboard.cli.examples import EXAMPLES
+from pegboard.cli.help_pages import EXAMPLES
 from pegboard.config.schema import settings_schema
 from pegboard.core.calls import Caller
 from pegboard.core.options import MODES
@@ -61,7 +62,7 @@ def settings_page() -> str:
     schema = settings_schema()
     parts = [
         "# Settings",
-        "All settings in `pegboard.toml`. [Configuration](configuration.md) explains how files, environment variables "
+        "This page lists all settings in `pegboard.toml`. [Configuration](configuration.md) explains how files, environment variables "
         "and flags are combined. [`pegboard.schema.json`](pegboard.schema.json) is the JSON Schema of the file, for editors.",
         *_table("", schema, schema["$defs"]),
     ]
@@ -69,7 +70,7 @@ def settings_page() -> str:
 
 
 def _table(name: str, schema: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[str]:
-    rows = ["| setting | type | default | |", "|---|---|---|---|"]
+    rows = ["| setting | type | default | meaning |", "|---|---|---|---|"]
     deeper: list[tuple[str, Mapping[str, Any]]] = []
     for key, value in schema["properties"].items():
         path = f"{name}.{key}".lstrip(".")
@@ -80,9 +81,10 @@ def _table(name: str, schema: Mapping[str, Any], known: Mapping[str, Any]) -> It
             said = value.get("description", "") or (inner or {}).get("description", "")
             default = _default(value)
             rows.append(f"| `{key}` | {_type(value)} | {default} | {_cell(said)} |")
-    title = f"## `[{name}]`" if name else "## At the top"
+    title = f"## `[{name}]`" if name else "## Top level"
     if len(rows) > 2:
-        yield f"{title}\n\n{_cell(schema.get('description', ''))}\n\n" + "\n".join(rows)
+        about = schema.get("description", "") if name else "Settings outside any table."
+        yield f"{title}\n\n{_cell(about)}\n\n" + "\n".join(rows)
     for where, inner in deeper:
         yield from _table(where, inner, known)
 
@@ -114,7 +116,8 @@ def _type(value: Mapping[str, Any]) -> str:
         return "table"
     kind = value.get("type", "any")
     if kind == "array":
-        return f"list of {_type(value.get('items', {}))}"
+        item = _type(value.get("items", {}))
+        return f"list of {item}s" if item in ("string", "table") else f"list of {item}"
     if kind == "object":
         return "table"
     return str(kind)
@@ -141,9 +144,9 @@ def cli_page() -> str:
         "## Without `--config`",
         "Commands that need servers look for a configuration in this order:\n\n"
         "1. `pegboard.toml` in the current folder, if you have trusted it. You are asked once, and shown the commands that the file "
-        "runs. A changed file, or a changed file that it imports, is a new question. Without a terminal nobody is asked, and the file is "
-        "not used: entering a cloned repository runs nothing of it.\n"
-        "2. `pegboard.toml` in your folder for settings: `~/.config/pegboard`, `~/Library/Application Support/pegboard`, "
+        "runs. If the file, or a file that it imports, changes, you are asked again. Without a terminal, nobody can be asked and the file "
+        "is not used, so a cloned repository cannot run anything on your machine.\n"
+        "2. `pegboard.toml` in your configuration folder: `~/.config/pegboard`, `~/Library/Application Support/pegboard`, "
         "`%APPDATA%/pegboard`, or the folder in `PEGBOARD_CONFIG_HOME`.\n"
         "3. The servers of all MCP clients on this machine, including those behind an installed Pegboard.\n\n"
         "The command says which one it uses, on standard error.",
@@ -165,7 +168,7 @@ def _command(name: str, command: Any) -> str:
     shown = [f"## `{name}`", text, f"```console\n$ {usage.strip()}\n```"]
     if options:
         rows = [f"| {_option(o)} | {_cell(o.help or '')} |" for o in options]
-        shown.append("\n".join(["| option | |", "|---|---|", *rows]))
+        shown.append("\n".join(["| option | meaning |", "|---|---|", *rows]))
     if examples:
         shown.append("\n".join(["```console", *(f"$ {one}" for one in examples), "```"]))
     return "\n\n".join(shown)
@@ -189,13 +192,13 @@ def clients_page() -> str:
     """What is known of MCP clients, and what `auto` makes of it."""
     rows = [
         f"| {c.title} | `{c.name}` | {_yes(c.follows_list_changed)} | {_yes(c.defers_tools)} "
-        f"| {_cell(c.note)} | {_cell(c.source)} |"
+        f"| {_link_urls(_cell(c.note))} | {_link_urls(_cell(c.source))} |"
         for c in sorted(known_clients().values(), key=lambda c: c.title.lower())
     ]
     parts = [
         "# Client notes",
-        "How known MCP clients behave, with a source for each. For legacy clients, `auto` mode depends on the name that the client "
-        "reports: a client that defers tools itself gets `eager`. Since MCP 2026-07-28, the client's name must not change behavior, "
+        "This page lists how known MCP clients behave, with a source for each. For clients before MCP 2026-07-28, `auto` mode depends on "
+        "the name that the client reports: a client that defers tools itself gets `eager`. In newer protocol versions, the client's name must not change behavior, "
         "so `pegboard install` writes the mode into the client's configuration instead. `[clients]` in `pegboard.toml` overrides both.",
         "\n".join(
             ["| client | reported name | follows `list_changed` | defers tools | note | source |",
@@ -203,6 +206,11 @@ def clients_page() -> str:
         ),
     ]  # fmt: skip
     return "\n\n".join(parts)
+
+
+def _link_urls(text: str) -> str:
+    """The text with each URL as a link: whole URLs do not fit a table."""
+    return re.sub(r"https://[^\s)]+", r"[source](\g<0>)", text)
 
 
 def _yes(value: bool) -> str:
@@ -238,12 +246,13 @@ async def methods_page() -> str:
     """The methods that Pegboard adds to the protocol, with real answers."""
     parts = [
         "# Methods",
-        "The methods that Pegboard adds to those of the protocol. They are advertised as "
+        "This page describes the methods that Pegboard adds to MCP. They are advertised as "
         "`io.github.pegboard/lazy-tools`, under `capabilities.extensions` (MCP 2026-07-28) or "
-        "`capabilities.experimental` (earlier). The examples are real answers of the board in the [quick start](../index.md).",
+        "`capabilities.experimental` (earlier). The examples are real responses from the board on the "
+        "[home page](../index.md#a-first-server).",
         "## `tools/list` with `lazy`",
-        'The method of the protocol with one more parameter, or `_meta["io.github.pegboard/lazy"]`: `true` returns stubs, '
-        '`"bare"` stubs without `inputSchema`, `false` full definitions, whatever the mode. With `false` and '
+        'MCP\'s own method with one more parameter, `lazy`, which can also be sent as `_meta["io.github.pegboard/lazy"]`: `true` returns '
+        'stubs, `"bare"` returns stubs without `inputSchema`, and `false` returns full definitions, regardless of the mode. With `false` and '
         '`_meta["io.github.pegboard/details"]: true`, the `_meta` of each entry also contains category, summary, examples, related '
         "tools, aliases, tags, deprecation and descriptions of result fields, under `io.github.pegboard/`. A gateway requests them from "
         "a server that advertises this extension, so that one Pegboard can run behind another.",
@@ -264,13 +273,13 @@ async def meta_tools_page() -> str:
     """The meta-tools of each mode with their token cost, and those that no mode lists."""
     parts = [
         "# Meta-tools",
-        "The meta-tools that each mode lists, for the board in the [quick start](../index.md). The token counts "
-        "are those of name, description and input schema, with `o200k_base`.",
+        "This page shows the meta-tools that each mode lists, for the board on the [home page](../index.md#a-first-server). The token "
+        "counts include name, description and input schema, with `o200k_base`.",
     ]
     parts += [await _mode(name) for name in MODES]
     unlisted = ", ".join(f"`{n}`" for n in ALIASES)
-    parts += ["## Callable in every mode, but never listed", f"{unlisted}. Most are the names of other systems, so "
-              "that instructions written for those keep working."]  # fmt: skip
+    parts += ["## Callable in every mode, but never listed", f"{unlisted}. Most of these names come from other systems, so "
+              "that instructions written for them keep working."]  # fmt: skip
     return "\n\n".join(parts)
 
 

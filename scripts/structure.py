@@ -2,6 +2,7 @@
 
     python scripts/structure.py                     Pegboard, with the trace of a call
     python scripts/structure.py path/to/starlette   any package, by its folder, for comparison
+    python scripts/structure.py --write             write both into docs/decisions/code-structure.md
 
 Every figure but the last comes from the source alone. A "module" is a `.py` file, `__init__.py`
 included unless a line below says otherwise.
@@ -48,6 +49,8 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -55,6 +58,9 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 PEGBOARD = ROOT / "src" / "pegboard"
 SERVER = ROOT / "docs_src" / "quickstart.py"
+PAGE = ROOT / "docs" / "decisions" / "code-structure.md"
+COMPARED = ("starlette", "mcp", "fastmcp")
+"""Installed packages whose figures stand beside ours on the page."""
 SMALL = 50
 """Lines below which a module counts as small."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -106,7 +112,7 @@ def measure_source(modules: Iterable[Module]) -> dict[str, str]:
     largest = max(modules, key=lambda module: module.lines)
     return {
         "modules / thousand lines": f"{len(modules)} / {lines / 1000:.1f}",
-        "private functions used once": f"{100 * once / max(len(functions), 1):.1f} %",
+        "private functions used once": f"{100 * once / max(len(functions), 1):.1f}%",
         "comments per 100 lines": f"{100 * comments / max(lines, 1):.1f}",
         "modules with a single importer": str(sum(len(importers[m.name]) == 1 for m in named)),
         f"modules under {SMALL} lines": str(sum(m.lines < SMALL for m in named)),
@@ -306,18 +312,74 @@ async def _find_listed(client: Any, tool: str) -> str:
         await anyio.sleep(0.2)
 
 
+def measure_calls() -> dict[str, str]:
+    """The figures of one warm call of Pegboard, by their labels, as text."""
+    import anyio
+
+    label = "functions / modules touched by one warm call"
+    return {
+        f"{label}, board": str(anyio.run(trace_board_call)),
+        f"{label}, gateway": str(anyio.run(trace_gateway_call)),
+        f"{label}, gateway through `call_tool`": str(
+            anyio.run(partial(trace_gateway_call, mode="proxy"))
+        ),
+    }
+
+
+def format_figures(tables: dict[str, dict[str, str]]) -> str:
+    """The figures of several packages as a table in Markdown, a column each."""
+    labels = list(next(iter(tables.values())))
+    rows = [["", *tables], ["---"] * (len(tables) + 1)]
+    for label in labels:
+        # Where the longest function is matters less here than how long it is.
+        cells = (table.get(label, "").partition(":")[0] for table in tables.values())
+        rows.append([label, *cells])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def format_packages(modules: Iterable[Module]) -> str:
+    """Modules and lines of each package of Pegboard as a table in Markdown, the largest first."""
+    counts: Counter[str] = Counter()
+    lines: Counter[str] = Counter()
+    for module in modules:
+        parts = module.path.relative_to(PEGBOARD).parts
+        package = f"`{parts[0]}/`" if len(parts) > 1 else "modules of their own"
+        counts[package] += 1
+        lines[package] += module.lines
+    rows = [
+        f"| {package} | {counts[package]} | {total:,} | {total // counts[package]} |"
+        for package, total in lines.most_common()
+    ]
+    head = ["| package | modules | lines | lines per module |", "| --- | --- | --- | --- |"]
+    return "\n".join([*head, *rows])
+
+
+def write_page() -> None:
+    """Put the current figures into the page, between its markers."""
+    modules = read_package(PEGBOARD)
+    tables = {"Pegboard": measure_source(modules) | measure_calls()}
+    for name in COMPARED:
+        if found := find_spec(name):
+            [folder] = found.submodule_search_locations or [""]
+            tables[f"{name} {version(name)}"] = measure_source(read_package(Path(folder)))
+    text = PAGE.read_text("utf-8")
+    parts = {"figures": format_figures(tables), "packages": format_packages(modules)}
+    for name, table in parts.items():
+        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+        before, _, rest = text.partition(begin)
+        text = f"{before}{begin}\n\n{table}\n\n{end}{rest.partition(end)[2]}"
+    PAGE.write_text(text, "utf-8")
+
+
 def main() -> int:
-    """Print the table of one package."""
+    """Print the table of one package, or write those of the page."""
+    if sys.argv[1:] == ["--write"]:
+        write_page()
+        return 0
     folder = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else PEGBOARD
     table = measure_source(read_package(folder))
     if folder == PEGBOARD.resolve():
-        import anyio
-
-        label = "functions / modules touched by one warm call"
-        table[f"{label}, board"] = str(anyio.run(trace_board_call))
-        table[f"{label}, gateway"] = str(anyio.run(trace_gateway_call))
-        proxy = anyio.run(partial(trace_gateway_call, mode="proxy"))
-        table[f"{label}, gateway through `call_tool`"] = str(proxy)
+        table |= measure_calls()
     width = max(map(len, table))
     for label, figure in table.items():
         print(f"{label:<{width}}  {figure}")

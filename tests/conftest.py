@@ -15,6 +15,9 @@ settings.register_profile("explore", deadline=None, max_examples=60)
 settings.register_profile("ci", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "explore")
 
+# pytest-xdist sets the width of its own terminal; commands under test print as without a terminal.
+os.environ.pop("COLUMNS", None)
+
 # Tests keep nothing in the user's own folders.
 os.environ.setdefault("PEGBOARD_HOME", tempfile.mkdtemp(prefix="pegboard-tests-"))
 

@@ -1,4 +1,4 @@
-"""Pegboard: a catalog of MCP tools that costs what is used, not what exists.
+"""Pegboard: a catalog of MCP tools from which a model pays only for the tools it uses.
 
 Importing this is cheap: the SDK, numpy and the web parts are imported when they are first needed.
 """

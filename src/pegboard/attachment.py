@@ -1,4 +1,4 @@
-"""`attach`: makes a server that somebody else wrote lazy, in one line.
+"""`attach`: adds Pegboard's modes to an existing server, in one line.
 
     client -> SDK -> AttachedMiddleware -> our tool methods
                                               │  tools/list, tools/call of the server itself
@@ -70,12 +70,12 @@ def attach(
     policy: Policy = ALLOW_ALL,
     **options: Any,
 ) -> S:
-    """Make a server lazy and return it: low-level `Server`, `MCPServer` or FastMCP 4.
+    """Add modes to a low-level `Server`, an `MCPServer` or a FastMCP 4 server, and return it.
 
     Args:
         server: The server whose tools are shown.
         mode: `eager`, `stub`, `index`, `hierarchy`, `proxy`, `dynamic`, or `auto`.
-        pins: Names of tools that every mode lists as themselves.
+        pins: Names of tools that every mode lists directly.
         risk: `split`, `single` or `auto`, as of a `Pegboard`.
         policy: Who may see and call what, by the identity that the server's own authentication
             establishes.
@@ -137,7 +137,7 @@ class AttachedBoard:
         self.options = options
         self.policy = policy
         """Who may see and call what; may be replaced at any time."""
-        # The server lists anew for each principal, so there is no catalog for all of them.
+        # The server lists again for each principal, so there is no catalog for all of them.
         permissions = check_permissions(lambda: self.policy, lambda: _NO_TOOLS)
         home = home_folder(os.environ)
         # By principal, because the server itself knows who calls, and may answer each differently.

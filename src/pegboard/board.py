@@ -66,7 +66,7 @@ class Pegboard(BoardCatalog):
     Args:
         name: The name of the server.
         mode: `eager`, `stub`, `index`, `hierarchy`, `proxy`, `dynamic`, or `auto` to let it choose.
-        pins: Names of tools that every mode lists as themselves.
+        pins: Names of tools that every mode lists directly.
         risk: `split` gives one call tool per risk, `single` one for all, `auto` splits when any
             tool is annotated at the time of the first request.
         instructions: What the server tells a model about itself.
@@ -89,6 +89,8 @@ class Pegboard(BoardCatalog):
         embedder: Embedder | None = None,
         **options: Any,
     ) -> None:
+        # Checked here, so that a mistake is reported where the board is made and not at the first
+        # call.
         shown = make_options(mode=mode, pins=tuple(pins), risk=risk, **options)
         super().__init__(shown, policy, embedder)
         self.name = name
@@ -132,6 +134,7 @@ class Pegboard(BoardCatalog):
     def reconfigure(self, options: Options) -> None:
         """Use other options; calls under way finish with the earlier ones."""
         self.options = options
+        # Built again by the next call: a call under way holds on to the one that it began with.
         self._dispatcher = None
 
     @property
@@ -152,7 +155,7 @@ class Pegboard(BoardCatalog):
         select: str | None = None,
         caller: Caller = LOCAL_CALLER,
     ) -> CallResult:
-        """Call a tool as a client would: checked, governed, and with the requested fields.
+        """Call a tool as a client would, with all checks, and return the requested fields.
 
         Raises:
             PegboardError: The call could not be made, or failed.
@@ -195,18 +198,19 @@ class Pegboard(BoardCatalog):
         consent: AskConsent | None = None,
         caller: Caller = LOCAL_CALLER,
     ) -> CallResult:
-        """Run a Python program that calls tools by name; its value is the structured content.
+        """Run a Python program that calls tools by name; its result is the structured content.
 
         Args:
-            program: `rows = await list_issues(); len(rows)`: the last expression is the value.
+            program: `rows = await list_issues(); len(rows)`: the last expression is the result.
             write: Whether it may call tools that are not read-only.
-            after: The handle of a run that stopped: what it completed is not done again.
+            after: The handle of a run that stopped; calls that it completed are not repeated.
             consent: Decides about destructive calls, which are listed in its argument's `calls`.
                 Without it the run is suspended in front of them, for `resume_run`.
             caller: On whose behalf.
 
         Returns:
-            The value; where it did not finish, an error with `{ran, line, message, done, after}`.
+            The result; if the program did not finish, an error with
+            `{ran, line, message, done, after}`.
 
         Raises:
             ConfigError: The extra `pegboard[code]` is not installed.
@@ -224,7 +228,7 @@ class Pegboard(BoardCatalog):
         consent: AskConsent | None = None,
         caller: Caller = LOCAL_CALLER,
     ) -> CallResult:
-        """Go on with a run that waits for consent: calling this gives it.
+        """Continue a run that waits for consent; calling this gives the consent.
 
         Args:
             run: The handle that `run_code` gave as `run`.
@@ -252,6 +256,8 @@ class Pegboard(BoardCatalog):
         """The call of the tool that a name means to the caller."""
         from pegboard.core.results.paths import parse_fields
 
+        # With a policy, names are resolved among what the caller may see: an error must not name
+        # more.
         tool = self.find(name) if self.policy.is_open else self._find_visible(name, caller)
         given: Any = {} if arguments is None else arguments
         shape = ResultShape(parse_fields(include_fields), select)
@@ -270,6 +276,7 @@ class Pegboard(BoardCatalog):
         Raises:
             UpstreamUnavailable: The tool comes from a catalog file, which runs nothing.
         """
+        # Tools of servers and APIs have a source each; what is left are functions of this process.
         source = self._sources.get(call.tool.server or "")
         if source is not None:
             return await source.call(call)
@@ -290,6 +297,8 @@ class Pegboard(BoardCatalog):
     def dispatcher(self) -> Dispatcher:
         """Every layer of a call, for the options and parts as they are now."""
         if self._dispatcher is None:
+            # Here and below: `import pegboard` must stay fast, and scripts that only register need
+            # no layers.
             from pegboard.pipeline import Dispatcher, build_pipeline
 
             handler = build_pipeline(self.options, self.run_call, self.parts)
@@ -332,7 +341,7 @@ class Pegboard(BoardCatalog):
 
     @property
     def guard(self) -> Layer:
-        """The layer that refuses calls of tools that their caller may not see."""
+        """The layer that refuses calls to tools that their caller may not see."""
         from pegboard.dispatch.permissions import check_permissions
 
         return check_permissions(lambda: self.policy, lambda: self.known_catalog)
@@ -411,8 +420,8 @@ class Pegboard(BoardCatalog):
             unloaded = registry.unloaded if request.get("whole", True) else ()
             load = registry.load_all
         else:
-            unloaded = registry.unloaded_for(needs, visible)
-            load = partial(registry.load_for, needs, visible)
+            unloaded = registry.categories_to_load(needs, visible)
+            load = partial(registry.load_needed, needs, visible)
         if not unloaded:
             return ()
         from anyio import to_thread

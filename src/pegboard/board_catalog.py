@@ -96,7 +96,13 @@ class BoardCatalog:
         """Register a loader of tools or functions for a category: run once, on first use."""
 
         def run() -> list[Tool]:
-            return [self._as_tool(item, category) for item in loader()]
+            tools = (
+                replace(item, category=item.category or category)
+                if isinstance(item, Tool)
+                else self._functions.make(item, Registration(category=category))
+                for item in loader()
+            )
+            return [self.prepare_tool(tool) for tool in tools]
 
         self._has_own_tools = True
         self._registry.add_loader(category, run, description)
@@ -126,7 +132,7 @@ class BoardCatalog:
         """Check the whole board: related tools, pins, examples.
 
         Raises:
-            ConfigError: A name of no tool, or an example that is not a valid call.
+            ConfigError: A name does not belong to any tool, or an example is not a valid call.
         """
         from pegboard.core.validation import check_examples
 
@@ -136,6 +142,8 @@ class BoardCatalog:
                 self.find(name)
             except PegboardError as exc:
                 raise ConfigError(f"A pin names no tool: {exc.message}") from exc
+        # Not when a tool is registered: checking an example generates its schema, which a start
+        # avoids.
         for tool in self._registry.snapshot():
             check_examples(tool)
 
@@ -146,14 +154,9 @@ class BoardCatalog:
         self._registry.mount([self.prepare_tool(tool) for tool in tools], pending)
         self._catalog_hash = source
 
-    def _as_tool(self, item: Tool | Function, category: str) -> Tool:
-        """What a loader gave, as a tool of its category."""
-        if isinstance(item, Tool):
-            return self.prepare_tool(replace(item, category=item.category or category))
-        return self.prepare_tool(self._functions.make(item, Registration(category=category)))
-
     def prepare_tool(self, tool: Tool) -> Tool:
         """The tool with its examples parsed, and with the risk that configured rules give it."""
+        # Examples from code may be texts of calls; those from servers are objects already.
         invocations: list[Any] = [example.invocation for example in tool.examples]
         if not all(isinstance(given, Mapping) for given in invocations):
             from pegboard.core.validation import parse_examples  # slow to import
@@ -207,6 +210,7 @@ class BoardCatalog:
         Runs only the loader of the category that the name starts with. All loaders run only for a
         bare name that no loaded tool has.
         """
+        # A loader may be slow, or start something: it does not run for a name that is known.
         if not self.known_catalog.matching(name):
             self.load_named(name)
         return resolve(self.known_catalog, name)
@@ -214,7 +218,7 @@ class BoardCatalog:
     def load_named(self, name: str, caller: Caller = LOCAL_CALLER) -> None:
         """Run the loaders that may give the caller a tool of this name."""
         visible = self.policy.visible
-        self._registry.load_for([LoadTarget(name)], lambda whole: visible(whole, caller))
+        self._registry.load_needed([LoadTarget(name)], lambda whole: visible(whole, caller))
 
     # Searching ---------------------------------------------------------------------------------
 
@@ -263,16 +267,16 @@ class BoardCatalog:
         return self.live_index.is_saved
 
     def prepare(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Compute all vectors now, for tests and image builds; while serving, that goes by itself.
+        """Compute all vectors now, for tests and image builds; a served board does this by itself.
 
         Args:
-            progress: Called with how many vectors are computed, and how many there are in all.
+            progress: Called with how many vectors are computed, and how many there are in total.
         """
         catalog, source = self._catalog_and_hash()
         self.live_index.prepare(catalog, progress, source)
 
     def _catalog_and_hash(self) -> tuple[Catalog, str | None]:
-        """The catalog and the hash of what it was read from, or `None` where that is not known.
+        """The catalog and the hash of what it was read from, or `None` if that is not known.
 
         An index on disk is loaded again when the hash is the same, without reading any schema. So
         the hash must cover every tool: it is unknown on a board that has tools of its own.

@@ -1,7 +1,7 @@
 """Credentials of callers, from where they are stored: the environment, files, the keyring.
 
-A header of an upstream may be a template, so that each caller is known there by a credential of
-their own. Braces are filled for every request:
+A header for an upstream may be a template, so that each caller's requests carry that caller's own
+credential. Braces are filled in for every request:
 
     {{principal}}                   who calls
     {{env:CRM_TOKEN_{principal}}}   a variable for each principal
@@ -31,11 +31,14 @@ _IN_PATH = re.compile(r"[A-Za-z0-9@_+=-][A-Za-z0-9@._+=-]*")
 _IN_HEADER = re.compile(r"[\x21-\x7e]+(?: [\x21-\x7e]+)*")
 
 KeyringReader = Callable[[str, str], str | None]
-KeyringWriter = Callable[[str, str, str], None]
+
+
+class KeyringMissing(ConfigError):
+    """This machine has no keyring, or the package for it is not installed."""
 
 
 def read_keyring(service: str, name: str) -> str | None:
-    """The secret that the operating system stores; `None` where it has none.
+    """The secret that the operating system stores; `None` if it has none.
 
     Raises:
         ConfigError: There is no keyring here.
@@ -59,11 +62,14 @@ def _open_keyring(use: str) -> Generator[Any]:
     try:
         # Optional, and slow to import: it looks for the backends of the operating system.
         import keyring
-        from keyring.errors import KeyringError
+        from keyring.errors import KeyringError, NoKeyringError
     except ImportError as exc:
-        raise ConfigError("The keyring needs a package: pip install 'pegboard[keyring]'.") from exc
+        message = "The keyring needs a package: pip install 'pegboard[keyring]'."
+        raise KeyringMissing(message) from exc
     try:
         yield keyring
+    except NoKeyringError as exc:
+        raise KeyringMissing("This machine has no keyring that can be used.") from exc
     except KeyringError as exc:
         # Only the type: the text of a backend may quote what it was asked for.
         raise ConfigError(f"The keyring cannot be {use} ({type(exc).__name__}).") from exc
@@ -105,7 +111,7 @@ class Credentials:
         return filled
 
     def for_everybody(self, templates: Mapping[str, str], *, server: str) -> dict[str, str]:
-        """The headers for requests of no caller in particular, as when tools are listed."""
+        """The headers for requests without a caller, such as listing tools."""
         plain = {n: v for n, v in templates.items() if not is_template(v)}
         try:
             return {**plain, **self.headers(templates, LOCAL_CALLER.principal, server=server)}
@@ -134,7 +140,7 @@ class Credentials:
 
 
 def _insert_principal(where: str, principal: str, allowed: re.Pattern[str]) -> str | None:
-    """The place with the principal's name in it; `None` where the name must not stand there."""
+    """The place with the principal's name in it; `None` if the name must not stand there."""
     # A name such as `../admin` would lead to the credential of somebody else.
     if "{principal}" in where and (not allowed.fullmatch(principal) or ".." in principal):
         return None

@@ -59,7 +59,7 @@ class ConfigError(PegboardError):
 
 
 class ToolNotFound(PegboardError):
-    """This caller has no tool of that name; `nearest` lists similar names."""
+    """This caller has no tool with that name; `nearest` lists similar names."""
 
     kind = "unknown_tool"
 
@@ -98,7 +98,7 @@ class InvalidArguments(PegboardError):
 
 
 class InvalidField(PegboardError):
-    """The result has no field of that path."""
+    """The result has no field at that path."""
 
     kind = "invalid_field"
 
@@ -116,7 +116,7 @@ class NotPermitted(PegboardError):
 
 
 class LoginRequired(PegboardError):
-    """The server does not accept the credential of this caller, or there is none."""
+    """The server needs a login: this caller has no credential, or it was not accepted."""
 
     kind = "login_required"
 
@@ -156,6 +156,8 @@ class UpstreamUnavailable(UpstreamError):
     kind = "unavailable"
     only_caller = False
     """Whether only this caller's own process failed, which says nothing about other callers."""
+    reason: str | None = None
+    """The message without when the server is tried again, for a person who looks at its state."""
 
 
 class StoreError(PegboardError):

@@ -78,7 +78,10 @@ class LazyTools:
         if "search_tools" in self._meta_tools:
             found = await self._ask_meta_tool("search_tools", {"query": task, "limit": limit})
             return [_found_tool(match) for match in found.get("matches", ())]
-        return _rank(task, await self.list())[:limit]
+        wanted, tools = _words(task), await self.list()
+        scored = [(len(wanted & _words(f"{tool.name} {tool.summary}")), tool) for tool in tools]
+        best = sorted(scored, key=lambda one: -one[0])
+        return [tool for score, tool in best if score][:limit]
 
     async def list(self) -> list[FoundTool]:
         """All tools with their summaries; a server in proxy mode behind a gateway has no list."""
@@ -95,6 +98,7 @@ class LazyTools:
             ToolNotFound: The server has no tool of one of these names.
         """
         await self._prepare()
+        # Each once and in order, in as few requests as the server allows.
         missing = [name for name in dict.fromkeys(names) if name not in self.definitions]
         for start in range(0, len(missing), _MAX_NAMES):
             await self._fetch(missing[start : start + _MAX_NAMES])
@@ -140,6 +144,7 @@ class LazyTools:
         offered = {**(capabilities.extensions or {}), **(capabilities.experimental or {})}
         listed = (await self._client.list_tools()).tools
         names = frozenset(tool.name for tool in listed)
+        # In order of the cost of a definition: our own method, the meta-tool, the whole list.
         if EXTENSION in offered:
             self._way, self._meta_tools = "describe", names & {"search_tools"}
         # `describe_tools` works although it is not listed: models do not need it.
@@ -155,23 +160,20 @@ class LazyTools:
         if self._way == "proxy":
             answer = await self._ask_meta_tool("describe_tools", {"names": list(names)})
         elif self._way == "describe":
-            answer = await self._describe(names)
+            from mcp.shared.exceptions import MCPError
+
+            try:
+                answer = await self._request("tools/describe", {"names": list(names)})
+            except MCPError as exc:
+                data: Any = exc.error.data
+                unknown = data.get("unknownNames") if isinstance(data, dict) else None
+                if not unknown:
+                    raise
+                raise ToolNotFound(str(unknown[0])) from exc
         else:
             return  # they were all in the list
         found = {str(entry["name"]): entry for entry in answer.get("tools", ())}
         self.definitions |= {name: found[name] for name in names if name in found}
-
-    async def _describe(self, names: Sequence[str]) -> JsonObject:
-        from mcp.shared.exceptions import MCPError
-
-        try:
-            return await self._request("tools/describe", {"names": list(names)})
-        except MCPError as exc:
-            data: Any = exc.error.data
-            unknown = data.get("unknownNames") if isinstance(data, dict) else None
-            if not unknown:
-                raise
-            raise ToolNotFound(str(unknown[0])) from exc
 
     async def _ask_meta_tool(self, name: str, arguments: JsonObject) -> JsonObject:
         result = await self._client.call_tool(name, arguments, meta=_STRUCTURED)
@@ -210,13 +212,6 @@ def _result_value(name: str, result: CallToolResult) -> Json:
         except ValueError:
             return text
     return text
-
-
-def _rank(task: str, tools: Sequence[FoundTool]) -> list[FoundTool]:
-    """Tools by the number of words that they share with the task, without those that share none."""
-    wanted = _words(task)
-    scored = [(len(wanted & _words(f"{tool.name} {tool.summary}")), tool) for tool in tools]
-    return [tool for score, tool in sorted(scored, key=lambda one: -one[0]) if score]
 
 
 def _words(text: str) -> set[str]:

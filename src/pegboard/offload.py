@@ -103,7 +103,7 @@ async def _run_in_worker(job: object) -> tuple[bool, Any]:
             _idle.append(worker)
         return answer
     finally:
-        # Whatever happened, also a cancellation: a worker in an unknown state is not used again.
+        # After any failure, even a cancellation, a worker in an unknown state is not used again.
         if worker not in _idle:
             worker.kill()
 

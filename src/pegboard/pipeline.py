@@ -1,4 +1,4 @@
-"""The way of a call, put together: which layers there are, and in which order.
+"""The path of a call, put together: which layers there are, and in which order.
 
     call
      │   observe      an id, a duration and an outcome for everything below
@@ -8,7 +8,9 @@
      │   spill        stores a result that is too large; the caller gets a preview and a handle
      │   blobs        stores a large image or file, as a resource
      │   tables       writes records in fewer tokens
+     │   compact      removes indentation from JSON in texts
      │   project      selects the requested fields; unknown ones are refused before the call
+     │   shapes       learns the fields of results from tools that declare none
      │   sanitize     opt-in: removes invisible characters from results
      │   validate     checks the arguments against the schema
      │   cache        opt-in, read-only; the same call made twice at once runs once
@@ -61,10 +63,9 @@ from pegboard.dispatch.validate import validate
 from pegboard.modes.mode import FanOut, View, ViewRequest
 from pegboard.observe.call_history import CallHistory
 from pegboard.observe.logs import EventLog
-from pegboard.observe.observers import CombinedObserver, InFlight
 from pegboard.observe.otel import CallSpans, OtelMetrics
-from pegboard.observe.statistics import LiveStatistics
-from pegboard.ports import Handler, Layer, Observer, Sandbox, Store
+from pegboard.observe.statistics import CombinedObserver, InFlight, LiveStatistics
+from pegboard.ports import Handler, Layer, Observer, Records, Sandbox, Store
 from pegboard.store.memory import MemoryStore
 from pegboard.tokens import count_or_estimate, count_tokens
 
@@ -98,6 +99,8 @@ class Parts:
     """What was learned about the results of tools that declare no output schema."""
     sandbox: Sandbox | None = None
     """Where programs run; by default the bundled one, with the first program."""
+    runs: Records | None = None
+    """Where runs that wait for consent are stored, and what runs did; by default in `store`."""
     searches: LearnedSearches = field(default_factory=LearnedSearches)
     """What was learned about which tools are called after which searches."""
     layers: tuple[Layer, ...] = ()
@@ -154,8 +157,8 @@ class Dispatcher:
             index=index,
             dispatch=self.call,
             fan_out=self.fan_out,
-            read_result=self._read_result if self._stores_results else None,
-            read_resource=self._read_resource if self._stores_results else None,
+            read_result=self.read_result if self._stores_results else None,
+            read_resource=self.read_resource if self._stores_results else None,
             run_program=self.run_program,
             session=request.get("session"),
             caller=caller,
@@ -196,11 +199,13 @@ class Dispatcher:
     @cached_property
     def programs(self) -> ProgramRunner:
         """Runs programs; built with the first one."""
+        # The extra `code` may be missing, and most boards never run a program.
         from pegboard.programs.runner import ProgramRunner
         from pegboard.sandbox.monty import MontySandbox
 
         code, parts = self.options.code, self.parts
-        return ProgramRunner(code, parts.sandbox or MontySandbox(code), parts.store, parts.observer)
+        runs = parts.store if parts.runs is None else parts.runs
+        return ProgramRunner(code, parts.sandbox or MontySandbox(code), runs, parts.observer)
 
     async def run_program(
         self, view: View, request: RunRequest, *, is_library: bool = False
@@ -210,13 +215,13 @@ class Dispatcher:
         `is_library` is for a caller in this process, who gets the value itself.
         """
         from pegboard.programs.client_consent import choose_consent, input_required
-        from pegboard.programs.run_result import (
+        from pegboard.programs.runner import (
             finish_result,
             stopped_result,
             value_result,
             wrap_value,
         )
-        from pegboard.programs.view_scope import build_scope
+        from pegboard.programs.scope import build_scope
 
         if request.may_write and not is_library:
             ask, channel = choose_consent(view)
@@ -228,22 +233,24 @@ class Dispatcher:
             view, self.call, strict=self.options.strict_risk, storage=self._value_storage
         )
         report = await self.programs.run(scope, request)
+        # The client asks its user itself and calls again. Any other way to ask is described in the
+        # result.
         if report.ran == "waiting" and request.channel == "client":
             return input_required(report)
         if report.ran != "finished":
             structured = is_library or view.structured
             return finish_result(stopped_result(report, structured=structured), report)
         if is_library:
-            text = value_result(report).content[0]["text"]
-            shaped = CallResult.text(text, structured=wrap_value(report.value))
+            wire = value_result(report).wire
+            shaped = CallResult({**wire, "structuredContent": wrap_value(report.value)})
         else:
             shaped = await self._shape(value_result(report), view, request.via)
         return finish_result(shaped, report)
 
     async def replay_program(self, view: View, run: str) -> CallResult:
         """Repeat a recorded run of the caller of a view, without making any call."""
-        from pegboard.programs.run_result import finish_result, stopped_result, value_result
-        from pegboard.programs.view_scope import build_scope
+        from pegboard.programs.runner import finish_result, stopped_result, value_result
+        from pegboard.programs.scope import build_scope
 
         scope = build_scope(
             view, self.call, strict=self.options.strict_risk, storage=self._value_storage
@@ -261,18 +268,20 @@ class Dispatcher:
     async def _shape(self, result: CallResult, view: View, via: str) -> CallResult:
         """A value as any result: a table where that saves tokens, a preview where it is large."""
 
-        async def give(call: ToolCall) -> CallResult:
+        async def return_value(call: ToolCall) -> CallResult:
             return result
 
+        # A stand-in: the value of a program comes from many tools, and limits by tool do not apply
+        # to it.
         tool = Tool(via, lambda: Schemas({}), id=via)
         call = ToolCall(tool, {}, caller=view.caller, via=via, params=view.params)
-        return await compose(_result_layers(self.options, self.parts), give)(call)
+        return await compose(_result_layers(self.options, self.parts), return_value)(call)
 
     @property
     def _stores_results(self) -> bool:
         return self.options.spill_tokens is not None
 
-    async def _read_result(self, arguments: JsonObject, caller: Caller) -> CallResult:
+    async def read_result(self, arguments: JsonObject, caller: Caller) -> CallResult:
         """Answer `read_result`: one page of a stored result."""
         page = await read_result(
             arguments["handle"],
@@ -285,7 +294,7 @@ class Dispatcher:
         )
         return CallResult.json(page, structured=self.options.structured)
 
-    async def _read_resource(self, uri: str, caller: Caller) -> JsonObject:
+    async def read_resource(self, uri: str, caller: Caller) -> JsonObject:
         """Answer `resources/read` for a stored result."""
         return await read_stored(uri, store=self.parts.store, caller=caller, clock=time.time)
 
@@ -306,13 +315,31 @@ def build_pipeline(options: Options, run: Handler, parts: Parts) -> Handler:
         # Outside the cache and the breaker: an invalid call must neither be cached nor count as
         # a failure of the tool.
         validate(coerce=options.coerce, is_closed=parts.is_closed),
-        *_running_layers(options, parts),
+        # Outside the breaker: a cached result is served even while the tool is failing.
+        cache_layer(clock=time.monotonic, policy=CachePolicy(ttl=options.cache)),
+        breaker(
+            store=parts.store,
+            policy=BreakerPolicy(
+                failures=options.breaker_failures, cooldown=options.breaker_cooldown
+            ),
+            observer=parts.observer,
+            alternatives=parts.alternatives,
+        ),
+        bulkhead(
+            BulkheadPolicy(
+                default=Bound(running=options.upstream_concurrency, waiting=options.upstream_queue)
+            )
+        ),
+        # Inside the breaker and the bulkhead: a retried call counts once, and holds one slot.
+        retry(policy=RetryPolicy(attempts=options.attempts), observer=parts.observer),
+        timeout(TimeoutPolicy(default=options.timeout)),
     ]
     return compose(layers, run)
 
 
 def compose(layers: Sequence[Layer], handler: Handler) -> Handler:
     """The handler inside all layers; the first layer sees a call first and its result last."""
+    # From the inside out: each layer wraps everything that was composed before it.
     for layer in reversed(layers):
         handler = layer(handler)
     return handler
@@ -359,29 +386,6 @@ def _result_layers(options: Options, parts: Parts) -> list[Layer]:
     if options.learn_shapes:
         layers.append(learn_from_calls(parts.shapes))  # inside the projection: from whole results
     return [*layers, sanitize_results] if options.clean_results else layers
-
-
-def _running_layers(options: Options, parts: Parts) -> list[Layer]:
-    return [
-        # Outside the breaker: a cached result is served even while the tool is failing.
-        cache_layer(clock=time.monotonic, policy=CachePolicy(ttl=options.cache)),
-        breaker(
-            store=parts.store,
-            policy=BreakerPolicy(
-                failures=options.breaker_failures, cooldown=options.breaker_cooldown
-            ),
-            observer=parts.observer,
-            alternatives=parts.alternatives,
-        ),
-        bulkhead(
-            BulkheadPolicy(
-                default=Bound(running=options.upstream_concurrency, waiting=options.upstream_queue)
-            )
-        ),
-        # Inside the breaker and the bulkhead: a retried call counts once, and holds one slot.
-        retry(policy=RetryPolicy(attempts=options.attempts), observer=parts.observer),
-        timeout(TimeoutPolicy(default=options.timeout)),
-    ]
 
 
 def _output_contract(call: ToolCall) -> OutputContract:

@@ -33,6 +33,7 @@ __all__ = [
     "Handler",
     "Layer",
     "Observer",
+    "Records",
     "Sandbox",
     "SandboxSession",
     "Source",
@@ -51,6 +52,7 @@ Handler: TypeAlias = Callable[[ToolCall], Awaitable[CallResult]]
 Layer: TypeAlias = Callable[[Handler], Handler]
 """Wraps a handler with one concern, such as a timeout or a projection."""
 
+# Not `Callable[[Json], Awaitable[Json]]`: nothing may be awaited between reading and writing.
 Change: TypeAlias = Callable[[Json], Json]
 """From the old value to the new one; `None` means absent. Pure: a store may run it again."""
 
@@ -63,12 +65,12 @@ class Source(Protocol):
         ...
 
     async def call(self, call: ToolCall) -> CallResult:
-        """Run one call of a tool of this source. Raises `UpstreamError` when it cannot be run."""
+        """Run one call to a tool of this source. Raises `UpstreamError` when it cannot be run."""
         ...
 
 
-class Store(Protocol):
-    """State that outlives a request, shared by all replicas. Values are JSON.
+class Records(Protocol):
+    """Values under keys. Values are JSON.
 
     Every method raises `StoreError` when the state cannot be reached.
     """
@@ -83,6 +85,10 @@ class Store(Protocol):
         It expires `ttl` seconds from now; without `ttl` it stays until it is removed.
         """
         ...
+
+
+class Store(Records, Protocol):
+    """State that outlives a request, shared by all replicas."""
 
     async def publish(self, topic: str, message: Json) -> None:
         """Send a message to every subscriber of the topic, in every replica, at most once."""
@@ -152,6 +158,7 @@ class SandboxSession(Protocol):
         ...
 
 
+# One sandbox serves many programs, so that a pool of worker processes can outlive each of them.
 class Sandbox(Protocol):
     """Runs programs where they can reach nothing but the tools that they are given."""
 
@@ -173,6 +180,7 @@ class Sandbox(Protocol):
 
 def record_event(observer: Observer | None, event: Event) -> None:
     """Pass an event to an observer, if there is one; a failure of the observer is only logged."""
+    # Most parts work without an observer, and none of them should have to ask.
     if observer is None:
         return
     try:

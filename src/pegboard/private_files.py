@@ -1,8 +1,8 @@
 """Files of ours: where they are, who can read them, and how they are written.
 
-Logs, catalogs, the audit log and journals are for their owner alone, so they are made with the
-modes below, and opened up to nobody. A file that other processes may read at any moment is replaced
-as a whole: the new content goes into a temporary file beside it, which then takes its name.
+Logs, catalogs, the audit log and journals are for their owner alone, so they are created with the
+modes below. A file that other processes may read at any moment is replaced as a whole: the new
+content goes into a temporary file beside it, which then takes its name.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def replace_file(
 
 @contextmanager
 def lock_file(path: Path) -> Generator[None]:
-    """Be the only process in such a block for this file, which is made if it is missing.
+    """Hold an exclusive lock on this file, which is created if it is missing.
 
     The operating system frees the lock of a process that dies in the block.
 
@@ -123,6 +123,7 @@ def lock_file(path: Path) -> Generator[None]:
         if sys.platform == "win32":
             import msvcrt
 
+            file.seek(0)  # Windows locks bytes from here on, and all have to lock the same one
             msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
             try:
                 yield
@@ -138,7 +139,7 @@ def lock_file(path: Path) -> Generator[None]:
 
 @contextmanager
 def try_lock_file(path: Path) -> Generator[bool]:
-    """As `lock_file`, without waiting: yields whether this process is the only one in the block.
+    """Like `lock_file`, without waiting: yields whether this process got the lock.
 
     Raises:
         OSError: It cannot be opened, or its file system has no locks.
@@ -148,6 +149,7 @@ def try_lock_file(path: Path) -> Generator[bool]:
             if sys.platform == "win32":
                 import msvcrt
 
+                file.seek(0)
                 msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
             else:
                 import fcntl

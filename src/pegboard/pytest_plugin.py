@@ -24,10 +24,18 @@ class Budget(Protocol):
 @pytest.fixture
 def pegboard_budget() -> Budget:
     """Holds a server to a budget of tokens for its list; works in plain and in async tests."""
+    # Here, so that test runs that do not use the fixture import nothing of it.
+    from concurrent.futures import ThreadPoolExecutor
+
+    import anyio
+
+    from pegboard.testing import listed_costs
 
     def check(server: Any, mode: str = "proxy", max_tokens: int = 500) -> int:
         __tracebackhide__ = True
-        costs = _count_tokens(server, mode)
+        # In a thread, since the test may run an event loop itself.
+        with ThreadPoolExecutor(1) as thread:
+            costs = thread.submit(anyio.run, listed_costs, server, mode).result()
         total = sum(costs.values())
         if total > max_tokens:
             largest = sorted(costs, key=lambda name: -costs[name])[:3]
@@ -40,15 +48,3 @@ def pegboard_budget() -> Budget:
         return total
 
     return check
-
-
-def _count_tokens(server: Any, mode: str) -> dict[str, int]:
-    """The tokens of each listed tool; counted in a thread, as the test may run an event loop."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    import anyio
-
-    from pegboard.testing import listed_costs
-
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(anyio.run, listed_costs, server, mode).result()

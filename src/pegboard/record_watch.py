@@ -21,7 +21,7 @@ async def follow_record(
     changes: Callable[[], AbstractAsyncContextManager[AsyncIterator[object]]],
     read: Callable[[], Awaitable[None]],
 ) -> None:
-    """Read a record once it is subscribed to, then after each change, until cancelled.
+    """Read a record once it is subscribed to, then after each change, until canceled.
 
     Args:
         changes: Opens a subscription.

@@ -43,7 +43,7 @@ def bind_socket(host: str, port: int, *, share_port: bool = False) -> socket.soc
     Args:
         host: The address.
         port: The port; 0 for any that is free.
-        share_port: Whether other sockets that ask for it too may be bound to the same address.
+        share_port: Whether several sockets with this option may be bound to the same address.
 
     Raises:
         ConfigError: There is no such address here, or another process has it.
@@ -64,5 +64,5 @@ def bind_socket(host: str, port: int, *, share_port: bool = False) -> socket.soc
 def _listen_error(host: str, port: int, exc: OSError) -> ConfigError:
     return ConfigError(
         f"Cannot listen on {host}:{port}: {exc.strerror or exc}. Choose another address, or "
-        f"end what listens there."
+        "stop the program that listens there."
     )

@@ -110,6 +110,7 @@ def board_of(**sources: FakeSource) -> Pegboard:
     from dataclasses import replace
 
     tools = [
+        # An empty id is computed again, now with the name of the server in it.
         replace(tool, server=server, id="")
         for server, source in sources.items()
         for tool in source.listed
@@ -136,6 +137,7 @@ async def connect(
     from mcp_types import Implementation
 
     info = Implementation(name=name, version="0")
+    # `auto` negotiates as real clients do: the modern era first, then the one before.
     negotiation = "legacy" if era == "legacy" else "auto"
     async with Client(_target(server, mode), mode=negotiation, client_info=info) as client:
         yield client
@@ -176,6 +178,8 @@ async def _load_board(server: Any) -> Pegboard:
     async with connect(server) as client:
         cursor: str | None = None
         while True:
+            # A server with Pegboard lists all its tools for this key, in every mode. Others ignore
+            # it.
             page = await client.list_tools(cursor=cursor, meta={LAZY_KEY: False})  # pyright: ignore[reportArgumentType] a key of ours
             for tool in page.tools:
                 entry = tool.model_dump(by_alias=True, mode="json", exclude_none=True)
@@ -192,6 +196,7 @@ def _target(server: Any, mode: str | None) -> Any:
         return build_server(server, environ={} if mode is None else {"PEGBOARD_MODE": mode})
     if mode is not None:
         raise ConfigError("Only a `Pegboard` has modes: give one, or leave `mode` out.")
+    # By name, since FastMCP is an optional dependency that need not be installed.
     if type(server).__name__ == "FastMCP":
         from pegboard.server import mcp_private
 

@@ -66,8 +66,22 @@ def count_or_estimate(text: str, tokenizer: str = DEFAULT_TOKENIZER) -> int:
     return Estimate(round(ends * len(text) / (2 * half)))
 
 
+_loaded: Final[dict[str, AnyTokenizer]] = {}
+
+
 def _count(text: str, tokenizer: str) -> int:
-    encode = _load(tokenizer).encode_ordinary
+    if tokenizer not in TOKENIZERS:
+        raise ConfigError(
+            f"Unknown tokenizer: {tokenizer!r}. Known: {', '.join(TOKENIZERS)}.",
+            field="tokenizer",
+            expected=list(TOKENIZERS),
+        )
+    if tokenizer not in _loaded:
+        # On first use: its vocabulary takes about 0.3 s and 30 MB.
+        from splintr import Tokenizer
+
+        _loaded[tokenizer] = Tokenizer.from_pretrained(tokenizer)
+    encode = _loaded[tokenizer].encode_ordinary
     try:
         return sum(len(encode(piece)) for piece in _pieces(text))
     except UnicodeEncodeError:
@@ -89,21 +103,3 @@ def _pieces(text: str) -> Iterator[str]:
         yield text[start:end]
         start = end
     yield text[start:] if start else text
-
-
-_loaded: Final[dict[str, AnyTokenizer]] = {}
-
-
-def _load(tokenizer: str) -> AnyTokenizer:
-    """The tokenizer, loaded on first use: its vocabulary takes about 0.3 s and 30 MB."""
-    if tokenizer not in TOKENIZERS:
-        raise ConfigError(
-            f"Unknown tokenizer: {tokenizer!r}. Known: {', '.join(TOKENIZERS)}.",
-            field="tokenizer",
-            expected=list(TOKENIZERS),
-        )
-    if tokenizer not in _loaded:
-        from splintr import Tokenizer
-
-        _loaded[tokenizer] = Tokenizer.from_pretrained(tokenizer)
-    return _loaded[tokenizer]

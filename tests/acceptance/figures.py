@@ -114,9 +114,9 @@ def pair_by_search() -> Figure:
 
 
 def pair_by_default_search() -> Figure:
-    # Which ten tools it shows changes with the model: the page says which side of 90 % it is on.
+    # Which ten tools it shows changes with the model: the page says which side of 90% it is on.
     side = "over" if _pair_found() >= 0.9 else "under"
-    return Figure(f"{side} 90 % saved, the same search without `limit`", None)
+    return Figure(f"{side} 90% saved, the same search without `limit`", None)
 
 
 @cache

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from importlib import import_module
 
 import numpy as np
 import pytest
 from benchmarks.arguments import arguments_for, fits
 from benchmarks.contestants import Step
 from benchmarks.counters import read
+from benchmarks.parts import PROGRAMS
 from benchmarks.plots import bars, lines
 from benchmarks.results import kept
 from benchmarks.retrieval import interval
@@ -18,6 +20,12 @@ from benchmarks.timing import in_turn
 from benchmarks.walks import Walk
 from hypothesis import given
 from hypothesis import strategies as st
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_part_of_a_call_has_a_program_that_fits_the_code(name: str) -> None:
+    # A wrong import would not fail the benchmark, but leave its figures out.
+    assert import_module(f"benchmarks.{name}").__doc__
 
 
 def test_contestants_take_turns_within_each_round() -> None:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.terminal import ROOT, pegboard
+from tests.cli.terminal import ROOT, pegboard, process
 
 from pegboard.cli.app import app
 from pegboard.cli.call import parse_arguments
-from pegboard.cli.examples import EXAMPLES
+from pegboard.cli.help_pages import EXAMPLES
 
 SERVERS = {
     "mcpServers": {
@@ -92,6 +92,20 @@ def test_every_example_is_accepted_by_the_parser(
     command.make_context(example, words, resilient_parsing=False)
 
 
+def test_flags_are_shown_without_a_type_by_any_version_of_typer() -> None:
+    import typer.main
+
+    group: Any = typer.main.get_command(app)
+    for command in (group, group.commands["search"], group.commands["lock"]):
+        flags = [
+            param
+            for param in command.get_params(command.make_context("x", [], resilient_parsing=True))
+            if getattr(param, "is_flag", False)
+        ]
+        assert flags
+        assert {param.metavar for param in flags} == {""}
+
+
 # --- call -----------------------------------------------------------------------------------------
 
 
@@ -154,6 +168,28 @@ def test_with_pegboard_installed_the_next_step_is_the_dashboard(
     assert "not measured" not in ran.out, "installing has listed the servers"
 
 
+def test_a_server_that_cannot_be_measured_is_named_once_and_counted(
+    windsurf: Path, tmp_path: Path
+) -> None:
+    servers = {**SERVERS["mcpServers"], "gone": {"command": "/no/such/program"}}
+    windsurf.write_text(json.dumps({"mcpServers": servers}))
+    ran = pegboard("measure", "--clients", home=tmp_path)
+    assert "1 of 2" in ran.out
+    assert "Next: pegboard install windsurf --dry-run" in ran.out
+    assert ran.err.count("gone") == 1
+    assert "next call" not in ran.err, "nobody has called anything"
+    pegboard("install", "windsurf", "--yes", home=tmp_path)
+    again = pegboard("measure", "--clients", home=tmp_path)
+    assert "Next:" not in again.out, "it is installed already"
+
+
+def test_paths_in_a_table_are_broken_between_folders(tmp_path: Path) -> None:
+    ran = process("clients", home=tmp_path, COLUMNS="80")
+    lines = [line.strip() for line in ran.out.splitlines()]
+    assert "cline_mcp_settings.json" in lines
+    assert any(line.endswith("~/.config/Code/User/globalStorage/") for line in lines)
+
+
 # --- configuration without --config ---------------------------------------------------------------
 
 
@@ -161,6 +197,45 @@ def test_the_clients_are_used_where_nothing_is_named(windsurf: Path, tmp_path: P
     ran = pegboard("search", "list projects", home=tmp_path)
     assert "tracker.list_projects" in ran.out
     assert "Using the servers of Windsurf." in ran.err
+
+
+def test_with_a_profile_the_cost_is_that_of_the_tools_it_shows(
+    windsurf: Path, config: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / ".config/pegboard/pegboard.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text(f'import = ["{config}"]\n[profiles.work]\nservers = ["office"]\n')
+    ran = pegboard("install", "windsurf", "--profile", "work", "--dry-run", home=tmp_path)
+    assert ran.code == 0, ran.err
+    assert "The profile work has" in ran.out
+    assert "of 1 server." in ran.out
+    whole = pegboard("measure", "--json", "--config", str(own), home=tmp_path).json
+    part = pegboard(
+        "measure", "--json", "--config", str(own), home=tmp_path, PEGBOARD_PROFILE="work"
+    ).json
+    assert [server["name"] for server in part["servers"]] == ["office"]
+    assert part["modes"]["eager"]["list"] <= whole["modes"]["eager"]["list"]
+
+
+def test_a_task_needs_no_quotation_marks_and_its_tools_are_never_cut(
+    windsurf: Path, tmp_path: Path
+) -> None:
+    ran = process("search", "list", "projects", home=tmp_path, COLUMNS="80")
+    assert ran.code == 0, ran.err
+    assert "tracker.list_projects" in ran.out
+    assert "…" not in ran.out
+
+
+def test_many_problems_of_the_clients_files_take_one_line(windsurf: Path, tmp_path: Path) -> None:
+    other = {"command": "other"}
+    for file in (".cursor/mcp.json", ".gemini/settings.json", ".codeium/windsurf/mcp_config.json"):
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        more = {name: {**other, "args": [file]} for name in ("a", "b", "c")}
+        path.write_text(json.dumps({"mcpServers": {**SERVERS["mcpServers"], **more}}))
+    ran = pegboard("search", "list projects", home=tmp_path)
+    (problem,) = [line for line in ran.err.splitlines() if line.startswith("problem")]
+    assert problem == "problem: 3 in these files; `pegboard doctor` shows them."
 
 
 def test_the_user_s_own_configuration_goes_before_the_clients(
@@ -265,10 +340,12 @@ def test_installing_shows_the_tokens_of_this_client_before_and_after(
 
 def test_installing_says_when_it_would_save_nothing(cursor: Path, tmp_path: Path) -> None:
     ran = pegboard("install", "cursor", "--dry-run", home=tmp_path)
-    assert "Cursor already keeps tool definitions from the model" in ran.out
+    assert "Cursor already loads tool definitions only when they are needed" in ran.out
     assert "with Pegboard" not in ran.out
     value = pegboard("install", "cursor", "--dry-run", "--json", home=tmp_path).json
     assert value["tokens"]["saves_nothing"]
+    measured = pegboard("measure", "--clients", home=tmp_path)
+    assert "(deferred), so Pegboard would not shorten its list." in measured.out
     assert value["mode"] == "eager"
 
 

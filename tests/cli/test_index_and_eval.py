@@ -169,7 +169,7 @@ def test_eval_shows_what_it_does_not_find(catalog: Path, queries: Path, tmp_path
     queries.write_text(f"{json.dumps(known)}\n{json.dumps(wrong)}\n")
     shown = evaluated(catalog, queries, "--misses", "5", home=tmp_path).out
     assert "who won the football match" in shown
-    assert "wanted: issues.create_issue\n  found:  nothing" in shown
+    assert "expected: issues.create_issue\n  found:    nothing" in shown
     [miss] = evaluated(catalog, queries, "--misses", "5", "--json", home=tmp_path).json["misses"]
     assert (miss["line"], miss["query"]) == (2, wrong["query"])
     assert "wanted" not in evaluated(catalog, queries, home=tmp_path).out
@@ -246,8 +246,8 @@ def test_eval_counts_queries_that_no_tool_answers_apart(
     shown = evaluated(catalog, queries, "--misses", "9", home=tmp_path).out
     assert "refused" in shown
     assert "1/2" in shown
-    assert "wanted: nothing" in shown
-    assert "refused: nothing was found, of 2 queries that no tool answers" in " ".join(
+    assert "expected: nothing" in shown
+    assert "refused: queries for which nothing was found, of 2 that no tool answers" in " ".join(
         shown.split()
     )
     drawn = evaluated(catalog, queries, "--sample", "1", "--json", home=tmp_path)

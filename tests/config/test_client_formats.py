@@ -10,7 +10,7 @@ import pytest
 
 from pegboard.config.server_entries import ConfigEnvironment, read_servers, runs_pegboard
 from pegboard.errors import ConfigError
-from pegboard.oauth.options import OAuthOptions
+from pegboard.oauth.login_options import OAuthOptions
 from pegboard.upstream.spec import UpstreamSpec
 
 Write = Callable[[str, str], Path]

@@ -109,13 +109,16 @@ def test_one_server_in_two_clients_counts_once_and_a_different_one_is_reported(
     write: Write, around: ConfigEnvironment
 ) -> None:
     write("a.json", '{"mcpServers": {"same": {"command": "x"}, "other": {"command": "one"}}}')
-    write("b.json", '{"mcpServers": {"same": {"command": "x"}, "other": {"command": "two"}}}')
+    same = '"same": {"command": "x", "disabled": true}'
+    write("b.json", f'{{"mcpServers": {{{same}, "other": {{"command": "two"}}}}}}')
+    write("c.json", '{"mcpServers": {"other": {"command": "three"}}}')
     configuration = load_configuration(
-        write("pegboard.toml", 'import = ["a.json", "b.json"]'), around
+        write("pegboard.toml", 'import = ["a.json", "b.json", "c.json"]'), around
     )
     assert {s.name: s.command for s in configuration.upstreams} == {"same": "x", "other": "one"}
     (problem,) = configuration.problems
-    assert "b.json: 'other' is the name of another server" in problem.message
+    assert "c.json: 'other' is the name of another server" in problem.message
+    assert "b.json, " in problem.message, "one problem, however many files have it"
 
 
 def test_an_import_that_fails_leaves_the_others(write: Write, around: ConfigEnvironment) -> None:

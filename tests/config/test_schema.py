@@ -55,4 +55,4 @@ def test_naming_settings_imports_neither_pydantic_nor_yaml() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert "pegboard.config.settings" in modules
-    assert not {"pydantic", "ruamel.yaml", "mcp", "rapidfuzz"} & set(modules)
+    assert not {"pydantic", "ruamel.yaml", "mcp"} & set(modules)

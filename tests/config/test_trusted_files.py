@@ -64,6 +64,36 @@ def test_every_file_that_commands_come_from_is_part_of_the_content(
         seen.require_unchanged()
 
 
+def test_files_that_imported_files_import_are_part_of_the_content(
+    environment: ConfigEnvironment, tmp_path: Path
+) -> None:
+    file = tmp_path / "pegboard.toml"
+    file.write_text('import = ["b.toml"]\n')
+    (tmp_path / "b.toml").write_text('import = ["c.json", "x/../b.toml", "pegboard.toml"]\n')
+    (tmp_path / "x").mkdir()
+    (tmp_path / "c.json").write_text('{"mcpServers": {"c": {"command": "c"}}}')
+    seen = TrustedFile.read(file, environment)
+    seen.require_unchanged()
+    (tmp_path / "c.json").write_text('{"mcpServers": {"c": {"command": "rm"}}}')
+    with pytest.raises(ConfigError, match="changed since you trusted it"):
+        seen.require_unchanged()
+
+
+@pytest.mark.parametrize(
+    "reference", ["$\\u007bfile:command.txt}", "${file:$FOLDER/command.txt}", "{file:command.txt}"]
+)
+def test_no_spelling_hides_the_file_that_a_command_comes_from(
+    reference: str, environment: ConfigEnvironment, tmp_path: Path
+) -> None:
+    file = tmp_path / "pegboard.toml"
+    file.write_text(f'[servers.a]\ncommand = "{reference}"\n')
+    (tmp_path / "command.txt").write_text("ls")
+    seen = TrustedFile.read(file, environment)
+    (tmp_path / "command.txt").write_text("rm")
+    with pytest.raises(ConfigError, match="changed since you trusted it"):
+        seen.require_unchanged()
+
+
 def test_a_running_gateway_does_not_read_a_file_that_has_changed(
     file: Path, environment: ConfigEnvironment
 ) -> None:

@@ -58,7 +58,7 @@ def test_references_are_replaced(spelling: VariableSyntax, text: str, meant: str
         ("dollar", "${env:B}", "B", "is not set"),
         ("braces", "{env:B}", "B", "is not set"),
         ("dollar", "${input:key}", "PEGBOARD_INPUT_KEY", "(the key)"),
-        ("dollar", "${command:pick}", "${command:pick}", "means nothing outside its client"),
+        ("dollar", "${command:pick}", "${command:pick}", "can only be resolved by its own client"),
         ("dollar", "${file:none}", "${file:none}", "cannot be read"),
         ("dollar", "${keyring:token}", "${keyring:token}", "${keyring:service/user}"),
     ],

@@ -93,6 +93,8 @@ class Transcript:
 
     info: Mapping[str, Any]
     answers: Mapping[str, Answer]
+    asked: Sequence[str] = ()
+    """The questions that its user was asked."""
 
     def __getitem__(self, key: str) -> Answer:
         return self.answers[key]
@@ -174,6 +176,8 @@ class Job:
     era: Era
     scenario: Scenario
     name: str = "conformance"
+    elicit: str | None = None
+    """How the user answers every question; without it the client cannot ask."""
 
 
 def play_typescript(sdk: Literal["1", "2"], jobs: Sequence[Job]) -> list[Transcript]:
@@ -186,7 +190,10 @@ def play_typescript(sdk: Literal["1", "2"], jobs: Sequence[Job]) -> list[Transcr
     order = {
         "sdk": sdk,
         "jobs": [
-            {"server": j.server, "era": j.era, "name": j.name, "steps": list(j.scenario.values())}
+            {
+                **{"server": j.server, "era": j.era, "name": j.name, "elicit": j.elicit},
+                "steps": list(j.scenario.values()),
+            }
             for j in jobs
         ],
     }
@@ -210,7 +217,7 @@ def _transcript(told: Mapping[str, Any], job: Job) -> Transcript:
         assert "thrown" not in given, (step, given)
         notifications = tuple(given["notifications"])
         answers[key] = Answer(given.get("result"), given.get("error"), notifications)
-    return Transcript(told["info"], answers)
+    return Transcript(told["info"], answers, told["asked"])
 
 
 # Servers -----------------------------------------------------------------------------------------

@@ -93,8 +93,13 @@ def test_a_wrong_call_is_an_answer_that_the_model_can_mend(told: Transcript) -> 
 
 
 @only(SEARCHING)
-def test_a_meta_tool_is_not_called_through_another(told: Transcript) -> None:
-    error = told["call_tool meta"].mendable
+def test_search_also_works_through_a_call_tool(told: Transcript) -> None:
+    assert "get_issue" in told["call_tool search"].text
+
+
+@only(SEARCHING)
+def test_a_call_tool_is_not_called_through_itself(told: Transcript) -> None:
+    error = told["call_tool itself"].mendable
     assert "call it directly" in error["message"]
 
 

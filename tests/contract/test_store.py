@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeAlias, TypeVar
 from uuid import uuid4
 
 import anyio
@@ -11,20 +14,28 @@ import anyio.lowlevel
 import pytest
 
 from pegboard.core.json import Json
-from pegboard.ports import Store
+from pegboard.ports import Records, Store
 from pegboard.store.fallback import FallbackStore
+from pegboard.store.files import FileRecords
 from pegboard.store.memory import MemoryStore
 from pegboard.store.redis import RedisStore
 
 pytestmark = pytest.mark.anyio
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True)
-class Replicas:
+class Pair(Generic[T]):
     """Two stores on one state."""
 
-    here: Store
-    there: Store
+    here: T
+    there: T
+
+
+Replicas: TypeAlias = Pair[Records]
+Stores: TypeAlias = Pair[Store]
 
 
 ADDRESSES = {
@@ -36,21 +47,37 @@ ADDRESSES = {
 
 
 @pytest.fixture(params=["memory", *ADDRESSES])
-async def replicas(request: pytest.FixtureRequest) -> AsyncIterator[Replicas]:
+async def stores(request: pytest.FixtureRequest) -> AsyncIterator[Stores]:
+    """Stores that also carry messages."""
+    async with _open_stores(request) as pair:
+        yield pair
+
+
+@asynccontextmanager
+async def _open_stores(request: pytest.FixtureRequest) -> AsyncGenerator[Stores]:
     if request.param == "memory":
         store = MemoryStore()
-        yield Replicas(store, store)
+        yield Stores(store, store)
         return
     fixture, url = ADDRESSES[request.param]
     address = url.format(request.getfixturevalue(fixture).address)
     prefix = f"{uuid4().hex}:"
     here, there = (RedisStore.from_url(address, prefix=prefix) for _ in range(2))
     if "fallback" in request.param:
-        yield Replicas(FallbackStore(here), FallbackStore(there))
+        yield Stores(FallbackStore(here), FallbackStore(there))
     else:
-        yield Replicas(here, there)
+        yield Stores(here, there)
     await here.aclose()
     await there.aclose()
+
+
+@pytest.fixture(params=["files", "memory", *ADDRESSES])
+async def replicas(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Replicas]:
+    if request.param == "files":
+        yield Replicas(FileRecords(tmp_path / "runs"), FileRecords(tmp_path / "runs"))
+        return
+    async with _open_stores(request) as pair:
+        yield Replicas(pair.here, pair.there)
 
 
 def put(value: Json) -> Callable[[Json], Json]:
@@ -192,46 +219,46 @@ async def test_a_time_to_live_that_makes_no_sense_is_refused(
 
 
 async def test_a_message_reaches_every_subscriber_in_every_replica_in_order(
-    replicas: Replicas,
+    stores: Stores,
 ) -> None:
     with anyio.fail_after(10):
         async with (
-            replicas.here.subscribe("lists") as first,
-            replicas.there.subscribe("lists") as second,
+            stores.here.subscribe("lists") as first,
+            stores.there.subscribe("lists") as second,
         ):
             for n in range(3):
-                await replicas.here.publish("lists", {"n": n})
+                await stores.here.publish("lists", {"n": n})
             for messages in (first, second):
                 assert [await anext(messages) for _ in range(3)] == [{"n": 0}, {"n": 1}, {"n": 2}]
 
 
 async def test_a_subscriber_hears_its_own_topic_only_and_nothing_from_before(
-    replicas: Replicas,
+    stores: Stores,
 ) -> None:
     with anyio.fail_after(10):
-        await replicas.here.publish("a", "too early")
-        async with replicas.there.subscribe("a") as messages:
-            await replicas.here.publish("b", "another topic")
-            await replicas.here.publish("a", "mine")
+        await stores.here.publish("a", "too early")
+        async with stores.there.subscribe("a") as messages:
+            await stores.here.publish("b", "another topic")
+            await stores.here.publish("a", "mine")
             assert await anext(messages) == "mine"
 
 
-async def test_publishing_without_any_subscriber_is_no_error(replicas: Replicas) -> None:
-    await replicas.here.publish("nobody", 1)
-    assert await replicas.here.get("nobody") is None
+async def test_publishing_without_any_subscriber_is_no_error(stores: Stores) -> None:
+    await stores.here.publish("nobody", 1)
+    assert await stores.here.get("nobody") is None
 
 
-async def test_a_wait_for_messages_can_be_given_up_and_taken_up_again(replicas: Replicas) -> None:
+async def test_a_wait_for_messages_can_be_given_up_and_taken_up_again(stores: Stores) -> None:
     with anyio.fail_after(10):
-        async with replicas.there.subscribe("a") as messages:
+        async with stores.there.subscribe("a") as messages:
             with anyio.move_on_after(0.05) as scope:
                 await anext(messages)
             assert scope.cancelled_caught
-            await replicas.here.publish("a", "later")
+            await stores.here.publish("a", "later")
             assert await anext(messages) == "later"
 
 
-async def gone(store: Store, key: str) -> None:
+async def gone(store: Records, key: str) -> None:
     """Return when the value is no longer there."""
     with anyio.fail_after(5):
         while await store.get(key) is not None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegboard.core.name_lookup import nearest, nearest_tools, resolve
+from pegboard.core.name_lookup import nearest_tools, resolve
+from pegboard.core.similar_names import nearest
 from pegboard.core.tools import Catalog, Tool, constant_definition
 from pegboard.errors import AmbiguousName, ToolNotFound
 

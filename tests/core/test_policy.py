@@ -65,6 +65,14 @@ def test_a_rule_that_denies_wins_over_all_that_allow() -> None:
     assert "crm.delete_lead" not in seen(Policy(rules, default="deny"))
 
 
+def test_a_denied_risk_covers_tools_whose_name_suggests_it_and_those_it_could_be() -> None:
+    everything = Rule()
+    without_writes = Policy([everything, Rule(effect="deny", risks=("write",))], default="deny")
+    assert seen(without_writes) == {"crm.list_leads", "crm.delete_lead"}
+    without_deletes = Policy([everything, Rule(effect="deny", risks=("destructive",))])
+    assert seen(without_deletes) == {"crm.list_leads"}  # the risk of the writers is only inferred
+
+
 def test_tools_are_named_by_shown_name_by_id_or_by_the_servers_own_name() -> None:
     for name in ("crm_list_leads", "crm.list_leads", "list_leads", "list_l?ads"):
         assert seen(Policy([Rule(tools=(name,))], default="deny")) == {"crm.list_leads"}, name

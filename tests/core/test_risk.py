@@ -58,12 +58,13 @@ def test_of_two_hints_the_stricter_wins(annotations: dict[str, Any], risk: str |
     [
         ("read", "get_issue list_issues search read-file getUser API-get-user jira_get_issue "
                  "crm_list_leads brave_web_search issue_read notion-search get_post get_order "
-                 "list.items fetch describeTable"),
+                 "list.items fetch describeTable slack_list_channels"),
         ("destructive", "delete_all remove_user dropTable purge-cache crm_wipe_disk message_delete "
                         "bulkDelete crm.erase clear_cache deleteUser rm"),
         ("write", "create_issue get_or_create find_and_modify mark_as_read list_and_delete "
-                  "todo_list query_database execute_sql run_search post_search undelete drag_drop "
-                  "get_and_remove frobnicate getaway listen reader 索 1 crm resolve-library-id"),
+                  "todo_list reading_list_add query_database execute_sql run_search post_search "
+                  "undelete drag_drop get_and_remove frobnicate getaway listen reader 索 1 crm "
+                  "resolve-library-id"),
     ],
 )  # fmt: skip
 def test_the_name_tells_of_plain_readers_and_plain_deleters(risk: str, names: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pegboard.core.risk_scopes import RiskScopes
+from pegboard.core.risk import RiskScopes
 from pegboard.testing import make_tool
 
 ALL = RiskScopes(read="r", write="w", destructive="d")

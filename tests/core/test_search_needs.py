@@ -35,6 +35,8 @@ CATALOG = Catalog(
         ("list projects, labels and milestones", ("list projects", "labels", "milestones")),
         ("episode: start, finish", ("episode start", "episode finish")),
         ("search issues\nlog time", ("search issues", "log time")),
+        ("find and merge contacts", ("find contacts", "merge contacts")),
+        ("labels and open milestones", ("labels", "open milestones")),
         ("labels, labels", ("labels",)),
         ("log time", ()),
         ("I was wondering, since Tom is away, whether somebody could move my meeting", ()),

@@ -166,7 +166,7 @@ def test_sign_in_errors_and_empty_pages_have_no_serious_problem(browser: Browser
     problems: list[str] = []
     page.set_content("<html><img src='x'></html>")
     assert findings(page)  # so that no findings mean something
-    with served(large_board(10).asgi(identify=ada_or_bob)) as address:
+    with served(large_board(10).asgi(identify=ada_or_bob, accepts_links=True)) as address:
         page.goto(f"{address}/ui/enter?token=")
         problems += findings(page)
         page.goto(f"{address}/ui/enter?token=wrong")

@@ -213,7 +213,7 @@ def test_a_stored_result_is_opened_and_filtered(page: Page, url: str) -> None:
 
 
 def test_the_file_that_pegboard_ui_opens_signs_the_browser_in(page: Page, tmp_path: Path) -> None:
-    with served(large_board(10).asgi(identify=ada_or_bob)) as address:
+    with served(large_board(10).asgi(identify=ada_or_bob, accepts_links=True)) as address:
         file = write_redirect(tmp_path, f"{address}/ui/enter?token=ada-key")
         page.goto(file.as_uri())
         expect(page.get_by_role("heading", level=1)).to_have_text("Overview")

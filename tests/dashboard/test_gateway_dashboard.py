@@ -160,7 +160,7 @@ def test_a_rollout_is_started_and_stopped(client: TestClient) -> None:
         "by": "principal",
     }
     begun = client.post("/ui/rollout/start", data={**form, "percent": "25"}, headers=ada)
-    assert "25 % of callers, by principal, get the index mode." in begun.text
+    assert "25% of callers, by principal, get the index mode." in begun.text
     assert "Tokens per session" in begun.text
     for wrong in ("many", "101", "nan"):
         answer = client.post("/ui/rollout/start", data={**form, "percent": wrong}, headers=ada)

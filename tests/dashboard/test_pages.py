@@ -229,6 +229,15 @@ def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(board: Pegboard) 
     assert "samesite=strict" in cookie
 
 
+def test_a_token_in_an_address_signs_in_only_where_pegboard_ui_made_it(board: Pegboard) -> None:
+    link = "/ui/enter?token=ada-key"
+    shared = visit(board, identify=ada_or_bob).get(link)
+    assert shared.status_code == 401
+    assert "set-cookie" not in shared.headers
+    own = visit(board, identify=ada_or_bob, accepts_links=True).get(link)
+    assert "ada-key" in own.headers["set-cookie"]
+
+
 def test_leaving_takes_the_token_away(board: Pegboard) -> None:
     client = signed_in(board, "ada-key")
     assert client.post("/ui/leave").status_code == 401

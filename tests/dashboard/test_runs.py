@@ -7,7 +7,7 @@ from tests.dashboard.boards import ada_or_bob, visit
 
 from pegboard import Pegboard
 from pegboard.core.calls import Caller
-from pegboard.core.code.code_options import CodeOptions
+from pegboard.core.options import CodeOptions
 
 pytestmark = pytest.mark.anyio
 
@@ -46,7 +46,7 @@ async def test_a_run_shows_its_calls_and_what_stayed_inside() -> None:
     assert "nothing ran" in listed
     page = client.get(f"/ui/run?id={run}").text
     assert page.count("/ui/tool?id=number") == 4
-    assert "stayed inside" in page
+    assert "not sent to the model" in page
     assert "asyncio.gather" not in page
     assert "code.store_programs" in page
 

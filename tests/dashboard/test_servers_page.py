@@ -19,7 +19,7 @@ from tests.dashboard.boards import csrf_token_in
 from pegboard import Pegboard
 from pegboard.dashboard import Viewer
 from pegboard.errors import ConfigError
-from pegboard.gateway.config_editing import PastedServers
+from pegboard.gateway.config_changes import PastedServers
 
 ROOT = Path(__file__).parents[2]
 PYTHONPATH = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
@@ -111,6 +111,21 @@ def test_every_configured_server_is_listed_with_the_reason_it_is_left_out(
         assert name in overview
 
 
+def test_without_a_server_the_overview_leads_to_adding_one(tmp_path: Path) -> None:
+    empty = tmp_path / "pegboard.toml"
+    empty.touch()
+    app = Pegboard.from_config(empty).asgi(identify=owner, is_owner_only=True)
+    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+        page = client.get("/").text
+        assert "There are no tools yet." in page
+        assert '<a href="/ui/servers">Add a server</a>' in page
+
+
+def test_the_page_is_loaded_again_only_while_something_starts(client: TestClient) -> None:
+    post(client, "start", server="office")
+    assert "data-refresh" not in client.get("/ui/servers").text
+
+
 def test_a_server_is_started_and_stopped(client: TestClient) -> None:
     assert "running" in row_of(post(client, "start", server="office"), "office")
     assert "Stop office" in client.get("/ui/servers").text
@@ -161,7 +176,9 @@ def test_a_server_is_added_by_pasting_its_json(client: TestClient, path: Path) -
 @pytest.mark.parametrize(
     ("pasted", "reason"),
     [
-        ("not json", "pasted.json"),
+        ("not json", "starts with {, or its URL"),
+        ('{"a": {"command": "x",}', "Line 1: this is not valid JSON"),
+        ("https://x.example/mcp", "Give the server a name"),
         ("{}", "There is no server"),
         ('{"mcpServers": {}}', "There is no server"),
         ('{"mcpServers": {"x": 1}}', "There is no server"),
@@ -180,6 +197,7 @@ def test_what_could_not_be_used_is_not_written(
     answer = post(client, "add", json=pasted)
     assert answer.status_code == 400
     assert reason in answer.text
+    assert "Back to Servers" in answer.text
     assert path.read_bytes() == before
 
 

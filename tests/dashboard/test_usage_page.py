@@ -14,8 +14,7 @@ from tests.dashboard.boards import ada_or_bob, large_board, visit
 from pegboard import Pegboard
 from pegboard.core.events import CallFinished, CallRejected, ListAnswered
 from pegboard.core.tools import Tool
-from pegboard.dashboard.charts import Bar, bar_chart
-from pegboard.dashboard.usage_page import day_intervals, hour_intervals
+from pegboard.dashboard.usage_page import Bar, bar_chart, day_intervals, hour_intervals
 
 DAY = 86_400
 
@@ -68,9 +67,9 @@ def test_the_days_of_a_chart_cover_all_hours_once() -> None:
 def test_the_page_counts_calls_failures_and_tokens(client: TestClient) -> None:
     week = client.get("/ui/usage").text
     # 8 calls within a week and a rejected one; the calls of 20 days ago only within a month.
-    assert 'aria-label="Calls: 9 in all' in week
-    assert 'aria-label="Calls: 11 in all' in client.get("/ui/usage?period=month").text
-    saved = re.search(r'aria-label="Tokens saved: ([\d,]+) in all', week)
+    assert 'aria-label="Calls: 9 in total' in week
+    assert 'aria-label="Calls: 11 in total' in client.get("/ui/usage?period=month").text
+    saved = re.search(r'aria-label="Tokens saved: ([\d,]+) in total', week)
     assert saved
     assert int(saved[1].replace(",", "")) > 8 * 900  # results, and the list
 
@@ -78,11 +77,11 @@ def test_the_page_counts_calls_failures_and_tokens(client: TestClient) -> None:
 def test_one_server_or_tool_is_shown_alone(board: Pegboard, client: TestClient) -> None:
     tool = called(board)[0]
     shown = client.get("/ui/usage", params={"tool": tool.id}).text
-    assert 'aria-label="Calls: 4 in all' in shown
-    assert 'aria-label="Tokens saved: 3,600 in all' in shown
+    assert 'aria-label="Calls: 4 in total' in shown
+    assert 'aria-label="Tokens saved: 3,600 in total' in shown
     assert f"Only {tool.name}" in shown
     shown = client.get("/ui/usage", params={"server": tool.server}).text
-    assert 'aria-label="Calls: 4 in all' in shown
+    assert 'aria-label="Calls: 4 in total' in shown
     assert "Show everything" in shown
 
 

@@ -118,6 +118,15 @@ def started(
         made.process.wait()
 
 
+def test_compose_builds_from_the_folder_that_has_the_wheel(compose: dict[str, Any]) -> None:
+    build = compose["services"]["pegboard"]["build"]
+    context = (DEPLOY / build["context"]).resolve()
+    assert context == ROOT / "dist", "the folder that `make package` writes"
+    assert (context / build["dockerfile"]).resolve() == DEPLOY / "Dockerfile"
+    copied = re.findall(r"^COPY (\S+)", (DEPLOY / "Dockerfile").read_text(), re.MULTILINE)
+    assert copied == ["pegboard-*.whl"]
+
+
 @pytest.mark.parametrize("started", ["compose"], indirect=True)
 def test_what_compose_runs_becomes_healthy_and_drains_in_time(
     started: Started, compose: dict[str, Any]

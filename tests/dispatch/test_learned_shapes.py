@@ -13,10 +13,15 @@ import pytest
 from pegboard import Pegboard
 from pegboard.core.calls import LOCAL_CALLER, Caller, CallResult, ToolCall
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.results.learned_shape import MAX_KEYS
 from pegboard.core.schemas import format_result_shape
 from pegboard.core.tools import Tool, constant_definition
-from pegboard.dispatch.learned_shapes import MAX_CHANGES, MISSING_FOR, STABLE_AFTER, LearnedShapes
+from pegboard.dispatch.learned_shapes import (
+    MAX_CHANGES,
+    MAX_KEYS,
+    MISSING_FOR,
+    STABLE_AFTER,
+    LearnedShapes,
+)
 
 ISSUES = {"issues": [{"key": "A-1", "votes": 3}], "total": 1}
 OBJECT: JsonObject = {"type": "object"}

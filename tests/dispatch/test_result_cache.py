@@ -12,7 +12,7 @@ from tests.dispatch.fakes import Clock, Recorder, Source, make_call, run
 from pegboard.core.calls import Caller, CallResult, ToolCall
 from pegboard.core.events import CallFinished
 from pegboard.dispatch.call_events import ObserveOptions, observe
-from pegboard.dispatch.result_cache import CachePolicy, ResultCache, cache_layer, cache_layer_over
+from pegboard.dispatch.result_cache import CachePolicy, ResultCache, cache_layer, cache_layer_for
 from pegboard.errors import UpstreamError
 from pegboard.ports import Handler
 
@@ -28,7 +28,7 @@ def read(**about: Any) -> ToolCall:
 def cached(inner: Handler, policy: CachePolicy = KEPT) -> tuple[Handler, ResultCache, Clock]:
     clock = Clock()
     cache = ResultCache(policy, clock)
-    return cache_layer_over(cache)(inner), cache, clock
+    return cache_layer_for(cache)(inner), cache, clock
 
 
 class Gate:

@@ -1,4 +1,4 @@
-"""The architecture page names files that exist, and every package of the source."""
+"""Pages and docstrings name files that exist, and the architecture page every package."""
 
 from __future__ import annotations
 
@@ -28,6 +28,19 @@ def test_every_folder_on_the_page_exists() -> None:
 def test_every_package_is_on_the_page() -> None:
     packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
     assert sorted(packages - {name.strip("/") for name in _FOLDER.findall(PAGE)}) == []
+
+
+def test_files_that_other_pages_and_the_source_name_exist() -> None:
+    texts = [*(ROOT / "docs").rglob("*.md"), ROOT / "CONTRIBUTING.md", *SOURCE.rglob("*.py")]
+    packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    named = {
+        (path.name, name)
+        for path in texts
+        for name in _FILE.findall(path.read_text("utf-8").replace("src/pegboard/", ""))
+        if name.partition("/")[0] in packages
+    }
+    assert len(named) > 50
+    assert sorted((page, name) for page, name in named if not _exists(name)) == []
 
 
 def test_packages_are_listed_in_the_order_of_their_imports() -> None:

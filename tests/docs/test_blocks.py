@@ -28,6 +28,7 @@ VARIABLES = {
     "CI_KEY": "x",
     "GITHUB_TOKEN": "x",
     "GITHUB_CLIENT_SECRET": "x",
+    "PEGBOARD_CLIENT_SECRET": "x",
     "GOOGLE_CLIENT_SECRET": "x",
     "PEGBOARD_OAUTH_KEY": "x" * 32,
 }

@@ -68,3 +68,12 @@ def test_the_code_after_a_migration_does_what_it_says(snippet: Path) -> None:
 def test_the_tests_of_the_tutorial_pass(name: str) -> None:
     assert count_claims(TUTORIAL)[name] > 0
     runpy.run_path(str(TUTORIAL))[name]()
+
+
+@pytest.mark.parametrize("name", ["quick-start", "install"])
+def test_output_shown_in_a_guide_is_what_the_command_prints(name: str) -> None:
+    printed = (DOCS / "reference" / "command-output.md").read_text("utf-8").splitlines()
+    guide = (DOCS / "how-to" / f"{name}.md").read_text("utf-8")
+    shown = [line for line in guide.splitlines() if re.match(r" +\S.* \d[\d,.]*%$", line)]
+    assert shown
+    assert [line for line in shown if line not in printed] == []

@@ -68,6 +68,16 @@ def test_a_broken_file_is_passed_over(
     assert "cannot be read" in caplog.text
 
 
+def test_a_file_that_another_process_has_just_merged_is_no_reason_to_warn(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files(tmp_path).add([key(1)], vectors(1))
+    gone = next(tmp_path.rglob("*.npy")).with_name("gone.npy")
+    gone.symlink_to(tmp_path / "nowhere")  # in the list of files, but not there when it is read
+    assert files(tmp_path).get([key(1)]).scales[0] > 0
+    assert caplog.text == ""
+
+
 def test_a_half_written_file_is_passed_over(tmp_path: Path) -> None:
     files(tmp_path).add([key(1), key(2)], vectors(1, 2))
     path = next(tmp_path.rglob("*.npy"))

@@ -53,7 +53,7 @@ def test_hostile_requests_to_a_real_gateway_over_http(tmp_path: Path) -> None:
 def test_hostile_messages_to_a_real_gateway_on_stdio(era: str, tmp_path: Path) -> None:
     report = attack_stdio(tmp_path, 800, seed=12, era=era)
     assert report.is_clean, report.summary()
-    assert report.errors[0] > 100, "some are answered with a result"
+    assert report.errors[0] > 20, "some are answered with a result"
 
 
 def test_an_unknown_mode_is_misuse_for_every_method(tmp_path: Path) -> None:

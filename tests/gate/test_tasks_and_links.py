@@ -48,6 +48,20 @@ def test_a_link_does_not_redirect_what_another_server_declares(world: World, uri
     assert contents[0]["text"] == f"vault has {uri}"
 
 
+@pytest.mark.parametrize("uri", ["vault://plans", "vault://papers/7", "pegboard://vault/x://y"])
+def test_a_link_leads_to_the_server_that_gave_it_whatever_others_declare(
+    world: World, uri: str
+) -> None:
+    """Otherwise a server with a wide template would get the reads of what others link to."""
+    ann = world.person("ann")
+    [link] = ann.call("forger_link", uri=uri)["content"]
+    assert link["uri"] == f"pegboard://forger/{uri}"
+    contents = ann.ask("resources/read", uri=link["uri"])["result"]["contents"]
+    assert contents[0]["text"] == f"forger has {uri}"
+    [own] = ann.call("forger_link", uri="forger://own")["content"]
+    assert own["uri"] == "forger://own"
+
+
 def test_a_link_counts_only_for_who_was_given_it(world: World) -> None:
     ann, carol, uri = world.person("ann"), world.person("carol"), "loose://leaf"
     assert "No server has the resource" in carol.error("resources/read", uri=uri)

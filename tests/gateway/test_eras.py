@@ -62,8 +62,8 @@ async def test_questions_of_the_server_are_answered_by_the_client(
         client,
         _,
     ):
-        assert said(await call(client, "ask", {})) == "accept {'name': 'your name?'}"
-        assert said(await call(client, "ask_twice", {})) == "first=one? second=two?"
+        assert said(await call(client, "ask", {})) == "accept {'name': 'e asks: your name?'}"
+        assert said(await call(client, "ask_twice", {})) == "first=e asks: one? second=e asks: two?"
         sampled: Any = (await call(client, "sample", {})).structured_content
         assert (sampled["model"], sampled["content"]["type"]) == ("m-1", "image")
         assert said(await call(client, "roots", {})) == "file:///work"

@@ -122,7 +122,7 @@ async def test_an_answer_after_the_timeout_is_a_timeout_to_act_on(tmp_path: Path
         async with client_of(gateway, "legacy") as client:
             told = await called(client, "bad_slow")
             assert "within 0.2 s" in told
-            assert "look before you call again" in told
+            assert "check before you call again" in told
             await still_good(client)
 
 

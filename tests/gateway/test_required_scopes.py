@@ -26,7 +26,7 @@ from pegboard.config.settings import (
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.http_app import build_gateway_app
 from pegboard.modes.mode import META_TOOL_NAMES
-from pegboard.server.scope_gate import CALLING_META_TOOLS
+from pegboard.server.protected_resource import CALLING_META_TOOLS
 from pegboard.upstream.spec import UpstreamSpec
 
 READ = ToolAnnotations(read_only_hint=True)

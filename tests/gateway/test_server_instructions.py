@@ -96,6 +96,13 @@ async def test_they_are_cleaned_and_bounded(tmp_path: Path) -> None:
         assert count_tokens(last) < 150
 
 
+async def test_a_search_quotes_whole_sentences(tmp_path: Path) -> None:
+    text = "Look up ids with resolve. Dates are UTC. " + "And much more could be said " * 20
+    async with behind(tmp_path, {"docs": text}) as client:
+        last = (await searched(client, "look up a library")).splitlines()[-1]
+        assert last.endswith('"Look up ids with resolve. Dates are UTC."')
+
+
 @pytest.mark.parametrize("text", [None, "", "  \n", {"text": ADVICE}, 5, [ADVICE]])
 async def test_what_is_no_text_is_nothing(tmp_path: Path, text: Any) -> None:
     async with behind(tmp_path, {"docs": text}) as client:

@@ -44,11 +44,11 @@ from pegboard.core.options import Options
 from pegboard.errors import ConfigError
 from pegboard.gateway.from_settings import (
     build_auth,
-    build_limits,
     build_logins,
     build_naming,
     build_observability,
     build_policy,
+    build_rate_limits,
     find_data_folder,
     open_store,
     settings_to_options,
@@ -133,7 +133,7 @@ def test_every_setting_is_read_by_the_part_that_it_is_for(tmp_path: Path) -> Non
         lambda: build_naming(watched),
         lambda: find_data_folder(watched, {}, tmp_path),
         lambda: build_policy(watched),
-        lambda: build_limits(watched, MemoryStore()),
+        lambda: build_rate_limits(watched, MemoryStore()),
         lambda: open_store(watched, None),
         lambda: build_logins(watched, MemoryStore()),
         lambda: build_auth(watched),

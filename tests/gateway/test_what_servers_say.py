@@ -159,6 +159,16 @@ async def test_a_servers_category_is_shown_and_found_within_the_server(tmp_path:
         assert {group_name(match.tool) for match in found} == {"house/doors"}
 
 
+async def test_no_server_fills_the_list_of_categories(tmp_path: Path) -> None:
+    evil = server(tmp_path, "evil", *(in_category(f"t{n}", f"c{n}") for n in range(1_000)))
+    async with gateway(tmp_path, evil, mode="hierarchy") as (_, client):
+        groups = json.loads(said(await client.call_tool("tools_list_categories", {})))["categories"]
+        assert len(groups) == 101
+        assert {"name": "evil", "tool_count": 900}.items() <= groups[0].items()
+        listed = await client.call_tool("tools_dispatch", {"tool": "evil_t999", "params": {}})
+        assert said(listed) == "evil:t999"
+
+
 async def test_no_servers_own_name_for_a_tool_earns_it_a_rule_for_another(tmp_path: Path) -> None:
     wiki = server(tmp_path, "wiki", tool("read"))
     evil = server(tmp_path, "evil", tool("wiki_read"), tool("wiki.read"), prefix="")

@@ -8,44 +8,49 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
 from tests.gateway.support import ROOT
 from tests.install.machines import desk
 
 from pegboard.errors import ConfigError
+from pegboard.install.client_files import FileContent, exclusive_lock, replace_unchanged
 from pegboard.install.plan import apply_install
 
 THEIRS = '{"mcpServers": {"added": {"command": "added"}}}'
 OURS = '{"mcpServers": {"mine": {"command": "mine"}}}'
 
 
-def test_what_a_client_writes_during_an_installation_is_not_lost(tmp_path: Path) -> None:
+def test_what_a_client_writes_while_an_installation_waits_is_not_lost(tmp_path: Path) -> None:
+    there = desk("cursor", tmp_path)
+    path = there.write(OURS)
+    plan = there.plan()
     refusals: list[str] = []
-    for number in range(14):
-        there = desk("cursor", tmp_path / str(number))
-        path = there.write(OURS)
-        plan = there.plan()
-        ended = threading.Event()
-        writer = threading.Thread(target=_write_once, args=(path, plan.folder.record, ended))
-        writer.start()
+
+    def install() -> None:
         try:
             apply_install(plan)
         except ConfigError as exc:
             refusals.append(exc.message)
-            assert not plan.folder.record.exists(), "nothing says that it is installed"
-        ended.set()
-        writer.join()
-        assert path.read_text() == THEIRS
-    assert refusals, "at least one was in the middle"
-    assert all("changed in the meantime" in one for one in refusals)
+
+    installation = threading.Thread(target=install)
+    with exclusive_lock(plan.folder.path.parent):  # as another installation would hold it
+        installation.start()
+        path.write_text(THEIRS)
+    installation.join()
+    assert path.read_text() == THEIRS
+    assert "changed in the meantime" in refusals[0]
+    assert not plan.folder.record.exists(), "nothing says that it is installed"
 
 
-def _write_once(path: Path, record: Path, ended: threading.Event) -> None:
-    """Write a client's file as soon as an installation is under way, or is over."""
-    while not record.exists() and not ended.is_set():
-        pass
-    temporary = path.with_suffix(".new")
-    temporary.write_text(THEIRS)
-    temporary.replace(path)
+def test_a_file_is_compared_once_more_when_only_the_rename_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "mcp.json"
+    path.write_text(OURS)
+    content = FileContent(path, path.read_bytes())
+    path.write_text(THEIRS)
+    with pytest.raises(ConfigError, match="changed in the meantime"):
+        replace_unchanged(content, b"{}")
+    assert path.read_text() == THEIRS
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_installations_at_once_leave_a_file_that_can_be_put_back(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pegboard.install.redacted_diff import redacted_diff
+from pegboard.install.plan import redacted_diff
 
 PATH = Path("/home/ada/.cursor/mcp.json")
 

@@ -14,8 +14,7 @@ from pegboard import Pegboard, count_tokens
 from pegboard.core.options import MODES
 from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import ConfigError
-from pegboard.measure.expensive_tools import find_expensive_tools
-from pegboard.measure.measurement import measure
+from pegboard.measure.measurement import find_expensive_tools, measure
 from pegboard.measure.mode_costs import count_list_tokens, sample_evenly
 from pegboard.measure.result_costs import read_results
 from pegboard.measure.session_costs import SessionProfile

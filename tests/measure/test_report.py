@@ -13,7 +13,7 @@ from tests.boards import office_board
 from pegboard import Pegboard
 from pegboard.core.options import MODES
 from pegboard.measure.measurement import Measurement, ServerCost, format_percent, measure
-from pegboard.measure.report import Bar, Chart, build_charts, render_report, render_svg
+from pegboard.measure.report import Chart, CostBar, build_charts, render_report, render_svg
 from pegboard.testing import make_tool
 
 pytestmark = pytest.mark.anyio
@@ -72,7 +72,7 @@ async def test_names_of_servers_cannot_write_into_a_report(measured: Measurement
 
 
 def test_a_chart_of_nothing_is_still_a_picture() -> None:
-    empty = Chart("Nothing", "at all", (Bar("none", 0),))
+    empty = Chart("Nothing", "at all", (CostBar("none", 0),))
     assert ElementTree.fromstring(render_svg([empty])).attrib["viewBox"].startswith("0 0 720")
 
 

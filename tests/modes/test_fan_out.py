@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -29,6 +30,44 @@ async def test_a_fan_out_has_an_upper_bound() -> None:
     with pytest.raises(InvalidArguments, match="101 calls at once are too many: at most 100"):
         await fanned(office_board(), calls)
     assert len(await fanned(office_board(), calls[:100])) == 100
+
+
+async def test_a_tool_can_be_described_in_the_same_request_as_calls() -> None:
+    echo = {"name": "echo", "arguments": {"text": "x"}}
+    described, echoed = await fanned(
+        office_board(), [{"name": "describe_tools", "arguments": {"names": ["echo"]}}, echo]
+    )
+    assert described["ok"]
+    assert described["result"].startswith("echo")
+    assert (echoed["name"], echoed["ok"]) == ("echo", True)
+
+
+async def test_tools_can_be_searched_in_the_same_request_as_calls() -> None:
+    found, echoed = await fanned(
+        office_board(),
+        [
+            {"name": "search_tools", "arguments": {"queries": ["echo"]}},
+            {"name": "echo", "arguments": {"text": "x"}},
+        ],
+    )
+    assert (found["ok"], echoed["ok"]) == (True, True)
+    assert found["result"].startswith("echo(")
+
+
+async def test_a_bad_description_request_fails_alone() -> None:
+    bad = {"name": "describe_tools", "arguments": {"names": "echo", "names_of": 1}}
+    outcomes = await fanned(office_board(), [bad, {"name": "echo", "arguments": {"text": "x"}}])
+    assert [outcome["ok"] for outcome in outcomes] == [False, True]
+
+
+async def test_only_structured_content_says_how_long_each_call_took() -> None:
+    view = replace(await office_board().view(), structured=True)
+    call_tools = MODES_BY_NAME["proxy"].builders(view)["call_tools"](view)
+    answer = await call_tools.answer(
+        view, {"calls": [{"name": "echo", "arguments": {"text": "x"}}]}
+    )
+    assert "duration_ms" not in answer.content[0]["text"]
+    assert answer.structured["results"][0]["duration_ms"] >= 0
 
 
 async def test_a_fan_out_that_is_switched_off_is_not_listed() -> None:

@@ -56,6 +56,13 @@ async def walk(made: Pegboard) -> list[str]:
     return names
 
 
+async def test_a_first_group_that_is_too_large_leads_to_its_next_page_in_any_order() -> None:
+    # The category that was added first is not the first in the order of pages.
+    answer = await page(board({"small": 1, "large": 60}, 300))
+    assert {row["category"] for row in answer["tools"]} == {"large"}
+    assert answer["next"] == "large#2"
+
+
 async def test_a_small_catalog_comes_whole() -> None:
     answer = await page(board({"a": 3, "b": 2}, 1_500))
     assert len(answer["tools"]) == answer["total"] == 5

@@ -33,6 +33,34 @@ async def search(board: Pegboard, **arguments: Any) -> str:
     return result.content[0].text  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("separator", ["; ", "\n", " ;\n"])
+async def test_queries_that_a_text_separates_are_answered_each(
+    board: Pegboard, separator: str
+) -> None:
+    needs = ["create bug issue", "find free time slots", "list members"]
+    lines = (await search(board, queries=[separator.join(needs)])).splitlines()
+    assert [line for line in lines if line.endswith(":")] == [f"{need}:" for need in needs]
+    for name in ("create_issue(", "find_free_slots(", "list_members("):
+        assert sum(line.startswith(name) for line in lines) == 1, name
+
+
+async def test_the_best_tool_for_each_part_of_a_list_has_its_signature(board: Pegboard) -> None:
+    for query in ("find duplicate contacts and merge", "find and merge duplicate contacts"):
+        lines = (await search(board, queries=query)).splitlines()
+        assert lines[0].startswith("find_duplicate_contacts(")
+        assert lines[1].startswith("merge_contacts(")  # although it destroys and the other reads
+    listed = await search(board, queries="list projects, labels, milestones, channels")
+    for name in ("list_projects(", "list_labels(", "list_milestones(", "list_channels("):
+        assert f"\n{name}" in f"\n{listed}", name
+
+
+async def test_the_lines_of_a_pasted_text_are_not_queries_of_their_own(board: Pegboard) -> None:
+    text = "\n".join(["The meeting about the budget of the next year was moved again by Dana"] * 3)
+    assert "budget of the next year was moved again by Dana:" not in await search(
+        board, queries=[f"{text}\nwho is free on Friday"]
+    )
+
+
 @pytest.mark.parametrize(("risk", "most"), [("single", 170), ("split", 230)])
 async def test_the_list_is_lean(risk: str, most: int) -> None:
     board = tracker_board()
@@ -126,9 +154,16 @@ async def test_a_query_given_twice_is_one_need(board: Pegboard) -> None:
 
 
 async def test_what_no_tool_does_takes_one_short_answer(board: Pegboard) -> None:
-    text = await search(board, queries="translate a document to Norwegian")
+    text = await search(board, queries="what will the weather be like in Oslo")
     assert text.startswith("No tool does this. Categories: ")
     assert count_tokens(text) <= 90
+
+
+async def test_a_tool_for_the_right_thing_that_does_something_else_is_called_the_nearest(
+    board: Pegboard,
+) -> None:
+    text = await search(board, queries="translate a document to Norwegian")
+    assert text.startswith("No tool clearly does this. Nearest: update_document(")
 
 
 async def test_a_limit_shows_that_many_tools(board: Pegboard) -> None:
@@ -260,3 +295,17 @@ async def test_how_to_see_the_rest_is_said_once_and_only_if_parameters_are_left_
     needs = ["search issues by fields", "create issues from a list", "update a document"]
     text = await search(board, queries=[*needs, "bulk edit issues"])
     assert text.count(hint) <= 1
+
+
+async def test_no_definition_fills_a_context() -> None:
+    parameters = {
+        f"parameter_{n}": {"type": "string", "description": "x" * 90} for n in range(3_000)
+    }
+    schema: Any = {"type": "object", "properties": parameters}
+    flood = Pegboard("flood", mode="proxy")
+    flood.add(Tool("flood", constant_definition(schema)))
+    async with connect(flood) as client:
+        described = await client.call_tool("describe_tools", {"names": ["flood"]})
+    text: str = described.content[0].text  # type: ignore[union-attr]
+    assert 60_000 < len(text) < 61_000
+    assert text.endswith(" characters)")

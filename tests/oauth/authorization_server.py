@@ -31,6 +31,7 @@ from mcp.server.auth.provider import (
     AuthorizationCode,
     AuthorizationParams,
     AuthorizeError,
+    IdentityAssertionParams,
     RefreshToken,
     TokenError,
     construct_redirect_uri,
@@ -89,6 +90,7 @@ class AuthorizationServer:
         rotates: Whether a refresh token is good once; the second use revokes all of its family.
         registers: Whether clients can register themselves.
         signs: Whether access tokens are JSON Web Tokens, whose keys it publishes at `/keys`.
+        identity_provider: The issuer whose identity assertions (ID-JAG) it accepts.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class AuthorizationServer:
         rotates: bool = True,
         registers: bool = True,
         signs: bool = False,
+        identity_provider: str | None = None,
     ) -> None:
         self.issuer = issuer
         self.lifetime = lifetime
@@ -108,6 +111,7 @@ class AuthorizationServer:
         self.log: list[str] = []
         self.clients: dict[str, OAuthClientInformationFull] = {}
         self._registers = registers
+        self._identity_provider = identity_provider
         self._key = ec.generate_private_key(ec.SECP256R1()) if signs else None
         self._codes: dict[str, AuthorizationCode] = {}
         self._access: dict[str, AccessToken] = {}
@@ -206,6 +210,27 @@ class AuthorizationServer:
         self.log.append("revoke")
         self.forget()
 
+    async def exchange_identity_assertion(
+        self, client: OAuthClientInformationFull, params: IdentityAssertionParams
+    ) -> OAuthToken:
+        self.log.append("identity_assertion")
+        self.secrets.add(params.assertion)
+        keys = jwt.PyJWKClient(f"{self._identity_provider}/jwks")
+        assert jwt.get_unverified_header(params.assertion)["typ"] == "oauth-id-jag+jwt"
+        try:
+            key = await anyio.to_thread.run_sync(keys.get_signing_key_from_jwt, params.assertion)
+            claims: dict[str, Any] = jwt.decode(
+                params.assertion,
+                key,
+                algorithms=["RS256"],
+                audience=self.issuer,
+                issuer=self._identity_provider,
+                options={"require": ["exp", "sub", "resource"]},
+            )
+        except jwt.PyJWTError as exc:
+            raise TokenError(error="invalid_grant", error_description=str(exc)) from exc
+        return self.issue(str(client.client_id), ["tools"], claims["resource"], claims["sub"])
+
     def issue(
         self, client: str, scopes: list[str], resource: str | None, subject: str | None
     ) -> OAuthToken:
@@ -243,7 +268,7 @@ class AuthorizationServer:
     # What it serves.
 
     def app(self) -> ASGIApp:
-        provider: Any = self  # all of the protocol but the exchange of identity assertions
+        provider: Any = self
         routes = create_auth_routes(
             provider,
             _parse_url(self.issuer),
@@ -251,6 +276,7 @@ class AuthorizationServer:
                 enabled=self._registers, valid_scopes=SCOPES, default_scopes=["tools"]
             ),
             revocation_options=RevocationOptions(enabled=True),
+            identity_assertion_enabled=self._identity_provider is not None,
         )
         return _Faulty(Starlette(routes=[*routes, Route("/keys", self._keys)]), self)
 

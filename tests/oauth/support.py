@@ -9,12 +9,12 @@ from typing import Any
 
 from tests.oauth.browser import visit
 
+from pegboard.oauth.access_tokens import ServerTokens
 from pegboard.oauth.encryption import NoKey
 from pegboard.oauth.grant_storage import FileGrants
-from pegboard.oauth.login import Login, LoginRequest
+from pegboard.oauth.login_flow import Login, LoginRequest
+from pegboard.oauth.login_options import OAuthOptions
 from pegboard.oauth.loopback import listen_for_redirect
-from pegboard.oauth.options import OAuthOptions
-from pegboard.oauth.tokens import ServerTokens
 
 LOCAL = "local"
 

@@ -22,9 +22,9 @@ from tests.oauth.authorization_server import (
 from tests.oauth.browser import visit
 from tests.oauth.support import log_in, tokens_for
 
-from pegboard.config.settings import Settings
+from pegboard.config.settings import CallSettings, Settings
 from pegboard.gateway.gateway import Gateway
-from pegboard.oauth.tokens import MIN_RETRY_INTERVAL
+from pegboard.oauth.access_tokens import MIN_RETRY_INTERVAL
 from pegboard.upstream.spec import UpstreamSpec
 
 pytestmark = pytest.mark.anyio
@@ -91,6 +91,41 @@ async def test_the_person_logs_in_and_the_call_goes_on(
         assert said(await client.call_tool("notes_whoami", {})) == "ann"
     assert len(person.opened) == 1
     assert protected.issuer.issuer in person.opened[0]
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+@pytest.mark.parametrize("accepts", ["after the login", "before it"])
+async def test_a_person_who_takes_longer_than_a_call_may_loses_nothing(
+    issuer: AuthorizationServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    era: str,
+    accepts: str,
+) -> None:
+    monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path))
+    with protected_server(issuer) as protected:
+        await log_in(tokens_for(protected.url, tmp_path))
+        spec = UpstreamSpec("notes", transport="http", url=protected.url, timeout=0.5)
+        settings = Settings(mode="eager", calls=CallSettings(timeout=0.5))
+        async with (
+            anyio.create_task_group() as tasks,
+            running([spec], tmp_path, settings=settings) as gateway,
+        ):
+            issuer.forget()
+
+            async def log_in_later(address: str) -> None:
+                await anyio.sleep(1.2)
+                await visit(address)
+
+            async def ask(ctx: Any, params: Any) -> t.ElicitResult:
+                if accepts == "before it":
+                    tasks.start_soon(log_in_later, params.url)
+                else:
+                    await log_in_later(params.url)
+                return t.ElicitResult(action="accept")
+
+            async with client_of(gateway, era, elicitation_callback=ask) as client:
+                assert said(await client.call_tool("notes_whoami", {})) == "ann"
 
 
 async def test_a_client_that_cannot_ask_gets_the_address_and_the_next_call_works(

@@ -7,16 +7,20 @@ import json
 import logging
 import os
 import secrets
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import anyio
+import keyring
 import pytest
+from keyring.backends.fail import Keyring as FailingKeyring
+from tests.oauth.file_keyring import BACKEND, FileKeyring
 
 from pegboard.errors import ConfigError
-from pegboard.oauth import grant_storage
 from pegboard.oauth.encryption import ConfiguredKey, KeyProvider, KeyringKey, NoKey
 from pegboard.oauth.grant_storage import FileGrants, GrantStorage, GrantUnreadable, StoreGrants
 from pegboard.oauth.grants import Grant, GrantKey
@@ -40,35 +44,25 @@ BOB = replace(KEY, principal="bob")
 PASSPHRASE = "0123456789" * 4
 
 
-class Keyring:
-    """The keyring of an operating system, in memory; `locked` refuses everything."""
-
-    def __init__(self) -> None:
-        self.entries: dict[tuple[str, str], str] = {}
-        self.locked = False
-
-    def read(self, service: str, name: str) -> str | None:
-        if self.locked:
-            raise ConfigError("The keyring cannot be read (KeyringLocked).")
-        return self.entries.get((service, name))
-
-    def write(self, service: str, name: str, secret: str) -> None:
-        if self.locked:
-            raise ConfigError("The keyring cannot be written (KeyringLocked).")
-        self.entries[service, name] = secret
-
-    def key(self, folder: Path, *, is_required: bool = False) -> KeyringKey:
-        return KeyringKey(folder, is_required=is_required, read=self.read, write=self.write)
+@pytest.fixture
+def system_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
+    """The file of a keyring that the `keyring` package uses during a test."""
+    path = tmp_path / "keyring.json"
+    monkeypatch.setenv("TEST_KEYRING", str(path))
+    before = keyring.get_keyring()
+    keyring.set_keyring(FileKeyring())
+    yield path
+    keyring.set_keyring(before)
 
 
 @pytest.fixture(params=["plain", "keyring", "key", "store"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> GrantStorage:
+def storage(request: pytest.FixtureRequest, tmp_path: Path, system_keyring: Path) -> GrantStorage:
     folder = tmp_path / "logins"
     if request.param == "store":
         return StoreGrants(MemoryStore(), ConfiguredKey(PASSPHRASE))
     keys: dict[str, KeyProvider] = {
         "plain": NoKey(),
-        "keyring": Keyring().key(folder),
+        "keyring": KeyringKey(folder, is_required=True),
         "key": ConfiguredKey(PASSPHRASE),
     }
     return FileGrants(folder, keys[request.param])
@@ -110,8 +104,10 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.glob("logins/*.json"))
 
 
-async def test_files_are_private_and_hold_no_secret_where_there_is_a_key(tmp_path: Path) -> None:
-    for keys in (Keyring().key(tmp_path), ConfiguredKey(PASSPHRASE)):
+async def test_files_are_private_and_hold_no_secret_where_there_is_a_key(
+    tmp_path: Path, system_keyring: Path
+) -> None:
+    for keys in (KeyringKey(tmp_path), ConfiguredKey(PASSPHRASE)):
         grants = FileGrants(tmp_path / "logins", keys)
         await grants.save(KEY, GRANT)
         [path] = files(tmp_path)
@@ -130,21 +126,59 @@ async def test_one_principals_file_is_of_no_use_to_another(tmp_path: Path) -> No
         await grants.load(BOB)
 
 
-async def test_a_locked_keyring_is_reported_and_a_missing_one_leaves_plain_files(
-    tmp_path: Path,
+async def test_a_locked_keyring_is_reported_and_nothing_is_stored_in_plain_text(
+    tmp_path: Path, system_keyring: Path
 ) -> None:
-    keyring = Keyring()
-    grants = FileGrants(tmp_path / "logins", keyring.key(tmp_path))
+    grants = FileGrants(tmp_path / "logins", KeyringKey(tmp_path))
     await grants.save(KEY, GRANT)
-    keyring.locked = True
-    later = FileGrants(tmp_path / "logins", keyring.key(tmp_path))
-    with pytest.raises(GrantUnreadable, match="keyring cannot be read"):
+    assert keyring.get_password("pegboard", "oauth-key") is not None
+    await anyio.Path(system_keyring.with_suffix(".locked")).touch()
+    later = FileGrants(tmp_path / "logins", KeyringKey(tmp_path))
+    with pytest.raises(GrantUnreadable, match=r"keyring cannot be read \(KeyringLocked\)"):
         await later.load(KEY)
-    await later.save(BOB, GRANT)  # nobody can be asked: private, but not encrypted
-    assert "the-access-token" in later.path(BOB).read_text()
-    strict = FileGrants(tmp_path / "logins", keyring.key(tmp_path, is_required=True))
+    with pytest.raises(ConfigError, match="KeyringLocked"):
+        await later.save(BOB, GRANT)
+    assert not later.path(BOB).exists()
+
+
+async def test_a_machine_without_a_keyring_has_private_plain_files(
+    tmp_path: Path, system_keyring: Path
+) -> None:
+    keyring.set_keyring(FailingKeyring())  # what `keyring` itself uses on such a machine
+    grants = FileGrants(tmp_path / "logins", KeyringKey(tmp_path))
+    await grants.save(KEY, GRANT)
+    assert "the-access-token" in grants.path(KEY).read_text()
+    strict = FileGrants(tmp_path / "logins", KeyringKey(tmp_path, is_required=True))
     with pytest.raises(ConfigError, match="keyring"):
-        await strict.save(BOB, GRANT)
+        await strict.save(KEY, GRANT)
+
+
+_PROCESS = """
+import anyio, sys
+from pathlib import Path
+from pegboard.oauth.encryption import KeyringKey
+from pegboard.oauth.grant_storage import FileGrants
+from pegboard.oauth.grants import Grant, GrantKey
+
+folder = Path(sys.argv[1])
+grant = Grant(issuer="i", token_endpoint="t", client_id="c", access_token="a" + sys.argv[2])
+key = GrantKey("s", "u", sys.argv[2])
+anyio.run(FileGrants(folder, KeyringKey(folder, is_required=True)).save, key, grant)
+"""
+
+
+async def test_processes_that_start_together_make_one_key(
+    tmp_path: Path, system_keyring: Path
+) -> None:
+    env = {**os.environ, "PYTHON_KEYRING_BACKEND": BACKEND, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            for who in ("1", "2"):
+                command = [sys.executable, "-c", _PROCESS, str(tmp_path), who]
+                tasks.start_soon(partial(anyio.run_process, command, env=env))
+    grants = FileGrants(tmp_path, KeyringKey(tmp_path))
+    found = [await grants.load(GrantKey("s", "u", who)) for who in ("1", "2")]
+    assert [one.access_token if one else None for one in found] == ["a1", "a2"]
 
 
 @pytest.mark.parametrize(
@@ -173,15 +207,14 @@ async def test_a_file_that_others_could_read_is_closed_and_reported(
 
 
 async def test_a_folder_without_locks_is_reported_and_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     @contextmanager
     def no_locks(path: Path) -> Generator[bool]:
         raise OSError(errno.ENOLCK, "No locks available")
         yield True
 
-    monkeypatch.setattr(grant_storage, "try_lock_file", no_locks)
-    grants = FileGrants(tmp_path / "logins", NoKey())
+    grants = FileGrants(tmp_path / "logins", NoKey(), try_lock=no_locks)
     with caplog.at_level(logging.WARNING):
         async with grants.lock(KEY):
             await grants.save(KEY, GRANT)
@@ -190,12 +223,9 @@ async def test_a_folder_without_locks_is_reported_and_works(
     assert "network" in caplog.text
 
 
-async def test_a_replica_that_died_holds_its_lock_for_a_while_only(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_replica_that_died_holds_its_lock_for_a_while_only() -> None:
     store = MemoryStore()
-    monkeypatch.setattr(grant_storage, "LEASE_SECONDS", 0.2)
-    dead = StoreGrants(store, ConfiguredKey(PASSPHRASE)).lock(KEY)
+    dead = StoreGrants(store, ConfiguredKey(PASSPHRASE), lease=0.2).lock(KEY)
     await dead.__aenter__()
     began = anyio.current_time()
     with anyio.fail_after(5):

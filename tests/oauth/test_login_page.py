@@ -7,8 +7,12 @@ import re
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
+import anyio
 import httpx2
+import mcp_types as t
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -20,6 +24,9 @@ from tests.oauth.authorization_server import (
     authorization_server,
     protected_server,
 )
+from tests.oauth.browser import visit_until
+from tests.oauth.support import log_in, tokens_for
+from tests.real_redis import RedisServer
 
 from pegboard.config.loader import Configuration
 from pegboard.config.settings import (
@@ -29,6 +36,7 @@ from pegboard.config.settings import (
     PermissionRule,
     PermissionSettings,
     Settings,
+    StoreSettings,
 )
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.http_app import build_gateway_app
@@ -48,12 +56,16 @@ def issuer() -> Generator[AuthorizationServer]:
 
 
 @asynccontextmanager
-async def shared_gateway(server_url: str, folder: Path) -> AsyncGenerator[str]:
+async def shared_gateway(
+    server_url: str, folder: Path, *, public: str | None = None, store: str = "memory://"
+) -> AsyncGenerator[str]:
+    """A gateway for several people; `public` is where a load balancer would be."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     settings = Settings(
         mode="eager",
-        auth=AuthSettings(kind="keys", keys=KEYS, resource=f"{url}/mcp"),
+        store=StoreSettings(url=store),
+        auth=AuthSettings(kind="keys", keys=KEYS, resource=f"{public or url}/mcp"),
         oauth=LoginSettings(store="file"),
         permissions=PermissionSettings(
             rules=(PermissionRule(effect="deny", principals=("eve",), servers=("p",)),)
@@ -97,11 +109,13 @@ async def browser_at(url: str) -> AsyncGenerator[Browser]:
 
 
 @asynccontextmanager
-async def client_of(url: str, who: str) -> AsyncGenerator[Client]:
+async def client_of(url: str, who: str, **options: Any) -> AsyncGenerator[Client]:
     headers = {"Authorization": f"Bearer key of {who}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=20) as http,
-        Client(streamable_http_client(f"{url}/mcp", http_client=http), cache=None) as client,
+        Client(
+            streamable_http_client(f"{url}/mcp", http_client=http), cache=None, **options
+        ) as client,
     ):
         yield client
 
@@ -122,10 +136,14 @@ async def test_each_person_logs_in_for_themselves(
                     unknown = await browser.http.get(f"{url}/ui/login/p")
                     assert unknown.status_code == 401
                     asked = await browser.sign_in(who, "/ui/login/p")
+                    overview = (await browser.http.get(f"{url}/")).text
+                    assert '<a href="/ui/login/p"><span class="badge warn">sign in' in overview
                     assert f"<strong>{who}</strong>" in asked.text
                     address = await browser.begin("/ui/login/p")
                     done = await browser.http.get(f"{address}&login_hint={who}-at-p")
                     assert (done.status_code, "Logged in to p" in done.text) == (200, True)
+                    overview = (await browser.http.get(f"{url}/")).text
+                    assert '<span class="badge good">signed in</span>' in overview
             async with client_of(url, "ann") as ann, client_of(url, "bob") as bob:
                 assert await names(ann) == {"p_whoami", "p_ann-at-p_notes"}
                 assert await names(bob) == {"p_whoami", "p_bob-at-p_notes"}
@@ -158,6 +176,60 @@ async def test_nobody_completes_the_login_of_somebody_else(
             assert issuer.count("authorization_code") == 1
             async with client_of(url, "bob") as client:
                 assert await names(client) == set()
+
+
+async def test_the_browser_may_come_back_to_another_replica(
+    issuer: AuthorizationServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    redis_server: RedisServer,
+) -> None:
+    monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path))
+    store = f"redis://{redis_server.address}/0"
+    with protected_server(issuer) as server:
+        async with (
+            shared_gateway(server.url, tmp_path, store=store) as first,
+            shared_gateway(server.url, tmp_path, store=store, public=first) as second,
+            browser_at(first) as ann,
+        ):
+            await ann.sign_in("ann", "/ui/login/p")
+            address = await ann.begin("/ui/login/p")
+            names = redis_server.command("KEYS", "pegboard:oauth:begun:*").split()
+            begun = redis_server.command("GET", names[0])
+            assert len(names) == 1
+            assert parse_qs(urlsplit(address).query)["state"][0] not in begun
+            back = await visit_until(address, first)
+            # Cookies are for a host, so the second replica gets them too, as behind a balancer.
+            done = await ann.http.get(back.replace(first, second))
+            assert (done.status_code, "Logged in to p" in done.text) == (200, True)
+            assert (await ann.http.get(back)).status_code == 400  # once, wherever
+            for url in (first, second):
+                async with client_of(url, "ann") as client:
+                    assert said(await client.call_tool("p_whoami", {})) == "ann"
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_call_goes_on_after_the_person_has_logged_in_on_the_page(
+    issuer: AuthorizationServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: Any
+) -> None:
+    """Accepting a URL elicitation means that the address was opened, not that all is done."""
+    monkeypatch.setenv("PEGBOARD_HOME", str(tmp_path))
+    with protected_server(issuer) as server:
+        await log_in(tokens_for(server.url, tmp_path, server="p"))  # the operator's, to list it
+        async with shared_gateway(server.url, tmp_path) as url, anyio.create_task_group() as tasks:
+
+            async def use_page(address: str) -> None:
+                async with browser_at(url) as ann:
+                    await ann.sign_in("ann", urlsplit(address).path)
+                    await ann.http.get(await ann.begin(urlsplit(address).path))
+
+            async def accept(ctx: Any, params: Any) -> t.ElicitResult:
+                assert params.url == f"{url}/ui/login/p"
+                tasks.start_soon(use_page, params.url)
+                return t.ElicitResult(action="accept")
+
+            async with client_of(url, "ann", elicitation_callback=accept, mode=mode) as client:
+                assert said(await client.call_tool("p_whoami", {})) == "ann"
 
 
 async def test_a_server_that_one_may_not_see_has_no_page(

@@ -18,10 +18,11 @@ from tests.oauth.authorization_server import (
     protected_server,
 )
 from tests.oauth.browser import visit, visit_until
-from tests.oauth.support import LOCAL, begun, log_in, tokens_for
+from tests.oauth.support import LOCAL, begun, file_grants, log_in, tokens_for
 
 from pegboard.oauth.http_requests import AuthorizationServerUnavailable, OAuthError
-from pegboard.oauth.login import LoginNotNeeded, WrongRedirect
+from pegboard.oauth.login_flow import LoginNotNeeded, WrongRedirect
+from pegboard.oauth.logins import Logins
 
 pytestmark = pytest.mark.anyio
 
@@ -97,7 +98,7 @@ async def test_redirects_of_others_and_used_ones_are_refused_and_end_nothing(
     async with begun(tokens) as other, begun(tokens) as login:
         redirect = query_of(other.address)["redirect_uri"]
         of_another = await visit_until(other.address, redirect)
-        for wrong in (of_another, "https://example.com/", "nonsense", f"{redirect}?code=x"):
+        for wrong in (of_another, "https://example.com/", "http://[", f"{redirect}?code=x"):
             with pytest.raises(WrongRedirect):
                 await login.receive(wrong)
         assert not login.done.is_set()
@@ -119,6 +120,25 @@ async def test_a_person_who_declines_gets_the_reason(
     assert login.failure is not None
     assert "declined" in login.failure
     assert await tokens.get(LOCAL) is None
+
+
+async def test_a_person_who_never_finishes_ends_the_login_and_can_begin_another(
+    protected: ProtectedServer, tmp_path: Path
+) -> None:
+    tokens = tokens_for(protected.url, tmp_path)
+    async with Logins(file_grants(tmp_path), timeout=0.3) as logins:
+        with anyio.fail_after(10):
+            left_alone = await logins.begin(tokens, LOCAL, None)
+            await left_alone.done.wait()
+    assert left_alone.failure == "nobody completed it within 0.005 minutes"
+    assert await tokens.get(LOCAL) is None
+    async with Logins(file_grants(tmp_path)) as logins:
+        again = await logins.begin(tokens, LOCAL, None)
+        await visit(again.address)
+        with anyio.fail_after(10):
+            await again.done.wait()
+    assert again.failure is None
+    assert await tokens.get(LOCAL) is not None
 
 
 async def test_an_answer_of_another_issuer_is_not_redeemed(
@@ -218,7 +238,13 @@ async def test_a_browser_that_sends_nonsense_does_not_disturb_a_login(
     tokens = tokens_for(protected.url, tmp_path)
     async with begun(tokens) as login:
         parts = urlsplit(query_of(login.address)["redirect_uri"])
-        for sent in (b"", b"\x00" * 20_000, b"POST /callback?state=x HTTP/1.1\r\n\r\n"):
+        for sent in (
+            b"",
+            b"\x00" * 20_000,
+            b"POST /callback?state=x HTTP/1.1\r\n\r\n",
+            b"GET //[ HTTP/1.1\r\n\r\n",  # as any web page can have a browser send
+            b"GET /callback?state=[&x=// HTTP/1.1\r\n\r\n",
+        ):
             stream = await anyio.connect_tcp(parts.hostname or "", parts.port or 0)
             async with stream:
                 await stream.send(sent)

@@ -7,6 +7,7 @@ tokens that the MCP server accepts.
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from tests.conformance.clients import served
 from tests.e2e.test_serving import free_port
 from tests.oauth.support import LOCAL, tokens_for
 
-from pegboard.oauth.bearer import Bearer
+from pegboard.oauth.access_tokens import Bearer
 from pegboard.oauth.clients import ASSERTION_TYPE
 from pegboard.oauth.machine_grants import ID_JAG, JWT_BEARER, TOKEN_EXCHANGE
 
@@ -138,8 +139,11 @@ async def test_client_credentials_are_for_everybody_and_shared_by_processes(
 
 async def test_a_token_that_ends_is_requested_again(issuer: Issuer, tmp_path: Path) -> None:
     options: dict[str, Any] = {"grant": "client_credentials", "client_secret": SECRET}
-    issuer.lifetime = 0
     await call(issuer, tmp_path, **options)
+    [stored] = (tmp_path / "logins").glob("*.json")
+    about = json.loads(stored.read_text())
+    about["grant"]["expires_at"] = 1.0
+    stored.write_text(json.dumps(about))
     assert await call(issuer, tmp_path, **options) == "Bearer token-2-"
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.observe.samples import finished
 
 from pegboard.core.events import Event
-from pegboard.observe.observers import CombinedObserver
+from pegboard.observe.statistics import CombinedObserver
 
 
 class Heard(list[Event]):

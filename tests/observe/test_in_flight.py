@@ -4,7 +4,7 @@ import anyio
 import pytest
 from tests.observe.samples import finished, started
 
-from pegboard.observe.observers import InFlight
+from pegboard.observe.statistics import InFlight
 
 pytestmark = pytest.mark.anyio
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -13,6 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from tests.dispatch.fakes import OK, make_call, run
 from tests.observe.samples import finished
 
+from pegboard import Pegboard
 from pegboard.core.calls import CallResult, ToolCall
 from pegboard.dispatch.call_events import ObserveOptions, observe
 from pegboard.errors import UpstreamTimeout
@@ -141,3 +143,19 @@ def test_an_end_without_a_start_is_ignored() -> None:
 def test_importing_the_module_does_not_import_opentelemetry() -> None:
     code = "import sys, pegboard.observe.otel; sys.exit('opentelemetry' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+async def test_a_program_has_a_span_with_its_calls_below_it() -> None:
+    traced = Traced()
+    board = Pegboard("traced")
+    board.tool(name="ping", annotations={"readOnlyHint": True})(lambda: 1)
+    board.parts = replace(board.parts, observers=(CallSpans(traced.tracer),))
+    assert not (await board.run_code("await gather(ping(), ping())")).is_error
+    *calls, program = traced.spans
+    assert program.name == "run_code"
+    assert program.attributes is not None
+    assert program.attributes["pegboard.run.calls"] == 2
+    assert program.context is not None
+    assert [call.name for call in calls] == ["execute_tool ping"] * 2
+    above = (ids(program)[0], format(program.context.span_id, "016x"))
+    assert [ids(call) for call in calls] == [above] * 2

@@ -25,7 +25,7 @@ from pegboard.core.calls import LOCAL_CALLER
 from pegboard.errors import LoginRequired
 from pegboard.gateway.gateway import Gateway
 from pegboard.oauth.http_requests import OAuthError
-from pegboard.oauth.options import OAuthOptions
+from pegboard.oauth.login_options import OAuthOptions
 from pegboard.upstream.spec import UpstreamSpec
 
 CLIENT_METADATA = "https://conformance-test.local/client-metadata.json"

@@ -14,6 +14,7 @@ const issuer = `http://127.0.0.1:${port}`;
 const scopes = 'tools read write delete';
 const log = (event, about = {}) => console.log(JSON.stringify({ event, ...about }));
 const exchange = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const idJag = 'urn:ietf:params:oauth:token-type:id-jag';
 
 const resourceServer = (address) => ({
   scope: scopes,
@@ -42,6 +43,14 @@ const provider = new Provider(issuer, {
       grant_types: ['client_credentials', exchange],
       token_endpoint_auth_method: 'client_secret_basic',
     },
+    {
+      client_id: 'at-the-identity-provider',
+      client_secret: 'secret-of-identity',
+      redirect_uris: [],
+      response_types: [],
+      grant_types: [exchange],
+      token_endpoint_auth_method: 'client_secret_post',
+    },
   ],
   cookies: { keys: ['of the tests'] },
   pkce: { required: () => true },
@@ -49,7 +58,18 @@ const provider = new Provider(issuer, {
   rotateRefreshToken: true,
   issueRefreshToken: async (ctx, client) => client.grantTypeAllowed('refresh_token'),
   findAccount: async (ctx, id) => ({ accountId: id, claims: async () => ({ sub: id }) }),
-  extraTokenClaims: async () => ({ groups: ['sales'] }),
+  extraTokenClaims: async (ctx) => ({
+    groups: ['sales'],
+    // The resource that an identity assertion is for, and the client there, which has another name here.
+    ...(ctx.oidc.params?.requested_token_type === idJag && { resource: ctx.oidc.params.resource }),
+  }),
+  formats: {
+    customizers: {
+      jwt: async (ctx, token, jwt) => {
+        if (token.gty === 'id-jag') jwt.header = { ...jwt.header, typ: 'oauth-id-jag+jwt' };
+      },
+    },
+  },
   interactions: { url: (ctx, interaction) => `/interaction/${interaction.uid}` },
   features: {
     devInteractions: { enabled: false },
@@ -74,23 +94,26 @@ const provider = new Provider(issuer, {
   },
 });
 
-// RFC 8693: a token for this gateway becomes one for another resource, of the same user.
+// RFC 8693: a token for this gateway becomes one for another resource, of the same user, or an identity
+// assertion for another authorization server (`audience`).
 provider.registerGrantType(
   exchange,
   async (ctx) => {
-    const { subject_token: subject, resource: wanted } = ctx.oidc.params;
+    const { subject_token: subject, requested_token_type: kind } = ctx.oidc.params;
+    const wanted = kind === idJag ? ctx.oidc.params.audience : ctx.oidc.params.resource;
     const { sub } = JSON.parse(Buffer.from(subject.split('.')[1], 'base64url'));
     const { client } = ctx.oidc;
     const grant = new provider.Grant({ accountId: sub, clientId: client.clientId });
     grant.addResourceScope(wanted, 'tools');
     const token = new provider.AccessToken({
-      accountId: sub, client, grantId: await grant.save(), gty: 'token-exchange', scope: 'tools',
+      accountId: sub, client, grantId: await grant.save(), scope: 'tools',
+      gty: kind === idJag ? 'id-jag' : 'token-exchange',
     });
     token.resourceServer = new provider.ResourceServer(wanted, resourceServer(wanted));
     ctx.body = {
       access_token: await token.save(),
-      issued_token_type: 'urn:ietf:params:oauth:token-type:access_token',
-      token_type: 'Bearer',
+      issued_token_type: kind === idJag ? idJag : 'urn:ietf:params:oauth:token-type:access_token',
+      token_type: kind === idJag ? 'N_A' : 'Bearer',
       expires_in: options.ttl,
     };
     log('token-exchange', { subject: sub, resource: wanted });

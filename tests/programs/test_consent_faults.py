@@ -9,7 +9,7 @@ import pytest
 
 from pegboard import CallResult, Pegboard, Policy, Rule
 from pegboard.core.calls import LOCAL_CALLER, Caller
-from pegboard.core.code.code_options import CodeOptions
+from pegboard.core.options import CodeOptions
 from pegboard.pipeline import Parts
 from pegboard.store.memory import MemoryStore
 
@@ -82,6 +82,9 @@ for number in await list_books():
         await delete_book(number=number)
 await list_books()
 """
+
+
+DELETE_ALL = "for number in await list_books():\n    await delete_book(number=number)"
 
 
 async def test_one_question_covers_all_calls_and_nothing_else_happens_before() -> None:
@@ -169,6 +172,40 @@ n
 """
     await shelf.board().run_code(program, write=True, consent=person)
     assert sorted(shelf.books) == [2, 3, 4, 5, 6]
+
+
+async def test_a_call_is_made_only_where_its_line_was_shown() -> None:
+    shelf, texts = Shelf(), list[str]()
+    shelf.books = dict.fromkeys(range(120), "x")
+
+    def ask(question: Any) -> bool:
+        assert len(shelf.books) == 120 - 50 * len(texts)
+        texts.append(question.text)
+        return True
+
+    await shelf.board().run_code(DELETE_ALL, write=True, consent=ask)
+    lines = [line for text in texts for line in text.splitlines() if line.startswith("- ")]
+    assert lines == [f"- delete_book(number={n})" for n in range(120)]
+    assert ["you will be asked again" in text for text in texts] == [True, True, False]
+
+
+async def test_what_stands_at_the_end_of_a_long_argument_is_shown() -> None:
+    shelf, texts = Shelf(), list[str]()
+    board = shelf.board()
+
+    @board.tool(annotations=DESTRUCTIVE)
+    def delete_where(query: str) -> str:
+        """Delete what a query finds."""
+        return "gone"
+
+    def ask(question: Any) -> bool:
+        texts.append(question.text)
+        return False
+
+    program = "await delete_where(query='id = 1 ' + ' ' * 99 + 'and x ' * 5000 + 'or 1 = 1')"
+    await board.run_code(program, write=True, consent=ask)
+    assert 'or 1 = 1" [30023 characters])' in texts[0]
+    assert len(texts[0]) < 600
 
 
 async def resume(board: Pegboard, run: str, caller: Caller | None = None) -> CallResult:

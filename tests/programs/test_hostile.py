@@ -18,7 +18,7 @@ from tests.programs.hostile_programs import (
 
 from pegboard import CallResult, Pegboard, Policy, Rule
 from pegboard.core.calls import Caller
-from pegboard.core.code.code_options import CodeOptions
+from pegboard.core.options import CodeOptions
 
 pytestmark = pytest.mark.anyio
 

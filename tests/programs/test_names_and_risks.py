@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pegboard import Pegboard
-from pegboard.core.code.code_options import CodeOptions
+from pegboard.core.options import CodeOptions
 from pegboard.testing import connect, list_tokens
 
 pytestmark = pytest.mark.anyio
@@ -91,3 +91,45 @@ async def test_the_list_is_constant_and_short() -> None:
         "run_destructive_code",
     ]
     assert await list_tokens(board, "code") <= 230
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "seen = set()\nseen.add(1)\nlen(await list_notes()) + len(seen)",
+        "# delete_note and add are not called here\nlen(await list_notes()) + 1",
+        "what = 'delete_note'\nlen(await list_notes()) + 1",
+        "def add(n):\n    return n + 1\nx = dict(add_note=1)\nlen(await list_notes()) + 1",
+        "add_note = len(await list_notes())\n2",
+    ],
+)
+async def test_a_word_that_calls_nothing_does_not_make_a_program_write(program: str) -> None:
+    board = make_board()
+    board.tool(name="add", annotations={"readOnlyHint": False})(lambda: NOTES.append("added"))
+    result = await board.run_code(program)
+    assert result.structured == {"result": 2}, result.wire
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "await add_note(text='x')",
+        "f'{await add_note(text=1)}'",
+        'f"{[1]["0"]} {await add_note(text="x")}"',
+        "call = add_note\nawait call(text='x')",
+        "[await f(text='x') for f in (add_note,)]",
+        'x = """\'"""; await add_note(text=\'x\') # \'',
+        "x = '#'; await add_note(text='x')",
+        "await add_note (text='x')",
+        "add_note == 1 or await gather(*map(lambda t: add_note(text=t), 'ab'))",
+        "add_note: int\nawait add_note(text='x')",
+        "def f(g=add_note):\n    return g(text='x')\nf()",
+        "eval('add_note(text=1)')",
+        "async def add_note2(): await add_note(text='x')\nawait add_note2()",
+    ],
+)
+async def test_a_reading_program_writes_nothing_however_it_names_a_tool(program: str) -> None:
+    board = make_board()
+    result = await board.run_code(program)
+    assert NOTES == ["first"]
+    assert result.structured["ran"] == "nothing"

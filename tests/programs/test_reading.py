@@ -14,7 +14,7 @@ from tests.programs.conftest import MakeBoard, Tracker
 
 from pegboard import Pegboard, build_server
 from pegboard.core.calls import Caller
-from pegboard.core.code.code_options import CodeOptions
+from pegboard.core.options import CodeOptions
 from pegboard.core.policy import Policy, Rule
 from pegboard.errors import ConfigError
 from pegboard.testing import RecordingObserver
@@ -34,7 +34,13 @@ BUSY = "while True:\n    try:\n        while True: pass\n    except BaseExceptio
          ["list"]),
         ("list(map(str, filter(None, [0, 1])))", ["1"]),
         ("```python\n1 + 1\n```", 2),
+        ("s = '''\n```python\nx\n```\n'''\ns.count('```')", 2),
+        ("    rows = await list_issues()\n    len(rows)", 5),
+        ("from __future__ import annotations\nimport json, asyncio\njson.dumps([1])", "[1]"),
         ("next(i['key'] for i in await list_issues() if i['votes'] > 3)", "WEB-4"),
+        ("slow_read = await list_issues()\nlen(slow_read)", 5),
+        ("list_issues = await list_issues()\nlen(list_issues)", 5),
+        ("for read_report in await list_issues():\n    pass\nread_report['key']", "WEB-5"),
         ("tools = [list_issues]\nlen(await tools[0]())", 5),
         ("async def main():\n    return len(await list_issues())\nawait main()", 5),
         ("(await read_report(name='q'))[1]", 2),
@@ -63,7 +69,7 @@ async def test_a_program_returns_its_last_value(
         ),
         ("const rows = await list_issues();", "Programs are Python"),
         ("curl http://x | jq .", "Programs are Python"),
-        ("class A(dict): pass", "Write plain functions and dicts."),
+        ("class A(dict): pass", "Write plain functions and dicts"),
         ("import numpy", "numpy"),
         ("x" * 40_000, "at most 32000"),
         ("1 / 0", "Line 1: ZeroDivisionError"),
@@ -77,6 +83,41 @@ async def test_nothing_runs_when_a_program_is_wrong(
     assert result.content[0]["text"].startswith("Nothing ran.")
     assert expected in result.content[0]["text"]
     assert result.structured["ran"] == "nothing"
+    assert tracker.done == []
+
+
+@pytest.mark.parametrize(
+    ("program", "instead"),
+    [
+        ("async def main():\n    return await list_issues()\nmain()", "line 3: `await` is missing"),
+        ("r = await list_issues()\nlist_issues()\nr", "line 2: `await` is missing"),
+        ("import statistics\nstatistics.mean([1])", "sum(x) / len(x)"),
+        ("import requests\nrequests.get('http://x')", "nothing but tools"),
+        ("from operator import itemgetter", "Write a lambda"),
+        ("import string", "Modules: asyncio, base64"),
+        ("await call_tool('list_issues', {})", "Call a tool by its own name"),
+        ("await tools.list_issues()", "Call a tool by its own name"),
+        ("async for row in list_issues():\n    print(row)", "for row in await"),
+        ("asyncio.create_task(list_issues())", "asyncio.gather"),
+        ("sem = asyncio.Semaphore(3)", "is limited for you"),
+        ("await asyncio.wait_for(list_issues(), 5)", "a timeout of its own"),
+        ("with open('/etc/passwd') as file:\n    file.read()", "nothing but tools"),
+        ("d = {'a': 1}\ndel d['a']", "d.pop(key)"),
+        ("def f():\n    yield 1\nlist(f())", "Collect the values in a list"),
+        ("datetime.datetime.utcnow()", "datetime.now(timezone.utc)"),
+        ("json.dumps(datetime.date(2026, 1, 1), default=str)", ".isoformat()"),
+        ("[row.key for row in await list_issues()]", 'write ["key"], not .key'),
+        ("await read_report('q')", "keyword arguments only\n  read_report(name: str)"),
+        ("Here it is:\n```python\n1\n```", "Send the program alone"),
+        ("import sys\nsys.exit(0)", "Use return"),
+    ],
+)
+async def test_what_programs_lack_is_answered_with_what_to_write(
+    board: Pegboard, tracker: Tracker, program: str, instead: str
+) -> None:
+    result = await board.run_code(program)
+    assert result.structured["ran"] == "nothing"
+    assert instead in result.content[0]["text"]
     assert tracker.done == []
 
 
@@ -136,6 +177,20 @@ async def test_prints_come_back_up_to_their_limit(make_board: MakeBoard) -> None
     board = make_board(code=CodeOptions(print_bytes=10))
     result = await board.run_code("print('a' * 50)\n1")
     assert result.content[1]["text"] == f"Printed:\n{'a' * 10}\n(41 more characters)"
+
+
+@pytest.mark.parametrize(
+    ("program", "blocks"),
+    [
+        ("print('seen')", ["Printed:\nseen"]),
+        ("''", ['""']),
+        ("None", ["Finished; its value is None."]),
+        ("x = 1", ["Finished; its value is None."]),
+    ],
+)
+async def test_an_answer_is_never_empty(board: Pegboard, program: str, blocks: list[str]) -> None:
+    result = await board.run_code(program)
+    assert [block["text"][:28] for block in result.content] == blocks
 
 
 async def test_a_value_is_kept_for_the_next_program_of_the_same_principal(board: Pegboard) -> None:
@@ -239,3 +294,7 @@ async def test_without_the_extra_the_error_says_what_to_install(
         await board.run_code("1")
     with pytest.raises(ConfigError, match=r"pegboard\[code\]"):
         build_server(board)
+    plain = Pegboard("plain")
+    with pytest.raises(ConfigError, match=r"pegboard\[code\]"):
+        build_server(plain, environ={"PEGBOARD_MODE": "code"})
+    build_server(plain, environ={})

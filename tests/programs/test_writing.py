@@ -13,8 +13,8 @@ from tests.programs.conftest import MakeBoard, Tracker, tracker_board
 
 from pegboard import Pegboard
 from pegboard.core.calls import Caller
-from pegboard.core.code.code_options import CodeOptions
 from pegboard.core.code.consent import ConsentQuestion
+from pegboard.core.options import CodeOptions
 from pegboard.errors import InvalidArguments
 from pegboard.store.memory import MemoryStore
 

@@ -93,14 +93,14 @@ class Replica:
         self.process.kill()
         self.process.wait()
 
-    def post(self, method: str, **params: Any) -> httpx2.Response:
+    def post(self, method: str, *, meta: Any = None, **params: Any) -> httpx2.Response:
         headers = {
             "Accept": "application/json, text/event-stream",
             "MCP-Protocol-Version": "2026-07-28",
             "Mcp-Method": method,
             **({"Mcp-Name": params["name"]} if "name" in params else {}),
         }
-        params = {**params, "_meta": MODERN_META}
+        params = {**params, "_meta": {**MODERN_META, **(meta or {})}}
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         return self.client.post(f"{self.url}/mcp", json=body, headers=headers)
 
@@ -150,10 +150,11 @@ class World:
     store: str
     settings: str = ""
     mode: str = "proxy"
+    server: str = SERVER
     replicas: list[Replica] = field(default_factory=list[Replica])
 
     def __post_init__(self) -> None:
-        (self.folder / "server.py").write_text(SERVER)
+        (self.folder / "server.py").write_text(self.server)
         command, script = json.dumps(sys.executable), json.dumps(str(self.folder / "server.py"))
         (self.folder / "pegboard.toml").write_text(
             f'mode = "{self.mode}"\n{self.settings}\n[store]\nurl = "{self.store}"\n'

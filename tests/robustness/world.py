@@ -182,9 +182,10 @@ class Bystander:
     def __enter__(self) -> Self:
         self._thread.start()
         wait_until(lambda: len(self.delays) > 5, "the bystander is served", self._gateway.log)
-        # The promise is 0.2 s on a quiet machine, where an answer takes a few milliseconds. On one
-        # that is busy with other things everything takes longer; the attacks took 8 to 213 s.
-        self.allowance = max(1.0, 20 * median(self.delays))
+        # The promise is 0.2 s on a quiet machine, where an answer takes a few milliseconds, and
+        # `python -m tests.fuzz` measures it. On one that is busy with other tests everything takes
+        # longer, so this only tells it from an attack that succeeds: those took 8 to 213 s.
+        self.allowance = max(3.0, 20 * median(self.delays))
         self.delays.clear()
         return self
 

@@ -13,6 +13,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from pegboard import __version__
+from pegboard.core.options import MODES
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -40,6 +41,8 @@ def test_the_entry_for_the_registry_fits_its_rules() -> None:
     server = json.loads((ROOT / "server.json").read_text("utf-8"))
     assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", server["name"])
     assert len(server["description"]) <= 100
+    modes = next(v for v in server["packages"][0]["environmentVariables"] if "choices" in v)
+    assert set(modes["choices"]) == {"auto", *MODES}
     # The registry looks for this line in the description on the package index.
     assert f"mcp-name: {server['name']}" in (ROOT / "README.md").read_text("utf-8")
 
@@ -63,4 +66,6 @@ def test_workflows_ask_for_no_more_rights_than_they_need(path: Path) -> None:
                 assert step["with"]["persist-credentials"] is False
             for target in re.findall(r"\bmake ([a-z-]+)", step.get("run", "")):
                 assert target in targets
+            # A tag can be moved to other code; a commit cannot.
+            assert re.search(r"@[0-9a-f]{40}$", step.get("uses", f"@{'0' * 40}")), step
     assert "password" not in path.read_text("utf-8").replace("there is no password", "")

@@ -5,7 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scripts.structure import measure_source, read_package, trace_board_call, trace_gateway_call
+from scripts.structure import (
+    PAGE,
+    PEGBOARD,
+    format_figures,
+    format_packages,
+    function_length,
+    measure_source,
+    read_package,
+    trace_board_call,
+    trace_gateway_call,
+)
 
 FILES = {
     "__init__.py": "from tiny.shapes import area\n",
@@ -52,7 +62,7 @@ def tiny(tmp_path: Path) -> Path:
 def test_the_figures_of_a_small_package(tiny: Path) -> None:
     assert measure_source(read_package(tiny)) == {
         "modules / thousand lines": "4 / 0.0",
-        "private functions used once": "20.0 %",  # `_not_negative`, of five functions
+        "private functions used once": "20.0%",  # `_not_negative`, of five functions
         "comments per 100 lines": "8.0",  # 2 in 25 lines
         "modules with a single importer": "1",  # `tiny.print.shapes`
         "modules under 50 lines": "3",
@@ -61,6 +71,23 @@ def test_the_figures_of_a_small_package(tiny: Path) -> None:
         "longest function": "4 lines: tiny.shapes._not_negative",
         "largest module": "13 lines: tiny.shapes",
     }
+
+
+def test_no_module_has_more_than_600_lines_and_no_function_more_than_70() -> None:
+    modules = read_package(PEGBOARD)
+    assert [module.name for module in modules if module.lines > 600] == []
+    functions = [(module.name, f) for module in modules for f in module.functions()]
+    assert [(name, f.name) for name, f in functions if function_length(f) > 70] == []
+
+
+def test_the_page_has_every_figure_and_every_package() -> None:
+    page, modules = PAGE.read_text("utf-8"), read_package(PEGBOARD)
+    first_cells = [
+        line.split("|")[1].strip()
+        for table in (format_figures({"": measure_source(modules)}), format_packages(modules))
+        for line in table.splitlines()[2:]
+    ]
+    assert [cell for cell in first_cells if f"| {cell} |" not in page] == []
 
 
 @pytest.mark.anyio

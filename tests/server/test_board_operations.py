@@ -23,7 +23,7 @@ from tests.real_redis import RedisServer, redis_program, redis_server
 from tests.server.test_http_server import free_address
 
 from pegboard import Pegboard
-from pegboard.dashboard.interface import anybody
+from pegboard.dashboard.interface import allow_everybody
 from pegboard.store.redis import RedisStore
 
 __all__ = ["redis_program", "redis_server"]  # fixtures
@@ -129,7 +129,7 @@ def test_a_board_that_is_not_served_yet_is_not_ready() -> None:
 
 def test_a_rollout_is_begun_and_ended_on_the_page() -> None:
     shared = make_board().asgi(
-        identify=anybody
+        identify=allow_everybody
     )  # with an identity, since several people may use it
     with served(shared) as address, httpx2.Client(base_url=address) as operator:
 
@@ -146,7 +146,7 @@ def test_a_rollout_is_begun_and_ended_on_the_page() -> None:
 
         assert names() == ["greet"]
         begun = post("start", mode="proxy", percent="100", by="principal")
-        assert "100 % of callers, by principal, get the proxy mode." in begun
+        assert "100% of callers, by principal, get the proxy mode." in begun
         eventually(lambda: names()[0] == "search_tools")
         eventually(lambda: "Tokens per session" in operator.get("/ui/rollout").text)
         post("stop")
@@ -171,7 +171,7 @@ def test_replicas_follow_a_rollout_from_the_command_line(
             return {names[0] for names in lists}
 
         assert modes() == {"greet"}
-        assert "100 % of principals get index." in rollout("start", "index", "--percent", "100")
+        assert "100% of principals get index." in rollout("start", "index", "--percent", "100")
         eventually(lambda: modes() == {"list_available_tools"})
         rollout("stop")
         eventually(lambda: modes() == {"greet"})

@@ -106,7 +106,7 @@ async def test_progress_is_reported_after_each_call() -> None:
 
 
 async def test_proxy_offers_programs_where_that_is_configured() -> None:
-    from pegboard.core.code.code_options import CodeOptions
+    from pegboard.core.options import CodeOptions
 
     board = office_board(code=CodeOptions(in_proxy=True))
     async with connect(board, mode="proxy") as client:

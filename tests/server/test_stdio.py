@@ -103,13 +103,16 @@ def test_a_terminal_gets_a_hint_and_can_stop_the_server() -> None:
     pipe = subprocess.PIPE
     command = [sys.executable, "-c", BOARD]
     with subprocess.Popen(command, stdin=theirs, stdout=pipe, stderr=pipe) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert b"a client starts it. Ctrl-C ends it." in process.stderr.readline()
-        os.write(ours, b'{"jsonrpc": "2.0", "id": 7, "method": "ping"}\n')
-        assert json.loads(process.stdout.readline())["id"] == 7
-        process.send_signal(signal.SIGINT)
-        rest, errors = process.communicate(timeout=10)
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert b"an MCP client should start it. Ctrl-C stops it." in process.stderr.readline()
+            os.write(ours, b'{"jsonrpc": "2.0", "id": 7, "method": "ping"}\n')
+            assert json.loads(process.stdout.readline())["id"] == 7
+            process.send_signal(signal.SIGINT)
+            rest, errors = process.communicate(timeout=10)
+        finally:
+            process.kill()  # a failed assertion must not wait for it
     os.close(ours)
     os.close(theirs)
     assert (rest, errors, process.returncode) == (b"", b"", 0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from splintr import Tokenizer
 
 from pegboard.core.json import compact
-from pegboard.core.token_budget import LONGEST_TOKEN, Estimate, estimate_tokens, within
+from pegboard.core.token_budget import LONGEST_TOKEN, Estimate, estimate_tokens, fits_token_budget
 from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import ConfigError
 from pegboard.tokens import (
@@ -86,15 +86,15 @@ def test_a_million_equal_characters_are_counted_in_linear_time():
 @given(text=texts, budget=st.integers(0, 40))
 @settings(deadline=None)
 def test_within_says_the_same_as_counting(text: str, budget: int):
-    assert within(text, budget, count_tokens) == (count_tokens(text) <= budget)
+    assert fits_token_budget(text, budget, count_tokens) == (count_tokens(text) <= budget)
 
 
 def test_texts_that_are_short_or_huge_are_judged_without_counting():
     def never(text: str) -> int:
         raise AssertionError("counted")
 
-    assert within("a" * 100, 100, never)
-    assert not within("a" * (100 * LONGEST_TOKEN + 1), 100, never)
+    assert fits_token_budget("a" * 100, 100, never)
+    assert not fits_token_budget("a" * (100 * LONGEST_TOKEN + 1), 100, never)
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)

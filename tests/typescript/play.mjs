@@ -1,8 +1,11 @@
 // Plays scenarios with the official TypeScript clients: jobs as JSON on stdin, transcripts as JSON on stdout.
 //
 //   {"sdk": "1" | "2", "jobs": [{"server": {"url"} | {"command", "args", "env", "cwd"},
-//                                "era": "legacy" | "modern", "name": "...", "steps": [...]}]}
+//                                "era": "legacy" | "modern", "name": "...", "steps": [...],
+//                                "elicit"?: "accept" | "decline"}]}
 //
+// With `elicit`, the client can ask its user, who answers every question like this; the questions are in
+// `asked` of the transcript.
 // A step is {"do": "list", "meta"?}, {"do": "call", "name", "arguments", "meta"?} or
 // {"do": "request", "method", "params"}; its answer is {"result"} or {"error"} or {"thrown"}, with the
 // notifications that arrived before it. A job's own trouble is {"failed": text}.
@@ -14,10 +17,13 @@ async function sdk1() {
   const { Client } = await import("@modelcontextprotocol/sdk/client/index.js");
   const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/sdk/client/streamableHttp.js");
   const { StdioClientTransport } = await import("@modelcontextprotocol/sdk/client/stdio.js");
-  const { ToolListChangedNotificationSchema } = await import("@modelcontextprotocol/sdk/types.js");
+  const { ElicitRequestSchema, ToolListChangedNotificationSchema } = await import(
+    "@modelcontextprotocol/sdk/types.js"
+  );
   const { z } = await import("zod");
   return {
-    connect: (job) => new Client({ name: job.name, version: "1.0.0" }),
+    connect: (job) => new Client({ name: job.name, version: "1.0.0" }, abilities(job)),
+    onQuestion: (client, answer) => client.setRequestHandler(ElicitRequestSchema, answer),
     transport: (server) => makeTransport(server, StreamableHTTPClientTransport, StdioClientTransport),
     anything: z.looseObject({}),
     follow: (client, seen) =>
@@ -33,14 +39,22 @@ async function sdk2() {
     connect: (job) =>
       new Client(
         { name: job.name, version: "1.0.0" },
-        { versionNegotiation: { mode: job.era === "modern" ? { pin: "2026-07-28" } : "legacy" } },
+        {
+          ...abilities(job),
+          versionNegotiation: { mode: job.era === "modern" ? { pin: "2026-07-28" } : "legacy" },
+        },
       ),
+    onQuestion: (client, answer) => client.setRequestHandler("elicitation/create", answer),
     transport: (server) => makeTransport(server, StreamableHTTPClientTransport, StdioClientTransport),
     anything: ANYTHING,
     follow: (client, seen) =>
       client.setNotificationHandler("notifications/tools/list_changed", (n) => void seen.push(n.method)),
     version: (client) => client.getNegotiatedProtocolVersion?.() ?? null,
   };
+}
+
+function abilities(job) {
+  return job.elicit ? { capabilities: { elicitation: {} } } : {};
 }
 
 function makeTransport(server, Http, Stdio) {
@@ -80,7 +94,14 @@ async function play(kit, job) {
   const client = kit.connect(job);
   const transport = kit.transport(job.server);
   const seen = [];
+  const asked = [];
   try {
+    if (job.elicit) {
+      kit.onQuestion(client, async (request) => {
+        asked.push(request.params.message);
+        return job.elicit === "accept" ? { action: "accept", content: {} } : { action: job.elicit };
+      });
+    }
     await client.connect(transport);
     kit.follow(client, seen);
     const answers = [];
@@ -93,7 +114,7 @@ async function play(kit, job) {
       serverInfo: client.getServerVersion() ?? null,
       instructions: client.getInstructions() ?? null,
     };
-    return { info, answers };
+    return { info, answers, asked };
   } catch (error) {
     return { failed: String(error.stack ?? error) };
   } finally {

@@ -59,3 +59,28 @@ def test_a_uri_that_is_not_listed_is_found_by_template_then_by_where_it_was_seen
 
 def test_the_only_server_with_resources_has_what_nobody_lists() -> None:
     assert Addresses([listing("a")]).find_resource("x://y") == [Location("a", "x://y")]
+
+
+def test_no_server_takes_the_address_of_another_servers_prompt() -> None:
+    evil = listing("evil", prompts=("github.review", "b.c", "own.name"))
+    others = [listing("github", prompts=("plan",)), listing("evil.b", prompts=("c",))]
+    for servers in ([evil, *others], [*others, evil]):
+        for bare in (False, True):
+            found = Addresses(servers, bare=bare)
+            assert found.find_prompt("github.review") is None, "a name is not an address"
+            assert found.find_prompt("evil.github.review") == Location("evil", "github.review")
+            assert found.find_prompt("evil.b.c") == Location("evil.b", "c")
+            assert found.find_prompt("own.name") == Location("evil", "own.name")
+            assert found.find_prompt("github.plan") == Location("github", "plan")
+        names = [prompt["name"] for prompt in Addresses(servers, bare=True).prompts]
+        assert names == ["c", "evil.github.review", "own.name", "plan"]
+
+
+def test_a_server_that_lists_an_address_of_another_gets_one_of_its_own() -> None:
+    found = Addresses(
+        [listing("evil", "pegboard://github/doc://1", "pegboard://x"), listing("github")]
+    )
+    [posing, harmless] = [resource["uri"] for resource in found.resources]
+    assert posing == "pegboard://evil/pegboard://github/doc://1"
+    assert found.find_resource(posing) == [Location("evil", "pegboard://github/doc://1")]
+    assert harmless == "pegboard://x"

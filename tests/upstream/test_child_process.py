@@ -16,6 +16,6 @@ async def test_four_pairs_of_eras_over_stdio() -> None:
             async with through.client(mode, elicitation_callback=answer_form) as client:
                 for era in ("legacy", "modern"):
                     answer = said(await client.call_tool(f"{era}.ask_twice", {}))
-                    assert answer == "first=one? second=two?"
+                    assert answer == f"first={era} asks: one? second={era} asks: two?"
         eras = {status.server: status.era for status in through.pool.status()}
         assert eras == {"legacy": "legacy", "modern": "modern"}

@@ -70,7 +70,7 @@ async def test_a_form_is_answered_by_the_client(client_era: str, server: str) ->
         client,
         _gateway,
     ):
-        assert said(await client.call_tool("e.ask", {})) == "accept {'name': 'your name?'}"
+        assert said(await client.call_tool("e.ask", {})) == "accept {'name': 'e asks: your name?'}"
 
 
 @PAIRS
@@ -80,7 +80,10 @@ async def test_several_rounds_of_questions_are_one_call(client_era: str, server:
         client,
         _gateway,
     ):
-        assert said(await client.call_tool("e.ask_twice", {})) == "first=one? second=two?"
+        assert (
+            said(await client.call_tool("e.ask_twice", {}))
+            == "first=e asks: one? second=e asks: two?"
+        )
 
 
 @PAIRS

@@ -128,7 +128,7 @@ async def test_death_at_every_start_is_tried_again_less_and_less_often() -> None
     ) as through:
         for _ in range(2):  # the first retry is free
             error = await failure(through, "dies_at_start")
-            assert "exited with code 7; last on stderr: 'API_KEY is not set'" in error.message
+            assert "exited with code 7; last line on stderr: 'API_KEY is not set'" in error.message
         for pause in (1.0, 2.0, 4.0):
             refused = await failure(through, "dies_at_start")
             assert refused.details["retry_after"] == pause

@@ -76,7 +76,9 @@ async def test_calls_questions_and_progress_pass_over_streamable_http(
         async with through.client(
             SDK_MODES[client_era], elicitation_callback=answer_form
         ) as client:
-            assert said(await client.call_tool("e.ask", {})) == "accept {'name': 'your name?'}"
+            assert (
+                said(await client.call_tool("e.ask", {})) == "accept {'name': 'e asks: your name?'}"
+            )
             await client.call_tool("e.progress", {}, progress_callback=hear)
             assert through.pool.status()[0].era == server
     assert heard == [1.0, 2.0, 3.0]

@@ -73,6 +73,12 @@ def test_a_name_that_repeats_its_server_is_shown_without_the_repetition() -> Non
     assert found["github.git_log"] == "github_git_log", "another server's namespace"
 
 
+def test_people_see_a_tool_and_its_signature_under_the_name_that_clients_see() -> None:
+    catalog = named([("git", "git_branch")])
+    shown = catalog.as_shown(next(iter(catalog)))
+    assert shown.signature.startswith("git_branch(")
+
+
 def test_a_repetition_stays_where_the_short_name_is_another_tool_s() -> None:
     catalog = named([("git", "branch"), ("git", "git_branch")])
     shown = {tool.id: catalog.address(tool) for tool in catalog}

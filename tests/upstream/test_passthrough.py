@@ -22,7 +22,7 @@ from tests.upstream.support import (
 )
 from tests.upstream.test_eras import PAIRS, list_roots
 
-from pegboard.upstream.listing import discover
+from pegboard.upstream.listing import discover, keep_valid_entries
 
 pytestmark = pytest.mark.anyio
 
@@ -224,3 +224,24 @@ async def test_what_a_gateway_can_offer_is_what_its_servers_do() -> None:
             "completions",
             "logging",
         }
+
+
+GOOD: dict[str, dict[str, Any]] = {
+    "resources": {"uri": "a://1", "name": "ok", "size": 5, "vendor": {"kept": True}},
+    "resource_templates": {"uriTemplate": "a://{x}", "name": "ok"},
+    "prompts": {"name": "ok", "arguments": [{"name": "a", "required": True}]},
+}
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_a_malformed_prompt_or_resource_costs_no_other(kind: str) -> None:
+    """Clients refuse a whole list because of one, and the list has those of all servers."""
+    good = GOOD[kind]
+    odd: dict[str, Any] = {"description": 5, "icons": {}, "_meta": [], "title": {}}
+    repaired = [{**good, key: value} for key, value in odd.items()]
+    lost = [{}, {"name": 5}, {"description": "x"}, {**good, "name": None}]
+    kept = keep_valid_entries("evil", kind, [*repaired, *lost, good])
+    assert kept == (good,) * (len(odd) + 1)
+    model = {"resources": t.Resource, "resource_templates": t.ResourceTemplate, "prompts": t.Prompt}
+    for entry in kept:
+        model[kind].model_validate(entry)

@@ -141,11 +141,23 @@ api_key
 RUST = """thread 'main' panicked at src/main.rs:2:5: no token
 note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
 """
+NPM = """npm error code E404
+npm error 404 Not Found - GET https://registry.npmjs.org/weather-mcp
+npm error 404
+npm error 404  'weather-mcp@*' is not in this registry.
+npm error 404
+npm error 404 Note that you can also install from a
+npm error 404 tarball, folder, http url, or git url.
+npm notice
+npm notice New minor version of npm available! 11.19.1 -> 11.21.1
+npm error A complete log of this run can be found in: /home/ada/.npm/_logs/debug-0.log
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "line"),
     [
+        (NPM, "npm error 404  'weather-mcp@*' is not in this registry."),
         (NODE, "Error: Cannot find module '/srv/index.js'"),
         (GROUP, "ValueError: the port is taken"),
         (

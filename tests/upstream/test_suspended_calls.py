@@ -35,7 +35,7 @@ async def test_the_call_goes_on_at_the_server_while_the_client_is_away() -> None
     ):
         required = await ask(client)
         [question] = required.input_requests.values()
-        assert question.params.message == "your name?"
+        assert question.params.message == "e asks: your name?"
         assert through.pool.status()[0].in_flight == 1
         result = await ask(
             client, input_responses=accepted(required), request_state=required.request_state

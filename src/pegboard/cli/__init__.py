@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; exits 0 done, 1 failed, 2 wrong use, 3 configuration."""
+    """Run the command line; exits with 0 on success, 1 failure, 2 wrong usage, 3 configuration."""
     from pegboard.cli.serve_fast_path import run_fast_path
 
     # Clients start Pegboard often and wait for it: they do not pay for Typer and Rich.

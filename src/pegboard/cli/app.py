@@ -22,7 +22,6 @@ from pegboard.cli import (
     lock,
     login,
     measure,
-    replay,
     rollout,
     run_,
     search,
@@ -30,7 +29,7 @@ from pegboard.cli import (
     start,
     ui,
 )
-from pegboard.cli.examples import help_epilog
+from pegboard.cli.help_pages import Command, Group, help_epilog
 from pegboard.cli.output import (
     EXIT_CONFIGURATION,
     EXIT_FAILED,
@@ -46,6 +45,7 @@ _WRONG_USE: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "C
 
 app = typer.Typer(
     name="pegboard",
+    cls=Group,
     help="A gateway and library for MCP tools: a model pays only for the tools it uses.",
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -69,13 +69,13 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "fields": describe.fields,
     "call": call.call,
     "run": run_.run,
-    "replay": replay.replay,
+    "replay": run_.replay,
     "index": index.index,
     "eval": eval_.evaluate,
     "demo": demo.demo,
 }
 for _name, _function in _COMMANDS.items():
-    app.command(_name, epilog=help_epilog(_name))(_function)
+    app.command(_name, cls=Command, epilog=help_epilog(_name))(_function)
 app.add_typer(lock.app, name="lock")
 app.add_typer(rollout.app, name="rollout")
 
@@ -106,7 +106,11 @@ def _options(
 
 def run(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; an error becomes one sentence and an exit code."""
-    words, debug = _without_debug(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    # `--debug` may stand anywhere before a `--`, after which all words belong to another command.
+    end = words.index("--") if "--" in words else len(words)
+    debug = "--debug" in words[:end]
+    words = [*(word for word in words[:end] if word != "--debug"), *words[end:]]
     configure_streams()
     try:
         # Standalone, Typer would print errors itself and exit with codes of its own.
@@ -132,7 +136,16 @@ def _report(exc: BaseException) -> int:
     while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
         exc = exc.exceptions[0]
     if isinstance(exc, _WRONG_USE):
-        return _report_usage_error(exc)
+        wrong_use: Any = exc
+        # Typer's messages are fragments; the user gets a sentence and a hint.
+        message = wrong_use.format_message().removeprefix("Invalid value: ")
+        message = message if message.startswith("--") else message[:1].upper() + message[1:]
+        if message:  # otherwise Typer has printed the help instead
+            context = getattr(exc, "ctx", None)
+            command = context.command_path if context is not None else "pegboard"
+            end = "" if message.endswith("?") else "."
+            print_error(f"{message.rstrip('.')}{end} See `{command} --help`.")
+        return wrong_use.exit_code
     if isinstance(exc, PegboardError):
         has_no_hint = isinstance(exc, ToolNotFound) and not exc.nearest
         print_error(
@@ -144,24 +157,3 @@ def _report(exc: BaseException) -> int:
         return EXIT_FAILED
     print_error(f"Internal error ({type(exc).__name__}: {exc}). --debug shows the traceback.")
     return EXIT_FAILED
-
-
-def _report_usage_error(exc: Any) -> int:
-    # Typer's messages are fragments; the user gets a sentence and a hint.
-    message = exc.format_message().removeprefix("Invalid value: ")
-    message = message[:1].upper() + message[1:] if not message.startswith("--") else message
-    if not message:  # Typer has printed the help instead
-        return exc.exit_code
-    context = getattr(exc, "ctx", None)
-    command = context.command_path if context is not None else "pegboard"
-    end = "" if message.endswith("?") else "."
-    print_error(f"{message.rstrip('.')}{end} See `{command} --help`.")
-    return exc.exit_code
-
-
-def _without_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
-    """The arguments without `--debug`, which may stand anywhere before a `--`."""
-    words = list(arguments)
-    end = words.index("--") if "--" in words else len(words)
-    rest = [word for word in words[:end] if word != "--debug"]
-    return [*rest, *words[end:]], len(rest) < end

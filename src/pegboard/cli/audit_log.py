@@ -55,6 +55,7 @@ def audit_decision(
         error = exc.kind
         raise
     finally:
+        # A decision that failed, or was interrupted, is in the audit log too.
         event = OperatorActed(
             at=time.time(),
             action=action,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Annotated
 
 import anyio
@@ -11,7 +12,7 @@ import typer
 from pegboard.cli.config_discovery import find_source
 from pegboard.cli.output import EXIT_FAILED, JsonOption, err, out, print_json
 from pegboard.cli.targets import ConfigOption, open_config_board
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import JsonObject
 
 
 def call(
@@ -20,13 +21,13 @@ def call(
         list[str] | None,
         typer.Argument(
             metavar="[JSON | KEY=VALUE ...]",
-            help="The arguments: one JSON object, or one word for each.",
+            help="The arguments: one JSON object, or a KEY=VALUE word for each.",
             show_default=False,
         ),
     ] = None,
     config: ConfigOption = None,
     args: Annotated[
-        str | None, typer.Option("--args", metavar="JSON", help="The same as a JSON object.")
+        str | None, typer.Option("--args", metavar="JSON", help="The arguments as a JSON object.")
     ] = None,
     include: Annotated[
         str | None, typer.Option(metavar="A,B", help="Return only these fields of the result.")
@@ -65,7 +66,19 @@ def parse_arguments(words: list[str], text: str | None) -> JsonObject:
     if text is None and len(words) == 1 and words[0].lstrip().startswith("{"):
         text = words[0]
     if text is None:
-        return dict(_parse_pair(word) for word in words)
+        given: JsonObject = {}
+        for word in words:
+            key, equals, value = word.partition("=")
+            if not key or not equals:
+                raise typer.BadParameter(
+                    f"{word!r} is neither a JSON object nor KEY=VALUE, such as query=x"
+                )
+            given[key] = value
+            # Numbers and booleans stay text: the tool's schema says what they should become.
+            if value.startswith(("{", "[")):
+                with suppress(ValueError):  # a text that begins with a bracket
+                    given[key] = json.loads(value)
+        return given
     try:
         value = json.loads(text)
     except ValueError as exc:
@@ -73,18 +86,3 @@ def parse_arguments(words: list[str], text: str | None) -> JsonObject:
     if not isinstance(value, dict):
         raise typer.BadParameter('the arguments must be a JSON object, such as \'{"query": "x"}\'')
     return value
-
-
-def _parse_pair(word: str) -> tuple[str, Json]:
-    key, equals, value = word.partition("=")
-    if not key or not equals:
-        raise typer.BadParameter(
-            f"{word!r} is neither a JSON object nor KEY=VALUE, such as query=x"
-        )
-    # Numbers and booleans stay text: the tool's schema says what they should become.
-    if value.startswith(("{", "[")):
-        try:
-            return key, json.loads(value)
-        except ValueError:
-            pass  # a text that begins with a bracket
-    return key, value

@@ -6,7 +6,7 @@ that defers tools by itself does not pay for the list, so Pegboard cannot shorte
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +15,9 @@ import anyio
 from rich.table import Table
 
 from pegboard.cli.config_discovery import client_source
-from pegboard.cli.output import err, line, out
+from pegboard.cli.output import err, format_count, line, out, print_warning
 from pegboard.cli.targets import list_servers
+from pegboard.config.documents import message_without_location
 from pegboard.core.json import JsonObject
 from pegboard.install.clients import Client
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pegboard.measure.measurement import Measurement
 
 USUAL_WINDOW = 200_000
-"""Tokens of the context window that is assumed where it depends on the model that is chosen."""
+"""The context window in tokens that is assumed for clients whose window depends on the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,10 @@ class ClientCost:
     mode: str
     """The mode that Pegboard is used in."""
     measured: Measurement
+    """Its servers today."""
+    profile: str | None = None
+    with_profile: Measurement | None = None
+    """What Pegboard would serve with that profile, which may have other servers."""
 
     @property
     def before(self) -> int:
@@ -46,8 +51,9 @@ class ClientCost:
     @property
     def after(self) -> int:
         """Tokens of the list in the client's mode."""
-        chosen = self.measured.chosen if self.mode == "auto" else self.mode
-        return self.measured.modes[chosen].list  # pyright: ignore[reportArgumentType] a mode
+        served = self.with_profile or self.measured
+        chosen = served.chosen if self.mode == "auto" else self.mode
+        return served.modes[chosen].list  # pyright: ignore[reportArgumentType] a mode
 
     @property
     def saves_nothing(self) -> bool:
@@ -62,13 +68,13 @@ class ClientCost:
         """Why nothing would be saved, and what would still be gained."""
         title = self.client.title
         why = (
-            f"{title} already keeps tool definitions from the model until they are needed."
+            f"{title} already loads tool definitions only when they are needed."
             if self.client.defers_tools
-            else f"Listing all {len(self.measured.tools):,} tools of {title} is cheapest."
+            else f"{title} has so few tools that listing them all is cheapest."
         )
         return (
-            f"{why} Pegboard would not make its list shorter. It would still start servers only "
-            "when they are used, and shorten large results."
+            f"{why} Pegboard would not shorten its list. It would still start servers only when "
+            "they are used, and shorten large results."
         )
 
     def show(self) -> None:
@@ -77,12 +83,20 @@ class ClientCost:
 
         measured, window = self.measured, f"{self.window:,} tokens"
         whose = "its" if self.client.window else "a"
-        servers = len(measured.servers)
+        tools = format_count(len(measured.tools), "tool")
         out.paragraph(
-            f"{self.client.title}: {len(measured.tools):,} tools of {servers} "
-            f"{'server' if servers == 1 else 'servers'}. Tokens in every request, and their share "
-            f"of {whose} window of {window}:"
+            f"{self.client.title}: {tools} from {format_count(len(measured.servers), 'server')}. "
+            f"Tokens in every request, and their share of {whose} window of {window}:"
         )
+        if (served := self.with_profile) is not None:
+            tools = format_count(len(served.tools), "tool")
+            out.print(f"  today            {self.before:>9,}  {self.before / self.window:>6.1%}")
+            out.print(f"  with Pegboard    {self.after:>9,}  {self.after / self.window:>6.1%}")
+            out.paragraph(
+                f"The profile {self.profile} has {tools} of "
+                f"{format_count(len(served.servers), 'server')}."
+            )
+            return
         if self.saves_nothing:
             out.print(f"  all definitions  {self.before:>9,}  {self.before / self.window:>6.1%}")
             out.paragraph(self.explain(), "yellow")
@@ -106,13 +120,20 @@ class ClientCost:
             "defers_tools": self.client.defers_tools,
             "mode": self.mode,
             "before": self.before,
-            "after": self.before if self.client.defers_tools else self.after,
+            "after": self.before
+            if self.client.defers_tools and self.with_profile is None
+            else self.after,
+            "profile": self.profile,
             "saves_nothing": self.saves_nothing,
         }
 
 
 def measure_client(
-    status: ClientStatus, *, mode: str | None = None, only: Collection[str] | None = None
+    status: ClientStatus,
+    *,
+    mode: str | None = None,
+    only: Collection[str] | None = None,
+    profile: str | None = None,
 ) -> ClientCost:
     """Measure the tools of a client's servers; those that were never listed are started.
 
@@ -120,19 +141,48 @@ def measure_client(
         status: The client.
         mode: The mode to compare with, instead of the one recommended for the client.
         only: The servers to measure; by default all.
+        profile: A profile of the user's own configuration, which is served instead of everything.
     """
     from pegboard.measure.measurement import measure
 
     source = client_source(status)
     configuration = source.read()
+    # A server that is left out is reported as not measured, so its problem needs no second line.
+    # The notes only say that Pegboard's own entry is left out.
+    reported = " ".join(configuration.unusable.values())
+    problems = (p for p in configuration.problems if message_without_location(p) not in reported)
+    configuration = replace(configuration, notes=(), problems=tuple(problems))
     if only is not None:
-        servers = tuple(spec for spec in configuration.upstreams if spec.name in only)
-        configuration = replace(configuration, upstreams=servers)
-    configuration = replace(configuration, notes=())  # such as that Pegboard's entry is left out
+        configuration = replace(
+            configuration,
+            upstreams=tuple(spec for spec in configuration.upstreams if spec.name in only),
+            unusable={name: why for name, why in configuration.unusable.items() if name in only},
+        )
     board = list_servers(source, configuration)
     with err.status("Counting tokens ..."):
         measured = anyio.run(measure, board)
-    return ClientCost(status.client, status.path, mode or status.client.mode, measured)
+    served = None
+    if profile is not None:
+        source = client_source(status, profile=profile)
+        board = list_servers(source, replace(source.read(), notes=(), problems=()))
+        with err.status("Counting tokens ..."):
+            served = anyio.run(measure, board)
+    mode = mode or status.client.mode
+    return ClientCost(status.client, status.path, mode, measured, profile, served)
+
+
+def warn_not_measured(costs: Sequence[ClientCost]) -> bool:
+    """Name the servers that could not be measured, each once; returns whether there are any."""
+    clients: dict[tuple[str, str, str], list[str]] = {}
+    # Clients often have the same server: its problem is printed once, with all their names.
+    for cost in costs:
+        for name, reason in cost.measured.failures.items():
+            label = cost.measured.logins.get(name, "not measured")
+            clients.setdefault((label, name, reason), []).append(cost.client.key)
+    for (label, name, reason), keys in clients.items():
+        whose = f"{name} ({', '.join(keys)})" if len(costs) > 1 else name
+        print_warning(label, f"{whose}: {reason.removeprefix(f'{name} ')}")
+    return bool(clients)
 
 
 def show_client_table(costs: list[ClientCost]) -> None:
@@ -145,10 +195,11 @@ def show_client_table(costs: list[ClientCost]) -> None:
         column.justify = "right"
     for cost in costs:
         measured = cost.measured
+        known = len(measured.servers) + len(measured.failures)
         saved = "-" if cost.saves_nothing else format_percent(1 - cost.after / cost.before)
         table.add_row(
             cost.client.key,
-            f"{len(measured.servers):,}",
+            f"{len(measured.servers)}{f' of {known}' if measured.failures else ''}",
             f"{len(measured.tools):,}",
             "deferred" if cost.client.defers_tools else f"{cost.before:,}",
             "-" if cost.client.defers_tools else f"{cost.before / cost.window:.1%}",
@@ -158,10 +209,16 @@ def show_client_table(costs: list[ClientCost]) -> None:
         )
     out.print(table)
     out.paragraph(
-        "Tokens of the tool list, which is part of every request (o200k_base). deferred: the "
-        "client itself keeps definitions from the model until they are needed.",
-        style="dim",
+        "Tokens of the tool list, which is part of every request (o200k_base).", style="dim"
     )
+    for cost in costs:
+        if cost.client.defers_tools:
+            why = "definitions are loaded only when they are needed (deferred)"
+        elif cost.saves_nothing:
+            why = f"listing all {len(cost.measured.tools):,} tools is cheapest"
+        else:
+            continue
+        out.paragraph(f"{cost.client.key}: {why}, so Pegboard would not shorten its list.")
     assumed = [cost.client.key for cost in costs if cost.client.window is None]
     if assumed:
         out.paragraph(

@@ -23,7 +23,7 @@ from pegboard.config.documents import read_document
 from pegboard.config.loader import PROFILE_VARIABLE
 from pegboard.config.server_entries import ConfigEnvironment
 from pegboard.config.trusted_files import TrustDecisions, TrustedFile
-from pegboard.core.json import Json, compact
+from pegboard.core.json import compact
 from pegboard.errors import ConfigError
 from pegboard.install.clients import Machine, this_machine
 
@@ -51,17 +51,6 @@ def find_source(config: Path | None, **settings: Any) -> ConfigSource:
     if machine.user_config.is_file():
         _report(f"the configuration {abbreviate_home(str(machine.user_config))}")
         return ConfigSource.from_path(machine.user_config, **settings)
-    return _clients_source(machine, settings)
-
-
-def has_configuration() -> bool:
-    """Whether there is a configuration of the user, so that the clients' files are not needed."""
-    machine = this_machine()
-    return machine.user_config.is_file() or _trusted_local_file(machine) is not None
-
-
-def _clients_source(machine: Machine, settings: dict[str, Any]) -> ConfigSource:
-    from pegboard.gateway.config_source import ConfigSource
     from pegboard.install.client_status import inspect_clients
 
     found = [status for status in inspect_clients(machine) if status.servers]
@@ -74,16 +63,30 @@ def _clients_source(machine: Machine, settings: dict[str, Any]) -> ConfigSource:
     titles = list(dict.fromkeys(status.client.title for status in found))
     _report(f"the servers of {' and '.join(filter(None, [', '.join(titles[:-1]), titles[-1]]))}")
     files = [file for status in found for file in status.server_files]
+    # As if the user's own file existed and imported them.
     return ConfigSource.from_path(machine.user_config, text=_import_files(files), **settings)
 
 
-def client_source(status: ClientStatus) -> ConfigSource:
-    """All servers of one client as a configuration that is never written."""
+def has_configuration() -> bool:
+    """Whether there is a configuration of the user, so that the clients' files are not needed."""
+    machine = this_machine()
+    return machine.user_config.is_file() or _trusted_local_file(machine) is not None
+
+
+def client_source(status: ClientStatus, *, profile: str | None = None) -> ConfigSource:
+    """All servers of one client, or one profile of theirs and the user's own configuration.
+
+    It is never written.
+    """
     from pegboard.gateway.config_source import ConfigSource
 
     # The whole client, whatever profile the user works with otherwise.
     environ = {name: value for name, value in os.environ.items() if name != PROFILE_VARIABLE}
-    text = _import_files(status.server_files)
+    files = status.server_files
+    text = _import_files(files)
+    if profile is not None:
+        text = _import_files([*files, this_machine().user_config])
+        text += f"profile = {compact(profile)}\n"
     return ConfigSource.from_path(status.folder.settings, environ=environ, text=text)
 
 
@@ -133,16 +136,14 @@ def _show_commands(path: Path) -> None:
         return
     servers = value.get("servers")
     for name, entry in servers.items() if isinstance(servers, dict) else ():
-        err.paragraph(f"  {name}: {_describe_entry(entry)}")
+        if not isinstance(entry, dict):
+            err.paragraph(f"  {name}: not a server")
+            continue
+        args: Any = entry.get("args")
+        words = [entry.get("command"), *(args if isinstance(args, list) else [])]
+        command = " ".join(str(word) for word in words if word)
+        err.paragraph(f"  {name}: {command or entry.get('url', 'settings only')}")
     imports = value.get("import")
     for name in imports if isinstance(imports, list) else ():
         err.paragraph(f"  and the servers of {name}")
     err.print("Using it runs these commands on your machine.")
-
-
-def _describe_entry(entry: Json) -> str:
-    if not isinstance(entry, dict):
-        return "not a server"
-    args: Any = entry.get("args")
-    words = [entry.get("command"), *(args if isinstance(args, list) else [])]
-    return " ".join(str(word) for word in words if word) or str(entry.get("url", "settings only"))

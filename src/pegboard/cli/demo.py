@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from rich.table import Table
 
-from pegboard.cli.output import JsonOption, err, line, out, print_json
+from pegboard.cli.output import JsonOption, err, line, out, print_json, shorten_line
 from pegboard.core.json import JsonObject, compact
 from pegboard.errors import ConfigError
 from pegboard.modes.mode import CALL_TOOL_BY_RISK
@@ -49,10 +49,10 @@ class Step:
         sent, *further = self.sent.split("\n")
         out.print(line((self.title, "bold cyan"), f"  {sent}"))
         for text in further:
-            out.print(f"  {text}"[: out.width - 1])
+            out.print(shorten_line(f"  {text}"))
         lines = self.read.split("\n")
         for text in lines[:7]:
-            out.print(f"  {text}"[: out.width - 1], style="dim")
+            out.print(shorten_line(f"  {text}"), style="dim")
         if len(lines) > 7:
             out.print(f"  ... {len(lines) - 7} more lines", style="dim")
 

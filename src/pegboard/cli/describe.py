@@ -40,11 +40,11 @@ def describe(
 ) -> None:
     """Show tools in full: description, parameters and result fields."""
     board = open_read_only_board(catalog, config)
-    tools = board.describe(*names)
+    view = anyio.run(board.view)
+    tools = [view.catalog.as_shown(tool) for tool in board.describe(*names)]
     if as_json:
         print_json({"tools": [t.wire() for t in tools]})
         return
-    view = anyio.run(board.view)
     for tool in tools:
         out.print(tool.signature, style="bold")
         out.print(tool.description or tool.summary)
@@ -65,7 +65,7 @@ def fields(
         ),
     ] = None,
     include: Annotated[
-        str | None, typer.Option(metavar="A,B", help="The fields to keep of that result.")
+        str | None, typer.Option(metavar="A,B", help="The fields to select from that result.")
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Show every tool, as Markdown.")
@@ -89,6 +89,7 @@ def fields(
     tool = board.describe(name)[0]
     schema, is_learned = anyio.run(board.view).result_schema(tool)
     if is_learned:
+        # From here on, the names of fields are checked against what was learned.
         tool = replace(tool, definition=constant_definition(tool.input_schema, schema))
     if result is not None:
         _show_savings(tool, _read_result(result), include or "", as_json=as_json)
@@ -111,6 +112,7 @@ def _show_fields(tool: Tool, *, is_learned: bool) -> None:
     # Most tools describe no fields; an empty column would only take room.
     heads = heads if any(entry.description for entry in entries) else heads[:2]
     table = Table(*heads, box=None, header_style="bold")
+    # Users copy paths from here: a long one is folded, never cut off.
     table.columns[0].overflow = table.columns[1].overflow = "fold"
     for entry in entries:
         row = (entry.path, entry.type, entry.description)
@@ -169,5 +171,6 @@ def _show_savings(tool: Tool, value: Json, include: str, *, as_json: bool) -> No
         out.print(f"{savings.saved:.1%} saved ({DEFAULT_TOKENIZER})", style="bold green")
         if savings.missing:
             out.print(f"not in this result: {', '.join(savings.missing)}")
+    # A script that tries a selection should notice that a part of it selects nothing.
     if savings.missing:
         raise typer.Exit(EXIT_FAILED)

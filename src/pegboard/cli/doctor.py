@@ -1,8 +1,14 @@
-"""`pegboard doctor`: check every server of a configuration."""
+"""`pegboard doctor`: check every server of a configuration, and name the limits of this platform.
+
+Linux is tested with every change. On other systems the code uses alternatives where it has to, and
+`find_platform_limits` reports what does not work there.
+"""
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 
 import anyio
@@ -15,11 +21,11 @@ from pegboard.cli.output import (
     EXIT_FAILED,
     NARROW,
     JsonOption,
+    abbreviate_home,
     line,
     out,
     print_json,
 )
-from pegboard.cli.platform_limits import find_platform_limits
 from pegboard.cli.targets import ConfigOption
 from pegboard.core.json import JsonObject
 from pegboard.tokens import DEFAULT_TOKENIZER
@@ -37,7 +43,7 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
     source = find_source(config)
     configuration = source.read()
-    # Every server is started and listed anew: a cached catalog would hide a broken server.
+    # Every server is started and listed again: a cached catalog would hide a broken server.
     found = anyio.run(check_servers, configuration, source.folder(configuration), report)
     result: JsonObject = {
         "tokenizer": DEFAULT_TOKENIZER,
@@ -93,8 +99,38 @@ def _show(result: JsonObject) -> None:
         for problem in one["problems"]:
             out.paragraph(line(("•", "yellow"), f" {problem}"))
     for problem in result["problems"]:
-        out.paragraph(line(("configuration:", "red"), f" {problem}"))
+        out.paragraph(line(("configuration:", "red"), f" {abbreviate_home(problem)}"))
     for note in result["notes"]:
         out.paragraph(note, "dim")
     for limit in result["platform"]["limits"]:
         out.paragraph(f"{result['platform']['system']}: {limit}", "dim")
+
+
+_WINDOWS = (
+    "If Pegboard is killed, its servers and the programs that they started may keep running, "
+    "because there are no process groups.",
+    "A gateway stops at once, without waiting for calls in progress. There is no SIGHUP, but "
+    "changed configuration files are still read again.",
+    "Pegboard's files have the permissions of their folder, so they are private only in folders "
+    "that are private.",
+    "Later starts are not faster than the first.",
+)
+_MACOS = ("Worker processes share one socket instead of having one each.",)
+
+
+def find_platform_limits(
+    system: str, find_program: Callable[[str], str | None] = shutil.which
+) -> list[str]:
+    """The limits on a system, as `sys.platform` names it."""
+    if system == "linux":
+        if find_program("bwrap") is None:
+            return [
+                "bubblewrap (bwrap) is not installed, so code mode programs run without that "
+                'additional sandbox. With `confine = "required"`, they do not run.'
+            ]
+        return []
+    name = {"win32": "Windows", "darwin": "macOS"}.get(system, system)
+    untested = f"Pegboard is tested on Linux. On {name} it is expected to work, but not tested."
+    more = {"win32": _WINDOWS, "darwin": _MACOS}.get(system, ())
+    confined = "There is no bubblewrap, so code mode programs run without that additional sandbox."
+    return [untested, *more, confined]

@@ -23,19 +23,30 @@ _RIVALS = 3
 
 if TYPE_CHECKING:
     from pegboard.core.json import JsonObject
-    from pegboard.core.search import ScoreParts, SearchIndex
+    from pegboard.core.search import ScoreParts
     from pegboard.measure.search_quality import JudgedQuery, QualityMetrics
 
 
+_Queries = Annotated[
+    Path,
+    typer.Option(
+        metavar="FILE",
+        help='Lines of {"query": "...", "relevant": ["tool", ...]}, with "relevant": [] if no '
+        "tool answers the query.",
+    ),
+]
+_Explain = Annotated[
+    bool,
+    typer.Option(
+        "--explain",
+        help="For each miss, show why the expected and the found tools rank where they do "
+        f"(the misses that --misses shows, or {_EXPLAINED}).",
+    ),
+]
+
+
 def evaluate(
-    queries: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE",
-            help='Lines of {"query": "...", "relevant": ["tool", ...]}, with "relevant": [] if no '
-            "tool answers the query.",
-        ),
-    ],
+    queries: _Queries,
     config: ConfigOption = None,
     catalog: CatalogOption = None,
     sample: Annotated[
@@ -44,16 +55,11 @@ def evaluate(
     ] = None,
     misses: Annotated[
         int,
-        typer.Option(min=0, metavar="N", help="Show N queries that miss among the first five."),
-    ] = 0,
-    explain: Annotated[
-        bool,
         typer.Option(
-            "--explain",
-            help="Show why the wanted and the found tools of each miss have their places "
-            f"(with --misses, or {_EXPLAINED} misses).",
+            min=0, metavar="N", help="Show N queries without a right tool among the first five."
         ),
-    ] = False,
+    ] = 0,
+    explain: _Explain = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure how well search finds the right tools, compared with textbook BM25."""
@@ -80,25 +86,27 @@ def evaluate(
     with progress_bar("Evaluating queries") as advance:
         metrics = evaluate_rankers(judged, rankers, advance)
     shown = misses or (_EXPLAINED if explain else 0)
-    missed = list(islice(find_misses(judged, rankers["pegboard"]), shown))
-    parts = [_explain(board.index, one, found) if explain else [] for one, found in missed]
+    missed: list[tuple[JudgedQuery, Sequence[str], list[ScoreParts]]] = []
+    for one, found in islice(find_misses(judged, rankers["pegboard"]), shown):
+        # The wanted tools, and the best of those that were found in their place.
+        rivals = [tool for tool in found if tool not in one.relevant][:_RIVALS]
+        why = board.index.explain(one.query, [*one.relevant, *rivals]) if explain else []
+        missed.append((one, found, sorted(why, key=lambda part: part.rank)))
     if as_json:
         print_json(
             {
                 "tools": len(board.tools()),
                 "queries": len(judged),
                 "rankers": {name: found.as_json() for name, found in metrics.items()},
-                "misses": [
-                    _miss_to_json(*miss, why) for miss, why in zip(missed, parts, strict=True)
-                ],
+                "misses": [_miss_to_json(*miss) for miss in missed],
             }
         )
         return
     _show(metrics, len(judged), len(board.tools()))
-    for (one, found), why in zip(missed, parts, strict=True):
+    for one, found, why in missed:
         out.print(f"\n{one.query}", style="bold")
-        out.print(f"  wanted: {', '.join(sorted(one.relevant)) or 'nothing'}")
-        out.print(f"  found:  {', '.join(found) or 'nothing'}")
+        out.print(f"  expected: {', '.join(sorted(one.relevant)) or 'nothing'}")
+        out.print(f"  found:    {', '.join(found) or 'nothing'}")
         _show_parts(why, one.relevant)
 
 
@@ -112,26 +120,19 @@ def _miss_to_json(
         "found": list(found),
     }
     if explained:
-        shape["explained"] = list(map(_parts_to_json, explained))
+        shape["explained"] = [
+            {
+                "tool": parts.tool.id,
+                "rank": parts.rank,
+                "is_relevant": parts.is_relevant,
+                "score": parts.score,
+                "meaning": parts.meaning,
+                "words": parts.words,
+                "why": list(parts.why),
+            }
+            for parts in explained
+        ]
     return shape
-
-
-def _explain(index: SearchIndex, one: JudgedQuery, found: Sequence[str]) -> list[ScoreParts]:
-    """The wanted tools and the best of the others, best first."""
-    others = [tool for tool in found if tool not in one.relevant][:_RIVALS]
-    return sorted(index.explain(one.query, [*one.relevant, *others]), key=lambda p: p.rank)
-
-
-def _parts_to_json(parts: ScoreParts) -> JsonObject:
-    return {
-        "tool": parts.tool.id,
-        "rank": parts.rank,
-        "is_relevant": parts.is_relevant,
-        "score": parts.score,
-        "meaning": parts.meaning,
-        "words": parts.words,
-        "why": list(parts.why),
-    }
 
 
 def _show_parts(parts: Sequence[ScoreParts], wanted: Collection[str]) -> None:
@@ -179,6 +180,7 @@ def _show(metrics: Mapping[str, QualityMetrics], queries: int, tools: int) -> No
         names, times = ["recall@5", "ndcg@10"], ["p50_ms"]
     heads = [name.replace("ndcg", "nDCG").replace("mrr", "MRR") for name in names]
     heads += [name.replace("_", " ") for name in times]
+    # The same number for all of them, since every ranker gets the same queries.
     unanswerable = next(iter(metrics.values())).unanswerable
     if unanswerable:
         heads.append("refused")
@@ -195,7 +197,7 @@ def _show(metrics: Mapping[str, QualityMetrics], queries: int, tools: int) -> No
     out.print(f"{queries:,} queries over {tools:,} tools. Quality in percent.", style="dim")
     if unanswerable:
         out.print(
-            f"refused: nothing was found, of {unanswerable:,} queries that no tool answers. "
-            "The other columns do not include these queries.",
+            f"refused: queries for which nothing was found, of {unanswerable:,} that no tool "
+            "answers. The other columns do not include these queries.",
             style="dim",
         )

@@ -39,7 +39,7 @@ def index(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Build the search index now and save it, so that a server starts with it."""
+    """Build the search index and save it, so that a gateway does not have to when it starts."""
     if forget:
         _forget(open_read_only_board(catalog, config), as_json=as_json)
         return
@@ -64,6 +64,7 @@ def index(
         out.paragraph(
             f"Indexed {made:,} of {tools:,} tools in {seconds:.1f} s; saved in {board.index_folder}"
         )
+    # The tools of servers that failed have no vectors: a script should notice.
     if getattr(board, "failures", {}):
         raise typer.Exit(EXIT_FAILED)
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import anyio
 import typer
 from rich.table import Table
 
@@ -15,19 +16,21 @@ from pegboard.cli.output import (
     EXIT_FAILED,
     NARROW,
     JsonOption,
+    PathCell,
     abbreviate_home,
     line,
     out,
     print_json,
-    print_warning,
 )
 from pegboard.core.json import JsonObject
+from pegboard.errors import PegboardError
 from pegboard.install.client_status import ClientStatus, inspect_client, inspect_clients
 from pegboard.install.clients import find_client, load_clients, this_machine
 
 if TYPE_CHECKING:
     from pegboard.cli.client_costs import ClientCost
     from pegboard.install.plan import Plan
+    from pegboard.oauth.grants import LoginState
 
 
 def _complete(incomplete: str) -> list[str]:
@@ -58,11 +61,13 @@ def install(
     file: FileOption = None,
     mode: Annotated[
         str | None,
-        typer.Option(metavar="MODE", help="The mode, instead of the one recommended for it."),
+        typer.Option(metavar="MODE", help="The mode to use instead of the recommended one."),
     ] = None,
     profile: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Show only the tools of this profile of yours."),
+        typer.Option(
+            metavar="NAME", help="Show only the tools of this profile in your pegboard.toml."
+        ),
     ] = None,
     keep: Annotated[
         list[str] | None,
@@ -79,7 +84,7 @@ def install(
     yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Put Pegboard in front of the servers of an MCP client, and show what that saves."""
+    """Put Pegboard in front of an MCP client's servers, and show how many tokens that saves."""
     from pegboard.install.plan import apply_install, plan_install
 
     def plan_with(reasons: dict[str, str]) -> Plan:
@@ -93,7 +98,7 @@ def install(
             keep=reasons,
         )
 
-    kept = dict.fromkeys(keep or (), "kept as requested")
+    kept = dict.fromkeys(keep or (), "because of --keep")
     plan = plan_with(kept)
     if measure and (missing := _find_missing_logins(plan, ask=not (yes or as_json or dry_run))):
         plan = plan_with({**missing, **kept})
@@ -105,9 +110,9 @@ def install(
     is_done = False
     # Without a record, an unchanged file still has to be recorded: `uninstall` needs that.
     if not dry_run and (plan.is_change or not plan.folder.record.exists()):
-        question = f"Change {plan.path}?"
+        question = f"Change {abbreviate_home(str(plan.path))}?"
         if cost is not None and cost.saves_nothing:
-            question = f"Change {plan.path} although it would save nothing?"
+            question = f"Change {abbreviate_home(str(plan.path))} anyway?"
         _confirm(yes, as_json, question)
         apply_install(plan)
         is_done = True
@@ -117,6 +122,8 @@ def install(
     elif is_done:
         undo = f"pegboard uninstall {client}{f' --file {file}' if file else ''}"
         out.paragraph(f"Done. Restart {plan.client.title}. `{undo}` undoes this.")
+    elif dry_run and plan.is_change:
+        out.paragraph("Nothing was changed. Without --dry-run, you are asked first.")
 
 
 def _find_missing_logins(plan: Plan, *, ask: bool) -> dict[str, str]:
@@ -144,12 +151,11 @@ def _find_missing_logins(plan: Plan, *, ask: bool) -> dict[str, str]:
 
 def _measure(plan: Plan) -> ClientCost | None:
     """The cost of the servers that move; `None` if none of them could be listed."""
-    from pegboard.cli.client_costs import measure_client
+    from pegboard.cli.client_costs import measure_client, warn_not_measured
 
     status = inspect_client(plan.client, this_machine(), plan.path)
-    cost = measure_client(status, mode=plan.mode, only=plan.moved)
-    for name, reason in cost.measured.failures.items():
-        print_warning("not measured", f"{name}: {reason}")
+    cost = measure_client(status, mode=plan.mode, only=plan.moved, profile=plan.profile)
+    warn_not_measured([cost])
     return cost if cost.measured.tools else None
 
 
@@ -167,11 +173,13 @@ def uninstall(
     if not as_json:
         _show_diff(plan)
     if not dry_run:
-        _confirm(yes, as_json, f"Restore {plan.path}?")
+        _confirm(yes, as_json, f"Restore {abbreviate_home(str(plan.path))}?")
         apply_uninstall(plan)
     if as_json:
         print_json({**_plan_json(plan), "done": not dry_run})
-    elif not dry_run:
+    elif dry_run:
+        out.paragraph("Nothing was changed. Without --dry-run, you are asked first.")
+    else:
         out.print(f"Done. {plan.client.title} has its servers back. Restart it.")
 
 
@@ -190,7 +198,8 @@ def _confirm(yes: bool, as_json: bool, question: str) -> None:
     # A program that reads JSON, or a pipe, could not answer a question.
     if as_json or not sys.stdin.isatty():
         raise typer.BadParameter(
-            "there is no terminal to ask for confirmation: pass --yes, or --dry-run to only look"
+            "there is no terminal to ask for confirmation: pass --yes, or --dry-run to only show "
+            "the change"
         )
     if not typer.confirm(question):
         raise typer.Exit(EXIT_FAILED)
@@ -203,15 +212,15 @@ def _show_install(plan: Plan) -> None:
         return
     _show_diff(plan)
     if plan.moved:
-        out.paragraph(f"Moved behind Pegboard: {', '.join(plan.moved)}")
+        out.paragraph(f"Behind Pegboard: {', '.join(plan.moved)}")
     else:
         out.paragraph(f"There are no servers to move. Add some to {plan.folder.settings}.")
     for server in plan.skipped:
-        out.paragraph(f"Not moved: {server.name} ({server.reason})")
+        out.paragraph(f"Left where it is: {server.name} ({server.reason})")
     profile = f" Profile: {plan.profile}." if plan.profile else ""
     out.paragraph(
         f"Mode: {plan.mode}.{profile} The servers and these settings are stored in "
-        f"{plan.folder.path}."
+        f"{abbreviate_home(str(plan.folder.path))}."
     )
 
 
@@ -244,10 +253,47 @@ def _plan_json(plan: Plan) -> JsonObject:
 def clients(as_json: JsonOption = False) -> None:
     """List the MCP clients on this machine, with their files and servers."""
     found = inspect_clients(this_machine())
+    logins = {one.path: _read_logins(one) for one in found if one.behind}
     if as_json:
-        print_json({"clients": [_status_json(status) for status in found]})
-    else:
-        _show_clients(found)
+        shown = [
+            {
+                "client": one.client.key,
+                "title": one.client.title,
+                "file": str(one.path),
+                "installed": one.is_found,
+                "pegboard": one.record is not None,
+                "mode": one.record.mode if one.record else one.client.mode,
+                "servers": list(one.servers),
+                "behind": list(one.behind),
+                "problem": one.problem,
+                "logins": logins.get(one.path, {}),
+            }
+            for one in found
+        ]
+        print_json({"clients": shown})
+        return
+    _show_clients(found)
+    missing = {
+        name: state
+        for states in logins.values()
+        for name, state in states.items()
+        if state != "signed in"
+    }
+    for name, state in sorted(missing.items()):
+        out.paragraph(line((f"{state}: ", "yellow"), f"{name}, with `pegboard login {name}`."))
+
+
+def _read_logins(status: ClientStatus) -> dict[str, LoginState]:
+    """The user's logins to the servers of a client that are behind Pegboard."""
+    from pegboard.gateway.config_source import ConfigSource
+    from pegboard.gateway.startup import read_login_states
+
+    try:
+        source = ConfigSource.from_path(status.folder.settings)
+        configuration = source.read()
+        return anyio.run(read_login_states, configuration, source.folder(configuration))
+    except PegboardError:
+        return {}  # reported by `doctor`, with the reason
 
 
 def describe_state(status: ClientStatus) -> str:
@@ -259,29 +305,14 @@ def describe_state(status: ClientStatus) -> str:
     return "has Pegboard" if status.record is not None else "found"
 
 
-def _status_json(status: ClientStatus) -> JsonObject:
-    return {
-        "client": status.client.key,
-        "title": status.client.title,
-        "file": str(status.path),
-        "installed": status.is_found,
-        "pegboard": status.record is not None,
-        "mode": status.record.mode if status.record else status.client.mode,
-        "servers": list(status.servers),
-        "behind": list(status.behind),
-        "problem": status.problem,
-    }
-
-
 def _show_clients(found: list[ClientStatus]) -> None:
     heads = ["client", "state", "servers", "mode", "file"]
     heads = heads[:3] if out.width < NARROW else heads
     table = Table(*heads, box=None, header_style="bold")
     table.columns[0].no_wrap = True
-    table.columns[-1].overflow = "fold"
     for one in sorted(found, key=lambda status: not status.is_found):
         count = str(len(one.servers)) if one.is_found and (one.servers or not one.problem) else "-"
-        file = abbreviate_home(str(one.path))
+        file = PathCell(abbreviate_home(str(one.path)))
         mode = one.record.mode if one.record else one.client.mode
         row = [one.client.key, describe_state(one), count, mode, file]
         table.add_row(*row[: len(heads)], style="" if one.is_found else "dim")

@@ -10,7 +10,7 @@ import anyio
 import typer
 from rich.table import Table
 
-from pegboard.cli.output import JsonOption, out, print_json
+from pegboard.cli.output import JsonOption, format_count, out, print_json
 from pegboard.cli.targets import (
     CatalogOption,
     ConfigOption,
@@ -30,9 +30,7 @@ def list_tools(
     mode: ModeOption = None,
     era: Annotated[
         str,
-        typer.Option(
-            metavar="ERA", help="The protocol version that the client speaks: modern or legacy."
-        ),
+        typer.Option(metavar="ERA", help="The protocol era of the client: modern or legacy."),
     ] = "modern",
     as_json: JsonOption = False,
 ) -> None:
@@ -52,6 +50,7 @@ def list_tools(
         print_json(result)
         return
     table = Table("tool", "description", "tokens", box=None, header_style="bold")
+    table.columns[0].overflow = "fold"  # a name that is cut cannot be called
     table.columns[2].justify = "right"
     total = 0
     for entry in result["tools"]:
@@ -62,4 +61,5 @@ def list_tools(
         first_line = textwrap.shorten(first_line, 100, placeholder=" …")
         table.add_row(entry["name"], first_line, f"{tokens:,}")
     out.print(table)
-    out.print(f"{len(result['tools'])} tools, {total:,} tokens (o200k_base)", style="bold")
+    tools, tokens = format_count(len(result["tools"]), "tool"), format_count(total, "token")
+    out.print(f"{tools}, {tokens} (o200k_base)", style="bold")

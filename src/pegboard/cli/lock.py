@@ -24,7 +24,7 @@ import typer
 
 from pegboard.cli.audit_log import audit_decision, os_user
 from pegboard.cli.config_discovery import find_source
-from pegboard.cli.examples import help_epilog
+from pegboard.cli.help_pages import Command, Group, help_epilog
 from pegboard.cli.output import EXIT_FAILED, JsonOption, line, out, print_error, print_json
 from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.core.sanitization import escape_name, find_flags
@@ -42,7 +42,9 @@ from pegboard.gateway.lock_storage import LockStorage, apply_decision, open_lock
 from pegboard.private_files import make_private_folder, replace_file
 from pegboard.store.fallback import decision_store
 
-app = typer.Typer(help="Review changed tool definitions, and approve, reject or revoke them.")
+app = typer.Typer(
+    cls=Group, help="Review changed tool definitions, and approve, reject or revoke them."
+)
 
 ConfigArgument: TypeAlias = Annotated[
     Path | None,
@@ -50,13 +52,12 @@ ConfigArgument: TypeAlias = Annotated[
         "--config",
         "-c",
         metavar="FILE",
-        help="A configuration that sets `lock` in its trust table; by default the one that is "
-        "found.",
+        help="A configuration that sets `lock` under [trust]; found automatically if omitted.",
     ),
 ]
 Names: TypeAlias = Annotated[
     list[str] | None,
-    typer.Argument(help="`server`, `server.tool` or `server.tool@DIGEST`. Without any, all."),
+    typer.Argument(help="`server`, `server.tool` or `server.tool@DIGEST`; all if omitted."),
 ]
 T = TypeVar("T")
 
@@ -64,7 +65,7 @@ _WITH_DIGEST = re.compile(r"(?P<tool>.+)@(?P<digest>[0-9a-f]{64})", re.DOTALL)
 _REVIEW_FIRST = "Review it with `pegboard lock diff`, then approve it."
 
 
-@app.command(epilog=help_epilog("lock diff"))
+@app.command(cls=Command, epilog=help_epilog("lock diff"))
 def diff(names: Names = None, config: ConfigArgument = None, as_json: JsonOption = False) -> None:
     """Show the definitions that are held back and what changed. Exits with 1 if there are any.
 
@@ -80,12 +81,13 @@ def diff(names: Names = None, config: ConfigArgument = None, as_json: JsonOption
             item.show()
         if not items:
             out.print("Nothing is held back.")
+    # Last: what an interrupted `diff` did not print has not been reviewed.
     lock.save_shown(items, replaces_all=not names)
     if items:
         raise typer.Exit(EXIT_FAILED)
 
 
-@app.command(epilog=help_epilog("lock approve"))
+@app.command(cls=Command, epilog=help_epilog("lock approve"))
 def approve(
     names: Names = None, config: ConfigArgument = None, as_json: JsonOption = False
 ) -> None:
@@ -98,19 +100,23 @@ def approve(
     _carry_out(lock, "approve", chosen, refused, as_json)
 
 
-@app.command(epilog=help_epilog("lock reject"))
+@app.command(cls=Command, epilog=help_epilog("lock reject"))
 def reject(
     names: Annotated[list[str], typer.Argument(help="`server.tool` or `server.tool@DIGEST`.")],
     config: ConfigArgument = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Discard changed definitions; the approved ones stay. One that is still listed comes back."""
+    """Discard changed definitions and keep the approved ones.
+
+    A definition that its server still lists is held back again.
+    """
     lock, records = _open(config, names)
+    # A revoked tool waits with its approved definition, which is not a change to discard.
     items = [item for item in _pending(records) if item.seen is not item.record.approved]
     _carry_out(lock, "reject", [item for item in items if item.is_named(names)], {}, as_json)
 
 
-@app.command(epilog=help_epilog("lock revoke"))
+@app.command(cls=Command, epilog=help_epilog("lock revoke"))
 def revoke(
     names: Annotated[list[str], typer.Argument(help="`server` or `server.tool`.")],
     config: ConfigArgument = None,
@@ -166,6 +172,7 @@ class _PendingDefinition(_LockedTool):
         return self.seen is not self.record.approved and self.record.is_reordered(self.seen)
 
     def is_named(self, names: Sequence[str]) -> bool:
+        # Not `super()`, which fails here: with slots, the decorator replaces the class.
         return _LockedTool.is_named(self, names) or self.address in names
 
     def to_json(self) -> JsonObject:
@@ -220,6 +227,7 @@ class _LockSession:
 
         async def work(locks: LockStorage) -> dict[str, str]:
             refused: dict[str, str] = {}
+            # Each by itself, so that one refusal does not hold up the others.
             for decision in decisions:
                 try:
                     await apply_decision(locks, decision)
@@ -234,7 +242,7 @@ class _LockSession:
         try:
             return frozenset(json.loads(self._shown_file.read_text("utf-8")))
         except (OSError, ValueError, TypeError):
-            return frozenset()
+            return frozenset()  # nothing counts as shown: an approval has to name its digest
 
     def save_shown(self, items: Sequence[_PendingDefinition], *, replaces_all: bool) -> None:
         """Save what was shown; if only some tools were, what was shown of others stays."""

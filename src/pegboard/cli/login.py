@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 import webbrowser
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ import typer
 from pegboard.cli.output import (
     EXIT_FAILED,
     JsonOption,
+    format_count,
     line,
     out,
     print_error,
@@ -33,9 +35,9 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream
 
     from pegboard.config.loader import Configuration
-    from pegboard.oauth.login import Login
+    from pegboard.oauth.access_tokens import ServerTokens
+    from pegboard.oauth.login_flow import Login
     from pegboard.oauth.logins import Logins
-    from pegboard.oauth.tokens import ServerTokens
     from pegboard.upstream.spec import UpstreamSpec
 
 ServerArgument = Annotated[
@@ -54,13 +56,13 @@ def login(
     config: ConfigOption = None,
     principal: PrincipalOption = LOCAL_CALLER.principal,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Do not open a browser, only print the address.")
+        bool, typer.Option("--no-browser", help="Do not open a browser, only print the URL.")
     ] = False,
     scope: Annotated[
         str | None, typer.Option(metavar="SCOPES", help="Further scopes to request.")
     ] = None,
 ) -> None:
-    """Log in to a server. On a machine without a browser, paste the address you are sent to."""
+    """Log in to a server. On a machine without a browser, paste the URL that you are sent to."""
     target = _find_server(server, config)
     anyio.run(_log_in, target, principal, scope, not no_browser)
 
@@ -102,21 +104,21 @@ class _Target:
 
         store = open_store(self.configuration.settings, None)
         logins = build_logins(self.configuration.settings, store)
-        tokens = logins.tokens(self.spec)
-        if tokens is None:
-            raise ConfigError(_explain_no_login(self.spec), server=self.spec.name)
-        return logins, tokens
-
-
-def _explain_no_login(spec: UpstreamSpec) -> str:
-    if spec.transport == "stdio":
-        return (
-            f"{spec.name} is a program on this machine. It gets its credentials from its "
-            f"environment (`env`), not by a login here."
-        )
-    if not spec.oauth.enabled:
-        return f"Logins to {spec.name} are switched off (`oauth.enabled`)."
-    return f"{spec.name} has an `Authorization` header of its own, so there is no login for it."
+        tokens, name = logins.tokens(self.spec), self.spec.name
+        if tokens is not None:
+            return logins, tokens
+        if self.spec.transport == "stdio":
+            reason = (
+                f"{name} is a program on this machine. It gets its credentials from its "
+                f"environment (`env`), not by a login here."
+            )
+        elif not self.spec.oauth.enabled:
+            reason = f"Logins to {name} are switched off (`oauth.enabled`)."
+        else:
+            reason = (
+                f"{name} has an `Authorization` header of its own, so there is no login for it."
+            )
+        raise ConfigError(reason, server=name)
 
 
 def _find_server(name: str, config: Path | None) -> _Target:
@@ -126,10 +128,15 @@ def _find_server(name: str, config: Path | None) -> _Target:
         ConfigError: There is none, or there are several.
     """
     from pegboard.gateway.config_source import ConfigSource
+    from pegboard.install.clients import this_machine
 
+    # The configurations that `pegboard install` made for clients, and that of this folder.
+    installed = sorted(this_machine().install_root.glob("*/pegboard.toml"))
+    usual = [path for path in (Path("pegboard.toml"), *installed) if path.is_file()]
+    paths = [config] if config is not None else usual
+    # By URL: two clients that have the same server share its login.
     found: dict[str | None, _Target] = {}
     known: list[str] = []
-    paths = [config] if config is not None else _installed_files()
     for path in paths:
         source = ConfigSource.from_path(path)
         configuration = source.read()
@@ -149,20 +156,12 @@ def _find_server(name: str, config: Path | None) -> _Target:
     )
 
 
-def _installed_files() -> list[Path]:
-    """The configurations that `pegboard install` made for clients, and that of this folder."""
-    from pegboard.install.clients import this_machine
-
-    installed = sorted(this_machine().install_root.glob("*/pegboard.toml"))
-    return [path for path in (Path("pegboard.toml"), *installed) if path.is_file()]
-
-
 # Logging in ------------------------------------------------------------------------------------
 
 
 async def _log_in(target: _Target, principal: str, scope: str | None, use_browser: bool) -> None:
     from pegboard.oauth.http_requests import OAuthError
-    from pegboard.oauth.login import Login, LoginRequest
+    from pegboard.oauth.login_flow import Login, LoginRequest
     from pegboard.oauth.logins import find_earlier_redirect
     from pegboard.oauth.loopback import listen_for_redirect
 
@@ -203,20 +202,20 @@ async def _list_tools(target: _Target) -> None:
     )
     [found] = await check_servers(alone, target.folder)
     if found.reachable:
-        out.print(f"It has {found.tools:,} tools.")
+        out.print(f"It has {format_count(found.tools, 'tool')}.")
     for problem in found.problems:
         print_warning("problem", problem)
 
 
 def _invite(server: str, begun: Login, use_browser: bool) -> None:
-    out.print(f"To log in to {server} at {begun.host}, open this address:\n")
+    out.print(f"To log in to {server} at {begun.host}, open this URL:\n")
     # Printed by itself: it must be possible to copy it, or to click it, as a whole.
     out.print(begun.address, soft_wrap=True)
     is_opened = use_browser and webbrowser.open(begun.address)
     where = "A browser was opened. " if is_opened else ""
     out.print(
-        f"\n{where}If the browser is on another machine, it ends at an address that it cannot "
-        f"open: paste that address here and press Enter.",
+        f"\n{where}If the browser is on another machine, it will end on a page that it cannot "
+        f"open. Paste the URL of that page here and press Enter.",
         soft_wrap=True,
     )
     sys.stdout.flush()  # a program that reads the address would wait for it
@@ -225,7 +224,7 @@ def _invite(server: str, begun: Login, use_browser: bool) -> None:
 async def _wait(begun: Login) -> None:
     """Return when the login has ended: by a redirect to this machine, or by a pasted address."""
     from pegboard.oauth.http_requests import OAuthError
-    from pegboard.oauth.login import WrongRedirect
+    from pegboard.oauth.login_flow import WrongRedirect
     from pegboard.oauth.logins import LOGIN_TIMEOUT
 
     async def take_pasted() -> None:
@@ -273,10 +272,10 @@ async def _read_lines() -> AsyncGenerator[MemoryObjectReceiveStream[str]]:
 
 async def _log_out(target: _Target, principal: str) -> tuple[bool, str | None]:
     """Whether there was a login, and why it could not be revoked, if it could not."""
-    from pegboard.oauth.clients import client_of_grant
+    from pegboard.oauth.clients import client_of_grant, revoke
     from pegboard.oauth.grant_storage import GrantUnreadable
     from pegboard.oauth.http_requests import OAuthError, open_http
-    from pegboard.oauth.token_endpoint import revoke
+    from pegboard.upstream.catalog_cache import CatalogCache
 
     _, tokens = target.open_logins()
     key, problem = tokens.key(principal), None
@@ -295,4 +294,11 @@ async def _log_out(target: _Target, principal: str) -> tuple[bool, str | None]:
             problem = str(exc)
         # Deleted in any case: whoever logs out wants it gone from this machine.
         await tokens.storage.delete(key)
+    if principal == LOCAL_CALLER.principal:
+        CatalogCache(target.folder / "catalogs").mark_failed(
+            target.spec,
+            f"{target.spec.name} needs a login: run `pegboard login {target.spec.name}`.",
+            now=time.time(),
+            needs_login=True,
+        )
     return True, problem

@@ -34,6 +34,27 @@ MOST_SERVERS = 15
 _OUTPUTS = "Output"
 _MODEL = "Session model"
 
+# The options of the session model.
+_Tools = Annotated[
+    int,
+    typer.Option(min=0, metavar="N", help="Tools that the session uses.", rich_help_panel=_MODEL),
+]
+_Turns = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Turns of the session.", rich_help_panel=_MODEL)
+]
+_Conversation = Annotated[
+    int,
+    typer.Option(min=0, metavar="N", help="Tokens that each turn adds.", rich_help_panel=_MODEL),
+]
+_Price = Annotated[
+    str,
+    typer.Option(
+        metavar="BASE,WRITE,READ",
+        help="Price of a token: uncached, written to the prompt cache, read from it.",
+        rich_help_panel=_MODEL,
+    ),
+]
+
 
 def measure(
     target: Annotated[
@@ -48,35 +69,18 @@ def measure(
     catalog: CatalogOption = None,
     clients: Annotated[
         bool,
-        typer.Option("--clients", help="Each MCP client on this machine, before and after."),
+        typer.Option(
+            "--clients", help="Measure each MCP client on this machine, without and with Pegboard."
+        ),
     ] = False,
     results: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help='Recorded results: lines of {"tool", "result"}.'),
     ] = None,
-    tools: Annotated[
-        int,
-        typer.Option(
-            min=0, metavar="N", help="Tools that the session uses.", rich_help_panel=_MODEL
-        ),
-    ] = 5,
-    turns: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Turns of the session.", rich_help_panel=_MODEL)
-    ] = 20,
-    conversation: Annotated[
-        int,
-        typer.Option(
-            min=0, metavar="N", help="Tokens that each turn adds.", rich_help_panel=_MODEL
-        ),
-    ] = 500,
-    price: Annotated[
-        str,
-        typer.Option(
-            metavar="BASE,WRITE,READ",
-            help="Price of a token: uncached, written to the prompt cache, read from it.",
-            rich_help_panel=_MODEL,
-        ),
-    ] = "1,1.25,0.1",
+    tools: _Tools = 5,
+    turns: _Turns = 20,
+    conversation: _Conversation = 500,
+    price: _Price = "1,1.25,0.1",
     tokenizer: Annotated[
         str, typer.Option(metavar="NAME", help="o200k_base or cl100k_base.")
     ] = DEFAULT_TOKENIZER,
@@ -97,6 +101,7 @@ def measure(
             raise typer.BadParameter("--clients takes neither another target nor --html or --svg")
         _measure_clients(as_json=as_json)
         return
+    # Imported late: `--help` would have to wait for them.
     from pegboard.measure.measurement import measure as measure_board
     from pegboard.measure.report import build_charts, render_report, render_svg
     from pegboard.measure.result_costs import read_results
@@ -111,6 +116,7 @@ def measure(
                 board, use=profile, prices=prices, tokenizer=tokenizer, recorded=recorded
             )
         )
+    # The files come first: `_show` exits with an error if a server is missing.
     if html is not None:
         _write(html, render_report(measured))
     if svg is not None:
@@ -128,14 +134,19 @@ def _show(measured: Measurement, *, as_json: bool) -> None:
     else:
         out.print("There are no tools.")
     for name, reason in measured.failures.items():
-        print_warning("missing", f"{name}: {reason}")
+        label = measured.logins.get(name, "missing")  # "sign in" is no fault of the server
+        print_warning(label, reason if reason.startswith(name) else f"{name}: {reason}")
     if measured.failures:
         raise typer.Exit(EXIT_FAILED)
 
 
 def _measure_clients(*, as_json: bool) -> None:
     """Measure each client by itself: no client loads the sum."""
-    from pegboard.cli.client_costs import measure_client, show_client_table
+    from pegboard.cli.client_costs import (
+        measure_client,
+        show_client_table,
+        warn_not_measured,
+    )
     from pegboard.install.client_status import inspect_clients
     from pegboard.install.clients import this_machine
 
@@ -152,13 +163,14 @@ def _measure_clients(*, as_json: bool) -> None:
         print_json({"tokenizer": DEFAULT_TOKENIZER, "clients": details})
     else:
         show_client_table(costs)
-        best = max(costs, key=lambda cost: 0 if cost.saves_nothing else cost.before - cost.after)
-        if not best.saves_nothing:
-            out.paragraph(f"\nNext: pegboard install {best.client.key} --dry-run")
-    failures = {name: why for cost in costs for name, why in cost.measured.failures.items()}
-    for name, reason in failures.items():
-        print_warning("missing", f"{name}: {reason}")
-    if failures:
+    is_incomplete = warn_not_measured(costs)
+    has_pegboard = {status.path for status in found if status.record is not None}
+    open_to_save = [c for c in costs if not c.saves_nothing and c.path not in has_pegboard]
+    if open_to_save and not as_json:
+        best = max(open_to_save, key=lambda cost: cost.before - cost.after)
+        out.paragraph(f"\nNext: pegboard install {best.client.key} --dry-run")
+    # Only now, so that one server that fails does not hide the costs of the others.
+    if is_incomplete:
         raise typer.Exit(EXIT_FAILED)
 
 
@@ -188,8 +200,11 @@ def _show_tables(measured: Measurement) -> None:
     for column in servers.columns[1:]:
         column.justify = "right"
         column.no_wrap = True
+    if measured.logins:
+        servers.add_column("login", no_wrap=True)
     for server in measured.servers[:MOST_SERVERS]:
-        servers.add_row(server.name, f"{server.tools:,}", f"{server.tokens:,}")
+        row = [server.name, f"{server.tools:,}", f"{server.tokens:,}"]
+        servers.add_row(*row, *([measured.logins.get(server.name, "")] if measured.logins else []))
     out.print(servers)
     hidden = len(measured.servers) - MOST_SERVERS
     if hidden > 0:

@@ -15,10 +15,12 @@ import re
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.text import Text
 
 from pegboard.core.json import Json
@@ -55,21 +57,15 @@ class Terminal(Console):
         """
         whole = Text(escape_hidden(text), style) if isinstance(text, str) else text
         for part in whole.split(allow_blank=True):
-            breaks = _find_breaks(part.plain, self.width) if self.is_terminal else []
+            breaks: list[int] = []
+            start = 0
+            for word in re.finditer(r"\S+", part.plain) if self.is_terminal else ():
+                if word.end() - start > self.width and word.start() > start:
+                    start = word.start()
+                    breaks.append(start)
             for one in part.divide(breaks):
-                one.rstrip()
+                one.rstrip()  # the space at which the line was broken
                 self.print(one, soft_wrap=True)
-
-
-def _find_breaks(text: str, width: int) -> list[int]:
-    """Where to break a line between words."""
-    breaks: list[int] = []
-    start = 0
-    for word in re.finditer(r"\S+", text):
-        if word.end() - start > width and word.start() > start:
-            start = word.start()
-            breaks.append(start)
-    return breaks
 
 
 out = Terminal(width=None if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDE)
@@ -136,7 +132,44 @@ def progress_bar(label: str) -> Generator[ProgressCallback]:
         yield advance
 
 
-def abbreviate_home(path: str) -> str:
-    """A path with `~` for the user's home folder."""
+def format_count(count: int, noun: str) -> str:
+    """A number with its noun: `1 server`, `1,200 servers`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def shorten_line(text: str) -> str:
+    """A line that fits the terminal; one that is cut ends between words, with `…`."""
+    if len(text) < out.width:
+        return text
+    return text[: out.width - 2].rpartition(" ")[0].rstrip(" ,") + " …"
+
+
+def abbreviate_home(text: str) -> str:
+    """A path, or a sentence with paths, with `~` for the user's home folder."""
     home = os.path.expanduser("~")
-    return "~" + path[len(home) :] if home != "/" and path.startswith(home + os.sep) else path
+    # For a user whose home is `/`, as in some containers, every path would start with `~`.
+    return text.replace(home + os.sep, "~" + os.sep) if home != "/" else text
+
+
+@dataclass(frozen=True, slots=True)
+class PathCell:
+    """A path in a table, wrapped between folders and not in the middle of a name."""
+
+    path: str
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        longest = max(len(part) for part in self._parts)
+        return Measurement(min(longest, options.max_width), len(self.path))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        shown = ""
+        for part in self._parts:
+            if shown and len(shown) + len(part) > options.max_width:
+                yield Text(shown)
+                shown = ""
+            shown += part
+        yield Text(shown, overflow="fold")
+
+    @property
+    def _parts(self) -> list[str]:
+        return re.findall(r"[^/\\]*[/\\]?", escape_hidden(self.path))

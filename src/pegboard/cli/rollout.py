@@ -13,7 +13,7 @@ from rich.table import Table
 
 from pegboard.cli.audit_log import audit_decision
 from pegboard.cli.config_discovery import find_source
-from pegboard.cli.examples import help_epilog
+from pegboard.cli.help_pages import Command, Group, help_epilog
 from pegboard.cli.output import JsonOption, line, out, print_json
 from pegboard.config.settings import Settings, StoreSettings
 from pegboard.core.json import JsonObject
@@ -26,7 +26,7 @@ from pegboard.ports import Store
 from pegboard.store.fallback import decision_store
 
 T = TypeVar("T")
-app = typer.Typer(help="Try a mode with a share of the callers.")
+app = typer.Typer(cls=Group, help="Try a mode with a share of the callers.")
 
 ConfigArgument: TypeAlias = Annotated[
     Path | None,
@@ -40,12 +40,14 @@ StoreArgument: TypeAlias = Annotated[
 ]
 
 
-@app.command(epilog=help_epilog("rollout start"))
+@app.command(cls=Command, epilog=help_epilog("rollout start"))
 def start(
     mode: Annotated[str, typer.Argument(help="The mode to try.")],
     percent: Annotated[
         float,
-        typer.Option(min=0, max=100, metavar="PERCENT", help="The share of callers that get it."),
+        typer.Option(
+            min=0, max=100, metavar="PERCENT", help="The percentage of callers that get the mode."
+        ),
     ],
     config: ConfigArgument = None,
     store: StoreArgument = None,
@@ -54,9 +56,10 @@ def start(
     ] = "principal",
     as_json: JsonOption = False,
 ) -> None:
-    """Start a rollout, or change its share. As the share grows, no caller loses the mode."""
+    """Start a rollout, or change its percentage. If it grows, no caller loses the mode."""
     if by not in ("principal", "client"):
         raise typer.BadParameter("--by must be principal or client")
+    # The random name divides callers again; `rollouts.start` keeps that of a rollout in progress.
     rollout = Rollout(mode=mode, percent=percent, by=by, name=secrets.token_hex(4))
     source = _find_source(config, store)
     with audit_decision(source, "rollout.start", mode=mode, percent=percent, by=by):
@@ -64,10 +67,10 @@ def start(
     if as_json:
         print_json(started.to_json())
     else:
-        out.print(f"{started.percent:g} % of {started.by}s get {started.mode}.")
+        out.print(f"{started.percent:g}% of {started.by}s get {started.mode}.")
 
 
-@app.command(epilog=help_epilog("rollout stop"))
+@app.command(cls=Command, epilog=help_epilog("rollout stop"))
 def stop(
     config: ConfigArgument = None, store: StoreArgument = None, as_json: JsonOption = False
 ) -> None:
@@ -81,7 +84,7 @@ def stop(
         out.print("All callers get the configured mode.")
 
 
-@app.command(epilog=help_epilog("rollout show"))
+@app.command(cls=Command, epilog=help_epilog("rollout show"))
 def show(
     config: ConfigArgument = None, store: StoreArgument = None, as_json: JsonOption = False
 ) -> None:
@@ -93,7 +96,7 @@ def show(
     elif rollout is None:
         out.print("No rollout is active.")
     else:
-        share = f"{rollout.percent:g} % of {rollout.by}s get "
+        share = f"{rollout.percent:g}% of {rollout.by}s get "
         out.print(line(share, (rollout.mode, "bold"), "."))
         table = Table("", *ARMS, box=None, header_style="bold")
         summaries = [comparison[arm].summary() for arm in ARMS]

@@ -1,4 +1,4 @@
-"""`pegboard run`: run a program over the tools of a configuration."""
+"""`pegboard run` and `pegboard replay`: run a program, or repeat a run without making its calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anyio import to_thread
 from pegboard.cli.config_discovery import find_source
 from pegboard.cli.output import EXIT_FAILED, JsonOption, err, out, print_json
 from pegboard.cli.targets import ConfigOption, open_config_board
-from pegboard.core.calls import CallResult
+from pegboard.core.calls import LOCAL_CALLER, Caller, CallResult
 from pegboard.core.code.consent import ConsentQuestion
 
 
@@ -21,32 +21,48 @@ def run(
     file: Annotated[str, typer.Argument(help="A Python program; - for standard input.")],
     config: ConfigOption = None,
     write: Annotated[
-        bool, typer.Option("--write", help="Let it call tools that are not read-only.")
+        bool, typer.Option("--write", help="Allow calls to tools that are not read-only.")
     ] = False,
     yes: Annotated[
         bool, typer.Option("--yes", help="Consent to destructive calls without being asked.")
     ] = False,
     after: Annotated[
         str | None,
-        typer.Option(metavar="RUN", help="Do not repeat what this run completed."),
+        typer.Option(metavar="RUN", help="Do not repeat the calls that this run completed."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a program that calls tools by name, and print its value."""
-    source = _read_program(file)
+    """Run a program that calls tools by name, and print its result."""
+    try:
+        source = sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise typer.BadParameter(f"{file} cannot be read: {exc}") from exc
     board = open_config_board(find_source(config))
 
     async def consent(question: ConsentQuestion) -> bool:
-        if yes or not sys.stdin.isatty():
-            return yes
+        if yes:
+            return True
+        # On standard error, so that standard output has nothing but the value of the program.
         err.print(question.text, markup=False, highlight=False)
-        return await to_thread.run_sync(lambda: typer.confirm("Make these calls?", err=True))
+        if not sys.stdin.isatty():
+            err.print("Nobody can be asked here, without a terminal. --yes makes these calls.")
+            return False
+        return await _confirm("Make these calls?")
 
     async def work() -> CallResult:
         async with board:
             return await board.run_code(source, write, after, consent=consent)
 
     print_run(anyio.run(work), as_json=as_json)
+
+
+async def _confirm(question: str) -> bool:
+    if sys.platform == "win32":
+        return await to_thread.run_sync(lambda: typer.confirm(question, err=True))
+    err.print(f"{question} [y/N]: ", end="", markup=False, highlight=False)
+    # A thread that reads the terminal cannot be ended, so Ctrl-C would wait for an answer.
+    await anyio.wait_readable(sys.stdin)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def print_run(result: CallResult, *, as_json: bool) -> None:
@@ -60,8 +76,23 @@ def print_run(result: CallResult, *, as_json: bool) -> None:
         raise typer.Exit(EXIT_FAILED)
 
 
-def _read_program(file: str) -> str:
-    try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise typer.BadParameter(f"{file} cannot be read: {exc}") from exc
+def replay(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, such as r-5f2c....")],
+    config: ConfigOption = None,
+    principal: Annotated[
+        str, typer.Option(metavar="NAME", help="The principal who ran it.")
+    ] = LOCAL_CALLER.principal,
+    as_json: JsonOption = False,
+) -> None:
+    """Repeat a recorded run: its calls are answered from the record, and no tool is called.
+
+    Needs `store_programs` in [code].
+    """
+    board = open_config_board(find_source(config))
+
+    async def work() -> CallResult:
+        async with board:
+            view = await board.view(Caller(principal))
+            return await board.dispatcher.replay_program(view, run)
+
+    print_run(anyio.run(work), as_json=as_json)

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pegboard.board import Pegboard
-from pegboard.cli.output import EXIT_FAILED, NARROW, JsonOption, err, line, out, print_json
+from pegboard.cli.output import EXIT_FAILED, JsonOption, err, format_count, line, out, print_json
 from pegboard.cli.targets import (
     CatalogOption,
     ConfigOption,
@@ -33,11 +33,15 @@ if TYPE_CHECKING:
     from pegboard.modes.mode import View
 
 _SHAPE_LENGTH = 60
+_NEXT_TO_ID = 50
+"""Columns of the terminal for the score, the summary and the reasons of a match."""
 _QUIT = ("quit", "exit", ":q")
 
 
 def search(
-    query: Annotated[str, typer.Argument(help="The task in your own words.")],
+    words: Annotated[
+        list[str], typer.Argument(metavar="QUERY", help="The task in your own words.")
+    ],
     config: ConfigOption = None,
     catalog: CatalogOption = None,
     limit: Annotated[
@@ -54,6 +58,7 @@ def search(
     """Find tools for a task, or for several: "create an issue; who is on call"."""
     if risk is not None and risk not in RISKS:
         raise typer.BadParameter(f"--risk must be {', '.join(RISKS[:-1])} or {RISKS[-1]}")
+    query = " ".join(words)  # with or without quotation marks
     board = open_read_only_board(catalog, config)
     group = check_category(board.catalog, category)
     view = anyio.run(board.view)
@@ -83,24 +88,28 @@ def _show_matches(view: View, matches: list[Match]) -> None:
     """The matches as a table, or as lines where the terminal is narrow."""
     if not matches:
         out.print("No tool matches.")
-    elif out.width < NARROW:
+        return
+    shapes = [view.returns(match.tool, limit=_SHAPE_LENGTH) for match in matches]
+    longest = max(len(match.tool.id) for match in matches)
+    # The name is what the user types next: it is never cut, and the other columns need room too.
+    if out.width < longest + (_NEXT_TO_ID + _SHAPE_LENGTH if any(shapes) else _NEXT_TO_ID):
         for match in matches:
             out.print(line((match.tool.id, "bold"), f"  {match.score:.2f}"))
             out.print(Padding(match.tool.summary, (0, 0, 0, 2), expand=False))
-    else:
-        heads = ["tool", "score", "summary", "why", "returns"]
-        shapes = [view.returns(match.tool, limit=_SHAPE_LENGTH) for match in matches]
-        columns = len(heads) if any(shapes) else len(heads) - 1
-        table = Table(*heads[:columns], box=None, header_style="bold")
-        for match, shape in zip(matches, shapes, strict=True):
-            row = (match.tool.id, f"{match.score:.2f}", match.tool.summary, "; ".join(match.why))
-            # As text, because a console would read `[]` as its own markup.
-            table.add_row(*[Text(cell) for cell in (*row, shape)[:columns]])
-        out.print(table)
+        return
+    heads = ["tool", "score", "summary", "why", "returns"]
+    columns = len(heads) if any(shapes) else len(heads) - 1
+    table = Table(*heads[:columns], box=None, header_style="bold")
+    table.columns[0].min_width = longest
+    for match, shape in zip(matches, shapes, strict=True):
+        row = (match.tool.id, f"{match.score:.2f}", match.tool.summary, "; ".join(match.why))
+        # As text, because a console would read `[]` as its own markup.
+        table.add_row(*[Text(cell) for cell in (*row, shape)[:columns]])
+    out.print(table)
 
 
 def _match_json(view: View, match: Match) -> JsonObject:
-    tool = match.tool
+    tool = view.catalog.as_shown(match.tool)
     return {
         "id": tool.id,
         "name": tool.name,
@@ -144,7 +153,9 @@ def _read_tasks(tools: int, *, quiet: bool) -> Iterator[str]:
     """The tasks that a user types, or that come through a pipe."""
     is_interactive = sys.stdin.isatty() and not quiet
     if is_interactive:
-        out.print(f"{tools:,} tools. Type a task in your own words. An empty line ends.")
+        out.print(
+            f"{format_count(tools, 'tool')}. Type a task in your own words. An empty line quits."
+        )
     while True:
         if is_interactive:
             err.print("task> ", style="bold cyan", end="")

@@ -27,8 +27,21 @@ def show_start() -> None:
     found = [status for status in inspect_clients(machine) if status.is_found]
     tokens = {s.path: _cached_tokens(s) for s in found if s.servers}
     if found:
+        table = Table("client", "servers", "tokens of all tools", "", box=None, header_style="bold")
+        for column in table.columns[1:3]:
+            column.justify = "right"
+        for status in found:
+            count = tokens.get(status.path)
+            notes = ["has Pegboard"] if status.record is not None else []
+            notes += ["defers tools itself"] if status.client.defers_tools else []
+            table.add_row(
+                status.client.title,
+                f"{len(status.servers):,}" if status.servers else "none",
+                "-" if not status.servers else "not measured" if count is None else f"{count:,}",
+                ", ".join(notes),
+            )
         out.print()
-        _show_clients(found, tokens)
+        out.print(table)
     if has_config:
         out.paragraph(f"Your configuration: {machine.user_config}")
     command, why = _next_step(found, tokens, has_config=has_config)
@@ -38,25 +51,8 @@ def show_start() -> None:
     out.print("\n`pegboard --help` lists all commands.", style="dim")
 
 
-def _show_clients(found: list[ClientStatus], tokens: Mapping[Path, int | None]) -> None:
-    table = Table("client", "servers", "tokens of all tools", "", box=None, header_style="bold")
-    for column in table.columns[1:3]:
-        column.justify = "right"
-    for status in found:
-        count = tokens.get(status.path)
-        notes = ["has Pegboard"] if status.record is not None else []
-        notes += ["defers tools itself"] if status.client.defers_tools else []
-        table.add_row(
-            status.client.title,
-            f"{len(status.servers):,}" if status.servers else "none",
-            "-" if not status.servers else "not measured" if count is None else f"{count:,}",
-            ", ".join(notes),
-        )
-    out.print(table)
-
-
 def _cached_tokens(status: ClientStatus) -> int | None:
-    """Tokens of all definitions, if every server has been listed before."""
+    """Tokens of all definitions, if every server that can be used has been listed before."""
     from pegboard.cli.config_discovery import client_source
     from pegboard.errors import ConfigError
     from pegboard.gateway.startup import open_cached_board
@@ -67,8 +63,8 @@ def _cached_tokens(status: ClientStatus) -> int | None:
         configuration = source.read()
         board = open_cached_board(source, configuration)
     except ConfigError:
-        return None
-    if board is None or configuration.unusable:
+        return None  # `pegboard doctor` says what is wrong
+    if board is None:
         return None
     return anyio.run(count_list_tokens, board, "eager")
 

@@ -25,7 +25,7 @@ import typer
 
 from pegboard.board import Pegboard
 from pegboard.cli.config_discovery import find_source
-from pegboard.cli.output import print_warning, progress_bar
+from pegboard.cli.output import abbreviate_home, print_warning, progress_bar
 from pegboard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ CatalogOption: TypeAlias = Annotated[
     typer.Option(
         "--catalog",
         metavar="FILE",
-        help="A file of tools: a tools/list result, a JSON list or JSON lines.",
+        help="A file with tools: a tools/list result, a JSON list or JSON lines.",
     ),
 ]
 ConfigOption: TypeAlias = Annotated[
@@ -48,16 +48,19 @@ ConfigOption: TypeAlias = Annotated[
         "--config",
         "-c",
         metavar="FILE",
-        help="pegboard.toml, or an MCP client's file of servers; by default the one that is found.",
+        help="pegboard.toml, or an MCP client's own file; found automatically if omitted.",
     ),
 ]
 ModeOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--mode", metavar="MODE", help="eager, stub, index, hierarchy, proxy, dynamic or auto."
+        "--mode",
+        metavar="MODE",
+        help="auto, eager, proxy, stub, index, hierarchy, dynamic or code.",
     ),
 ]
 
+_MOST_PROBLEMS = 2
 _CONFIG_FILES = (".json", ".jsonc", ".jsonl", ".toml", ".yaml", ".yml")
 
 
@@ -86,9 +89,9 @@ def open_source(
     """The board of a configuration for reading: from the cache, or listed with progress."""
     # Imported here: a catalog file needs none of the gateway, which is slow to import.
     from pegboard.gateway.startup import open_cached_board
-    from pegboard.observe.logs import print_problems, print_progress
+    from pegboard.observe.logs import print_progress
 
-    print_problems(configuration)
+    _warn_about(configuration)
     board = open_cached_board(source, configuration)
     if board is not None:
         return board
@@ -100,11 +103,26 @@ def open_source(
 def open_config_board(source: ConfigSource) -> GatewayBoard:
     """The board of a configuration; problems and slow servers are reported on standard error."""
     from pegboard.gateway.gateway_board import GatewayBoard
-    from pegboard.observe.logs import print_problems, print_progress
+    from pegboard.observe.logs import print_progress
 
     configuration = source.read()
-    print_problems(configuration)
+    _warn_about(configuration)
     return GatewayBoard(source, configuration, print_progress)
+
+
+def _warn_about(configuration: Configuration) -> None:
+    """Report what is wrong with a configuration: in full if it is little, else how to see it."""
+    problems = configuration.problems
+    for problem in problems if len(problems) <= _MOST_PROBLEMS else ():
+        print_warning("problem", abbreviate_home(problem.message))
+    if len(problems) > _MOST_PROBLEMS:
+        # Clients often have different servers under the same name. Somebody who only wants to
+        # search should not have to scroll past them each time.
+        print_warning("problem", f"{len(problems)} in these files; `pegboard doctor` shows them.")
+    for note in configuration.notes:
+        print_warning("note", abbreviate_home(note))
+    if not configuration.upstreams and not configuration.sources:
+        print_warning("problem", "no server of this configuration can be used.")
 
 
 def _open_catalog(catalog: Path, config: Path | None, mode: str | None) -> Pegboard:
@@ -121,7 +139,7 @@ def warn_missing_servers(board: Pegboard) -> None:
     """Warn about servers that are missing from the board and were not tried just now."""
     missing: Mapping[str, str] = getattr(board, "earlier_failures", {})
     for name, reason in missing.items():
-        print_warning("missing", f"{name}: {reason}")
+        print_warning("missing", reason if reason.startswith(name) else f"{name}: {reason}")
 
 
 # --- what `pegboard measure` takes ----------------------------------------------------------------
@@ -144,7 +162,10 @@ class Target:
         if len(self.words) != 1:
             return self
         word, path = self.words[0], Path(self.words[0])
-        if _is_missing_file(word):
+        is_path = "/" in word or os.sep in word
+        # A word that can only be a file: it is neither a URL nor a command on the search path.
+        is_config = word.endswith(_CONFIG_FILES) and shutil.which(word) is None
+        if "://" not in word and not path.exists() and (is_path or is_config):
             raise ConfigError(f"{word}: there is no such file.", file=word)
         # A script in the current folder is a command, although it is a file too.
         is_program = os.access(word, os.X_OK) and not word.endswith(_CONFIG_FILES)
@@ -196,14 +217,6 @@ def _one_server(words: Sequence[str], folder: str) -> Configuration:
     settings = Settings()
     settings = replace(settings, upstreams=replace(settings.upstreams, folder=folder))
     return Configuration(settings=settings, upstreams=(spec,))
-
-
-def _is_missing_file(word: str) -> bool:
-    """Whether a word can only be a file that does not exist, not a command or a URL."""
-    if "://" in word or Path(word).exists():
-        return False
-    is_path = "/" in word or os.sep in word
-    return is_path or (word.endswith(_CONFIG_FILES) and shutil.which(word) is None)
 
 
 def _has_tools(path: Path) -> bool:

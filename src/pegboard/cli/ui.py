@@ -72,7 +72,7 @@ def ui(
         owner = Auth(verifier=OwnerToken(token))
         # No page for what a single user does not need; the owner may add commands, though.
         own: dict[str, Any] = {"sections": ()} if source is None else {"is_owner_only": True}
-        app = board.asgi(auth=owner, identify=identify_owner(owner), **own)
+        app = board.asgi(auth=owner, identify=identify_owner(owner), accepts_links=True, **own)
         if source is not None:
             from pegboard.observe.event_journal import follow_journals
 

@@ -16,7 +16,7 @@ from pegboard.config.documents import Document, KeyPath
 from pegboard.config.settings import ServerEntry
 from pegboard.config.variables import VariableSyntax
 from pegboard.core.json import Json, JsonObject
-from pegboard.oauth.options import REDIRECT_PATH, OAuthOptions
+from pegboard.oauth.login_options import REDIRECT_PATH, OAuthOptions
 
 MILLISECONDS_FROM = 1000
 """A `timeout` from this number on is in milliseconds (Gemini CLI, Claude Code), below it in seconds
@@ -53,13 +53,31 @@ class Dialect:
     finish: Finish
 
     def adapt(self, entry: JsonObject, env: Mapping[str, str]) -> AdaptedEntry:
-        """The entry with our keys."""
+        """The entry with our keys, and with the variants that several clients allow normalized."""
         adapted = AdaptedEntry()
-        for theirs, value in entry.items():
-            if (word := self.words.get(theirs)) and value is not None:
-                adapted.put(word, value, theirs)
+        for theirs, given in entry.items():
+            if (word := self.words.get(theirs)) and given is not None:
+                adapted.put(word, given, theirs)
         self.finish(adapted, entry, env)
-        _normalize(adapted, entry)
+        value = adapted.value
+        if isinstance(enabled := entry.get("enabled"), bool):
+            adapted.put("disabled", not enabled, "enabled")
+        if isinstance(transport := value.get("transport"), str):
+            plain = transport.lower().replace("-", "").replace("_", "")
+            value["transport"] = _TRANSPORTS.get(plain, transport)
+        if not isinstance(value.get("trust"), str):
+            value.pop("trust", None)  # in Gemini CLI a boolean with another meaning
+        if isinstance(command := value.get("command"), list) and command:
+            # opencode writes the program and its arguments as one list.
+            value["command"], value["args"] = command[0], [*command[1:], *value.get("args", [])]
+        if isinstance(args := value.get("args"), list):
+            value["args"] = [_to_text(a) for a in args]
+        for word in ("env", "headers"):
+            if isinstance(table := value.get(word), dict):
+                value[word] = {k: _to_text(v) for k, v in table.items() if v is not None}
+        # `_TRANSPORTS` and a Zed command without a path leave a null, which means "not given".
+        for word in [w for w, v in value.items() if v is None]:
+            del value[word]
         _adapt_oauth(adapted, entry)
         return adapted
 
@@ -86,30 +104,10 @@ _TRANSPORTS = {
     "http": "http",
     "streamablehttp": "http",
     "sse": "sse",
+    # Neither says which transport: it is chosen by the URL, as for an entry without one.
     "remote": None,
     "auto": None,
 }
-
-
-def _normalize(adapted: AdaptedEntry, entry: JsonObject) -> None:
-    """Normalize what several clients allow and we do not."""
-    value = adapted.value
-    if isinstance(enabled := entry.get("enabled"), bool):
-        adapted.put("disabled", not enabled, "enabled")
-    if isinstance(transport := value.get("transport"), str):
-        plain = transport.lower().replace("-", "").replace("_", "")
-        value["transport"] = _TRANSPORTS.get(plain, transport)
-    if not isinstance(value.get("trust"), str):
-        value.pop("trust", None)  # in Gemini CLI a boolean with another meaning
-    if isinstance(command := value.get("command"), list) and command:
-        value["command"], value["args"] = command[0], [*command[1:], *value.get("args", [])]
-    if isinstance(args := value.get("args"), list):
-        value["args"] = [_to_text(a) for a in args]
-    for word in ("env", "headers"):
-        if isinstance(table := value.get(word), dict):
-            value[word] = {k: _to_text(v) for k, v in table.items() if v is not None}
-    for word in [w for w, v in value.items() if v is None]:
-        del value[word]
 
 
 _OAUTH_WORDS = {
@@ -141,6 +139,7 @@ def _adapt_oauth(adapted: AdaptedEntry, entry: JsonObject) -> None:
     if isinstance(port := given.get("callbackPort"), int):
         found["redirect"] = f"http://localhost:{port}{REDIRECT_PATH}"
     if not isinstance(found.get("resource", True), bool):
+        # Ours says whether to send the resource indicator (RFC 8707); others mean something else.
         del found["resource"]
     if found:
         adapted.put("oauth", found, key)

@@ -16,7 +16,7 @@ import json
 import re
 import tomllib
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -96,7 +96,7 @@ def located_error(
 
 
 def message_without_location(error: ConfigError) -> str:
-    """The message of an error that `located` made, without file, line and key."""
+    """The message of an error from `located_error`, without file, line and key."""
     file, line, key = (error.details.get(name) for name in ("file", "line", "key"))
     place = f"{file}:{line}: " if line else f"{file}: "
     return error.message.removeprefix(place).removeprefix(f"{key}: ")
@@ -122,10 +122,23 @@ def parse_document(text: str, path: Path) -> Document:
     if path.suffix.lower() in _PROGRAMS:
         raise located_error(path, f"this is a program; name it in a file of servers: {_ENTRY}")
     syntax = _SUFFIXES.get(path.suffix.lower(), "json")
+    value: Json
+    repeats = False  # TOML and YAML forbid a key that is there twice
     try:
-        value, repeats = _PARSERS[syntax](text, path)
+        match syntax:
+            case "json":
+                value, repeats = _parse_json(text, path)
+            case "toml":
+                value = tomllib.loads(text)
+            case "yaml":
+                value = _parse_yaml(text, path)
     except RecursionError as exc:
         raise located_error(path, "it is nested too deeply to be a configuration.") from exc
+    except tomllib.TOMLDecodeError as exc:
+        # Python 3.14 has attributes for this; before, the place is only in the message.
+        match = _TOML_PLACE.fullmatch(str(exc))
+        reason, line = (match[1], int(match[2])) if match else (str(exc), text.count("\n") + 1)
+        raise located_error(path, f"this is not valid TOML: {reason}.", line=line) from exc
     if value is None:
         value = {}
     if not isinstance(value, dict):
@@ -176,7 +189,7 @@ def blank_comments(text: str) -> str:
 
 def _json_keys(text: str) -> Iterator[tuple[KeyPath, int]]:
     """Every key and array element of valid JSON, with its line, in the order of the text."""
-    # For each open bracket: the current key, the current index, or `None` where a key is expected.
+    # For each open bracket: the current key, the current index, or `None` if a key is expected.
     path: list[str | int | None] = []
     line, seen = 1, 0
     for token in _TOKEN.finditer(text):
@@ -199,15 +212,6 @@ def _json_keys(text: str) -> Iterator[tuple[KeyPath, int]]:
 # --- TOML -----------------------------------------------------------------------------------------
 
 _TOML_PLACE = re.compile(r"(.*) \(at line (\d+), column \d+\)")
-
-
-def _parse_toml(text: str, path: Path) -> tuple[Json, bool]:
-    try:
-        return tomllib.loads(text), False
-    except tomllib.TOMLDecodeError as exc:
-        match = _TOML_PLACE.fullmatch(str(exc))
-        reason, line = (match[1], int(match[2])) if match else (str(exc), text.count("\n") + 1)
-        raise located_error(path, f"this is not valid TOML: {reason}.", line=line) from exc
 
 
 def _toml_line(text: str, key: KeyPath) -> int | None:
@@ -241,12 +245,13 @@ def _toml_line(text: str, key: KeyPath) -> int | None:
 # --- YAML -----------------------------------------------------------------------------------------
 
 
-def _parse_yaml(text: str, path: Path) -> tuple[Json, bool]:
+def _parse_yaml(text: str, path: Path) -> Json:
+    # Imported late: few files are YAML, and its parser is slow to import.
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     try:
-        return YAML(typ="safe", pure=True).load(text), False
+        return YAML(typ="safe", pure=True).load(text)
     except MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
         line = mark.line + 1 if mark else None
@@ -277,10 +282,3 @@ def _yaml_keys(text: str) -> Iterator[tuple[KeyPath, int]]:
                 yield from walk(child, (*path, index))
 
     yield from walk(YAML(typ="safe", pure=True).compose(text), ())
-
-
-_PARSERS: dict[Syntax, Callable[[str, Path], tuple[Json, bool]]] = {
-    "json": _parse_json,
-    "toml": _parse_toml,
-    "yaml": _parse_yaml,
-}

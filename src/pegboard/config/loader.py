@@ -23,7 +23,7 @@ from pegboard.config.server_entries import (
     parse_servers,
 )
 from pegboard.config.settings import ProfileEntry, Settings
-from pegboard.config.source_settings import SourceAuth, SourceEntry
+from pegboard.config.source_settings import SourceEntry
 from pegboard.config.variables import UnresolvedVariable, expand_variables
 from pegboard.core.json import JsonObject
 from pegboard.credentials import is_template
@@ -109,6 +109,8 @@ class _Loader:
     names: set[str] = field(default_factory=set[str])
     files: list[Path] = field(default_factory=list[Path])
     profiles: dict[str, ProfileEntry] = field(default_factory=dict[str, ProfileEntry])
+    clashes: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """The files that define different servers under one name; the first file wins."""
     importers: tuple[Path, ...] = ()
     """The files that import this one, so that none imports itself."""
 
@@ -118,6 +120,12 @@ class _Loader:
             self._import(name, settings)
         for name in settings.servers:
             self._add_server(name, settings)
+        for name, (first, *others) in self.clashes.items():
+            message = (
+                f"{', '.join(others)}: {name!r} is the name of another server in {first}, which is "
+                f"used. Rename it to use both."
+            )
+            self.problems.append(ConfigError(message, file=others[0], server=name))
         sources = tuple(self._sources(settings))
         settings = replace(settings, profiles={**self.profiles, **settings.profiles})
         used = {*self.specs, *(source.name for source in sources)}
@@ -160,7 +168,7 @@ class _Loader:
     def _import(self, name: str, settings: Settings) -> None:
         """Add the servers of a client's file, or the servers and profiles of a `pegboard.toml`."""
         path = self.environment.find(name, self.document.path.parent)
-        self.files.append(path)
+        self.files.append(path)  # even if it cannot be read: it is watched until it can be
         try:
             document = read_document(path)
             if _is_settings_file(document):
@@ -176,14 +184,12 @@ class _Loader:
         self.unusable.update(found.unusable)
         for spec in found.specs:
             known = self.specs.setdefault(spec.name, spec)
-            # The same server in two files is no conflict: people copy their entries.
-            if replace(known, origin=None) == replace(spec, origin=None):
-                continue
-            message = (
-                f"{spec.origin}: {spec.name!r} is the name of another server in {known.origin}; "
-                f"the first one is used. Give one of them another name."
-            )
-            self.problems.append(ConfigError(message, file=spec.origin, server=spec.name))
+            # The same server in two files is no conflict: people copy their entries, and switch
+            # them off in one client.
+            if replace(known, origin=None, disabled=False) != replace(
+                spec, origin=None, disabled=False
+            ):
+                self.clashes.setdefault(spec.name, [str(known.origin)]).append(str(spec.origin))
 
     def _import_settings(self, document: Document) -> ParsedServers:
         """The servers of another `pegboard.toml`; its profiles are added, other settings are not.
@@ -195,7 +201,7 @@ class _Loader:
         if document.path.resolve() in importers:
             raise self.document.error(f"{document.path} imports this file.", ("import",))
         found = _Loader(document, self.environment, importers=importers).configuration()
-        self.files.extend(found.files[1:])
+        self.files.extend(found.files[1:])  # the first is the document, which is there already
         self.profiles.update(found.settings.profiles)
         specs = (*found.upstreams, *found.disabled)
         names = frozenset([*(spec.name for spec in specs), *found.unusable])
@@ -253,12 +259,20 @@ class _Loader:
         document = entry.openapi
         if not document.lower().startswith(("http://", "https://")):
             document = str(self.environment.find(document, self.document.path.parent))
-        headers, query, cookies = _build_credentials(entry.auth)
+        headers, query, cookies = dict(entry.headers), dict[str, str](), dict[str, str]()
+        # The caller has checked that at most one way to log in is given.
+        if entry.auth.bearer:
+            headers["Authorization"] = f"Bearer {entry.auth.bearer}"
+        elif basic := entry.auth.basic:
+            pair = f"{basic.username}:{basic.password}".encode()
+            headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+        elif key := entry.auth.api_key:
+            {"header": headers, "query": query, "cookie": cookies}[key.place][key.name] = key.value
         return OpenApiSpec(
             name=name,
             document=document,
             base_url=entry.base_url,
-            headers={**entry.headers, **headers},
+            headers=headers,
             query=query,
             cookies=cookies,
             include=entry.include,
@@ -268,18 +282,3 @@ class _Loader:
             timeout=entry.timeout or settings.calls.timeout,
             max_bytes=settings.upstreams.max_message_bytes,
         )
-
-
-def _build_credentials(auth: SourceAuth) -> tuple[dict[str, str], dict[str, str], dict[str, str]]:
-    """The headers, query parameters and cookies of every call."""
-    if auth.bearer:
-        return {"Authorization": f"Bearer {auth.bearer}"}, {}, {}
-    if auth.basic:
-        pair = f"{auth.basic.username}:{auth.basic.password}".encode()
-        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}, {}, {}
-    headers: dict[str, str] = {}
-    query: dict[str, str] = {}
-    cookies: dict[str, str] = {}
-    if key := auth.api_key:
-        {"header": headers, "query": query, "cookie": cookies}[key.place][key.name] = key.value
-    return headers, query, cookies

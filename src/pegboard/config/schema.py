@@ -25,6 +25,7 @@ from pegboard.config import settings, source_settings
 from pegboard.config.documents import Document, KeyPath
 from pegboard.config.settings import ServerEntry, Settings
 from pegboard.core.json import JsonObject
+from pegboard.core.similar_names import nearest
 from pegboard.errors import ConfigError
 
 T = TypeVar("T")
@@ -40,6 +41,7 @@ _TYPE_NAMES = {
 }
 
 
+# Building a validator takes longer than using it, and each server of a file needs the same one.
 @lru_cache
 def type_adapter(kind: type[T]) -> TypeAdapter[T]:
     """The validator of one record."""
@@ -89,12 +91,7 @@ def raise_all(problems: Sequence[ConfigError]) -> None:
 
 def nearest_word(word: str, known: Iterable[str]) -> str | None:
     """The known word that was probably meant."""
-    from rapidfuzz import fuzz, process, utils
-
-    found = process.extractOne(
-        word, list(known), scorer=fuzz.WRatio, processor=utils.default_process, score_cutoff=60
-    )
-    return found[0] if found else None
+    return next(iter(nearest(word, known, limit=1)), None)
 
 
 def _describe_error(kind: type, error: Any, where: KeyPath) -> str:
@@ -166,6 +163,7 @@ def servers_schema() -> JsonObject:
     entry = type_adapter(ServerEntry).json_schema()
     _add_descriptions(entry, ServerEntry)
     entry["properties"] = {_IN_JSON.get(k, k): v for k, v in entry["properties"].items()}
+    # Clients call the transport `type`, and so do their files.
     transport = entry["properties"].pop("transport")
     kinds = ["stdio", "http", "streamable-http", "sse"]
     entry["properties"]["type"] = {"enum": kinds, "description": transport["description"]}

@@ -8,7 +8,7 @@ servers starts with the sixty-nine that are correct.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
@@ -87,7 +87,7 @@ def parse_servers(
     project = str(environment.project)
     found = find_server_tables(document, project)
     if not found and "projects" not in document.value:
-        raise document.error(f"no servers are defined here: none of {KNOWN_TABLES} is there.")
+        raise document.error(f"no servers are defined here: the file has none of {KNOWN_TABLES}.")
     reader = _ServerReader(
         document, environment, settings, find_disabled_servers(document, project)
     )
@@ -120,29 +120,36 @@ class _ServerReader:
         self.unusable: dict[str, str] = {}
 
     def read_table(self, dialect: Dialect, table: KeyPath) -> None:
+        around: Any = {}
         servers: Any = self.document.value
         for part in table:
-            servers = servers[part]
+            around, servers = servers, servers[part]
         if not servers or not isinstance(servers, dict | list):
             if servers != {}:
                 self.problems.append(self.document.error("a table of servers is expected.", table))
             return
-        self._report_repeats(table, servers)
-        variables = self.environment.variables(
-            self.document, _vscode_inputs(self.document.value, table)
-        )
-        for key, name, entry in _iterate_entries(servers):
-            self._read_entry(dialect, (*table, key), name, entry, variables)
-
-    def _report_repeats(self, table: KeyPath, servers: Any) -> None:
         for name, lines in self.document.repeated(table).items():
             self._report_repeat(name, (*table, name), lines[:-1])
-        if isinstance(servers, list):
-            earlier: dict[str, list[int | None]] = {}
-            for key, name, _ in _iterate_entries(servers):
-                if name and name in earlier:
-                    self._report_repeat(name, (*table, key), earlier[name])
-                earlier.setdefault(name, []).append(self.document.line((*table, key)))
+        # VS Code asks its user for values; their `inputs` are beside its `servers`.
+        inputs = around.get("inputs")
+        listed: list[Any] = inputs if isinstance(inputs, list) else []
+        variables = self.environment.variables(
+            self.document,
+            {str(i["id"]): i for i in listed if isinstance(i, dict) and "id" in i},
+        )
+        if isinstance(servers, dict):
+            for key, entry in servers.items():
+                self._read_entry(dialect, (*table, key), str(key), entry, variables)
+            return
+        # In a list, the name of a server is inside its entry, so no parser finds repeated names.
+        earlier: dict[str, list[int | None]] = {}
+        for index, entry in enumerate(servers):
+            at = (*table, index)
+            name = str(entry.get("name") or "") if isinstance(entry, dict) else ""
+            if name and name in earlier:
+                self._report_repeat(name, at, earlier[name])
+            earlier.setdefault(name, []).append(self.document.line(at))
+            self._read_entry(dialect, at, name, entry, variables)
 
     def _report_repeat(self, name: str, at: KeyPath, earlier: Sequence[int | None]) -> None:
         lines = ", ".join(str(line) for line in earlier if line is not None)
@@ -161,7 +168,18 @@ class _ServerReader:
             message = f"a table is expected for a server, not {type(entry).__name__}."
             self._report(name, [self.document.error(message, at, server=name)])
             return
-        adapted, problems = self._adapted(dialect, at, entry, variables)
+        problems: list[ConfigError] = []
+
+        def report(key: KeyPath, unresolved: UnresolvedVariable) -> None:
+            variable = unresolved.variable
+            problems.append(self.document.error(str(unresolved), (*at, *key), variable=variable))
+
+        # Variables first: a dialect may take an expanded value apart.
+        expanded = expand_variables(entry, variables, dialect.spelling, report)
+        adapted = dialect.adapt(expanded, self.environment.env)
+        for key, variable in adapted.missing:
+            message = f"the variable {variable} is not set."
+            problems.append(self.document.error(message, (*at, key), variable=variable))
         if name in self.off:
             adapted.value["disabled"] = True
         is_ours = not adapted.left_out and runs_pegboard(adapted.value)
@@ -173,6 +191,7 @@ class _ServerReader:
             spec, problems = self._spec(name, adapted, at)
         if spec:
             self.specs[name] = spec
+        # Nobody wants to hear what is wrong with a server that they have switched off.
         elif adapted.value.get("disabled") is True:
             self._leave_out(name, "it is disabled")
         else:
@@ -181,23 +200,6 @@ class _ServerReader:
     def _report(self, name: str, problems: Sequence[ConfigError]) -> None:
         self.problems.extend(problems)
         self.unusable[name] = " ".join(message_without_location(problem) for problem in problems)
-
-    def _adapted(
-        self, dialect: Dialect, at: KeyPath, entry: JsonObject, variables: Variables
-    ) -> tuple[AdaptedEntry, list[ConfigError]]:
-        """The entry with its variables expanded and with our keys."""
-        problems: list[ConfigError] = []
-
-        def report(key: KeyPath, unresolved: UnresolvedVariable) -> None:
-            problems.append(self._missing(str(unresolved), (*at, *key), unresolved.variable))
-
-        adapted = dialect.adapt(
-            expand_variables(entry, variables, dialect.spelling, report), self.environment.env
-        )
-        for key, variable in adapted.missing:
-            message = f"the variable {variable} is not set."
-            problems.append(self._missing(message, (*at, key), variable))
-        return adapted, problems
 
     def _leave_out(self, name: str, reason: str) -> None:
         self.notes.append(f"{self.document.path}: {name} is left out: {reason}.")
@@ -222,18 +224,6 @@ class _ServerReader:
             return build_spec(name, entry, self.document, at, self.environment, self.settings), []
         except ConfigError as exc:
             return None, [exc]
-
-    def _missing(self, message: str, at: KeyPath, variable: str) -> ConfigError:
-        return self.document.error(message, at, variable=variable)
-
-
-def _iterate_entries(servers: Any) -> Iterator[tuple[str | int, str, Any]]:
-    """Key, name and entry of each server; in a list, the name is inside the entry."""
-    if isinstance(servers, dict):
-        yield from ((key, str(key), entry) for key, entry in servers.items())
-        return
-    for at, entry in enumerate(servers):
-        yield at, str(entry.get("name") or "") if isinstance(entry, dict) else "", entry
 
 
 def build_spec(
@@ -272,6 +262,7 @@ def build_spec(
     )
     cwd = str(environment.find(entry.cwd, variables.workspace)) if entry.cwd else None
     file_env = _read_env_file(entry, document, at, environment)
+    # The entry is applied last: its own `env` takes precedence over that of its file.
     return apply_entry(replace(bare, cwd=cwd, env=file_env), replace(entry, cwd=None))
 
 
@@ -320,6 +311,7 @@ def runs_pegboard(entry: JsonObject) -> bool:
     program = PurePath(words[0].replace("\\", "/")).stem if words else ""
     if program == "pegboard":
         return True
+    # `uvx pegboard@1.2 run`, `python -m pegboard`: a few words only, not those of a long script.
     runner = program in ("uvx", "uv", "pipx") or program.startswith("python")
     return runner and any(word.partition("@")[0] == "pegboard" for word in words[1:6])
 
@@ -356,14 +348,6 @@ def _read_env_file(
     path = environment.find(entry.env_file, document.path.parent)
     if not path.is_file():
         raise document.error(f"there is no file {path}.", (*at, "env_file"))
+    # Clients do not interpolate either: a `$` in a password is a `$`.
     values = dotenv_values(path, interpolate=False, encoding="utf-8")
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _vscode_inputs(value: JsonObject, table: KeyPath) -> dict[str, JsonObject]:
-    """The `inputs` of VS Code, which are beside its `servers`."""
-    for part in table[:-1]:
-        value = value.get(str(part), {})
-    inputs = value.get("inputs")
-    listed: list[Any] = inputs if isinstance(inputs, list) else []
-    return {str(i["id"]): i for i in listed if isinstance(i, dict) and "id" in i}

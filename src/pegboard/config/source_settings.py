@@ -1,12 +1,21 @@
-"""The settings of sources of tools that are not MCP servers (`[sources]`)."""
+"""The settings of tool sources other than MCP servers (`[sources]`).
+
+Field types that all settings share are here too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pegboard.config.setting_types import STRICT, Seconds
+from annotated_types import Ge, Gt
+
+Seconds: TypeAlias = Annotated[float, Gt(0)]
+Count: TypeAlias = Annotated[int, Ge(1)]
+
+STRICT: dict[str, Any] = {"extra": "forbid"}
+"""The configuration of every record: a key that it does not have is an error."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,12 +39,12 @@ class ApiKeyAuth:
     value: str = field(repr=False)
     """The key itself, written as `${VAR}`."""
     place: Literal["header", "query", "cookie"] = "header"
-    """Where it is sent."""
+    """Where the key is sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceAuth:
-    """Authentication of calls to an OpenAPI source: one of three ways."""
+    """How calls to an OpenAPI source authenticate: set one of `bearer`, `basic` and `api_key`."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
 
@@ -52,22 +61,22 @@ class SourceEntry:
     __pydantic_config__: ClassVar[Any] = STRICT
 
     openapi: str
-    """The document: a file (JSON or YAML) or an `https://` address."""
+    """The document: a file (JSON or YAML) or an `https://` URL."""
     base_url: str | None = None
-    """Where calls go, instead of the document's own `servers`. Without it, `auth` and `headers` are
-    sent only to the host that the document was read from."""
+    """The base URL for calls, instead of the document's own `servers`. Without it, `auth` and
+    `headers` are sent only to the host that the document was read from."""
     auth: SourceAuth = SourceAuth()
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    """HTTP headers of every request."""
+    """HTTP headers to send with every request."""
     include: tuple[str, ...] = ()
-    """Globs over operation names: only these become tools."""
+    """Globs for operation names: only these become tools."""
     exclude: tuple[str, ...] = ()
-    """Globs over operation names: these do not."""
+    """Globs for operation names: these do not become tools."""
     category: str | None = None
-    """One category for all its tools; by default the first tag of each."""
+    """One category for all its tools; by default each tool's first tag."""
     prefix: str | None = None
     """The prefix of its tools' names, instead of its name; empty for bare names."""
     timeout: Seconds | None = None
     """Timeout of one call, in seconds."""
     disabled: bool = False
-    """Whether it is disabled."""
+    """Whether the source is disabled."""

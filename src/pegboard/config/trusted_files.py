@@ -2,7 +2,7 @@
 
 A configuration names commands, and opening one runs them. So a `pegboard.toml` that merely lies in
 the current folder, perhaps in a repository that was just cloned, is used only after the user has
-agreed to it. What is agreed to is a path and a content: a changed file is a new question.
+agreed to it. They agree to a path and its content: if the file changes, they are asked again.
 
 The content is that of the file and of all files it reads commands and environment variables from:
 `import`, `env_file`, `${file:...}`. A program in the folder that a command runs is not part of it.
@@ -45,7 +45,7 @@ class TrustedFile:
         return cls(whole, _digest(whole, environment), environment)
 
     def require_unchanged(self) -> None:
-        """Return if the content is still the same.
+        """Check that the content is still the same.
 
         Raises:
             ConfigError: It has changed since.
@@ -95,31 +95,34 @@ class TrustDecisions:
 
 def _digest(path: Path, environment: ConfigEnvironment) -> str:
     """The SHA-256 of the file and of the files that it reads, with their paths."""
+    files, sources = [path], list[Document]()
+    # An imported file may import others, so `files` grows until nothing new is imported.
+    for file in files:
+        if (document := _read(file)) is None:
+            continue
+        sources.append(document)
+        imports: Any = document.value.get("import")
+        for name in imports if isinstance(imports, list) else []:
+            if isinstance(name, str):
+                # Resolved: otherwise `x/../a.toml` that imports itself would have no end.
+                files += {p.resolve() for p in _locate(name, file, environment)}.difference(files)
+    for source in sources:
+        named = [*_env_files(source.value)]
+        # In the values and not in the text, where a brace may be written as an escape.
+        for text in _strings(source.value):
+            named += _FILE_REFERENCE.findall(text)
+        for name in named:
+            files += _locate(name, source.path, environment)
     sha = hashlib.sha256()
-    for part in _files_read(path, environment):
+    for part in files:
         try:
             data = part.read_bytes()
         except OSError:
             data = b"missing"
+        # With their lengths, so that bytes cannot move from one file to the next unnoticed.
         for piece in (str(part).encode(), data):
             sha.update(len(piece).to_bytes(8, "big") + piece)
     return sha.hexdigest()
-
-
-def _files_read(path: Path, environment: ConfigEnvironment) -> list[Path]:
-    document = _read(path)
-    imports: Any = document.value.get("import") if document else None
-    names = [name for name in imports if isinstance(name, str)] if isinstance(imports, list) else []
-    sources = [document] if document else []
-    found = [path]
-    for name in names:
-        found.append(_locate(name, path, environment))
-        if source := _read(found[-1]):
-            sources.append(source)
-    for source in sources:
-        named = [*_env_files(source.value), *_FILE_REFERENCE.findall(source.text)]
-        found += [_locate(name, source.path, environment) for name in named]
-    return found
 
 
 def _read(path: Path) -> Document | None:
@@ -141,9 +144,19 @@ def _env_files(value: Json) -> Iterator[str]:
             yield from _env_files(part)
 
 
-def _locate(name: str, source: Path, environment: ConfigEnvironment) -> Path:
+def _strings(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _strings(part)
+
+
+def _locate(name: str, source: Path, environment: ConfigEnvironment) -> list[Path]:
+    """The file that a name means, in each syntax that a client may use for variables in it."""
     folder = source.parent
     variables = Variables(environment.env, folder, folder, environment.home)
+    names = [name]
     with suppress(UnresolvedVariable):  # it is reported when the configuration is loaded
-        name = variables.expand(name, "dollar")
-    return environment.find(name, folder)
+        names = [variables.expand(name, syntax) for syntax in ("dollar", "dollar-bare")]
+    return [environment.find(one, folder) for one in dict.fromkeys(names)]

@@ -25,6 +25,7 @@ from typing import Literal, TypeAlias
 
 from pegboard.config.documents import KeyPath
 from pegboard.core.json import Json, JsonObject
+from pegboard.credentials import read_keyring
 
 VariableSyntax: TypeAlias = Literal["none", "dollar", "dollar-bare", "braces"]
 """Which references the files of a client may contain."""
@@ -55,12 +56,17 @@ class Variables:
     inputs: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
 
     def expand(self, text: str, spelling: VariableSyntax) -> str:
-        """The text with its references replaced; `Unresolved` at the first that has no value."""
+        """The text with its references replaced.
+
+        Raises:
+            UnresolvedVariable: A reference has no value.
+        """
         if spelling == "none" or ("$" not in text and "{" not in text):
             return text
         if spelling == "braces":
             return _BRACES.sub(lambda m: self._prefixed(m[1], m[2], m[0]), text)
         if spelling == "dollar-bare":
+            # The braces of `${VAR}` are no name: these references are left for the line below.
             text = _BARE.sub(lambda m: self.env.get(m[1], m[0]), text)
         return _DOLLAR.sub(self._dollar, text)
 
@@ -73,6 +79,7 @@ class Variables:
             "workspaceFolder": str(self.workspace),
             "workspaceFolderBasename": self.workspace.name,
             "userHome": str(self.home),
+            # VS Code has two names for it.
             "pathSeparator": "/",
             "/": "/",
         }
@@ -88,14 +95,38 @@ class Variables:
             case "env":
                 return self._variable(rest, reference)
             case "file":
-                return self._file(rest, reference)
+                name = Path(self.home / rest[2:] if rest.startswith("~/") else rest)
+                path = self.folder / name  # an absolute path replaces the folder
+                try:
+                    return path.read_text(encoding="utf-8").strip()
+                except (OSError, UnicodeDecodeError) as exc:
+                    message = f"{reference} cannot be read: {path}."
+                    raise UnresolvedVariable(message, reference) from exc
             case "input":
-                return self._input(rest)
+                variable = "PEGBOARD_INPUT_" + re.sub(r"[^A-Za-z0-9]", "_", rest).upper()
+                if variable in self.env:
+                    return self.env[variable]
+                known = self.inputs.get(rest, {})
+                if isinstance(known.get("default"), str):
+                    return known["default"]
+                description = f" ({known['description']})" if known.get("description") else ""
+                raise UnresolvedVariable(
+                    f"${{input:{rest}}}{description} is entered by the user of VS Code. Set "
+                    f"{variable} in the environment of Pegboard.",
+                    variable,
+                )
             case "keyring":
-                return self._keyring(rest, reference)
+                service, slash, user = rest.partition("/")
+                if not slash:
+                    message = f"{reference}: write it as ${{keyring:service/user}}."
+                    raise UnresolvedVariable(message, reference)
+                if (value := read_keyring(service, user)) is None:
+                    message = f"{reference} is not in the keyring of this machine."
+                    raise UnresolvedVariable(message, reference)
+                return value
             case _:
                 raise UnresolvedVariable(
-                    f"{reference} means nothing outside its client.", reference
+                    f"{reference} can only be resolved by its own client.", reference
                 )
 
     def _variable(self, body: str, reference: str) -> str:
@@ -113,42 +144,6 @@ class Variables:
                 )
             return default
         return value
-
-    def _file(self, name: str, reference: str) -> str:
-        path = self.folder / (self.home / name[2:] if name.startswith("~/") else Path(name))
-        try:
-            return path.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as exc:
-            raise UnresolvedVariable(f"{reference} cannot be read: {path}.", reference) from exc
-
-    def _keyring(self, name: str, reference: str) -> str:
-        from pegboard.credentials import read_keyring
-
-        service, slash, user = name.partition("/")
-        if not slash:
-            raise UnresolvedVariable(
-                f"{reference}: write it as ${{keyring:service/user}}.", reference
-            )
-        value = read_keyring(service, user)
-        if value is None:
-            raise UnresolvedVariable(
-                f"{reference} is not in the keyring of this machine.", reference
-            )
-        return value
-
-    def _input(self, name: str) -> str:
-        variable = "PEGBOARD_INPUT_" + re.sub(r"[^A-Za-z0-9]", "_", name).upper()
-        if variable in self.env:
-            return self.env[variable]
-        known = self.inputs.get(name, {})
-        if isinstance(known.get("default"), str):
-            return known["default"]
-        description = f" ({known['description']})" if known.get("description") else ""
-        raise UnresolvedVariable(
-            f"${{input:{name}}}{description} is entered by the user of VS Code. Set "
-            f"{variable} in the environment of Pegboard.",
-            variable,
-        )
 
 
 ReportUnresolved: TypeAlias = Callable[[KeyPath, UnresolvedVariable], None]

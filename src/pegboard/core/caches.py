@@ -40,7 +40,7 @@ class BoundedCache(Generic[K, V]):
         return iter(self._entries)
 
     def get(self, key: K) -> V | None:
-        """The value, which is then the most recently used; `None` where there is none."""
+        """The value, which is then the most recently used; `None` if there is none."""
         try:
             self._entries.move_to_end(key)
             return self._entries[key]
@@ -56,7 +56,7 @@ class BoundedCache(Generic[K, V]):
         return value
 
     def pop(self, key: K) -> V | None:
-        """Remove and return a value; `None` where there is none."""
+        """Remove and return a value; `None` if there is none."""
         return self._entries.pop(key, None)
 
     def items(self) -> list[tuple[K, V]]:

@@ -38,6 +38,8 @@ class Caller:
     """The part of the catalog that they chose to see; `None` is the configured one."""
     anonymous: bool = False
     """Whether several people may share this principal, because nobody had to sign in."""
+    token: str | None = field(default=None, repr=False)
+    """The access token of the request, if a server exchanges it for one of its own."""
 
     @property
     def is_local_user(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Final
 
 # The modes: how many tokens and tools they show.
 EAGER_BUDGET: Final = 4_000
-"""Tokens up to which `auto` lists a whole catalog: 2 % of a context window of 200,000."""
+"""Tokens up to which `auto` lists a whole catalog: 2% of a context window of 200,000."""
 INDEX_PAGE_TOKENS: Final = 1_500
 ENABLED_TOOLS_CAP: Final = 40
 ENABLED_PER_SEARCH: Final = 5

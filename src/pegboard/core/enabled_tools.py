@@ -50,7 +50,7 @@ class EnabledTools:
         return EnabledTools(rest | dict.fromkeys(reversed(wanted), now))
 
     def mark_used(self, tool_id: str, now: float) -> EnabledTools:
-        """The state after a call of this tool; the same object if the tool is not enabled."""
+        """The state after a call to this tool; the same object if the tool is not enabled."""
         if tool_id not in self.enabled:
             return self
         rest = {i: at for i, at in self.enabled.items() if i != tool_id}  # moves it to the end
@@ -72,5 +72,5 @@ class EnabledTools:
                 case [str(tool_id), int(used_at) | float(used_at)]:
                     enabled[tool_id] = float(used_at)
                 case _:
-                    continue  # not ours, or of another version: the rest is still good
+                    continue  # not written by us, or by another version: the rest is still valid
         return cls(enabled)

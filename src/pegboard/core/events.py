@@ -45,8 +45,8 @@ class CallFinished:
     """A call left the pipeline, with any outcome.
 
     `tokens_out_before` is the size of the tool's result, `tokens_out` that of what the model gets
-    after projection, spilling and encoding; `None` where there was nothing to count.
-    `tokens_estimated` is true where not all of them were counted.
+    after projection, spilling and encoding; `None` if there was nothing to count.
+    `tokens_estimated` is true if not all of them were counted.
     """
 
     kind: ClassVar[str] = "call.finished"
@@ -179,7 +179,7 @@ class RequestAnswered:
 class OperatorActed:
     """An operator changed something, or tried to: an approval, a disabled tool, a rollout.
 
-    `principal` is who did, or on the command line the user of the operating system.
+    `principal` is the operator; on the command line, the user of the operating system.
     """
 
     kind: ClassVar[str] = "operator.acted"

@@ -23,7 +23,7 @@ def compact(value: Json) -> str:
 
 
 def whole_number(text: Json) -> int | None:
-    """The number that a string of plain digits is; `None` for anything else, such as `²`."""
+    """The number in a string of plain digits; `None` for anything else, such as `²`."""
     if isinstance(text, str) and len(text) <= _MAX_DIGITS and text.isascii() and text.isdigit():
         return int(text)
     return None

@@ -1,7 +1,7 @@
 """A rollout: a mode for a share of the callers, to measure it before everybody gets it.
 
-    hash of (rollout, principal or client)  <  share  ->  candidate: the mode under trial
-                                            >=        ->  control: the mode as configured
+    hash of (rollout, principal or client) < share -> candidate: the mode under trial >= -> control:
+                                            the mode as configured
 
 The same caller is always in the same arm, in every replica and after every restart, and raising the
 share only moves callers to the candidate. The statistics of both arms are values that replicas add

@@ -1,4 +1,7 @@
-"""How a board is shown and called: one frozen record, built once and passed down."""
+"""How a board is shown and called: one frozen record, built once and passed down.
+
+`CodeOptions` is its part for code mode: what a program may use, and what is stored about it.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,47 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
 from pegboard.core import defaults
-from pegboard.core.code.code_options import CodeOptions
-from pegboard.core.name_lookup import nearest
+from pegboard.core.similar_names import nearest
 from pegboard.core.tools import RISKS, Risk
 from pegboard.errors import ConfigError
+
+Confinement: TypeAlias = Literal["auto", "required", "off"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CodeOptions:
+    """Limits of one program, and of all together. Durations are seconds."""
+
+    in_proxy: bool = False
+    """Whether the `proxy` mode lists the tools that run programs, too."""
+    compute_time: float = defaults.CODE_COMPUTE_TIME
+    """How long a program may compute, without the time that its calls take."""
+    total_time: float = defaults.CODE_TOTAL_TIME
+    """How long it may take in total, including its calls."""
+    sleep_time: float = defaults.CODE_SLEEP_TIME
+    """How long it may sleep in total."""
+    memory_bytes: int = defaults.CODE_MEMORY_BYTES
+    max_calls: int = defaults.CODE_MAX_CALLS
+    """Calls of tools in one run."""
+    max_parallel: int = defaults.CODE_MAX_PARALLEL
+    """Calls of one run at the same time."""
+    program_bytes: int = defaults.CODE_PROGRAM_BYTES
+    print_bytes: int = defaults.CODE_PRINT_BYTES
+    """Bytes of printed text that come back; what is printed beyond is dropped."""
+    value_bytes: int = defaults.CODE_VALUE_BYTES
+    """Bytes of JSON that the value of a program may have."""
+    recursion: int = defaults.CODE_RECURSION
+    workers: int = defaults.CODE_WORKERS
+    """Programs that run at the same time, each in a process of its own."""
+    queue: int = defaults.CODE_QUEUE
+    """Programs that may wait for a free worker; further ones fail with `Busy`."""
+    record_ttl: float = defaults.CODE_RECORD_TTL
+    """For how long a suspended run, or the record of a run that stopped, can be continued."""
+    store_programs: bool = False
+    """Whether events and records contain the programs themselves, not only their digests."""
+    confine: Confinement = "auto"
+    """Whether workers run inside bubblewrap: where it is installed, always, or never."""
+
 
 ModeName: TypeAlias = Literal["eager", "stub", "index", "hierarchy", "proxy", "dynamic", "code"]
 MODES: tuple[ModeName, ...] = ("eager", "stub", "index", "hierarchy", "proxy", "dynamic", "code")
@@ -33,7 +73,7 @@ class Options:
     structured: bool = False
     """Whether meta-tools always answer with `structuredContent` besides their text."""
     eager_budget: int = defaults.EAGER_BUDGET
-    """Tokens up to which `auto` lists the whole catalog: 2 % of a window of 200,000."""
+    """Tokens up to which `auto` lists the whole catalog: 2% of a window of 200,000."""
     client_modes: Mapping[str, str] = field(default_factory=dict[str, str])
     """For `auto` in the legacy era: modes by globs over client names, before the known clients."""
     page_tokens: int = defaults.INDEX_PAGE_TOKENS
@@ -47,14 +87,14 @@ class Options:
     enabled_per_search: int = defaults.ENABLED_PER_SEARCH
     """Tools that one search of a `dynamic` session enables."""
     category_tokens: int = defaults.CATEGORY_TOKENS
-    """A search for a whole category enables all its tools if they have at most so many tokens."""
+    """A search for a whole category enables all its tools if they have at most this many tokens."""
     dispatch_risk: Literal["allow", "refuse", "read-only"] = "allow"
     """What a meta-tool may call that has one name for all risks, such as `tools_dispatch` or
     `invoke_tool`: all tools, all but destructive ones, or only read-only ones."""
     max_parallel: int = defaults.FAN_OUT_CONCURRENCY
-    """Calls of one fan-out that run at the same time."""
+    """Calls of one batch that run at the same time."""
     fan_out_deadline: float = 300.0
-    """Seconds that all calls of one fan-out may take together."""
+    """Seconds that all calls of one batch may take together."""
     fan_out: bool = True
     """Whether several calls may be made in one request."""
     coerce: bool = True
@@ -122,6 +162,7 @@ def make_options(**given: Any) -> Options:
     Raises:
         ConfigError: One is unknown or has an invalid value; says what would be right.
     """
+    # A board in code has no configuration file, whose schema would catch these mistakes.
     # Checked by hand, because the core does not import pydantic.
     reject_unknown_keys(given, Options, "option")
     check_mode(given.get("mode", "auto"))
@@ -149,6 +190,7 @@ def check_mode(name: str) -> str:
     """The name of a mode, or `auto`; for anything else an error that lists them."""
     if name == "auto" or name in MODES:
         return name
+    # Models and people type this name, so the error carries what they meant, as data too.
     meant = nearest(name, MODES, limit=1)
     hint = f" Did you mean {meant[0]!r}?" if meant else ""
     raise ConfigError(
@@ -158,6 +200,7 @@ def check_mode(name: str) -> str:
 
 def reject_unknown_keys(given: Mapping[str, Any], record: type, what: str) -> None:
     """Raise `ConfigError` for a key that a record has no field for; suggests a similar one."""
+    # A misspelled setting that is silently ignored costs hours, so every unknown key is an error.
     known = [field.name for field in fields(record)]
     for key in given:
         if key not in known:

@@ -10,8 +10,8 @@ denies wins over any that allows; `default` decides where no rule matches.
 A tool that a caller may not see is removed from the catalog before anything else reads it. So it is
 not listed, not found, not described and not called, and every error about it is the error for a
 tool that does not exist. A profile, the part of the catalog that a caller chose, works the same
-way. What is not a tool definition (the dashboard and its live stream, notes about failing servers,
-resources, prompts, subscriptions, tasks) asks `AccessControl` instead.
+way. Access to everything else (the dashboard and its live stream, notes about failing servers,
+resources, prompts, subscriptions, tasks) is checked by `AccessControl`.
 """
 
 from __future__ import annotations
@@ -144,6 +144,11 @@ class Policy:
         who = (caller.principal, caller.scopes, caller.groups, profile)
         grant = self._callers.get(who)
         if grant is None:
+            if profile is not None and profile not in self._profile_grants:
+                known = ", ".join(self.profiles) or "none"
+                raise ConfigError(
+                    f"There is no profile {profile!r}. Profiles: {known}.", profile=profile
+                )
             rules = {
                 *self._everybody,
                 *self._principals.matching((caller.principal,)),
@@ -157,17 +162,11 @@ class Policy:
                 Grant(
                     [self.rules[i] for i in key[0]],
                     self.default,
-                    within=None if profile is None else self._find_profile(profile),
+                    within=None if profile is None else self._profile_grants[profile],
                 ),
             )
             self._callers.put(who, grant)
         return grant
-
-    def _find_profile(self, name: str) -> Grant:
-        if name not in self._profile_grants:
-            known = ", ".join(self.profiles) or "none"
-            raise ConfigError(f"There is no profile {name!r}. Profiles: {known}.", profile=name)
-        return self._profile_grants[name]
 
     def allows(self, caller: Caller, tool: Tool) -> bool:
         """Whether this caller may see and call this tool."""
@@ -181,10 +180,23 @@ class Policy:
         cache: BoundedCache[Grant, Catalog] = catalog.memo.setdefault(
             _VISIBLE_MEMO, BoundedCache(_MAX_CATALOGS)
         )
-        visible = cache.get(grant)
-        if visible is None:
-            visible = cache.put(grant, _filter_catalog(grant, catalog))
-        return visible
+        cached = cache.get(grant)
+        if cached is not None:
+            return cached
+        visible = catalog.only(grant.allows)
+        with_tools = {tool.category for tool in catalog}
+        with_visible_tools = {tool.category for tool in visible}
+        # A category whose tools are all hidden is hidden too. One without any tools yet (its loader
+        # has not run) is shown to those who may know of it.
+        categories = [
+            c
+            for c in catalog.categories
+            if c.name in with_visible_tools
+            or (c.name not in with_tools and grant.allows_group(c.name))
+        ]
+        if visible is not catalog or len(categories) != len(catalog.categories):
+            visible = Catalog(visible, categories)
+        return cache.put(grant, visible)
 
 
 class Grant:
@@ -263,8 +275,9 @@ class _Target:
         self.is_whole = not (rule.categories or self.is_partial)
 
     def matches(self, what: _ToolKey) -> bool:
-        # In doubt a tool is riskier for a denial, and not safer for a permission.
-        if (what.strict_risk if self._denies else what.risk) not in self.risks:
+        # In doubt a tool is riskier for a denial, and not safer for a permission. A denial of
+        # `write` covers a tool whose name suggests `write`, although it counts as destructive too.
+        if what.risk not in self.risks and not (self._denies and what.strict_risk in self.risks):
             return False
         if not self.servers(what.server) or not self.categories(what.category):
             return False
@@ -306,22 +319,6 @@ class _RuleIndex:
                 if matches(name):
                     found.update(rules)
         return found
-
-
-def _filter_catalog(grant: Grant, catalog: Catalog) -> Catalog:
-    visible = catalog.only(grant.allows)
-    with_tools = {tool.category for tool in catalog}
-    with_visible_tools = {tool.category for tool in visible}
-    # A category whose tools are all hidden is hidden too. One without any tools yet (its loader has
-    # not run) is shown to those who may know of it.
-    categories = [
-        c
-        for c in catalog.categories
-        if c.name in with_visible_tools or (c.name not in with_tools and grant.allows_group(c.name))
-    ]
-    if visible is catalog and len(categories) == len(catalog.categories):
-        return catalog
-    return Catalog(visible, categories)
 
 
 def _any_of(patterns: tuple[str, ...]) -> _Test:

@@ -83,7 +83,16 @@ class Redactor:
         if found == self._secrets:
             return
         self._secrets = found
-        forms = {form for secret in found for form in _encodings_of(secret)}
+        forms = set(found)
+        for secret in found:
+            if len(secret) < _MIN_GUESS:  # encoded, a short one would match ordinary text
+                continue
+            forms |= {quote(secret, safe=""), quote_plus(secret), repr(secret)[1:-1]}
+            forms |= {json.dumps(secret, ensure_ascii=plain)[1:-1] for plain in (True, False)}
+            data = secret.encode("utf-8", "surrogatepass")
+            # Without padding, which many encoders leave out.
+            for encode in (base64.b64encode, base64.urlsafe_b64encode):
+                forms.add(encode(data).decode().rstrip("="))
         # The longest first, so that a secret inside another one does not break that one up.
         self._known = sorted(forms, key=len, reverse=True)
 
@@ -205,17 +214,3 @@ def _secrets_in_url(url: str) -> Iterator[str]:
     for segment in parts.path.split("/"):
         if len(segment) >= _MIN_PATH_KEY and any(c.isdigit() for c in segment):
             yield segment
-
-
-def _encodings_of(secret: str) -> Iterator[str]:
-    """The encodings in which a secret may appear."""
-    yield secret
-    if len(secret) < _MIN_GUESS:  # encoded, a short one would match ordinary text
-        return
-    yield from (quote(secret, safe=""), quote_plus(secret))
-    yield from (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
-    yield repr(secret)[1:-1]
-    data = secret.encode("utf-8", "surrogatepass")
-    # Without padding, which many encoders leave out.
-    for encode in (base64.b64encode, base64.urlsafe_b64encode):
-        yield encode(data).decode().rstrip("=")

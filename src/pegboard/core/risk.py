@@ -1,5 +1,7 @@
 """The risk of a tool: from the operator's rules, else its annotations, else its name.
 
+It decides which calls need consent, and which scope an access token must have (`RiskScopes`).
+
     operator    a rule in the configuration; it overrides everything else
     annotated   `readOnlyHint` and `destructiveHint`; if they contradict, the stricter one
     inferred    by name: `get_...` reads, `delete_...` destroys, everything else writes
@@ -17,12 +19,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import pairwise
 
 from pegboard.core.json import Json
-from pegboard.core.tools import Risk, RiskSource, Tool
+from pegboard.core.tools import RISKS, Risk, RiskSource, Tool
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -38,14 +41,15 @@ _READERS = _words(
 _READERS_ANYWHERE = _words("get search read fetch retrieve describe lookup")
 """Verbs that are hardly ever nouns, so that `brave_web_search` and `issue_read` count as readers.
 
-`list`, `view` and `count` are often nouns: a `todo_list` is not a reader.
+`view` and `count` are often nouns, and so is `list` (a `todo_list` is not a reader) unless a plural
+follows it.
 """
 _DELETERS = _words(
     "delete remove drop purge destroy erase wipe truncate clear prune expunge uninstall terminate "
     "unlink del rm rmdir"
 )
 _DELETERS_ANYWHERE = _words("delete remove purge destroy erase wipe truncate")
-"""Verbs that mean it after other words too: `message_delete`, but not `drag_and_drop`."""
+"""Verbs that mean deletion after other words too: `message_delete`, but not `drag_and_drop`."""
 _WRITERS = _words(
     "add append apply approve archive assign cancel change close create deploy disable edit "
     "enable exec execute insert install invoke mark merge modify move overwrite patch publish "
@@ -84,7 +88,7 @@ def verb_risk(verb: str) -> Risk | None:
 def find_operation(tool: Tool) -> Risk | None:
     """Whether a tool reads, writes or deletes, by its own name; `None` if that says too little."""
     risk = infer_risk(tool.own_name, tool.server)
-    # `infer_risk` takes what it does not know for a writer.
+    # `infer_risk` treats unknown names as writers.
     is_clear = risk != "write" or _has_word(tool.own_name, _CHANGERS | _CREATORS)
     return risk if is_clear else None
 
@@ -127,8 +131,11 @@ def infer_risk(name: str, server: str | None = None) -> Risk:
     if words[0] in _READERS:
         return "read"
     # In doubt it writes: a reader that needs one more approval does no harm.
-    at = next((i for i, word in enumerate(words) if word in _READERS_ANYWHERE), None)
-    return "read" if at is not None and _ALSO_NOUNS.isdisjoint(words[:at]) else "write"
+    for at, (word, following) in enumerate(pairwise([*words, ""])):
+        # A verb inside a name reads too: `web_search`, and `slack_list_channels` by its plural.
+        if word in _READERS_ANYWHERE or (word == "list" and following.endswith("s")):
+            return "read" if _ALSO_NOUNS.isdisjoint(words[:at]) else "write"
+    return "write"
 
 
 def assess_risk(
@@ -180,3 +187,36 @@ def strict_risk(tool: Tool) -> Risk:
     # A server that calls its tool `delete_...` and annotates it as read-only is not believed.
     named = infer_risk(tool.own_name, tool.server)
     return "destructive" if named == "destructive" else tool.risk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RiskScopes:
+    """A scope for each risk; one that is not given needs that of the next lower risk.
+
+    The scope of a higher risk includes the lower ones: who may delete may read.
+    """
+
+    read: str | None = None
+    write: str | None = None
+    destructive: str | None = None
+
+    @property
+    def in_order(self) -> tuple[str | None, ...]:
+        """The scopes from the lowest risk to the highest."""
+        return (self.read, self.write, self.destructive)
+
+    def needed(self, risk: Risk) -> str | None:
+        """The scope for tools of a risk; `None` if none is needed."""
+        given = [scope for scope in self.in_order[: RISKS.index(risk) + 1] if scope]
+        return given[-1] if given else None
+
+    def missing(self, tool: Tool, scopes: frozenset[str]) -> str | None:
+        """The scope that a call to this tool needs and a token with these scopes does not have."""
+        # As for a denial: a tool of unknown risk, or whose annotations contradict its name, counts
+        # as destructive.
+        risk = strict_risk(tool)
+        needed = self.needed(risk)
+        if needed is None or needed in scopes:
+            return None
+        broader = {scope for scope in self.in_order[RISKS.index(risk) :] if scope}
+        return None if broader & scopes else needed

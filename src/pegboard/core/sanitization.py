@@ -35,7 +35,7 @@ _ANSI = re.compile(
 _INVISIBLE = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # controls, except tab and line breaks
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, fillers, marks
-    "\u200b-\u200f\u202a-\u202e\u2060-\u206f"  # zero-width, bidirectional, invisible operators
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f"  # zero-width, line breaks, bidirectional, operators
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"  # fillers, variation selectors, byte order mark
     "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # controls of scripts
     "\U000e0000-\U000e0fff"  # tags, further variation selectors
@@ -141,6 +141,8 @@ def sanitize_text(text: str) -> str:
     if text.isascii() and text.isprintable():  # most texts
         return text
     text = _ANSI.sub("", text)
+    # Line breaks that hardly anybody sees as such; without them, two words would become one.
+    text = text.replace("\u2028", "\n").replace("\u2029", "\n")
     return (
         _HIDDEN_OR_EMOJI.sub(lambda found: found[1] or "", text) if _HIDDEN.search(text) else text
     )
@@ -220,7 +222,7 @@ def sanitize_schema(schema: Json) -> Schemas:
 
 
 def sanitize_output_schema(schema: JsonObject | None) -> JsonObject | None:
-    """A sanitized output schema; `None` where its names or values have hidden characters.
+    """A sanitized output schema; `None` if its names or values have hidden characters.
 
     Clients check results against it, and results have the server's own names, so nothing in it can
     be escaped.

@@ -35,7 +35,9 @@ def utf8_size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
-def within(text: str, budget: int, count: Count, *, longest: int = LONGEST_TOKEN) -> bool:
+def fits_token_budget(
+    text: str, budget: int, count: Count, *, longest: int = LONGEST_TOKEN
+) -> bool:
     """Whether the text has at most `budget` tokens.
 
     A byte-level tokenizer produces at most one token per byte, and none longer than `longest`. Most

@@ -12,7 +12,7 @@ list are recorded with their digests, and a tool is usable only where the digest
 Several processes share a record, and they may list different definitions: a replica that still has
 the old one next to one that has the new one. So listing a definition only ever adds to what waits;
 only a decision removes something. A record stays when its tool is gone, so that the tool cannot
-come back as another.
+come back with another definition.
 
 Two digests are equal exactly when two definitions mean the same. Before hashing, object keys and
 the keywords of JSON Schema that hold sets (`required`, `enum`, `type`, `dependentRequired`) are
@@ -116,6 +116,8 @@ class RecordedDefinition:
         """Whether this is the same definition, by the version of digest that was recorded."""
         if not listed.digest:
             return False
+        # An approval outlives changes to how digests are computed: it is compared by its own
+        # version.
         if self.version == DIGEST_VERSION:
             return self.digest == listed.digest
         return self.digest == digest(listed.entry())
@@ -191,7 +193,9 @@ class ToolLock:
         return (*approved, *self.waiting)
 
     def hold(self, listed: ListedDefinition, rule: TrustRule) -> HoldReason | None:
-        """Why this definition may not be used; `None` where it may."""
+        """Why this definition may not be used; `None` if it may."""
+        # Revoked first: an approved definition that was revoked stays recorded, to be approved
+        # again.
         if self.revoked is not None:
             return "revoked"
         if self.approved is None:
@@ -234,6 +238,8 @@ class ToolLock:
                 f"{name} has changed again: the definition that was shown no longer waits for a "
                 "decision. Look at the current one, then decide."
             )
+        # Everything that waited is forgotten: what is still listed comes back with the next
+        # listing.
         if decision.action == "approve":
             return ToolLock(approved=replace(chosen, at=decision.at, by=decision.by))
         if self.approved is None or chosen is self.approved:
@@ -297,7 +303,7 @@ class ServerLock:
     tools: Mapping[str, ToolLock] = field(default_factory=dict[str, ToolLock])
 
     def hold(self, listed: ListedDefinition, rule: TrustRule) -> HoldReason | None:
-        """Why a definition may not be used; `None` where it may."""
+        """Why a definition may not be used; `None` if it may."""
         record = self.tools.get(listed.name)
         if record is None:
             # On first use every listed tool is recorded at once, so recording must have failed.
@@ -309,7 +315,8 @@ class ServerLock:
         found = {
             one.name: record
             for one in listed
-            if (record := self._of(one.name).record(one, rule, now)) is not self._of(one.name)
+            if (record := self._get_record(one.name).record(one, rule, now))
+            is not self._get_record(one.name)
         }
         return ServerLock({**self.tools, **found}) if found else self
 
@@ -336,7 +343,7 @@ class ServerLock:
             for recorded in tool.undecided:
                 yield name, tool, recorded
 
-    def _of(self, name: str) -> ToolLock:
+    def _get_record(self, name: str) -> ToolLock:
         return self.tools.get(name, _UNRECORDED)
 
     def to_json(self) -> JsonObject:
@@ -411,10 +418,20 @@ def normal_form(entry: JsonObject, text: _TextChange | None = None) -> JsonObjec
 
     An entry nested too deeply to be walked comes back as it is.
     """
+    made: JsonObject = {}
     try:
-        return {key: _member(key, value, text) for key, value in entry.items()}
+        for key, value in entry.items():
+            made[key] = value
+            if key in ("inputSchema", "outputSchema"):
+                made[key] = _schema(value, text)
+            elif text is not None and key in _TEXTS:
+                made[key] = text(value)
+            elif text is not None and key == "annotations" and isinstance(value, dict):
+                # They may have a title.
+                made[key] = {k: text(v) if k in _TEXTS else v for k, v in value.items()}
     except RecursionError:
         return entry
+    return made
 
 
 def _hash(value: Json) -> str:
@@ -425,16 +442,6 @@ def _hash(value: Json) -> str:
     except RecursionError:
         return ""
     return hashlib.sha256(encoded.encode()).hexdigest()
-
-
-def _member(key: str, value: Json, text: _TextChange | None) -> Json:
-    if key in ("inputSchema", "outputSchema"):
-        return _schema(value, text)
-    if text is not None and key in _TEXTS:
-        return text(value)
-    if text is not None and key == "annotations" and isinstance(value, dict):  # it has a title
-        return {k: text(v) if k in _TEXTS else v for k, v in value.items()}
-    return value
 
 
 def _schema(value: Json, text: _TextChange | None) -> Json:

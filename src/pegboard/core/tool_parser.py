@@ -159,6 +159,11 @@ def parse_details(meta: Mapping[str, Json], server: str) -> Details:
     if not any(key.startswith(PREFIX) for key in meta):  # not a Pegboard: the usual case
         return NO_DETAILS
     summary, deprecated = meta.get(f"{PREFIX}summary"), meta.get(f"{PREFIX}deprecated")
+    fields = meta.get(f"{PREFIX}fields")
+    described = {
+        _parse_line(path, _MAX_NAME): _parse_line(text, _MAX_TEXT)
+        for path, text in islice(fields.items() if isinstance(fields, dict) else (), MAX_FIELDS)
+    }
     return Details(
         section=normalize_section(meta.get(f"{PREFIX}category")),
         summary=derive_summary(sanitize_text(summary)) if isinstance(summary, str) else "",
@@ -168,7 +173,7 @@ def parse_details(meta: Mapping[str, Json], server: str) -> Details:
         aliases=_parse_texts(meta.get(f"{PREFIX}aliases")),
         tags=_parse_texts(meta.get(f"{PREFIX}tags")),
         deprecated=_parse_line(deprecated, _MAX_TEXT) or None,
-        fields=_parse_field_descriptions(meta.get(f"{PREFIX}fields")),
+        fields={path: text for path, text in described.items() if path and text},
     )
 
 
@@ -204,16 +209,6 @@ def _parse_texts(value: Json) -> tuple[str, ...]:
         return ()
     found = [_parse_line(one, _MAX_NAME) for one in value[:MAX_NAMES]]
     return tuple(dict.fromkeys(text for text in found if text))
-
-
-def _parse_field_descriptions(value: Json) -> dict[str, str]:
-    if not isinstance(value, dict):
-        return {}
-    found = {
-        _parse_line(path, _MAX_NAME): _parse_line(text, _MAX_TEXT)
-        for path, text in islice(value.items(), MAX_FIELDS)
-    }
-    return {path: text for path, text in found.items() if path and text}
 
 
 def _parse_line(value: Json, max_length: int) -> str:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import NamedTuple, TypeAlias
 
-from pegboard.core.name_lookup import nearest, resolve
+from pegboard.core.name_lookup import resolve
+from pegboard.core.similar_names import nearest
 from pegboard.core.tools import Catalog, Category, Tool, set_enabled, split_qualified_name
 from pegboard.errors import ConfigError, PegboardError, ToolNotFound
 
@@ -142,7 +143,7 @@ class Registry:
         """Run every loader that has not run; returns the failures by category."""
         return self._load_each(self.unloaded)
 
-    def load_for(
+    def load_needed(
         self, targets: Sequence[LoadTarget], visible: CatalogFilter = lambda whole: whole
     ) -> dict[str, str]:
         """Run the loaders that the targets need; returns the failures by category.
@@ -151,12 +152,12 @@ class Registry:
             targets: What the request is about.
             visible: The part of the catalog that the caller may see.
         """
-        failures = self._load_each(self.unloaded_for(targets, visible))
+        failures = self._load_each(self.categories_to_load(targets, visible))
         # `docs.search` may be the name of a tool, and not a tool of the category `docs`.
-        rest = [name for name in self.unloaded_for(targets, visible) if name not in failures]
+        rest = [name for name in self.categories_to_load(targets, visible) if name not in failures]
         return failures | self._load_each(rest)
 
-    def unloaded_for(
+    def categories_to_load(
         self, targets: Sequence[LoadTarget], visible: CatalogFilter = lambda whole: whole
     ) -> tuple[str, ...]:
         """The categories that must be loaded before the request can be answered.
@@ -168,21 +169,18 @@ class Registry:
         if not unloaded:
             return ()
         known = visible(self.snapshot())
-        return tuple(
-            dict.fromkeys(c for one in targets for c in self._categories_for(one, known, unloaded))
-        )
-
-    def _categories_for(
-        self, target: LoadTarget, known: Catalog, unloaded: Sequence[str]
-    ) -> Sequence[str]:
-        name, category = target
-        if category not in (None, NO_CATEGORY):
-            if category in self._categories or any(tool.server == category for tool in known):
-                return [category] if category in unloaded else []
-            return unloaded  # a loader may provide tools of other categories than its own
-        if name is None or known.matching(name):
-            return []
-        return [group for group, _ in split_qualified_name(name) if group in unloaded] or unloaded
+        needed: list[str] = []
+        for name, category in targets:
+            if category not in (None, NO_CATEGORY):
+                if category in self._categories or any(tool.server == category for tool in known):
+                    needed += [category] if category in unloaded else []
+                else:
+                    # A loader may provide tools of other categories than its own.
+                    needed += unloaded
+            elif name is not None and not known.matching(name):
+                groups = [group for group, _ in split_qualified_name(name) if group in unloaded]
+                needed += groups or unloaded
+        return tuple(dict.fromkeys(needed))
 
     def _load_each(self, categories: Iterable[str]) -> dict[str, str]:
         failures: dict[str, str] = {}

@@ -45,7 +45,7 @@ Definition: TypeAlias = Callable[[], Schemas]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One valid call of a tool, shown with its description."""
+    """One valid call to a tool, shown with its description."""
 
     description: str
     invocation: Mapping[str, Json]
@@ -135,7 +135,7 @@ class Tool:
         return self.definition().output
 
     def read_once(self) -> Schemas:
-        """Its schemas for who reads those of every tool in turn: they are not held afterwards."""
+        """Its schemas, without caching them: for code that reads those of every tool."""
         return getattr(self.definition, "read_once", self.definition)()
 
     @cached_property
@@ -226,7 +226,7 @@ def is_in_group(tool: Tool, group: str) -> bool:
 def constant_definition(
     input_schema: JsonObject, output_schema: JsonObject | None = None
 ) -> Definition:
-    """A definition whose schemas are there already.
+    """A definition that returns these schemas.
 
     Raises:
         ConfigError: The input schema does not describe an object.
@@ -352,6 +352,10 @@ class Catalog:
             if len(found) == 1 and found[0].id == tool.id:
                 return name
         return tool.id
+
+    def as_shown(self, tool: Tool) -> Tool:
+        """The tool under the name that clients see, for people who look at it."""
+        return replace(tool, name=self.address(tool))
 
     @cached_property
     def _by_name(self) -> dict[str, tuple[Tool, ...]]:

@@ -19,15 +19,16 @@ from pegboard.dashboard.interface import Dashboard, Viewer
 from pegboard.dashboard.markup import (
     Child,
     Html,
+    Row,
     badge,
     format_milliseconds,
     format_number,
     join,
     pluralize,
+    render_table,
     tag,
     time_tag,
 )
-from pegboard.dashboard.tables import Row, render_table
 from pegboard.dashboard.visibility import Visibility
 from pegboard.errors import InvalidArguments, ToolNotFound
 
@@ -143,10 +144,19 @@ def render_calls(
 ) -> Html:
     """A table of calls, newest first, with their arguments and errors."""
     calls = merge_calls(visible, only_problems=only_problems)[:most]
-    rows = [] if only_problems else [_running_row(visible, call) for call in visible.running()]
+    rows: list[Row] = []
+    for call in () if only_problems else visible.running():
+        tool, state = _tool_link(visible, call.tool), badge("running", "busy")
+        rows.append(Row([time_tag(call.at), tool, state, "…", "", _client(call)]))
     for call in calls:
-        row = _finished_row if isinstance(call, CallFinished) else _rejected_row
-        rows.append(row(visible, call))  # pyright: ignore[reportArgumentType] chosen by type
+        if isinstance(call, CallFinished):
+            rows.append(_finished_row(visible, call))
+            continue
+        # No tool was found for this one, so its name may be anything that a client sent.
+        state = badge("unknown tool" if call.error == ToolNotFound.kind else "refused", "warn")
+        cells = [time_tag(call.at), call.name, state, "–", "–", _client(call)]
+        key = f"{call.at}-{call.arguments[:16]}"
+        rows.append(Row(cells, _details(visible, call, key)))
     if not rows:
         nothing = "No call has failed." if only_problems else "No tool has been called yet."
         return tag("p", nothing, class_="quiet")
@@ -210,34 +220,26 @@ def _result_link(visible: Visibility, call: CallFinished) -> Html | str:
     return "in another process" if is_own else "of another caller"
 
 
-def _running_row(visible: Visibility, call: CallStarted) -> Row:
-    tool = _tool_link(visible, call.tool)
-    return Row([time_tag(call.at), tool, badge("running", "busy"), "…", "", _client(call)])
-
-
 def _finished_row(visible: Visibility, call: CallFinished) -> Row:
     marks = [word for word in ("cached", "spilled", "projected") if getattr(call, word)]
     text, kind = _OUTCOMES[call.outcome]
+    before, sent = call.tokens_out_before, call.tokens_out
+    if sent is None:
+        tokens = "–" if before is None else f"of {format_number(before)}"
+    elif before is None or before <= sent:
+        tokens = format_number(sent)
+    else:
+        tokens = f"{format_number(sent)} of {format_number(before)}"
     return Row(
         [
             time_tag(call.at),
             _tool_link(visible, call.tool),
             [badge(text, kind), [badge(mark) for mark in marks]],
             format_milliseconds(call.duration * 1000),
-            _tokens(call),
+            tokens,
             _client(call),
         ],
         _details(visible, call, call.id),
-    )
-
-
-def _rejected_row(visible: Visibility, call: CallRejected) -> Row:
-    """A call for which no tool was found; its name may be anything that a client sent."""
-    text = "unknown tool" if call.error == ToolNotFound.kind else "refused"
-    key = f"{call.at}-{call.arguments[:16]}"
-    return Row(
-        [time_tag(call.at), call.name, badge(text, "warn"), "–", "–", _client(call)],
-        _details(visible, call, key),
     )
 
 
@@ -260,15 +262,6 @@ def _details(visible: Visibility, call: Call, key: str) -> Html | None:
     return join(parts) if parts else None
 
 
-def _tokens(call: CallFinished) -> str:
-    before = call.tokens_out_before
-    if call.tokens_out is None:
-        return "–" if before is None else f"of {format_number(before)}"
-    if before is None or before <= call.tokens_out:
-        return format_number(call.tokens_out)
-    return f"{format_number(call.tokens_out)} of {format_number(before)}"
-
-
 def _tool_link(visible: Visibility, tool: str) -> Html | str:
     name = visible.name(tool)
     if visible.view.catalog.get(tool) is None:  # gone, or hidden from this viewer
@@ -277,7 +270,7 @@ def _tool_link(visible: Visibility, tool: str) -> Html | str:
 
 
 def _client(call: CallStarted | Call) -> str:
-    # On a machine of one's own, every call is of the local user: not worth a word.
+    # On a personal machine, every call is by the local user, so the name is left out.
     who = None if call.principal == LOCAL_CALLER.principal else call.principal
     via = f"via {call.via}" if call.via else None
     return " · ".join(filter(None, [call.client, who, via])) or "–"

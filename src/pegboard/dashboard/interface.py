@@ -19,8 +19,7 @@ from pegboard.dashboard.markup import Html
 from pegboard.dashboard.token_costs import TokenCosts
 from pegboard.modes.mode import View
 from pegboard.observe.call_history import CallHistory
-from pegboard.observe.observers import InFlight
-from pegboard.observe.statistics import LiveStatistics
+from pegboard.observe.statistics import InFlight, LiveStatistics
 from pegboard.ports import Observer
 
 ArgumentsSetting: TypeAlias = Literal["caller", "operators", "off"]
@@ -48,8 +47,8 @@ Identify: TypeAlias = Callable[[str | None], Awaitable[Viewer | None]]
 """Identifies the holder of a token, or of none; `None` refuses access."""
 
 
-async def anybody(token: str | None) -> Viewer:
-    """Everybody who can reach the dashboard is an operator: for a machine of one's own."""
+async def allow_everybody(token: str | None) -> Viewer:
+    """Treats everybody who can reach the dashboard as an operator: for a personal machine."""
     return Viewer(LOCAL_CALLER, is_operator=True, is_authenticated=False)
 
 
@@ -67,6 +66,24 @@ class ServerRow:
     latency: float | None = None
     problem: str | None = None
     retry_after: float = 0.0
+    login: str | None = None
+    """The state of the viewer's login: signed in, sign in, or sign in again."""
+    login_page: str | None = None
+    """Where the viewer can log in to it."""
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether its tools are known, so that a count of 0 means that it has none."""
+        return self.state in ("cold", "ready")
+
+
+AddLogins: TypeAlias = Callable[[Viewer, Sequence[ServerRow]], Awaitable[Sequence[ServerRow]]]
+"""Adds the state of a viewer's logins to the rows of servers."""
+
+
+async def without_logins(viewer: Viewer, rows: Sequence[ServerRow]) -> Sequence[ServerRow]:
+    """The rows as they are, for a board without servers that need a login."""
+    return rows
 
 
 Form: TypeAlias = Mapping[str, str]
@@ -91,7 +108,7 @@ class Section:
     """Fields of its forms that may contain secrets and are not written to the audit log."""
 
 
-class ViewOf(Protocol):
+class GetView(Protocol):
     """The board as a caller sees it, or with `everything` as an operator does."""
 
     def __call__(self, caller: Caller, /, *, everything: bool = False) -> Awaitable[View]: ...
@@ -102,7 +119,7 @@ class Dashboard:
     """What the pages show, and what their forms change."""
 
     name: str
-    view: ViewOf
+    view: GetView
     switch: Callable[[str, bool], Awaitable[None]]
     """Switches a tool on or off, by its id."""
     live: LiveStatistics
@@ -115,14 +132,18 @@ class Dashboard:
     gate: Callable[[], AccessControl] = AccessControl
     """The permissions that apply now."""
     servers: Callable[[], Sequence[ServerRow]] = tuple
-    identify: Identify = anybody
+    add_logins: AddLogins = without_logins
+    identify: Identify = allow_everybody
+    accepts_links: bool = False
+    """Whether a token in a URL signs a browser in. Browsers and proxies store URLs, so this is only
+    for the tokens of `pegboard ui`, which are valid as long as the command runs."""
     observer: Observer | None = None
     """Records what operators do, and sign-ins that failed."""
     sections: tuple[Section, ...] = ()
     costs: TokenCosts = field(default_factory=TokenCosts)
 
 
-class Observed(Protocol):
+class StatisticsSource(Protocol):
     """The statistics that a dashboard reads."""
 
     @property
@@ -143,7 +164,7 @@ class Board(Protocol):
     policy: Policy
 
     @property
-    def view(self) -> ViewOf: ...
+    def view(self) -> GetView: ...
 
     @property
     def known_catalog(self) -> Catalog: ...
@@ -153,7 +174,7 @@ class Board(Protocol):
     def disable(self, name: str) -> None: ...
 
 
-def build_dashboard(board: Board, parts: Observed, **overrides: Any) -> Dashboard:
+def build_dashboard(board: Board, parts: StatisticsSource, **overrides: Any) -> Dashboard:
     """The dashboard of a board; `overrides` are fields of `Dashboard`."""
 
     # A gateway overrides this: its switches apply to all replicas.

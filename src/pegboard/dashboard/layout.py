@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from pegboard.dashboard.interface import Dashboard, Section, Viewer
-from pegboard.dashboard.markup import Child, Html, join, tag
+from pegboard.dashboard.markup import Child, Html, tag
 
 STATIC = {
     "dashboard.css": "text/css; charset=utf-8",
@@ -24,7 +24,7 @@ def read_static(name: str) -> bytes:
 
 @cache
 def static_url(name: str) -> str:
-    """The address of a static file. It contains a digest, so that browsers can cache it forever."""
+    """The URL of a static file. It contains a digest, so that browsers can cache it forever."""
     return f"/ui/static/{name}?v={hashlib.sha256(read_static(name)).hexdigest()[:12]}"
 
 
@@ -65,7 +65,7 @@ def _banner(dashboard: Dashboard, viewer: Viewer | None, here: str, live: str) -
         for path, text in links
     ]
     sign_out = None
-    # On a machine of one's own nobody signs in, so there is nothing to sign out of.
+    # On a personal machine nobody signs in, so there is nothing to sign out of.
     if viewer is not None and viewer.caller.principal != "local":
         sign_out = tag(
             "form",
@@ -75,23 +75,20 @@ def _banner(dashboard: Dashboard, viewer: Viewer | None, here: str, live: str) -
             action="/ui/leave",
             class_="who",
         )
+    updates: list[Html] = []
+    if live:
+        # The button stops live updates. It is hidden until the script starts them.
+        updates = [
+            tag("span", "", id="connection", role="status"),
+            tag("button", "Pause", id="pause", type="button", aria_pressed="false", hidden=True),
+        ]
     return tag(
         "header",
         tag("a", tag("img", src=static_url("icon.svg"), alt="", width=28, height=28),
             tag("span", dashboard.name), class_="name", href="/"),
         tag("nav", tag("ul", *items), aria_label="Pages") if viewer else None,
-        tag("div", _pause_button() if live else None, sign_out, class_="side"),
+        tag("div", updates, sign_out, class_="side"),
     )  # fmt: skip
-
-
-def _pause_button() -> Html:
-    """The button that stops live updates; hidden until the script starts them."""
-    return join(
-        [
-            tag("span", "", id="connection", role="status"),
-            tag("button", "Pause", id="pause", type="button", aria_pressed="false", hidden=True),
-        ]
-    )
 
 
 def may_see(viewer: Viewer, section: Section) -> bool:
@@ -125,9 +122,13 @@ def sign_in_page(dashboard: Dashboard, *, refused: bool, page: str = "") -> Html
     )  # fmt: skip
 
 
-def error_page(dashboard: Dashboard, viewer: Viewer | None, title: str, message: str) -> Html:
-    """A page with an error message."""
+def error_page(
+    dashboard: Dashboard, viewer: Viewer | None, title: str, message: str, path: str = "/"
+) -> Html:
+    """A page with an error message, and a way back to the page whose form was sent."""
+    known = {f"/ui/{one.name}": one.title for one in dashboard.sections}
+    back = next((page for page in known if path.startswith(f"{page}/")), "/")
     return render_page(
         dashboard, viewer, "", title, tag("h1", title), tag("p", message, role="alert"),
-        tag("p", tag("a", "Back to the overview", href="/")),
+        tag("p", tag("a", f"Back to {known.get(back, 'the overview')}", href=back)),
     )  # fmt: skip

@@ -19,9 +19,9 @@ from anyio import to_thread
 
 from pegboard.core.json import JsonObject, compact
 from pegboard.dashboard import calls_page, overview_page, runs_page, usage_page
-from pegboard.dashboard.interface import Dashboard, Viewer
+from pegboard.dashboard.interface import Dashboard, ServerRow, Viewer
 from pegboard.dashboard.markup import Html
-from pegboard.dashboard.visibility import Visibility, visibility
+from pegboard.dashboard.visibility import visibility
 
 IdentifyAgain: TypeAlias = Callable[[], Awaitable[Viewer | None]]
 """Identifies the viewer of a stream again; `None` once the key is no longer valid."""
@@ -53,11 +53,14 @@ class LiveParts:
         """The current HTML of these parts."""
         visible = await visibility(self._dashboard, self._viewer)
         view, statistics = visible.view, visible.statistics()
-        cost = self._dashboard.costs.known(view)
+        cost = self._dashboard.costs.get_cached(view)
         calls = calls_page.render_calls
+        servers: Sequence[ServerRow] = ()
+        if "servers" in names:
+            servers = await self._dashboard.add_logins(self._viewer, visible.servers())
         renderers = {
             "statistics": lambda: overview_page.render_statistics(view, statistics, cost),
-            "servers": lambda: overview_page.render_servers(visible.servers(), view, statistics),
+            "servers": lambda: overview_page.render_servers(servers, view, statistics),
             "breakers": lambda: overview_page.render_breakers(visible.breakers()),
             "calls": lambda: calls(visible, most=CALLS_ON_OVERVIEW),
             "all-calls": lambda: calls(visible),
@@ -65,17 +68,13 @@ class LiveParts:
             "stored": lambda: calls_page.render_stored_results(visible),
             "runs": lambda: runs_page.render_runs(visible),
         }
-        usage = await self._render_usage(visible) if "usage" in names else Html("")
+        usage = Html("")
+        # The charts are for operators: the history does not say whose calls they were.
+        if "usage" in names and self._viewer.is_operator:
+            bars = usage_page.day_intervals(OVERVIEW_DAYS, datetime.now().astimezone())
+            rows = await to_thread.run_sync(self._dashboard.history.read, bars[0].begin)
+            usage = usage_page.render_recent(rows, bars, cost)
         return {name: usage if name == "usage" else renderers[name]() for name in names}
-
-    async def _render_usage(self, visible: Visibility) -> Html:
-        """The charts of the last days, for operators: the history does not say whose calls."""
-        if not self._viewer.is_operator:
-            return Html("")
-        bars = usage_page.day_intervals(OVERVIEW_DAYS, datetime.now().astimezone())
-        rows = await to_thread.run_sync(self._dashboard.history.read, bars[0].begin)
-        cost = self._dashboard.costs.known(visible.view)
-        return usage_page.render_recent(rows, bars, cost)
 
     async def prepare(self) -> None:
         """Count tokens and build the search index in the background, for the next page."""
@@ -89,9 +88,9 @@ class LiveParts:
     async def _count_tokens(self) -> bool:
         """Count the catalog's tokens unless they are known; whether they were counted now."""
         view = (await visibility(self._dashboard, self._viewer)).view
-        is_new = self._dashboard.costs.known(view) is None
+        is_new = self._dashboard.costs.get_cached(view) is None
         if is_new:
-            await self._dashboard.costs.of(view)
+            await self._dashboard.costs.get_or_count(view)
         return is_new
 
     async def stream(self, names: tuple[str, ...], identify: IdentifyAgain) -> AsyncIterator[str]:

@@ -13,13 +13,14 @@ from pegboard.dashboard.interface import ServerRow
 from pegboard.dashboard.markup import (
     Child,
     Html,
+    Row,
     badge,
     format_milliseconds,
     format_number,
     pluralize,
+    render_table,
     tag,
 )
-from pegboard.dashboard.tables import Row, render_table
 from pegboard.dashboard.token_costs import ListCosts
 from pegboard.modes.mode import View
 
@@ -27,6 +28,7 @@ STATE_NAMES = {"cold": "not started", "ready": "running"}
 """States whose internal names would need an explanation."""
 _STATES = {
     "ready": "good", "failed": "bad", "left out": "bad", "starting": "busy", "stopping": "busy",
+    "signed in": "good", "sign in": "warn", "sign in again": "warn",
 }  # fmt: skip
 
 
@@ -51,7 +53,7 @@ def render_statistics(view: View, snapshot: JsonObject, cost: ListCosts | None) 
     # Counting a large catalog takes a second: the page is shown before it is done.
     listed, mode, saved = "counting …", "counting definitions", "counting …"
     if cost is not None:
-        listed, saved = format_number(cost.shown), format_number(tokens_saved(snapshot, cost))
+        listed, saved = format_number(cost.shown), format_number(total_tokens_saved(snapshot, cost))
         mode = f"{cost.mode} mode; all tools would be {format_number(cost.whole)}"
     return tag(
         "dl",
@@ -67,7 +69,7 @@ def render_statistics(view: View, snapshot: JsonObject, cost: ListCosts | None) 
     )  # fmt: skip
 
 
-def tokens_saved(snapshot: JsonObject, cost: ListCosts) -> int:
+def total_tokens_saved(snapshot: JsonObject, cost: ListCosts) -> int:
     """Tokens that clients did not have to read: in lists, by the mode of each, and in results."""
     lists = sum(
         count * max(0, cost.whole - cost.by_mode.get(mode, cost.whole))
@@ -112,8 +114,8 @@ def _server(line: ServerRow, tools: int, snapshot: JsonObject) -> Row:
     return Row(
         [
             name,
-            state_badge(line.state),
-            format_number(tools),
+            state_badges(line),
+            format_number(tools) if tools or line.is_listed else "–",
             format_number(calls.get("calls", 0)),
             format_number(line.in_flight),
             format_milliseconds(calls["p95_ms"]) if calls else "–",
@@ -127,12 +129,24 @@ def state_badge(state: str) -> Html:
     return badge(STATE_NAMES.get(state, state), _STATES.get(state, ""))
 
 
+def state_badges(line: ServerRow) -> list[Html]:
+    """The state of a server and of the viewer's login; one that is missing leads to its page."""
+    shown = [state_badge(line.state)] if line.state != line.login else []
+    if line.login is not None:
+        login = state_badge(line.login)
+        is_link = line.login_page is not None and line.login != "signed in"
+        shown.append(tag("a", login, href=line.login_page) if is_link else login)
+    return [Html(f"{one} ") for one in shown]
+
+
 def problem_line(line: ServerRow) -> Html | None:
     """Why a server does not work, and when it is tried again."""
     if not line.problem:
         return None
     retry = f" Retry in {line.retry_after:.0f} s." if line.retry_after > 0 else ""
-    return tag("p", line.problem + retry, class_="problem")
+    # A missing login is for the user to make; nothing has failed.
+    is_login = line.state.startswith("sign in")
+    return tag("p", line.problem + retry, class_="quiet" if is_login else "problem")
 
 
 def _card(name: str, value: str, *more: Child) -> Html:

@@ -1,4 +1,4 @@
-"""The rollout page: the mode on trial, a comparison of both arms, and the share."""
+"""The rollout page: the mode under trial, a comparison of both arms, and the share."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rollout_section(store: Store) -> Section:
         try:
             percent = float(form.get("percent", ""))
         except ValueError as exc:
-            raise ConfigError("The share must be a number of percent, such as 10.") from exc
+            raise ConfigError("The share must be a percentage, such as 10.") from exc
         by = "client" if form.get("by") == "client" else "principal"
         await rollouts.start(store, Rollout(mode=form.get("mode", ""), percent=percent, by=by))
 
@@ -50,7 +50,7 @@ def rollout_section(store: Store) -> Section:
 def _comparison(rollout: Rollout | None, figures: Comparison) -> Html:
     if rollout is None:
         return tag("p", "No rollout is active: all callers get the configured mode.")
-    summary = f"{rollout.percent:g} % of callers, by {rollout.by}, get the {rollout.mode} mode."
+    summary = f"{rollout.percent:g}% of callers, by {rollout.by}, get the {rollout.mode} mode."
     arms = {arm: figures[arm].summary() for arm in ARMS}
     names = [tag("th", arm, scope="col", class_="number") for arm in ARMS]
     head = tag("tr", tag("td", ""), *names)

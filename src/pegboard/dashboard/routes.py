@@ -89,7 +89,7 @@ class Pages:
         async def handle(request: Request) -> Response:
             viewer = await identify_viewer(request, self._dashboard)
             if viewer is None:
-                # No token is no attempt: browsers come without one first.
+                # A request without a token is not a failed attempt: browsers have none at first.
                 if request_token(request):
                     self._record_failed_sign_in(request)
                 shown = layout.sign_in_page(self._dashboard, refused=False, page=request.url.path)
@@ -98,7 +98,9 @@ class Pages:
                 return with_security_headers(await handler(request, viewer))
             except PegboardError as exc:
                 status = _STATUS.get(type(exc), 400)
-                shown = layout.error_page(self._dashboard, viewer, "That did not work", exc.message)
+                shown = layout.error_page(
+                    self._dashboard, viewer, "That did not work", exc.message, request.url.path
+                )
                 return with_security_headers(HTMLResponse(shown, status))
 
         return handle
@@ -112,6 +114,11 @@ class Pages:
         names.append("calls")
         parts = await LiveParts(self._dashboard, viewer).render(names)
         body: list[Child] = [tag("h1", "Overview")]
+        may_add = any(s.name == "servers" and layout.may_see(viewer, s) for s in
+                      self._dashboard.sections)  # fmt: skip
+        if may_add and not self._dashboard.servers():
+            link = tag("a", "Add a server", href="/ui/servers")
+            body.append(tag("p", "There are no tools yet. ", link, " to get some."))
         body += [_part(n, parts[n]) for n in names if n in ("statistics", "breakers", "usage")]
         if "servers" in names:
             body.append(_section("servers", "Servers", _part("servers", parts["servers"])))
@@ -124,7 +131,7 @@ class Pages:
         query = usage_page.UsageQuery.parse(request.query_params)
         bars = usage_page.intervals(query, datetime.now().astimezone())
         visible = await visibility(self._dashboard, viewer)
-        costs = await self._dashboard.costs.of(visible.view)
+        costs = await self._dashboard.costs.get_or_count(visible.view)
         rows = await to_thread.run_sync(self._dashboard.history.read, bars[0].begin)
         body = usage_page.render_usage(query, rows, bars, costs, visible.name)
         return self._page(viewer, "/ui/usage", "Usage", tag("h1", "Usage"), body)
@@ -196,10 +203,11 @@ class Pages:
         may_switch = viewer.is_operator and hold_reason(chosen) is None
         switch = tools_page.switch_form(chosen, csrf.field) if may_switch else None
         related = visible.view.related(chosen)
+        shown = visible.view.catalog.as_shown(chosen)
         body = tools_page.render_tool(
-            chosen, self._dashboard.costs.tool(chosen), statistics, related, switch
+            shown, self._dashboard.costs.count_tool(chosen), statistics, related, switch
         )
-        response = self._page(viewer, "/ui/tools", chosen.name, body)
+        response = self._page(viewer, "/ui/tools", shown.name, body)
         csrf.set_cookie(response)
         return response
 
@@ -306,17 +314,20 @@ class Pages:
     # Sign-in and static files ------------------------------------------------------------------
 
     async def enter(self, request: Request) -> Response:
-        """Sign in with a token from the form, or from the address that `pegboard ui` prints."""
-        values = await read_form(request) if request.method == "POST" else request.query_params
-        token = values.get("token", "")
+        """Sign in with a token from the form, or from the URL that `pegboard ui` prints."""
+        is_form = request.method == "POST"
+        values = await read_form(request) if is_form else request.query_params
+        token = values.get("token", "") if is_form or self._dashboard.accepts_links else ""
+        page = values.get("page", "")
         if await self._dashboard.identify(token or None) is None:
             if token:
                 self._record_failed_sign_in(request)
-            page = values.get("page", "")
             refused = layout.sign_in_page(self._dashboard, refused=bool(token), page=page)
             return with_security_headers(HTMLResponse(refused, 401))
-        response: Response = RedirectResponse(_own_page(values.get("page", "")), 303)
-        if request.method == "GET":
+        # Only a page of this dashboard: also `//host` and `/\\host` would lead to another site.
+        is_own = re.fullmatch(r"/ui/[A-Za-z0-9._~%-]+(/[A-Za-z0-9._~%-]+)?", page)
+        response: Response = RedirectResponse(page if is_own else "/", 303)
+        if not is_form:
             # A browser follows a redirect in the name of the page that sent it here. That is the
             # file of `pegboard ui`, another site, for which it would hold back the new cookie.
             home = tag("meta", http_equiv="refresh", content="0;url=/")
@@ -351,17 +362,11 @@ class Pages:
         return HTMLResponse(shown, background=soon)
 
 
-def _own_page(path: str) -> str:
-    """A page of this dashboard to go on with after signing in; the overview for anything else."""
-    # Also `//host` and `/\\host` would lead to another site.
-    return path if re.fullmatch(r"/ui/[A-Za-z0-9._~%-]+(/[A-Za-z0-9._~%-]+)?", path) else "/"
-
-
 class _Events(StreamingResponse):
     """A stream that ends quietly when the server shuts down."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # A cancelled response would be logged as an error with a traceback.
+        # A canceled response would be logged as an error with a traceback.
         with suppress(anyio.get_cancelled_exc_class()):
             await super().__call__(scope, receive, send)
 

@@ -1,4 +1,4 @@
-"""Programs that models ran: what became of each, its calls, and the tokens that stayed inside.
+"""Programs that models ran: the outcome of each, its calls, and the tokens that stayed inside.
 
 A viewer sees their own runs, an operator everybody's. The program itself is shown only where the
 operator stores programs; otherwise its digest tells whether two runs were of the same program.
@@ -13,15 +13,16 @@ from pegboard.core.events import RunFinished
 from pegboard.dashboard.calls_page import render_finished_calls
 from pegboard.dashboard.markup import (
     Html,
+    Row,
     badge,
     format_milliseconds,
     format_number,
     join,
     pluralize,
+    render_table,
     tag,
     time_tag,
 )
-from pegboard.dashboard.tables import Row, render_table
 from pegboard.dashboard.visibility import Visibility
 from pegboard.errors import InvalidArguments
 
@@ -32,7 +33,7 @@ _WORDS = {
     "nothing": "nothing ran",
     "waiting": "waits for consent",
 }
-_NUMBERS = ("Calls", "Writes", "Failed", "Inside", "Sent", "Duration")
+_NUMBERS = ("Calls", "Writes", "Failed", "Tokens not sent", "Tokens sent", "Duration")
 _COLUMNS = ("Time", "Run", "Outcome", *_NUMBERS, "Client")
 _RUN_COLUMN = 1
 _DIGEST_LENGTH = 12
@@ -59,12 +60,24 @@ def render_run(visible: Visibility, wanted: str) -> Html:
         raise InvalidArguments("There is no such run, or it was too long ago.")
     calls = visible.dashboard.live.calls_of_run(run.id)
     more = run.calls - len(calls)
+    # What the program is for: these tokens stayed inside it.
+    saved = f"{pluralize(run.tokens_inside or 0, 'token')} of results not sent to the model"
+    if run.reused:
+        saved += f", {pluralize(run.reused, 'call')} from an earlier run"
+    if run.program is not None:
+        code = tag("code", run.program)
+        program = tag("pre", code, tabindex="0", aria_label="The program")
+    else:
+        digest = tag("code", run.digest[:_DIGEST_LENGTH])
+        setting = tag("code", "code.store_programs")
+        program = tag("p", "Programs are not stored (", setting, "). The digest of this one is ",
+                      digest, ".", class_="quiet")  # fmt: skip
     return join(
         [
             tag("h1", "Run ", tag("code", run.id)),
-            tag("p", _outcome(run), " ", time_tag(run.at), ", ", _saved(run), class_="quiet"),
+            tag("p", _outcome(run), " ", time_tag(run.at), ", ", saved, class_="quiet"),
             tag("h2", "Program"),
-            _program(run),
+            program,
             tag("h2", "Calls", id="calls-title"),
             render_finished_calls(visible, calls)
             if calls
@@ -72,15 +85,6 @@ def render_run(visible: Visibility, wanted: str) -> Html:
             tag("p", f"{pluralize(more, 'more call')}.", class_="quiet") if more > 0 else None,
         ]
     )
-
-
-def _program(run: RunFinished) -> Html:
-    if run.program is not None:
-        return tag("pre", tag("code", run.program), tabindex="0", aria_label="The program")
-    digest = tag("code", run.digest[:_DIGEST_LENGTH])
-    setting = tag("code", "code.store_programs")
-    return tag("p", "Programs are not stored (", setting, "). The digest of this one is ", digest,
-               ".", class_="quiet")  # fmt: skip
 
 
 def _row(run: RunFinished) -> Row:
@@ -100,16 +104,10 @@ def _row(run: RunFinished) -> Row:
 
 
 def run_url(run: RunFinished) -> str:
-    """The address of the page of one run."""
+    """The URL of the page of one run."""
     return f"/ui/run?id={quote(run.id)}"
 
 
 def _outcome(run: RunFinished) -> Html:
     reason = f": {run.error}" if run.error and run.ran != "finished" else ""
     return badge(f"{_WORDS.get(run.ran, run.ran)}{reason}", _BADGES.get(run.ran, ""))
-
-
-def _saved(run: RunFinished) -> str:
-    inside = pluralize(run.tokens_inside or 0, "token")
-    reused = f", {pluralize(run.reused, 'call')} from an earlier run" if run.reused else ""
-    return f"{inside} of results stayed inside{reused}"

@@ -2,8 +2,8 @@
 
 Counting thousands of definitions takes a second, so a page shows the costs that are known and gets
 the others later by a live update. They are stored with the catalog that they belong to, so a new
-catalog is counted anew. Counting runs in slices with pauses: a thread that computes without a pause
-holds Python's interpreter lock, and every other request would wait.
+catalog is counted again. Counting runs in slices with pauses: a thread that computes without a
+pause holds Python's interpreter lock, and every other request would wait.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import anyio
 from anyio import to_thread
 
 from pegboard.core.calls import LOCAL_CALLER
-from pegboard.core.json import JsonObject
 from pegboard.core.tools import Definition, Tool
 from pegboard.modes.auto import MODES_BY_NAME, choose_mode
 from pegboard.modes.mode import View
@@ -52,39 +51,42 @@ class TokenCosts:
         self._tools: dict[str, tuple[Definition, int]] = {}
         self._counting = anyio.Lock()
 
-    def known(self, view: View) -> ListCosts | None:
+    def get_cached(self, view: View) -> ListCosts | None:
         """The costs of a catalog, if they have been counted."""
         return view.listed.memo.get(ListCosts)
 
-    async def of(self, view: View) -> ListCosts:
+    async def get_or_count(self, view: View) -> ListCosts:
         """The costs of a catalog; other requests are answered while it is counted."""
         # One count at a time: several pages often wait for the same catalog.
         async with self._counting:
-            cost = self.known(view)
+            cost = self.get_cached(view)
             if cost is None:
                 cost = view.listed.memo[ListCosts] = await self._count(view)
         return cost
 
-    def counted(self, tool: Tool) -> int | None:
+    def get_cached_tool(self, tool: Tool) -> int | None:
         """The tokens of one definition, if they have been counted."""
         definition, tokens = self._tools.get(tool.id, (None, 0))
-        # A tool that was listed anew has another definition object, and is counted again.
+        # A tool that was listed again has another definition object, and is counted again.
         return tokens if definition is tool.definition else None
 
-    def tool(self, tool: Tool) -> int:
+    def count_tool(self, tool: Tool) -> int:
         """The tokens of one definition."""
-        tokens = self.counted(tool)
+        tokens = self.get_cached_tool(tool)
         if tokens is None:
             tokens = count_tokens(tool)
             self._tools[tool.id] = tool.definition, tokens
         return tokens
 
     async def _count(self, view: View) -> ListCosts:
-        whole = await _sum(self.tool, view.listed.enabled)
+        whole = await _sum(self.count_tool, view.listed.enabled)
         by_mode = {"eager": whole}
         for name, mode in MODES_BY_NAME.items():
             if name != "eager":
-                by_mode[name] = await _sum(_tokens, await mode.entries(view))
+                # Clients pass only these keys of an entry to the model.
+                keys = ("name", "description", "inputSchema")
+                entries = [{k: e[k] for k in keys if k in e} for e in await mode.entries(view)]
+                by_mode[name] = await _sum(count_tokens, entries)
         complete = view.constant is None
         mode = choose_mode(
             view.options.mode, LOCAL_CALLER, view.listed, view.options, complete=complete
@@ -101,7 +103,3 @@ async def _sum(count: Callable[[T], int], items: Sequence[T]) -> int:
         )
         await anyio.sleep(PAUSE)
     return total
-
-
-def _tokens(entry: JsonObject) -> int:
-    return count_tokens({k: entry[k] for k in ("name", "description", "inputSchema") if k in entry})

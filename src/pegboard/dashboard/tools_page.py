@@ -47,7 +47,7 @@ class CatalogQuery:
 
     @classmethod
     def parse(cls, values: Mapping[str, str]) -> Self:
-        """Parse the query of an address; values that are not valid are ignored."""
+        """Parse the query of a URL; values that are not valid are ignored."""
         page = values.get("page", "")
         return cls(
             q=values.get("q", "")[:_MAX_QUERY_LENGTH].strip(),
@@ -55,7 +55,7 @@ class CatalogQuery:
             group=values.get("group", ""),
             risk=values.get("risk", "") if values.get("risk") in RISKS else "",
             state=values.get("state", "") if values.get("state") in ("on", "off") else "",
-            # Bounded: the address is anybody's, and a number of many digits is slow to parse.
+            # Bounded: anybody can write a URL, and a number with many digits is slow to parse.
             page=int(page) if page.isdecimal() and len(page) < 7 and int(page) > 0 else 1,
         )
 
@@ -69,7 +69,7 @@ class CatalogQuery:
         )
 
     def page_url(self, page: int) -> str:
-        """The address of another page of the same list."""
+        """The URL of another page of the same list."""
         target = replace(self, page=page)
         values = {name: getattr(target, name) for name in self.__slots__}
         return f"/ui/tools?{urlencode({k: v for k, v in values.items() if v})}"
@@ -114,7 +114,7 @@ def _search_results(query: CatalogQuery, view: View, costs: TokenCosts) -> Html:
         query.q, MOST_MATCHES, risk=risk, include_disabled=query.state == "off", allowed=allowed
     )
     status = f"{pluralize(len(matches), 'tool')}, best first" if matches else "No tool matches."
-    rows = [_row(m.tool, costs, render_match_reasons(m)) for m in matches]
+    rows = [_row(view, m.tool, costs, render_match_reasons(m)) for m in matches]
     return join([_status_line(status), tag("ol", *rows, class_="tools")])
 
 
@@ -126,7 +126,7 @@ def _list_page(query: CatalogQuery, view: View, costs: TokenCosts) -> Html:
     status = pluralize(len(chosen), "tool") + (f", page {page} of {pages}" if pages > 1 else "")
     if not len(view.catalog):
         status = "There are no tools yet."
-    rows = [_row(tool, costs) for tool in shown]
+    rows = [_row(view, tool, costs) for tool in shown]
     return join(
         [_status_line(status), tag("ul", *rows, class_="tools"), _pager(query, page, pages)]
     )
@@ -144,16 +144,17 @@ def render_match_reasons(match: Match) -> Html:
     )
 
 
-def _row(tool: Tool, costs: TokenCosts, more: Html | None = None) -> Html:
+def _row(view: View, tool: Tool, costs: TokenCosts, more: Html | None = None) -> Html:
     marks: list[Child] = [badge(tool.risk, RISK_BADGES[tool.risk])]
     if not tool.enabled:
         marks.append(_off_badge(tool))
     if tool.deprecated:
         marks.append(badge("deprecated", "warn"))
     places = list(dict.fromkeys(filter(None, [tool.server, group_name(tool)])))
-    tokens = costs.counted(tool)
+    tokens = costs.get_cached_tool(tool)
     if tokens is not None:
         places.append(pluralize(tokens, "token"))
+    tool = view.catalog.as_shown(tool)
     return tag(
         "li",
         tag("h3", tag("a", tool.name, href=f"/ui/tool?id={quote(tool.id)}"), *marks),
@@ -227,7 +228,7 @@ def render_tool(
 
 
 def tool_url(tool: Tool) -> str:
-    """The address of a tool's page."""
+    """The URL of a tool's page."""
     return f"/ui/tool?id={quote(tool.id)}"
 
 

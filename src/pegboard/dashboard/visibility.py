@@ -91,7 +91,7 @@ class Visibility:
     def name(self, tool_id: str) -> str:
         """The name by which clients know a tool, or its id if it no longer exists."""
         tool = self.view.catalog.get(tool_id)
-        return tool_id if tool is None else tool.name
+        return tool_id if tool is None else self.view.catalog.address(tool)
 
     def servers(self) -> Sequence[ServerRow]:
         """The servers behind the board."""
@@ -117,13 +117,14 @@ class Visibility:
         found = self.dashboard.live.breakers
         if self.viewer.is_operator:
             return found
-        return {key: state for key, state in found.items() if self._knows_breaker(key)}
+        known: dict[str, BreakerState] = {}
+        for key, state in found.items():
+            scope, _, name = key.partition(":")
+            # The key names a server or a tool, and neither may be known to exist.
+            is_server = scope == "upstream"
+            if self._knows_server(name) if is_server else self.view.catalog.get(name):
+                known[key] = state
+        return known
 
     def _knows_server(self, name: str) -> bool:
         return self.dashboard.gate().can_see_server(self.viewer.caller, name)
-
-    def _knows_breaker(self, key: str) -> bool:
-        scope, _, name = key.partition(":")
-        if scope == "upstream":
-            return self._knows_server(name)
-        return self.view.catalog.get(name) is not None

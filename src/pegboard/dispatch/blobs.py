@@ -55,7 +55,7 @@ class _BlobStorage:
     async def limit_together(
         self, principal: str, outcomes: Sequence[Outcome], budget: int
     ) -> list[Outcome]:
-        """The outcomes of calls of one caller, within one budget for all of them."""
+        """The outcomes of calls by one caller, within one budget for all of them."""
         contents = [[] if o.result is None else o.result.content for o in outcomes]
         whole = CallResult({"content": [block for content in contents for block in content]})
         bounded = await self.limit(principal, whole, budget)

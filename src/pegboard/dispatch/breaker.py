@@ -63,7 +63,7 @@ Alternatives: TypeAlias = Callable[[ToolCall], Iterable[Tool]]
 
 _MAX_ALTERNATIVES = 5
 _RELEASE_TIMEOUT = 2.0
-"""Seconds that a cancelled call may spend on releasing its probe."""
+"""Seconds that a canceled call may spend on releasing its probe."""
 
 
 # --- verdicts -------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def breaker(
     alternatives: Alternatives = lambda call: (),
     recheck: float = 0.0,
 ) -> Layer:
-    """A layer that rejects calls of failing tools immediately.
+    """A layer that rejects calls to failing tools immediately.
 
     Args:
         store: Where breakers are stored; with a shared one, all replicas stop together.
@@ -244,7 +244,9 @@ class _Breakers:
                 if now < self._healthy_until.get(ref.key, now):
                     admitted.append(ref)
                     continue
-                seen = Breaker.from_json(await self._store.get(ref.key))
+                stored = await self._store.get(ref.key)
+                # A healthy breaker is not stored at all, and nearly all are healthy.
+                seen = CLOSED if stored is None else Breaker.from_json(stored)
                 if seen == CLOSED:
                     if self._recheck:
                         self._healthy_until[ref.key] = now + self._recheck
@@ -273,7 +275,20 @@ class _Breakers:
                 case BackendVerdict.UNKNOWN:
                     await self._abandon(admitted)
                 case _:
-                    await self._fail(admitted, verdict, reason)
+                    counts = True
+                    for ref in admitted.refs:
+                        # A repeated failure of one tool counts for the upstream only if it was its
+                        # probe.
+                        if not counts and ref.seen.opened_at is None:
+                            continue
+                        after = await self._change(
+                            ref,
+                            lambda b: b.after_failure(
+                                self._policy, since=admitted.since, now=self._clock(), reason=reason
+                            ),
+                        )
+                        is_upstream = verdict is BackendVerdict.UPSTREAM_UNAVAILABLE
+                        counts = is_upstream or after.failures == 1
         except StoreError as exc:
             logger.warning("A breaker could not be updated: %s", exc)
 
@@ -325,24 +340,10 @@ class _Breakers:
             self._notify(ref, after)
         return after, taken
 
-    async def _fail(self, admitted: _Admitted, verdict: BackendVerdict, reason: str) -> None:
-        counts = True
-        for ref in admitted.refs:
-            # A repeated failure of one tool counts for the upstream only if it was its probe.
-            if not counts and ref.seen.opened_at is None:
-                continue
-            after = await self._change(
-                ref,
-                lambda b: b.after_failure(
-                    self._policy, since=admitted.since, now=self._clock(), reason=reason
-                ),
-            )
-            counts = verdict is BackendVerdict.UPSTREAM_UNAVAILABLE or after.failures == 1
-
     async def _abandon(self, admitted: _Admitted) -> None:
         for ref in admitted.refs:
             if ref.seen.opened_at is not None:
-                # Also when the call was cancelled: otherwise the next probe waits until this one
+                # Also when the call was canceled: otherwise the next probe waits until this one
                 # expires.
                 with anyio.move_on_after(_RELEASE_TIMEOUT, shield=True):
                     await self._change(

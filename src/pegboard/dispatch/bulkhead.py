@@ -46,12 +46,13 @@ class BulkheadPolicy:
 
 
 def bulkhead(policy: BulkheadPolicy | None = None) -> Layer:
-    """A layer that queues calls of a busy upstream in order, and rejects the rest with `Busy`."""
+    """A layer that queues calls to a busy upstream in order, and rejects the rest with `Busy`."""
     bounds = policy or BulkheadPolicy()
     slots: dict[str, _Slots] = {}
 
     def layer(inner: Handler) -> Handler:
         async def handle(call: ToolCall) -> CallResult:
+            # Functions of this process have no server to protect.
             upstream = call.tool.server
             if upstream is None:
                 return await inner(call)
@@ -70,7 +71,7 @@ def bulkhead(policy: BulkheadPolicy | None = None) -> Layer:
 
 
 class _Slots:
-    """The concurrent calls of one upstream."""
+    """The concurrent calls to one upstream."""
 
     def __init__(self, upstream: str, bound: Bound) -> None:
         self._upstream = upstream
@@ -84,6 +85,7 @@ class _Slots:
             return self._free.acquire_nowait()
         except anyio.WouldBlock:
             pass
+        # A queue without a limit would hold requests of clients that have given up long ago.
         waiting = self._free.statistics().tasks_waiting
         if waiting >= self._bound.waiting:
             raise self._busy(f"{waiting} more are waiting")

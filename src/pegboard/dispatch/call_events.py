@@ -213,7 +213,7 @@ def _classify_end(
             return "refused", exc.kind
         case Exception():
             return "failed", type(exc).__name__
-        case _:  # cancelled: by the client, a deadline, or shutdown
+        case _:  # canceled: by the client, a deadline, or shutdown
             return "cancelled", None
 
 

@@ -34,7 +34,7 @@ async def call_many(
         run: Carries out one call, through all its layers.
         calls: At most `MAX_CALLS`.
         max_concurrency: How many run at a time.
-        deadline: Seconds for all of them; a call that has not finished by then is cancelled and its
+        deadline: Seconds for all of them; a call that has not finished by then is canceled and its
             outcome says so, one that has finished keeps its outcome.
         timer: Seconds since anything, for durations.
 
@@ -98,6 +98,7 @@ async def call_requests(
             prepared.append(make(request))
         except PegboardError as exc:
             prepared.append(failed_outcome(request.name, exc))
+    # A request that names no tool is an outcome too, and must not stop the others.
     calls = [p for p in prepared if isinstance(p, ToolCall)]
     ran = iter(await call_many(run, calls, max_concurrency=max_concurrency, deadline=deadline))
     return [p if isinstance(p, Outcome) else next(ran) for p in prepared]

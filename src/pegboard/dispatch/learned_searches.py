@@ -27,7 +27,7 @@ import os
 import shutil
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,7 +57,7 @@ PENDING_FOR = 600.0
 MAX_FOUND = 8
 """Best matches of a search that count as found."""
 _COMPACT_AT = 3
-"""A file with so many times the lines that are used is written anew."""
+"""A file is rewritten when it has this many times the lines that are in use."""
 _MAX_FILE_BYTES = 1 << 23
 _log = logging.getLogger(__name__)
 
@@ -116,7 +116,7 @@ class LearnedSearches:
         return learning == "principals" or caller.is_local_user
 
     def boosts(self, caller: Caller) -> Boosts | None:
-        """How much the tools that this caller called rise; `None` where nothing was learned."""
+        """How much the tools that this caller called rise; `None` if nothing was learned."""
         if not self.learns_from(caller):
             return None
         memory = self._read(caller.principal)
@@ -154,6 +154,8 @@ class LearnedSearches:
         if not pending or result.is_error or not self.learns_from(call.caller):
             return
         tool, now = call.tool.id, self._clock()
+        # The latest search counts: an earlier one that also found the tool did not lead to this
+        # call.
         for search in reversed(pending):
             if tool in search.found and now - search.at <= PENDING_FOR:
                 if tool not in search.taught:
@@ -183,7 +185,10 @@ class LearnedSearches:
                     file.write(line)
                 self._read(principal)
                 if path.stat().st_size > _COMPACT_AT * MAX_USES * len(line):
-                    self._compact(path, memory)
+                    # Rewritten with the uses that count, each once.
+                    with replace_file(path, is_durable=False) as file:
+                        file.writelines(map(_to_line, memory.uses))
+                    memory.size = path.stat().st_size
             except OSError as exc:
                 _log.warning("What search learns cannot be saved, and is lost at the end: %s", exc)
                 self._folder = None
@@ -206,6 +211,8 @@ class LearnedSearches:
             return memory
         from pegboard.core.search.learning import merge_uses
 
+        # Files only grow by whole lines; a shorter one was rewritten or removed, and is read # from
+        # the start.
         is_longer = size > memory.size
         start = memory.size if is_longer else 0
         new = _read_uses(path, start) if size else []
@@ -213,15 +220,9 @@ class LearnedSearches:
         memory.learned, memory.size = None, size
         return memory
 
-    def _compact(self, path: Path, memory: _Memory) -> None:
-        """Write the file anew with the uses that count, each once."""
-        with replace_file(path, is_durable=False) as file:
-            file.writelines(map(_to_line, memory.uses))
-        memory.size = path.stat().st_size
-
     def _path(self, principal: str) -> Path:
         assert self._folder is not None
-        # Hashed, so that no name of a person has to be legal in the name of a file.
+        # Hashed, because a person's name may not be valid as a file name.
         hashed = hashlib.sha256(principal.encode("utf-8", "surrogatepass")).hexdigest()
         return self._folder() / f"{hashed[:40]}.jsonl"
 
@@ -254,17 +255,15 @@ def _to_line(use: Use) -> bytes:
 
 def _read_uses(path: Path, start: int) -> list[Use]:
     """The uses in a file from a position on; lines that make no sense are left out."""
+    from pegboard.core.search.learning import Use
+
     try:
         with path.open("rb") as file:
             file.seek(start)
-            return list(_parse_uses(file.read(_MAX_FILE_BYTES).splitlines()))
+            lines = file.read(_MAX_FILE_BYTES).splitlines()
     except OSError:
         return []
-
-
-def _parse_uses(lines: Iterable[bytes]) -> Iterable[Use]:
-    from pegboard.core.search.learning import Use
-
+    uses: list[Use] = []
     for line in lines:
         with suppress(ValueError, KeyError, TypeError, RecursionError):
             entry = json.loads(line)
@@ -272,4 +271,5 @@ def _parse_uses(lines: Iterable[bytes]) -> Iterable[Use]:
             if isinstance(entry["tool"], str):
                 times = min(max(int(entry.get("times", 1)), 1), 1_000)
                 text = str(entry.get("query", ""))
-                yield Use(entry["tool"], vector, float(entry["at"]), times, text)
+                uses.append(Use(entry["tool"], vector, float(entry["at"]), times, text))
+    return uses

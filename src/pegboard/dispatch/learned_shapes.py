@@ -1,5 +1,16 @@
 """Learned shapes: what tools without an informative output schema have returned so far.
 
+A shape is a small JSON Schema: names of keys, types, lists and maps. It never holds a value of a
+result, and it is bounded however a result looks. `format_result_shape` writes it like a declared
+one.
+
+    {"issues": [{"key": "A-1", "votes": 3}], "total": 1}
+    {"issues": list of {"key": string, "votes": integer}, "total": integer}     as a schema
+
+Keys are names chosen by a server, and they end up in what a model reads. So a key is recorded only
+if it looks like a name in a program. An object whose keys look like data (ids, dates, addresses, or
+simply too many) is a map: its values are described, its keys are not.
+
     call ──> handler ──> result ──> learn, unless the shape has been stable for a while
                                       │
                                       ▼
@@ -8,11 +19,11 @@
                                       │
     search, descriptions, code ──> get(tool, caller)
 
-A shape has names and types and never a value (`core/results/learned_shape.py`). It belongs to one
-definition of a tool: a changed definition starts anew. Where a server is called with credentials of
-the caller it also belongs to that principal, because what a service returns may depend on who asks.
+A shape belongs to one definition of a tool: a changed definition starts again. Where a server is
+called with credentials of the caller it also belongs to that principal, because what a service
+returns may depend on who asks.
 
-Once a shape is stable, a call costs a lookup, and only every fiftieth result is looked at.
+Once a shape is stable, a call costs a lookup, and only every fiftieth result is examined.
 """
 
 from __future__ import annotations
@@ -20,37 +31,181 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from anyio import to_thread
 
 from pegboard.core.caches import BoundedCache
 from pegboard.core.calls import Caller, CallResult, ToolCall
 from pegboard.core.json import Json, JsonObject, compact
-from pegboard.core.results.learned_shape import learn_shape, merge_shapes
 from pegboard.core.results.shapes import WRAPPER_KEY, find_payload, is_text
+from pegboard.core.sanitization import find_suspicious_phrases
 from pegboard.core.tools import Tool
 from pegboard.errors import Busy
 from pegboard.offload import DeadlineExceeded, offload
 from pegboard.private_files import make_private_folder, replace_file
 
+MAX_DEPTH = 5
+MAX_KEYS = 32
+"""Keys that one object may have before it is a map."""
+MAX_ITEMS = 20
+"""Items of a list, and values of a map, that are examined."""
+MAX_VALUES = 500
+"""Values of one result that are examined in total."""
+MAX_FIELDS = 300
+"""Fields of a shape in total; a larger one loses its deepest levels."""
+
+_NAME = re.compile(r"[A-Za-z_$@][A-Za-z0-9_$@-]{0,39}")
+_DATA = re.compile(r"\d{4,}|[0-9a-f]{8,}|.*\d.*[-_].*\d")
+"""Numbers, hashes and dates: keys that are data, not names."""
+_WORD_BREAK = re.compile(r"[_$@-]+|(?<=[a-z])(?=[A-Z])")
+_TYPES: Mapping[type, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+}
+_REST = "additionalProperties"
+
+T = TypeVar("T")
+
+
+def learn_shape(value: Json) -> JsonObject:
+    """The shape of one value."""
+    return _limit_fields(_learn(value, MAX_DEPTH, iter(range(MAX_VALUES))))
+
+
+def merge_shapes(known: JsonObject, seen: JsonObject) -> JsonObject:
+    """The shape that values of both have; what only one of them has is there as well."""
+    return _limit_fields(_merge(known, seen))
+
+
+def _merge(known: JsonObject, seen: JsonObject) -> JsonObject:
+    if known == seen or not seen:
+        return known
+    if not known:
+        return seen
+    types = sorted({*_types(known), *_types(seen)})
+    merged: JsonObject = {"type": types[0] if len(types) == 1 else types}
+    items = [shape["items"] for shape in (known, seen) if "items" in shape]
+    if items:
+        merged["items"] = _merge_all(items)
+    members = [shape["properties"] for shape in (known, seen) if "properties" in shape]
+    rest = [shape[_REST] for shape in (known, seen) if _REST in shape]
+    if any(_REST in shape and "properties" not in shape for shape in (known, seen)):
+        # One of them is a map: its keys were data, and still are.
+        rest += [one for keys in members for one in keys.values()]
+        members = []
+    named: dict[str, JsonObject] = {}
+    for keys in members:
+        for key, shape in keys.items():
+            named[key] = _merge(named.get(key, {}), shape)
+    return merged | _object(named, rest)
+
+
+def _learn(value: Json, depth: int, left: Iterator[int]) -> JsonObject:
+    if isinstance(value, list):
+        items = [_learn(one, depth - 1, left) for one in _take(value, depth, left)]
+        return {"type": "array", "items": _merge_all(items)} if items else {"type": "array"}
+    if isinstance(value, dict):
+        chosen = _take(
+            value.items(), depth, left, MAX_KEYS if len(value) <= MAX_KEYS else MAX_ITEMS
+        )
+        members = {key: _learn(one, depth - 1, left) for key, one in chosen}
+        names = {key: shape for key, shape in members.items() if _is_name(key)}
+        if len(value) > MAX_KEYS or len(names) < len(members) / 2 or _are_alike(names):
+            names = {}
+        rest = [shape for key, shape in members.items() if key not in names]
+        return {"type": "object", **_object(names, rest)}
+    return {"type": _TYPES[type(value)]} if type(value) in _TYPES else {}
+
+
+def _take(
+    values: Iterable[T], depth: int, left: Iterator[int], most: int = MAX_ITEMS
+) -> Iterable[T]:
+    """The first values, as long as neither depth nor the number of all values runs out."""
+    return (one for one, _ in zip(islice(values, most), left, strict=False)) if depth else ()
+
+
+def _object(names: Mapping[str, JsonObject], rest: Sequence[JsonObject]) -> JsonObject:
+    """The keywords for an object with named members and others; too many names are a map."""
+    if len(names) > MAX_KEYS:
+        names, rest = {}, [*names.values(), *rest]
+    made: JsonObject = {"properties": dict(names)} if names else {}
+    return made | {_REST: _merge_all(rest)} if rest else made
+
+
+def _are_alike(members: Mapping[str, JsonObject]) -> bool:
+    """Whether these are entries and not fields: `{"ann": {"age": 1}, "bob": {"age": 2}, ...}`."""
+    keys = [frozenset(shape.get("properties", ())) for shape in members.values()]
+    return len(keys) > 2 and bool(keys[0]) and len(set(keys)) == 1
+
+
+def _is_name(key: str) -> bool:
+    if _NAME.fullmatch(key) is None or _DATA.fullmatch(key) is not None:
+        return False
+    return not find_suspicious_phrases(_WORD_BREAK.sub(" ", key))
+
+
+def _types(shape: JsonObject) -> list[str]:
+    types = shape.get("type", [])
+    return types if isinstance(types, list) else [types]
+
+
+def _merge_all(shapes: Iterable[JsonObject]) -> JsonObject:
+    merged: JsonObject = {}
+    for shape in shapes:
+        merged = _merge(merged, shape)
+    return merged
+
+
+def _limit_fields(shape: JsonObject) -> JsonObject:
+    """The shape without as many of its deepest levels as make it too large."""
+    depth = MAX_DEPTH
+    while _count_fields(shape) > MAX_FIELDS:
+        depth -= 1
+        shape = _cut_below(shape, depth)
+    return shape
+
+
+def _count_fields(shape: JsonObject) -> int:
+    own = (shape[keyword] for keyword in ("items", _REST) if keyword in shape)
+    return 1 + sum(map(_count_fields, (*shape.get("properties", {}).values(), *own)))
+
+
+def _cut_below(shape: JsonObject, depth: int) -> JsonObject:
+    cut: JsonObject = {"type": shape["type"]} if "type" in shape else {}
+    if depth <= 0:
+        return cut
+    if members := shape.get("properties"):
+        cut["properties"] = {key: _cut_below(one, depth - 1) for key, one in members.items()}
+    for keyword in ("items", _REST):
+        if keyword in shape:
+            cut[keyword] = _cut_below(shape[keyword], depth - 1)
+    return cut
+
+
 SHAPES_FOLDER = "shapes"
 """The folder of the files, in the data folder."""
 STABLE_AFTER = 5
-"""Results in a row that add nothing, after which most results are no longer looked at."""
+"""Results in a row that add nothing, after which most results are no longer examined."""
 SAMPLE_EVERY = 50
-"""One of so many results of a tool with a stable shape is looked at."""
+"""For a tool with a stable shape, one in this many results is examined."""
 MAX_CHANGES = 40
 """Changes of one shape in one process: a server whose results keep changing is not followed."""
 MAX_SHAPES = 4_096
 """Shapes in memory."""
 MAX_FILES = 4_096
 MISSING_FOR = 30.0
-"""Seconds until a shape that was not on disk is looked for again: another process may learn it."""
+"""Seconds until the disk is checked again for a missing shape: another process may learn it."""
 _MAX_FILE_BYTES = 1 << 18
 _QUICK_CHARACTERS = 200_000
 """Characters of JSON that are parsed in a few milliseconds."""
@@ -101,9 +256,9 @@ class LearnedShapes:
         self._has_swept = False
 
     def get(self, tool: Tool, caller: Caller) -> JsonObject | None:
-        """The learned shape of a tool's results as JSON Schema; `None` where nothing was learned.
+        """The learned shape of a tool's results as JSON Schema; `None` if nothing was learned.
 
-        Also `None` where the tool's own output schema says more.
+        Also `None` if the tool's own output schema says more.
         """
         owner = self._owner(tool, caller)
         return None if owner is None else self._entry(tool, owner).shape
@@ -139,13 +294,14 @@ class LearnedShapes:
             is_new = entry.tool is not tool
             if is_new and not entry.is_declared and entry.digest == tool.digest:
                 entry.tool = tool  # mounted again, unchanged
-            if entry.tool is tool and (entry.shape is not None or not self._is_due(entry)):
+            if entry.tool is tool and (
+                entry.shape is not None
+                or entry.is_declared
+                # Later, another process may have learned the shape that was not on disk.
+                or self._clock() - entry.read_at < MISSING_FOR
+            ):
                 return entry
         return self._entries.put(key, self._load(tool, owner))
-
-    def _is_due(self, entry: _Entry) -> bool:
-        """Whether to look on disk again for a shape that was not there."""
-        return not entry.is_declared and self._clock() - entry.read_at >= MISSING_FOR
 
     # On disk -----------------------------------------------------------------------------------
 
@@ -176,14 +332,15 @@ class LearnedShapes:
 
     def _path(self, entry: _Entry, owner: str) -> Path:
         assert self._folder is not None
-        # Hashed, so that no name of a tool or a person has to be legal in the name of a file.
+        # Hashed, because the name of a tool or a person may not be valid as a file name.
         name = compact([entry.tool.id, entry.digest, owner])
         hashed = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
         return self._folder() / f"{hashed[:40]}{_SUFFIX}"
 
 
 async def _shape_of(result: CallResult) -> JsonObject | None:
-    """The shape of a result: of its data, or that it is text; `None` where it has neither."""
+    """The shape of a result: of its data, or that it is text; `None` if it has neither."""
+    # Parsing JSON in large texts would block the event loop; structured content is parsed already.
     texts = [block["text"] for block in result.content if is_text(block)]
     structured: Json = result.structured
     if sum(map(len, texts)) <= _QUICK_CHARACTERS:

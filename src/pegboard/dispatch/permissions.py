@@ -29,7 +29,8 @@ def check_permissions(policy: Callable[[], Policy], catalog: Callable[[], Catalo
                 # Suggestions come from what the caller may see, or they would reveal the rest.
                 seen = rules.visible(catalog(), call.caller)
                 raise ToolNotFound(tool.name, nearest_tools(seen, tool.name))
-            if reason := hold_reason(tool):
+            # The placeholder of a tool that is held back is disabled, like few others.
+            if not tool.enabled and (reason := hold_reason(tool)):
                 raise NotPermitted(f"{tool.name} is held back: {reason}", tool=tool.name)
             return await inner(call)
 

@@ -1,8 +1,8 @@
 """The projection layer: keeps the requested fields, in structured content and in JSON text.
 
 Fields are checked before the call where the output schema of the tool is known. After the call
-nothing here raises: a call that ran stays a call that ran, and fields that could not be kept are
-reported in a note beside the result.
+nothing here raises: a call that has run must not turn into an error, so fields that could not be
+selected are reported in a note beside the result.
 """
 
 from __future__ import annotations

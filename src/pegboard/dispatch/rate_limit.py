@@ -80,7 +80,7 @@ class RateLimits:
                 def release(stored: Json) -> Json:
                     return TokenBucket.from_json(stored).release(call_id).to_json()
 
-                # Shielded: a cancelled call must not count as running until its lease expires.
+                # Shielded: a canceled call must not count as running until its lease expires.
                 with anyio.move_on_after(_RELEASE_TIMEOUT, shield=True), suppress(StoreError):
                     await self.store.update(key, release, ttl=limit.ttl)
 

@@ -1,4 +1,4 @@
-"""The cache layer: one run for many identical calls of a read-only tool.
+"""The cache layer: one run for many identical calls to a read-only tool.
 
 It does two things, both for read-only tools alone. Identical calls that are in flight at the same
 time share one run (single-flight). And if a tool has a time to live, its result is cached for that
@@ -6,7 +6,7 @@ long, unless a tool of the same server that is not read-only was called since. E
 with the callers that wait, and never cached.
 
 Nothing runs in the background: the first caller runs the call and the others wait for it. When the
-first is cancelled, its run is cancelled with it and one of the others takes over: a read may be
+first is canceled, its run is canceled with it and one of the others takes over: a read may be
 repeated.
 """
 
@@ -118,7 +118,7 @@ class ResultCache:
 
 
 class _SharedRun:
-    """A run that others wait for; has neither result nor error if it was cancelled."""
+    """A run that others wait for; has neither result nor error if it was canceled."""
 
     def __init__(self) -> None:
         self.finished = Event()
@@ -128,10 +128,10 @@ class _SharedRun:
 
 def cache_layer(*, clock: Callable[[], float], policy: CachePolicy | None = None) -> Layer:
     """A layer that shares and caches results of read-only tools. `clock` is monotonic seconds."""
-    return cache_layer_over(ResultCache(policy or CachePolicy(), clock))
+    return cache_layer_for(ResultCache(policy or CachePolicy(), clock))
 
 
-def cache_layer_over(cache: ResultCache) -> Layer:
+def cache_layer_for(cache: ResultCache) -> Layer:
     """The same over a cache that the caller also holds, for its statistics."""
 
     def layer(inner: Handler) -> Handler:
@@ -165,7 +165,7 @@ def cache_layer_over(cache: ResultCache) -> Layer:
                 if run.result is not None:
                     call_notes().cached = True
                     return _copy(run.result)
-                # The run was cancelled: look again, and perhaps lead the next one.
+                # The run was canceled: look again, and perhaps lead the next one.
 
         return handle
 
@@ -196,7 +196,7 @@ async def _lead(
 
 
 def call_key(call: ToolCall) -> str:
-    """Equal for calls of one tool definition with equal arguments by one caller.
+    """Equal for calls to one tool definition with equal arguments by one caller.
 
     Not `core.json.canonical`, which writes integers beyond 2**53 as texts: here 1 and "1" must
     differ.

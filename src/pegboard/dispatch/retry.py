@@ -1,6 +1,6 @@
 """The retry layer: repeats failed calls where that is safe.
 
-That is: calls of tools that declare themselves read-only or idempotent, after failures to reach the
+That is: calls to tools that declare themselves read-only or idempotent, after failures to reach the
 backend (unavailable, timeout); after a pause with jitter, and within a time limit.
 """
 
@@ -68,7 +68,7 @@ def retry(
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     clock: Callable[[], float] = time.time,
 ) -> Layer:
-    """A layer that repeats failed calls of repeatable tools.
+    """A layer that repeats failed calls to repeatable tools.
 
     It gives up when the pause would outlast the deadline of an enclosing cancel scope: better the
     real error now than a cancellation later.
@@ -77,13 +77,14 @@ def retry(
 
     def layer(inner: Handler) -> Handler:
         async def handle(call: ToolCall) -> CallResult:
-            if not is_repeatable(call.tool):
-                return await inner(call)
             latest = clock() + plan.within
             for attempt in range(1, plan.attempts):
                 try:
                     return await inner(call)
                 except (UpstreamUnavailable, UpstreamTimeout) as exc:
+                    # Decided now and not before the call: nearly all calls succeed.
+                    if not is_repeatable(call.tool):
+                        raise
                     delay = plan.delay(attempt, exc, random())
                     now = clock()
                     time_left = anyio.current_effective_deadline() - anyio.current_time()

@@ -37,7 +37,7 @@ from pegboard.core.results.spill_notice import (
     spill_key,
 )
 from pegboard.core.schemas import relax_output_schema
-from pegboard.core.token_budget import Count, utf8_size, within
+from pegboard.core.token_budget import Count, fits_token_budget, utf8_size
 from pegboard.core.tools import Tool
 from pegboard.core.validation.bounds import compile_validator, drop_unsafe_patterns
 from pegboard.dispatch.call_events import call_notes, record_tokens_before
@@ -156,7 +156,7 @@ def is_within_budget(result: CallResult, budget: int, count: Count) -> bool:
     """
     texts = [block_text(block) for block in result.content if not is_binary(block)]
     if result.structured is None and len(texts) == 1:
-        return within(texts[0], budget, count)
+        return fits_token_budget(texts[0], budget, count)
     size = sum(map(utf8_size, texts))
     if size > budget:
         return False

@@ -50,7 +50,7 @@ def validate(
     left to check.
 
     Args:
-        coerce: Whether numbers and the like may be sent as text.
+        coerce: Whether numbers and booleans may be sent as text.
         is_closed: Whether a tool takes no parameters but those in its schema.
     """
     validators = Validators()
@@ -99,6 +99,9 @@ def validate(
 
 
 def _check(validator: Validator, tool: str, given: Json, *, coerce: bool) -> _Checked:
+    # Nearly all calls: valid as they are, with no name that the schema lacks.
+    if isinstance(given, dict) and validator.accepts(given) and not validator.unknown_names(given):
+        return _Checked(None, [], validator.problem)
     arguments = coerce_arguments(tool, given, validator, coerce=coerce)
     validator.check(arguments, tool)
     strangers = [] if validator.closed else validator.unknown_names(arguments)

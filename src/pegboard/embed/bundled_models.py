@@ -79,8 +79,8 @@ class StaticModel:
 
 
 WEIGHTS = Path(__file__).parent / "weights"
-ENCODER = "pegboard-encoder-3"
-STATIC = "pegboard-static-3"
+ENCODER = "pegboard-encoder-4"
+STATIC = "pegboard-static-4"
 DIMENSIONS = 384
 # Which models `release_memory` concerns: asking `encoder()` would load one that is not needed.
 _loaded: list[Encoder | StaticModel] = []

@@ -72,7 +72,7 @@ Arrays: TypeAlias = dict[str, Any]
 
 
 class VectorFiles:
-    """The vectors of one model. Without a folder they are kept in memory only."""
+    """The vectors of one model. Without a folder they are only in memory."""
 
     def __init__(self, folder: Path | None, model: str, dimensions: int) -> None:
         self.dimensions = dimensions
@@ -141,6 +141,8 @@ class VectorFiles:
         """The records of a file; `None` if it is gone or has another format."""
         try:
             records: Records = np.load(path, mmap_mode="r", allow_pickle=False)
+        except FileNotFoundError:
+            return None  # another process has merged it with others
         except (OSError, ValueError, EOFError) as exc:
             logger.warning("Vectors in %s cannot be read and will be computed again: %s", path, exc)
             return None
@@ -160,7 +162,7 @@ class VectorFiles:
             path = self._folder / name
             try:
                 make_private_folder(self._folder)
-                # Not durable: vectors that a power cut takes away are computed again.
+                # Not synced to disk: vectors that a power cut loses are computed again.
                 with replace_file(path, is_durable=False) as file:
                     np.save(file, records, allow_pickle=False)
             except OSError as exc:
@@ -229,7 +231,7 @@ class IndexFiles:
             return True
         try:
             make_private_folder(self._folder)
-            # Not durable: an index that a power cut takes away is built again.
+            # Not synced to disk: an index that a power cut loses is built again.
             with replace_file(path, is_durable=False) as file:
                 file.writelines(_encode_contents(index.contents))
             self._evict()

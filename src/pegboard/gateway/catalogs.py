@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pegboard.adapters.openapi.document import OpenApiSpec
@@ -64,6 +65,8 @@ _INSTRUCTIONS_READ = 20_000
 """Characters of them that are checked for signs of an attack; far more than is shown."""
 _MAX_REASON = 200
 """Characters of the reason why a server is missing that a model is shown."""
+_MAX_SECTIONS = 100
+"""Categories of its own that a server can have; the tools of further ones are in the server's."""
 _BY_KIND = "by kind of client"
 
 ListKind: TypeAlias = Literal["prompts", "resources"]
@@ -111,6 +114,8 @@ class ServerCatalogs:
         naming = build_naming(configuration.settings)
         self._names = build_namespaces(self.specs.values(), naming, taken=META_TOOL_NAMES)
         self._tools.clear()
+        # A server that runs something else now, or somewhere else, is listed again; one whose
+        # timeouts or filters changed is not.
         same = {
             name
             for name, spec in self.specs.items()
@@ -144,10 +149,11 @@ class ServerCatalogs:
         """Write what a server lists to disk; `update` puts it into use."""
         return self._cache.save(spec, profile, entries)
 
-    def save_failure(self, name: str, reason: str) -> None:
+    def save_failure(self, name: str, reason: str, *, needs_login: bool = False) -> None:
         """Save why a server could not be listed, for this and for later processes."""
         if name in self.specs:
-            self._cache.mark_failed(self.specs[name], reason, now=self._clock())
+            now = self._clock()
+            self._cache.mark_failed(self.specs[name], reason, now=now, needs_login=needs_login)
 
     def last_failure(self, name: str) -> ListingFailure | None:
         """Why a server could not be listed when it was last tried; `None` when it could."""
@@ -162,6 +168,7 @@ class ServerCatalogs:
         """Replace the catalog of a server; returns whether anything in it is new."""
         before = self._catalogs.get(name)
         self._catalogs[name] = catalog
+        # Parsed again when they are next needed.
         self._tools.pop(name, None)
         return before is None or (before.hash, _visible_profile(before)) != (
             catalog.hash,
@@ -183,6 +190,7 @@ class ServerCatalogs:
             if name not in self.apis
             and self.specs[name].may_send_requests
             and not is_kind_known(catalog.about.variants, kind)
+            # Not every call of such a client may start a server that has just failed.
             and self.retry_pause(name) == 0
         ]
 
@@ -241,23 +249,17 @@ class ServerCatalogs:
         """
         if self._configuration.settings.trust.lock is not None:
             return {}
-        profiles = {name: self._catalogs[name].about for name in self.specs if name in self}
-        given = {
-            name: remove_mode_instructions(about.instructions)
-            for name, about in profiles.items()
-            if isinstance(about.instructions, str)
-        }
-        return {
-            name: sanitize_line(text, INSTRUCTIONS_LIMIT)
-            for name, text in given.items()
-            if text.strip() and self._is_harmless(name, text)
-        }
-
-    def _is_harmless(self, server: str, instructions: str) -> bool:
-        flags = find_suspicious_phrases(sanitize_text(instructions[:_INSTRUCTIONS_READ]))
-        if flags:
-            self._warn(server, "instructions", ConfigError(f"the text {', '.join(flags)}"))
-        return not flags
+        shown: dict[str, str] = {}
+        for name in self.specs:
+            given = self._catalogs[name].about.instructions if name in self else None
+            text = remove_mode_instructions(given) if isinstance(given, str) else ""
+            if not text.strip():
+                continue
+            if flags := find_suspicious_phrases(sanitize_text(text[:_INSTRUCTIONS_READ])):
+                self._warn(name, "instructions", ConfigError(f"the text {', '.join(flags)}"))
+            else:
+                shown[name] = sanitize_line(text, INSTRUCTIONS_LIMIT)
+        return shown
 
     @property
     def hash(self) -> str:
@@ -268,19 +270,22 @@ class ServerCatalogs:
     def tools(self) -> list[Tool]:
         """The visible tools of all servers, with legal and unique names."""
         known = [name for name in self.specs if name in self._catalogs]
-        listed = [tool for name in known for tool in self._server_tools(name)]
+        for name in known:
+            if name not in self._tools:
+                self._tools[name] = self._read_tools(name, self._catalogs[name])
+        listed = [tool for name in known for tool in self._tools[name]]
         return self._map_tools(
             listed, lambda tool: self._apply_decisions(tool, self._catalogs[tool.server or ""])
         )
 
-    def _server_tools(self, name: str) -> list[Tool]:
-        if name not in self._tools:
-            self._tools[name] = self._read_tools(name, self._catalogs[name])
-        return self._tools[name]
-
     def _read_tools(self, name: str, catalog: CachedCatalog) -> list[Tool]:
-        found = catalog.tools(self.specs[name], self._names, self._warn)
-        return self._map_tools(self._drop_conflicts(name, found), sanitize_tool)
+        found = self._drop_conflicts(name, catalog.tools(self.specs[name], self._names, self._warn))
+        # Lists of categories name all of them, so one server must not fill them with its own.
+        sections = dict.fromkeys(tool.section for tool in found)
+        if len(sections) > _MAX_SECTIONS:
+            shown = set(islice(sections, _MAX_SECTIONS))
+            found = [t if t.section in shown else replace(t, section=None) for t in found]
+        return self._map_tools(found, sanitize_tool)
 
     # For one caller ----------------------------------------------------------------------------
 
@@ -299,6 +304,7 @@ class ServerCatalogs:
         for tool in tools:
             try:
                 changed.append(change(tool))
+            # One tool of one server: whatever is wrong with it, the rest of the catalog is served.
             except Exception as exc:
                 self._warn(tool.server or "", tool.own_name, exc)
         return changed
@@ -358,7 +364,7 @@ class ServerCatalogs:
 
 
 def eager_servers(configuration: Configuration) -> frozenset[str]:
-    """The servers whose tools are all listed as themselves, in whatever mode the others are."""
+    """The servers whose tools are all listed directly, regardless of the mode of the others."""
     # Where some server is lazy, the board takes that mode: `eager` is then up to each other server.
     by_default = configuration.settings.mode == "eager" and lazy_mode(configuration) is not None
     return frozenset(
@@ -473,4 +479,5 @@ def explain_unusable(configuration: Configuration) -> dict[str, str]:
 def describe_missing_servers(starting: Sequence[str], reasons: Sequence[str]) -> list[str]:
     """Notes for a model about servers whose tools are missing: not yet listed, or failed."""
     notes = [f"Still starting: {', '.join(starting)}. Search again soon."] if starting else []
-    return notes + [f"Not available: {why[:_MAX_REASON]}" for why in reasons]
+    # One line each: the reason may quote the server, which could write lines of ours after it.
+    return notes + [f"Not available: {sanitize_line(why, _MAX_REASON)}" for why in reasons]

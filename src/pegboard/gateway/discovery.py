@@ -6,12 +6,18 @@
 
 A server that fails, or lists something that cannot be used, never stops the listing of the others:
 the reason is recorded in `failures`, and its previous catalog, if any, stays in use.
+
+Every replica holds all catalogs itself. When one has noticed that a server changed, it announces it
+(`ReplicaChannel`), and the others take the new catalog from the folder that they share, or
+list the server themselves. Each of them then notifies its own clients.
 """
 
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import TypeAlias
 
 import anyio
@@ -19,14 +25,14 @@ from anyio import to_thread
 
 from pegboard.config.settings import UpstreamSettings
 from pegboard.core.json import Json
-from pegboard.errors import LoginRequired
+from pegboard.errors import LoginRequired, StoreError
 from pegboard.gateway.background_tasks import flatten_exceptions, log_failure
 from pegboard.gateway.catalogs import ListKind, ServerCatalogs, build_profile, find_changed_lists
 from pegboard.gateway.client_variants import ClientVariants
 from pegboard.gateway.operator_decisions import ToolTrust
 from pegboard.gateway.personal_catalogs import PersonalCatalogs
-from pegboard.gateway.replicas import ReplicaChannel
 from pegboard.gateway.sources import ServerSources, read_api
+from pegboard.ports import Store
 from pegboard.upstream.catalog_cache import FIRST_RETRY_DELAY, MAX_RETRY_DELAY, ServerProfile
 from pegboard.upstream.failures import prefix_server_name
 from pegboard.upstream.listing import (
@@ -82,6 +88,8 @@ class Discovery:
         self.failures: dict[str, str] = {}
         """Servers that could not be listed, with the reason."""
         self.earlier_failures: set[str] = set()
+        self.need_login: set[str] = set()
+        """Servers that could not be listed for lack of a valid login of the operator."""
         """Those of them that were not tried now, or did not answer in time: an earlier reason."""
         self.pending: set[str] = set()
         """Servers without a catalog that are being listed."""
@@ -91,7 +99,7 @@ class Discovery:
         self.personal = PersonalCatalogs(
             catalogs, self._pool, record=trust.record, listing_wait=listing_wait
         )
-        self.sources = ServerSources(relay, self._on_answer)
+        self.sources = ServerSources(relay, self._on_first_answer)
         """Run the calls of each server."""
         self.refresher = ListingRefresher(
             self._pool, self._handle_result, kinds=self.variants.uniform_kinds
@@ -108,6 +116,8 @@ class Discovery:
         """
         failed = {n: f for n in unknown if (f := self._catalogs.last_failure(n)) is not None}
         self.failures |= {name: failure.reason for name, failure in failed.items()}
+        self.need_login |= {name for name, failure in failed.items() if failure.needs_login}
+        self.personal.servers |= self.need_login
         self.earlier_failures = set(failed)
         pauses = {n: self._catalogs.retry_pause(n) for n in failed} if not retry else {}
         for name, pause in pauses.items():
@@ -165,7 +175,7 @@ class Discovery:
                 await self._read_api(name)
 
     async def retry_failures(self, wait_until_listed: Callable[[], Awaitable[None]]) -> None:
-        """Retry servers that could not be listed, with growing pauses, until cancelled.
+        """Retry servers that could not be listed, with growing pauses, until canceled.
 
         Args:
             wait_until_listed: Returns when no server is pending.
@@ -181,8 +191,8 @@ class Discovery:
             if missing:
                 await self.list_servers(sorted(missing))
 
-    def _on_answer(self, server: str) -> None:
-        """After the first call of a server: it runs now, so listing it again costs no start."""
+    def _on_first_answer(self, server: str) -> None:
+        """After the first call to a server: it runs now, so listing it again costs no start."""
         if server not in self._used and self._settings().refresh:
             self._used.add(server)
             self.refresher.request_refresh(server)
@@ -201,7 +211,7 @@ class Discovery:
                 listing = None if read.error else Listing(name, tools=read.entries)
                 seconds = anyio.current_time() - began
                 self._progress(1, 1, ListingResult(name, listing, read.error, seconds))
-        except Exception as exc:  # of one API; the others are read all the same
+        except Exception as exc:  # of one API; the others are read anyway
             await self._reject(name, exc)
 
     async def _handle_result(self, result: ListingResult) -> None:
@@ -209,10 +219,11 @@ class Discovery:
         try:
             if name not in self._catalogs.specs:  # removed from the configuration meanwhile
                 return
-            if isinstance(result.error, LoginRequired) and name not in self._catalogs:
+            needs_login = isinstance(result.error, LoginRequired)
+            if needs_login and name not in self._catalogs:
                 self.personal.servers.add(name)
             if result.listing is None:
-                await self._fail(name, result.error.message if result.error else "no answer")
+                await self._fail(name, result.failure, needs_login=needs_login)
                 return
             self.personal.servers.discard(name)
             for reason in result.listing.failures.values():
@@ -220,7 +231,7 @@ class Discovery:
             before = self._catalogs[name].about if name in self._catalogs else None
             listing = await self.variants.add_variants(result.listing)
             await self._save(name, build_profile(listing, before), listing.tools)
-        except Exception as exc:  # of one server; the others are listed all the same
+        except Exception as exc:  # of one server; the others are listed anyway
             await self._reject(name, exc)
 
     # Results -----------------------------------------------------------------------------------
@@ -231,14 +242,19 @@ class Discovery:
         reasons = "; ".join(str(one) for one in flatten_exceptions(exc))
         await self._fail(name, f"{name}: what it lists cannot be used: {reasons}")
 
-    async def _fail(self, name: str, reason: str) -> None:
+    async def _fail(self, name: str, reason: str, *, needs_login: bool = False) -> None:
         # The first listing of a server is reported by `progress`; it needs no second line.
         if name not in self.pending and self.failures.get(name) != reason:
             logger.warning("%s", reason)
         self.failures[name] = reason
         self.earlier_failures.discard(name)
-        if name not in self._catalogs:
-            await to_thread.run_sync(self._catalogs.save_failure, name, reason)
+        (self.need_login.add if needs_login else self.need_login.discard)(name)
+        is_known = name in self._catalogs
+        # Of a server whose catalog is known, only a missing login is of interest to others.
+        if needs_login or not is_known:
+            save = partial(self._catalogs.save_failure, name, reason, needs_login=needs_login)
+            await to_thread.run_sync(save)
+        if not is_known:
             self._arrived(name)
 
     async def _save(self, name: str, profile: ServerProfile, entries: Iterable[Json]) -> None:
@@ -249,6 +265,7 @@ class Discovery:
         # Recorded before it is mounted: nobody sees a definition that the lock does not know.
         await self._trust.record(name, catalog)
         self.failures.pop(name, None)
+        self.need_login.discard(name)
         before = self._catalogs[name].about if name in self._catalogs else ServerProfile()
         if self._catalogs.update(name, catalog):
             for problem in catalog.problems:
@@ -271,16 +288,52 @@ class Discovery:
             if name not in self._catalogs.specs or name in self.pending:
                 continue
             try:
-                await self._take_cached(name, catalog_hash)
-            except Exception as exc:  # of one server; the others are taken all the same
+                # From the folder, if replicas share it; otherwise the server is listed again.
+                catalog = await to_thread.run_sync(self._catalogs.read_cached, name)
+                if catalog is not None and catalog_hash in (None, catalog.hash):
+                    await self._trust.record(name, catalog)
+                    if self._catalogs.update(name, catalog):
+                        self._arrived(name)
+                elif catalog_hash is not None and name not in self._catalogs.apis:
+                    self.refresher.request_refresh(name)
+            except Exception as exc:  # of one server; the others are taken anyway
                 log_failure(f"The catalog of {name} from another replica cannot be used", exc)
 
-    async def _take_cached(self, name: str, catalog_hash: str | None) -> None:
-        """Take the catalog from the folder, if replicas share it, or list the server again."""
-        catalog = await to_thread.run_sync(self._catalogs.read_cached, name)
-        if catalog is not None and catalog_hash in (None, catalog.hash):
-            await self._trust.record(name, catalog)
-            if self._catalogs.update(name, catalog):
-                self._arrived(name)
-        elif catalog_hash is not None and name not in self._catalogs.apis:
-            self.refresher.request_refresh(name)
+
+TOPIC = "catalogs"
+
+
+class ReplicaChannel:
+    """The connection of this replica to the others that share its store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.id = secrets.token_hex(8)
+
+    async def announce(self, server: str, catalog_hash: str) -> None:
+        """Announce that a server has a new catalog."""
+        try:
+            message = {"from": self.id, "server": server, "hash": catalog_hash}
+            await self._store.publish(TOPIC, message)
+        except StoreError as exc:
+            logger.warning("Other replicas are not notified that %s changed: %s", server, exc)
+
+    async def follow(self, changed: Callable[[str | None, str | None], Awaitable[None]]) -> None:
+        """Call `changed` for each announcement of another replica, until canceled.
+
+        Args:
+            changed: Takes the server and the hash of its new catalog; `None` for both when
+                announcements were lost, so that any server may have changed.
+        """
+        async with self._store.subscribe(TOPIC) as messages:
+            async for message in messages:
+                if message is None:
+                    await changed(None, None)
+                    continue
+                match message:
+                    # Anything else was published by a later version: it is ignored.
+                    case {"from": str(sender), "server": str(server), "hash": str(catalog_hash)}:
+                        if sender != self.id:
+                            await changed(server, catalog_hash)
+                    case _:
+                        pass

@@ -14,28 +14,30 @@ that only read build a policy and options and nothing else.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pegboard.config.settings import LimitEntry, ScopeSettings, Settings
-from pegboard.core.code.code_options import CodeOptions
+from pegboard.core.options import CodeOptions
 from pegboard.core.policy import Policy, Profile, Rule
 from pegboard.core.token_bucket import RateLimit
 from pegboard.core.tools import Risk
 from pegboard.dispatch.rate_limit import LimitRule, RateLimits
 from pegboard.errors import ConfigError
+from pegboard.observe.call_history import config_key
 from pegboard.observe.rollouts import ArmObserver
-from pegboard.ports import Layer, Observer, Store
+from pegboard.ports import Layer, Observer, Records, Store
 from pegboard.private_files import home_folder
+from pegboard.store.files import FileRecords
 from pegboard.store.memory import MemoryStore
 from pegboard.upstream.namespaces import Naming
 
 if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken
 
-    from pegboard.core.risk_scopes import RiskScopes
+    from pegboard.core.risk import RiskScopes
     from pegboard.oauth.grant_storage import GrantStorage
     from pegboard.oauth.logins import Logins
     from pegboard.server.auth import Auth
@@ -58,8 +60,8 @@ def build_policy(settings: Settings) -> Policy:
     return Policy(rules, default=permissions.default, profiles=profiles, profile=settings.profile)
 
 
-def build_limits(settings: Settings, store: Store) -> RateLimits | None:
-    """How much each principal may do; `None` where that is not limited."""
+def build_rate_limits(settings: Settings, store: Store) -> RateLimits | None:
+    """How much each principal may do; `None` if that is not limited."""
     if not settings.limits:
         return None
     return RateLimits(store=store, rules=[_build_limit_rule(entry) for entry in settings.limits])
@@ -112,6 +114,17 @@ def open_store(settings: Settings, observer: Observer | None) -> Store:
     return FallbackStore(shared, observer=observer)
 
 
+def open_run_records(settings: Settings, folder: Path, files: Sequence[Path]) -> Records | None:
+    """Where programs wait for consent; `None` for the store.
+
+    A shared store outlives this process. Memory does not, so such runs are in files of this user.
+    Configurations have a folder each: a tool of the same name may be another one elsewhere.
+    """
+    if not settings.store.url.startswith("memory:") or not files:
+        return None
+    return FileRecords(folder / "runs" / config_key(files[0]))
+
+
 def build_grant_storage(settings: Settings, store: Store | None) -> GrantStorage:
     """Where logins to servers are stored: in files of this user, or in the shared store.
 
@@ -129,7 +142,8 @@ def build_grant_storage(settings: Settings, store: Store | None) -> GrantStorage
             "one (`[store] url`), and a `key` in `[oauth]` to encrypt them with."
         )
     if store is not None and is_shared and key and where in ("auto", "store"):
-        return StoreGrants(store, ConfiguredKey(key))
+        # Without the fallback: memory knows no logins, and everybody would have to log in again.
+        return StoreGrants(getattr(store, "shared", store), ConfiguredKey(key))
     folder = grants_folder(os.environ)
     if key:
         return FileGrants(folder, ConfiguredKey(key))
@@ -174,7 +188,7 @@ class ReloadableKeys:
 
 
 def build_auth(settings: Settings) -> Auth | None:
-    """How callers over HTTP are authenticated; `None` where they are not.
+    """How callers over HTTP are authenticated; `None` if they are not.
 
     Raises:
         ConfigError: A setting that this kind of authentication needs is missing.
@@ -186,7 +200,7 @@ def build_auth(settings: Settings) -> Auth | None:
 
     if auth.kind == "keys":
         if not auth.keys:
-            raise ConfigError("`auth.kind` is keys and there are none: add [[auth.keys]].")
+            raise ConfigError("`auth.kind` is `keys`, but there are no keys: add [[auth.keys]].")
         keys = [StaticKey(k.principal, k.sha256, k.scopes, k.groups) for k in auth.keys]
         return Auth(verifier=StaticKeys(keys), required_scopes=auth.required_scopes)
     from pegboard.server.protected_resource import check_scopes
@@ -195,6 +209,8 @@ def build_auth(settings: Settings) -> Auth | None:
         raise ConfigError("`auth.kind` is jwt: set `issuer` and `audience` under [auth].")
     scopes = build_risk_scopes(settings)
     by_risk = tuple(scope for scope in scopes.in_order if scope) if scopes else ()
+    # First without its verifier: the audiences to accept are those of the resource that it
+    # describes.
     built = Auth(
         verifier=StaticKeys(()),
         required_scopes=auth.required_scopes,
@@ -215,11 +231,11 @@ def build_auth(settings: Settings) -> Auth | None:
 
 
 def build_risk_scopes(settings: Settings) -> RiskScopes | None:
-    """The scopes that calls need; `None` where they need none, or callers have no token."""
+    """The scopes that calls need; `None` if they need none, or callers have no token."""
     scopes = settings.auth.scopes
     if settings.auth.kind == "none" or scopes == ScopeSettings():
         return None
-    from pegboard.core.risk_scopes import RiskScopes
+    from pegboard.core.risk import RiskScopes
 
     return RiskScopes(read=scopes.read, write=scopes.write, destructive=scopes.destructive)
 
@@ -229,9 +245,9 @@ def build_scope_layers(settings: Settings) -> tuple[Layer, ...]:
     scopes = build_risk_scopes(settings)
     if scopes is None:
         return ()
-    from pegboard.dispatch.required_scopes import check_scopes
+    from pegboard.dispatch.required_scopes import require_scopes
 
-    return (check_scopes(scopes),)
+    return (require_scopes(scopes),)
 
 
 # Options of the board --------------------------------------------------------------------------

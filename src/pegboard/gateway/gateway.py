@@ -2,7 +2,7 @@
 
     start     cached catalogs are read from disk and mounted; no server is started
     missing   a server that was never listed is listed in the background, a few at a time
-    call      the first call of a server starts it; then its tools are listed again
+    call      the first call to a server starts it; then its tools are listed again
     change    when a server lists something new, it is mounted, cached, and announced to clients
     reload    servers that did not change keep running
 
@@ -43,26 +43,25 @@ from pegboard.gateway.catalogs import (
     may_own_tool,
     name_place,
 )
-from pegboard.gateway.discovery import Discovery
+from pegboard.gateway.discovery import Discovery, ReplicaChannel
 from pegboard.gateway.from_settings import (
     Observability,
-    build_limits,
     build_logins,
     build_policy,
     build_pool_limits,
+    build_rate_limits,
     build_scope_layers,
     close_store,
+    open_run_records,
     open_store,
 )
 from pegboard.gateway.operator_decisions import OperatorDecisions
-from pegboard.gateway.replicas import ReplicaChannel
 from pegboard.gateway.shutdown import RequestDrain
 from pegboard.gateway.sources import route_resources
 from pegboard.modes.mode import View, ViewRequest
 from pegboard.observe.call_history import open_history
 from pegboard.observe.logs import EventLog
-from pegboard.observe.observers import CombinedObserver
-from pegboard.observe.statistics import LiveStatistics
+from pegboard.observe.statistics import CombinedObserver, LiveStatistics
 from pegboard.pipeline import Parts
 from pegboard.ports import Store
 from pegboard.store.fallback import FallbackStore
@@ -184,6 +183,7 @@ class Gateway:
             is_closed=self.board.is_closed,
             shapes=LearnedShapes(lambda: folder / SHAPES_FOLDER, owner=self._owner_of_shape),
             searches=self.board.searches,
+            runs=open_run_records(self.configuration.settings, folder, self.configuration.files),
         )
 
     def _owner_of_shape(self, tool: Tool, caller: Caller) -> str | None:
@@ -244,7 +244,7 @@ class Gateway:
         self.failed.set()
 
     async def check(self) -> None:
-        """Return if a request could be answered; raise the reason if not."""
+        """Check that a request could be answered; raises the reason if not."""
         if not self.is_alive:
             raise RuntimeError("The gateway does not run.")
         await self.board.view(LOCAL_CALLER)
@@ -355,7 +355,7 @@ class Gateway:
 
         Counting loads the tokenizer and costs time with every call.
         """
-        self.limits = build_limits(self.configuration.settings, self.store)
+        self.limits = build_rate_limits(self.configuration.settings, self.store)
         scopes = build_scope_layers(self.configuration.settings)
         limits = () if self.limits is None else (rate_limit(self.limits),)
         layers = (*self.observability.layers, self.board.guard, *scopes, *limits)
@@ -507,7 +507,9 @@ class Gateway:
         Then a list is the same from the first answer on, and nobody waits for it: it names the
         servers whose tools it cannot count, and `auto` means `proxy`.
         """
-        self._fixed_catalog = self.board.known_catalog if self.pending else None
+        # Of the tools that every kind of client sees: it must not change with the client.
+        plain = self.catalogs.filter_for_kind(PLAIN_CLIENT, self.board.known_catalog)
+        self._fixed_catalog = plain if self.pending else None
         self._has_listed = self.serves_one_client
 
     # Views -------------------------------------------------------------------------------------
@@ -537,8 +539,7 @@ class Gateway:
             view.catalog = self.catalogs.filter_for_kind(kind, whole)
             view.plain = self.catalogs.filter_for_kind(PLAIN_CLIENT, whole)
         if self._fixed_catalog is not None:
-            fixed = self.board.policy.visible(self._fixed_catalog, caller)
-            view.constant = self.catalogs.filter_for_kind(PLAIN_CLIENT, fixed)
+            view.constant = self.board.policy.visible(self._fixed_catalog, caller)
         if self.discovery.personal.servers:
             self.discovery.personal.extend(view, self.board)
         if self.pending or self.failures or self.configuration.unusable:

@@ -30,7 +30,9 @@ from pegboard.gateway.from_settings import Observability, build_audit, close_sto
 from pegboard.gateway.gateway import Gateway
 from pegboard.gateway.operator_decisions import OperatorDecisions
 from pegboard.gateway.sources import call_once
+from pegboard.gateway.startup import read_login_states
 from pegboard.modes.mode import View, ViewRequest
+from pegboard.oauth.grants import LoginState
 from pegboard.upstream.listing import ListingProgress
 
 if TYPE_CHECKING:
@@ -121,6 +123,10 @@ class GatewayBoard(Pegboard):
         slow = {name: f"{name} has not answered yet." for name in sorted(self.gateway.pending)}
         return {**slow, **self.gateway.unavailable}
 
+    async def read_login_states(self) -> dict[str, LoginState]:
+        """The state of the user's login to each server that has or needs one."""
+        return await read_login_states(self.configuration, self._source.folder(self.configuration))
+
     @property
     def earlier_failures(self) -> Mapping[str, str]:
         """Those of `failures` that were not reported while listing, because they failed earlier."""
@@ -148,34 +154,36 @@ class GatewayBoard(Pegboard):
         """List servers that were never listed; blocks until they have answered."""
         if self._is_running:
             return
+
+        async def list_now() -> None:
+            async with self._make_gateway(retry=False) as gateway:
+                await gateway.wait_until_listed()
+                gateway.discovery.give_up()
+                self.gateway = gateway
+
         catalogs = self.gateway.catalogs
         missing = [n for n in self.gateway.failures if n in catalogs.specs and n not in catalogs]
         # A server that failed is tried again when its pause is over.
         if self.gateway.pending or any(catalogs.retry_pause(name) == 0 for name in missing):
-            _run_in_thread(self._list_now)
+            _run_in_thread(list_now)
 
     def _read_decisions(self) -> None:
         """Read the lock and the switches, which other processes may have changed; blocks."""
+
+        async def load() -> None:
+            # Over connections of its own, since those belong to one event loop.
+            store = open_store(self.configuration.settings, None)
+            try:
+                decisions = OperatorDecisions(self.configuration, store, ())
+                await decisions.load()
+                self.gateway.catalogs.restore()
+                await decisions.record_definitions(self.gateway.catalogs)
+                self.gateway.decisions.copy_from(decisions)
+            finally:
+                await close_store(store)
+
         if self.gateway.decisions.are_shared:
-            _run_in_thread(self._load_decisions)
-
-    async def _load_decisions(self) -> None:
-        """Read them over connections of its own, since those belong to one event loop."""
-        store = open_store(self.configuration.settings, None)
-        try:
-            decisions = OperatorDecisions(self.configuration, store, ())
-            await decisions.load()
-            self.gateway.catalogs.restore()
-            await decisions.record_definitions(self.gateway.catalogs)
-            self.gateway.decisions.copy_from(decisions)
-        finally:
-            await close_store(store)
-
-    async def _list_now(self) -> None:
-        async with self._make_gateway(retry=False) as gateway:
-            await gateway.wait_until_listed()
-            gateway.discovery.give_up()
-            self.gateway = gateway
+            _run_in_thread(load)
 
     # Serving -----------------------------------------------------------------------------------
 

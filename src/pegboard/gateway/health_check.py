@@ -14,7 +14,7 @@ from pegboard.config.loader import Configuration
 from pegboard.core.calls import LOCAL_CALLER, Era
 from pegboard.core.json import JsonObject
 from pegboard.core.validation.bounds import drop_unsafe_patterns, format_patterns
-from pegboard.errors import LoginRequired, PegboardError
+from pegboard.errors import LoginRequired
 from pegboard.gateway.catalogs import (
     ServerCatalogs,
     build_profile,
@@ -24,7 +24,6 @@ from pegboard.gateway.catalogs import (
 from pegboard.gateway.from_settings import build_logins, close_store, open_store
 from pegboard.gateway.sources import read_api
 from pegboard.oauth.grants import LoginState
-from pegboard.oauth.logins import Logins
 from pegboard.tokens import count_tokens
 from pegboard.upstream.catalog_cache import CachedCatalog, CatalogCache, ServerProfile
 from pegboard.upstream.failures import prefix_server_name
@@ -57,7 +56,7 @@ class ServerCheck:
     problems: tuple[str, ...] = ()
     state: CheckState = "reachable"
     login: LoginState | None = None
-    """Whether the operator is logged in to it; `None` where no login is known or needed."""
+    """Whether the operator is logged in to it; `None` if no login is known or needed."""
 
 
 async def check_servers(
@@ -69,6 +68,7 @@ async def check_servers(
     catalogs = ServerCatalogs(configuration, CatalogCache(folder / "catalogs"))
     checks: dict[str, ServerCheck] = {}
     bound = configuration.settings.upstreams.start_concurrency
+    # A store of its own: no gateway runs in this process whose store could be used.
     store = open_store(configuration.settings, None)
     logins = build_logins(configuration.settings, store)
     async with (
@@ -77,12 +77,17 @@ async def check_servers(
     ):
         async for result in results:
             latency = next(s.latency for s in pool.status() if s.server == result.server)
-            login = await _find_login_state(logins, catalogs, result)
+            is_refused = isinstance(result.error, LoginRequired)
+            login = await logins.state(
+                catalogs.specs[result.server], LOCAL_CALLER.principal, is_refused=is_refused
+            )
             checks[result.server] = _check_server(result, latency, catalogs, login)
     await close_store(store)
     for api in configuration.sources:
         checks[api.name] = await _check_api(api, catalogs)
     report = [checks[name] for name in catalogs.specs]  # in the order of the configuration
+    # Servers that were not checked are in the report too, or a missing one would look like a #
+    # misspelled name.
     for name, reason in explain_unusable(configuration).items():
         report.append(
             ServerCheck(
@@ -116,8 +121,9 @@ def _check_server(
     spec = catalogs.specs[result.server]
     listing = result.listing
     if listing is None:
-        reason = result.error.message if result.error else "no answer"
-        catalogs.save_failure(spec.name, reason)
+        reason = result.failure
+        # A gateway that starts next does not wait for this server.
+        catalogs.save_failure(spec.name, reason, needs_login=login in ("sign in", "sign in again"))
         return ServerCheck(
             server=spec.name,
             transport=spec.transport,
@@ -129,6 +135,7 @@ def _check_server(
             login=login,
         )
     before = catalogs.read_cached(spec.name)
+    # A list that failed this time must not remove what is known of it.
     known = before.about if before is not None else None
     catalog = catalogs.save(spec, build_profile(listing, known), listing.tools)
     entries = _visible_entries(catalog, catalogs, spec.name)
@@ -150,23 +157,6 @@ def _check_server(
             *_unverified_patterns(spec.name, entries),
         ),
     )
-
-
-async def _find_login_state(
-    logins: Logins, catalogs: ServerCatalogs, result: ListingResult
-) -> LoginState | None:
-    spec = catalogs.specs[result.server]
-    tokens = logins.tokens(spec)
-    if tokens is None:
-        return None
-    needs_login = isinstance(result.error, LoginRequired) and tokens.needs_person
-    try:
-        grant = await tokens.storage.load(tokens.key(LOCAL_CALLER.principal))
-    except PegboardError:
-        return "sign in again"
-    if grant is None:
-        return "sign in" if needs_login else None
-    return "sign in again" if needs_login else grant.state
 
 
 async def _check_api(api: OpenApiSpec, catalogs: ServerCatalogs) -> ServerCheck:

@@ -18,7 +18,7 @@ from pegboard.core.calls import Caller
 from pegboard.core.events import SignInFailed
 from pegboard.core.json import JsonObject
 from pegboard.dashboard import dashboard_routes, metrics_route
-from pegboard.gateway.config_editing import ConfigEditor
+from pegboard.gateway.config_changes import ConfigEditor
 from pegboard.gateway.config_source import ConfigSource
 from pegboard.gateway.dashboard import build_gateway_dashboard, build_identify
 from pegboard.gateway.from_settings import ReloadableKeys, build_auth, build_risk_scopes
@@ -27,7 +27,7 @@ from pegboard.gateway.login_page import find_public_address, login_routes
 from pegboard.gateway.mcp_server import build_gateway_server
 from pegboard.ports import record_event
 from pegboard.server import mcp_private
-from pegboard.server.auth import Auth, is_loopback, refuse_exposure
+from pegboard.server.auth import Auth, JwtTokens, is_loopback, refuse_exposure
 from pegboard.server.board_operations import health_routes
 from pegboard.server.host_guard import HostGuard
 from pegboard.server.http_sessions import Admit, SessionLimits, SessionOwners
@@ -46,7 +46,7 @@ def build_gateway_app(
     is_owner_only: bool = False,
     **dashboard: Any,
 ) -> Starlette:
-    """An application that starts the gateway with itself and stops it with itself.
+    """An application that starts the gateway when it starts, and stops it when it stops.
 
     Args:
         gateway: Not running yet.
@@ -64,7 +64,7 @@ def build_gateway_app(
     http = gateway.configuration.settings.http
     auth = _prepare_auth(gateway, auth)
     refuse_exposure(host, auth, environ, allowed=http.unauthenticated)
-    # Without authentication, everybody on a loopback address is taken for one and the same person.
+    # Without authentication, everybody on a loopback address is treated as the same person.
     single_user = is_loopback(host) and not http.allowed_hosts
     if auth is None and not single_user:
         _warn_about_refused_clients(gateway)
@@ -104,6 +104,14 @@ def _prepare_auth(gateway: Gateway, auth: Auth | None) -> Auth | None:
     def record_failure(event: SignInFailed) -> None:
         record_event(gateway.board.parts.observer, event)
 
+    def exchanges_tokens() -> bool:
+        """Whether any server exchanges the tokens that callers have for this gateway."""
+        return any(
+            spec.uses_oauth and spec.oauth.exchanges_caller_token for spec in gateway.pool.servers
+        )
+
+    if isinstance(auth.verifier, JwtTokens):
+        auth = replace(auth, verifier=replace(auth.verifier, keep_token=exchanges_tokens))
     has_scopes = build_risk_scopes(settings) is not None
     missing_scope = _build_scope_check(gateway) if has_scopes else None
     return replace(auth, refused=record_failure, missing_scope=missing_scope)
@@ -111,7 +119,7 @@ def _prepare_auth(gateway: Gateway, auth: Auth | None) -> Auth | None:
 
 def _build_scope_check(gateway: Gateway) -> Callable[[Scope, JsonObject], str | None]:
     """Find the scope that the token of a request lacks for the tools that it calls."""
-    from pegboard.server.scope_gate import called_names
+    from pegboard.server.protected_resource import called_names
 
     def find_missing(scope: Scope, params: JsonObject) -> str | None:
         scopes = build_risk_scopes(gateway.configuration.settings)
@@ -140,9 +148,8 @@ def _build_routes(
     built = build_gateway_dashboard(gateway, editor, **dashboard)
     state = _build_readiness(gateway, names_servers=auth is None)
     routes = [*dashboard_routes(built), *health_routes(state, gateway.check)]
-    public = find_public_address(settings.auth) if auth is not None else None
-    if public is not None:
-        routes.extend(login_routes(gateway, built, public))
+    if auth is not None:
+        routes.extend(login_routes(gateway, built, find_public_address(settings.auth)))
     if gateway.observability.metrics is not None:
         observe = settings.observe
         readers = None if observe.metrics == "open" else observe.metrics_readers

@@ -123,11 +123,6 @@ class FileLockStorage:
             ) from None
         except (OSError, ValueError) as exc:
             raise ConfigError(f"The lock file {self.path} cannot be read: {exc}") from exc
-        records = self._parse(text)
-        self._mark_existing()
-        return records
-
-    def _parse(self, text: str) -> dict[str, ServerLock]:
         try:
             document: Json = json.loads(text)
             if document["version"] not in _READABLE:
@@ -136,9 +131,11 @@ class FileLockStorage:
                     f"reads versions up to {_VERSION}."
                 )
             servers: JsonObject = document["servers"]
-            return {name: ServerLock.from_json(tools) for name, tools in servers.items()}
+            records = {name: ServerLock.from_json(tools) for name, tools in servers.items()}
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as exc:
             raise ConfigError(f"The lock file {self.path} cannot be read: {exc!r}") from exc
+        self._mark_existing()
+        return records
 
     async def all(self) -> dict[str, ServerLock]:
         return await to_thread.run_sync(self.read)
@@ -148,12 +145,16 @@ class FileLockStorage:
 
     def update_now(self, server: str, change: LockChange) -> ServerLock:
         """`update` for callers that may block."""
+        # Read and written under one lock: two gateways that approve at once must not undo each
+        # other.
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with lock_file(self._marker):
                 records = self.read()
                 before = records.get(server, ServerLock())
                 after = records[server] = change(before)
+                # Identity, not equality: a change that has nothing to do returns the record that it
+                # was given.
                 if after is not before:
                     servers = {name: one.to_json() for name, one in sorted(records.items())}
                     text = json.dumps(
@@ -208,6 +209,7 @@ class SharedLockStorage:
         if not isinstance(names, list | None):
             raise StoreError(f"The store holds something that is not a lock at {_INDEX!r}.")
         records: dict[str, ServerLock] = {}
+        # Also what only this process knows: a store that was emptied must not unlock anything.
         for name in {*(names or ()), *self._known}:
             value = await self._store.get(_store_key(name))
             if value is not None:
@@ -237,6 +239,8 @@ class SharedLockStorage:
         record = _parse_record(server, await self._store.update(_store_key(server), apply))
         self._known[server] = record
         if changed:
+            # Stores list no keys, so the names of servers are a record of their own. After the lock
+            # itself: a name without its lock reads as one that was lost.
             await self._store.update(_INDEX, lambda names: sorted({*(names or ()), server}))
             await self._store.publish(_TOPIC, server)
         return record

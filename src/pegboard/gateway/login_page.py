@@ -4,29 +4,35 @@
     the authorization server's own pages
     /ui/login-return      where it sends the browser back to
 
-Whoever opens the first page is known by the dashboard's sign-in, and the login is stored for them
-and nobody else. A person must not be able to have somebody else complete their login: an account of
-the other one would end up with theirs. So the return is accepted only from the browser that began
-it, which has a cookie for it. The dashboard's own cookies do not come along from another site.
+The dashboard's sign-in says who opens the first page, and the login is stored for that person
+alone. A person must not be able to have somebody else complete their login, because they would then
+use the other person's account. So the return is accepted only from the browser that began the
+login, which has a cookie for it. The dashboard's own cookies do not come along from another site.
+
+The browser may come back to another worker or replica, so a login that has begun is in the store.
+It is encrypted with a key made from the cookie, which the store does not know.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import secrets
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-from pegboard.core.caches import BoundedCache
 from pegboard.dashboard import Html, tag
 from pegboard.dashboard.layout import render_page
 from pegboard.dashboard.routes import Pages
 from pegboard.dashboard.security import CsrfTokens, read_form, with_security_headers
-from pegboard.errors import ToolNotFound
+from pegboard.errors import NotPermitted, ToolNotFound
+from pegboard.gateway.dashboard import may_log_in
+from pegboard.oauth.encryption import Cipher
 from pegboard.oauth.http_requests import OAuthError
+from pegboard.oauth.login_flow import Login, LoginRequest, WrongRedirect
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -35,54 +41,58 @@ if TYPE_CHECKING:
     from pegboard.config.settings import AuthSettings
     from pegboard.dashboard import Dashboard, Viewer
     from pegboard.gateway.gateway import Gateway
-    from pegboard.oauth.login import Login
-    from pegboard.oauth.tokens import ServerTokens
+    from pegboard.oauth.access_tokens import ServerTokens
 
 RETURN_PATH = "/ui/login-return"
-_MAX_BEGUN = 4_096
 _COOKIE_LIFETIME = 600
+_CONTEXT = b"a login that has begun"
 
 
 def find_public_address(settings: AuthSettings) -> str | None:
-    """The public address of the dashboard, from that of `/mcp`; `None` where it is not known."""
+    """The public address of the dashboard, from that of `/mcp`; `None` if it is not known."""
     for address in (settings.resource, settings.audience):
         if address and address.startswith("http") and address.endswith("/mcp"):
             return address.removesuffix("/mcp")
     return None
 
 
-def login_routes(gateway: Gateway, dashboard: Dashboard, public: str) -> list[Route]:
-    """The routes of the login pages; callers who need a login are sent there from now on."""
+def login_routes(gateway: Gateway, dashboard: Dashboard, public: str | None) -> list[Route]:
+    """The routes of the login pages; callers who need a login are sent there from now on.
+
+    Without a public address only the gateway's own user can log in there: their browser is on this
+    machine, and comes back to a port of its own.
+    """
     pages = LoginPages(gateway, dashboard, public)
-    gateway.logins.page = lambda server: f"{public}/ui/login/{quote(server, safe='')}"
     signed_in = Pages(dashboard).signed_in
-    return [
+    routes = [
         Route("/ui/login/{server}", signed_in(pages.ask), methods=["GET"]),
         Route("/ui/login/{server}", signed_in(pages.begin), methods=["POST"]),
-        Route(RETURN_PATH, pages.complete, methods=["GET"]),
     ]
+    if public is not None:
+        gateway.logins.page = lambda server: f"{public}/ui/login/{quote(server, safe='')}"
+        routes.append(Route(RETURN_PATH, pages.complete, methods=["GET"]))
+    return routes
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """A login that one browser has begun."""
+def _derive(secret: str, purpose: str) -> bytes:
+    """A key or a name that only the holder of the cookie knows."""
+    return hashlib.sha256(f"pegboard login {purpose}\0{secret}".encode()).digest()
 
-    server: str
-    principal: str
-    login: Login
+
+def _store_name(secret: str) -> str:
+    return f"oauth:begun:{_derive(secret, 'name').hex()}"
 
 
 class LoginPages:
     """The handlers of these pages."""
 
-    def __init__(self, gateway: Gateway, dashboard: Dashboard, public: str) -> None:
+    def __init__(self, gateway: Gateway, dashboard: Dashboard, public: str | None) -> None:
         self._gateway = gateway
         self._dashboard = dashboard
         self._public = public
-        self._is_secure = public.startswith("https:")
+        self._is_secure = public is not None and public.startswith("https:")
         # Cookies with this prefix cannot be set by another host of the same domain.
         self._cookie = "__Host-pegboard-login" if self._is_secure else "pegboard-login"
-        self._begun: BoundedCache[str, _Begun] = BoundedCache(_MAX_BEGUN)
 
     async def ask(self, request: Request, viewer: Viewer) -> Response:
         """Show who would log in where; nothing happens before they agree."""
@@ -103,17 +113,24 @@ class LoginPages:
         """Begin the login, and send the browser to the authorization server."""
         tokens = self._find_server(request, viewer)
         CsrfTokens(request, viewer).check(await read_form(request))
+        logins, principal = self._gateway.logins, viewer.caller.principal
+        secret = secrets.token_urlsafe(32)
         try:
-            login = await self._gateway.logins.begin(
-                tokens,
-                viewer.caller.principal,
-                None,
-                redirect_uri=f"{self._public}{RETURN_PATH}",
-            )
+            if self._public is None:
+                login = await logins.begin(tokens, principal, None)
+            else:
+                address = f"{self._public}{RETURN_PATH}"
+                login = await Login.begin(
+                    LoginRequest(tokens, principal, address, metadata_url=logins.metadata_url)
+                )
+                begun = {"server": tokens.server, "principal": principal, "login": login.to_json()}
+                cipher = Cipher(_derive(secret, "key"))
+                encrypted = cipher.encrypt(json.dumps(begun).encode(), _CONTEXT)
+                await self._gateway.store.update(
+                    _store_name(secret), lambda _: encrypted, ttl=_COOKIE_LIFETIME
+                )
         except OAuthError as exc:
             return self._render_failure(viewer, f"{tokens.server}: the login cannot begin: {exc}.")
-        secret = secrets.token_urlsafe(32)
-        self._begun.put(secret, _Begun(tokens.server, viewer.caller.principal, login))
         # Not a redirect: the policy of this page allows forms to lead to this site only.
         response = self._render(
             viewer,
@@ -134,34 +151,59 @@ class LoginPages:
 
     async def complete(self, request: Request) -> Response:
         """Take the answer of the authorization server, in the browser that began the login."""
-        begun = self._begun.get(request.cookies.get(self._cookie, ""))
+        secret = request.cookies.get(self._cookie, "")
+        begun = await self._load(secret)
         if begun is None:
             return with_security_headers(
                 self._render_failure(
                     None,
-                    "This login was begun in another browser, or too long ago. Open the address "
+                    "This login was begun in another browser, or too long ago. Open the URL "
                     "that your client showed you, and log in again.",
                 )
             )
+        server, principal, login = begun
         try:
-            await begun.login.receive(str(request.url))
+            await login.receive(str(request.url))
         except OAuthError as exc:
-            return with_security_headers(self._render_failure(None, f"{begun.server}: {exc}"))
+            if not isinstance(exc, WrongRedirect):  # of another login: this one goes on
+                await self._gateway.store.update(_store_name(secret), lambda _: None)
+            return with_security_headers(self._render_failure(None, f"{server}: {exc}"))
+        await self._gateway.store.update(_store_name(secret), lambda _: None)
+        self._gateway.logins.announce(server, principal)
         done = self._render(
             None,
-            f"Logged in to {begun.server}",
+            f"Logged in to {server}",
             tag("p", "Return to your client and repeat the call, unless it goes on by itself."),
         )
         done.delete_cookie(self._cookie, path="/", httponly=True, secure=self._is_secure)
         return with_security_headers(done)
 
+    async def _load(self, secret: str) -> tuple[str, str, Login] | None:
+        """The login that a browser with this cookie has begun."""
+        encrypted = await self._gateway.store.get(_store_name(secret))
+        if not isinstance(encrypted, str):
+            return None
+        begun = json.loads(Cipher(_derive(secret, "key")).decrypt(encrypted, _CONTEXT))
+        spec = self._gateway.catalogs.specs.get(begun["server"])
+        tokens = self._gateway.logins.tokens(spec) if spec is not None else None
+        if tokens is None:  # removed from the configuration meanwhile
+            return None
+        login = Login.from_json(tokens, begun["principal"], begun["login"])
+        return begun["server"], begun["principal"], login
+
     def _find_server(self, request: Request, viewer: Viewer) -> ServerTokens:
         """The tokens of the server in the address.
 
         Raises:
+            NotPermitted: The viewer cannot log in to servers here.
             ToolNotFound: There is no such server for this viewer, or one does not log in to it.
         """
         name = request.path_params["server"]
+        if not may_log_in(self._gateway, viewer):
+            raise NotPermitted(
+                "This gateway cannot send you back here after a login: its operator has to set its "
+                "public URL, `resource` under [auth]."
+            )
         spec = self._gateway.catalogs.specs.get(name)
         is_visible = self._gateway.access.can_see_server(viewer.caller, name)
         tokens = self._gateway.logins.tokens(spec) if spec is not None and is_visible else None

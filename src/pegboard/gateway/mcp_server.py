@@ -141,7 +141,7 @@ class GatewayMiddleware(PegboardMiddleware):
     async def _answer_tools(self, ctx: mcp_private.Context) -> HandlerResult:
         limits, name = self.gateway.limits, str((ctx.params or {}).get("name"))
         if limits is not None and ctx.method == "tools/call" and name in META_TOOL_NAMES:
-            # Dispatch counts calls of tools. What a meta-tool does may never get to dispatch.
+            # Dispatch counts calls to tools. What a meta-tool does may never get to dispatch.
             try:
                 await limits.request(self.caller(ctx))
             except Busy as exc:

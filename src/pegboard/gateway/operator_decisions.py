@@ -26,7 +26,6 @@ from pegboard.core.json import Json
 from pegboard.core.sanitization import find_flags
 from pegboard.core.tool_lock import (
     HoldReason,
-    ListedDefinition,
     ServerLock,
     TrustMode,
     TrustRule,
@@ -54,7 +53,7 @@ class ToolTrust:
     """The lock as this gateway last read it; before it was read, all tools are held back.
 
     Args:
-        locks: Where the lock is stored; `None` where definitions are not locked.
+        locks: Where the lock is stored; `None` if definitions are not locked.
         settings: How servers are trusted.
         clock: Seconds since the epoch.
     """
@@ -93,7 +92,7 @@ class ToolTrust:
             self._records = await self.locks.all()
         except PegboardError as exc:
             if exc.message != self.problem:  # the same reason is logged once
-                effect = "decisions as last read go on" if self.is_known else "no tool is usable"
+                effect = "the last known decisions apply" if self.is_known else "no tool is usable"
                 logger.warning("The lock cannot be read, so %s: %s", effect, exc.message)
             self.problem = exc.message
             raise
@@ -125,8 +124,19 @@ class ToolTrust:
             )  # fmt: skip
             return
         self._records = {**self._records, server: after}
-        _warn_about_held_tools(server, before, after)
-        _warn_about_flags(server, before, listed)
+        held = {n: t.state for n, t in after.waiting.items() if before.tools.get(n) != t}
+        if held:
+            names = ", ".join(f"{name} ({state})" for name, state in sorted(held.items()))
+            logger.warning(
+                "Held back of %s: %s. See the changes with `pegboard lock diff`, allow them with "
+                "`pegboard lock approve`.", server, names,
+            )  # fmt: skip
+        for definition in listed:
+            lock, name = before.tools.get(definition.name), definition.name
+            if lock is not None and lock.approved is not None and lock.approved.matches(definition):
+                continue  # somebody has seen and approved exactly this text
+            if flags := find_flags(definition.entry()):
+                logger.warning("%s.%s looks suspicious: %s.", server, name, "; ".join(flags))
 
     def apply(self, tool: Tool, catalog: CachedCatalog) -> Tool:
         """The tool itself, or a placeholder where its definition in this catalog is held back."""
@@ -150,7 +160,7 @@ class ToolTrust:
         return TrustRule(self._modes.get(server, settings.mode), reordered)
 
     async def follow(self, changed: Callable[[], Awaitable[None]]) -> None:
-        """Read the lock again whenever somebody changed it, until cancelled."""
+        """Read the lock again whenever somebody changed it, until canceled."""
 
         async def read() -> None:
             await self.load()
@@ -158,25 +168,6 @@ class ToolTrust:
 
         if self.locks is not None:
             await follow_record(self.locks.changes, read)
-
-
-def _warn_about_held_tools(server: str, before: ServerLock, after: ServerLock) -> None:
-    new = {n: t.state for n, t in after.waiting.items() if before.tools.get(n) != t}
-    if new:
-        names = ", ".join(f"{name} ({state})" for name, state in sorted(new.items()))
-        logger.warning(
-            "Held back of %s: %s. See the changes with `pegboard lock diff`, allow them with "
-            "`pegboard lock approve`.", server, names,
-        )  # fmt: skip
-
-
-def _warn_about_flags(server: str, before: ServerLock, listed: Iterable[ListedDefinition]) -> None:
-    for definition in listed:
-        lock = before.tools.get(definition.name)
-        if lock is not None and lock.approved is not None and lock.approved.matches(definition):
-            continue  # somebody has seen and approved exactly this text
-        if flags := find_flags(definition.entry()):
-            logger.warning("%s.%s looks suspicious: %s.", server, definition.name, "; ".join(flags))
 
 
 class ToolSwitches:
@@ -234,7 +225,7 @@ class ToolSwitches:
         self.off, self.is_known = other.off, other.is_known
 
     async def follow(self, changed: Callable[[], None]) -> None:
-        """Read the switches again whenever somebody changed them, until cancelled."""
+        """Read the switches again whenever somebody changed them, until canceled."""
 
         async def read() -> None:
             before = self.off, self.is_known
@@ -304,7 +295,7 @@ class OperatorDecisions:
         for name in [name for name in catalogs.specs if name in catalogs]:
             try:
                 await self.trust.record(name, catalogs[name])
-            except Exception as exc:  # of one server; the others are recorded all the same
+            except Exception as exc:  # of one server; the others are recorded anyway
                 log_failure(f"What {name} lists could not be compared with the lock", exc)
 
     def copy_from(self, other: OperatorDecisions) -> None:
@@ -323,7 +314,7 @@ class OperatorDecisions:
         on_switch: Callable[[], None],
         on_rollout: Callable[[], None],
     ) -> None:
-        """Follow decisions that are made anywhere, until cancelled."""
+        """Follow decisions that are made anywhere, until canceled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.trust.follow, on_lock)
             tasks.start_soon(self.switches.follow, on_switch)

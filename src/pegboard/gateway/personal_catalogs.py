@@ -102,13 +102,14 @@ class PersonalCatalogs:
             if not known.is_listing and now >= known.refresh_at:
                 known.is_listing = True
                 known.wait_until = now + self._listing_wait
-                tasks.start_soon(self._list, name, caller.principal, known)
+                tasks.start_soon(self._list, name, caller, known)
             with anyio.CancelScope(deadline=known.wait_until):
                 await known.listed.wait()
 
-    async def _list(self, name: str, principal: str, known: _PersonalCatalog) -> None:
+    async def _list(self, name: str, caller: Caller, known: _PersonalCatalog) -> None:
         # Not the caller of the request: its session may end before the listing does.
-        downstream = Downstream(Caller(principal), None, {})
+        principal = caller.principal
+        downstream = Downstream(Caller(principal, token=caller.token), None, {})
         pause = RETRY_AFTER
         try:
             async with self._pool.use(name, downstream) as connection:
@@ -171,7 +172,12 @@ class PersonalCatalogs:
             key = caller.principal, grant, self._version, versions
             combined = memo.get(key)
             if combined is None:
-                mine = [t for n, known in own.items() for t in self._build_tools(n, known, board)]
+                mine: list[Tool] = []
+                for name, known in own.items():
+                    if known.tools is None and known.catalog is not None:
+                        built = self._catalogs.build_tools(name, known.catalog)
+                        known.tools = [board.prepare_tool(tool) for tool in built]
+                    mine += known.tools or ()
                 tools = [t for t in mine if grant.allows(t) and shared.get(t.id) is None]
                 combined = memo.put(key, Catalog([*shared, *tools], shared.categories))
             return combined
@@ -181,9 +187,3 @@ class PersonalCatalogs:
         # Lists too, although these were fixed before the caller was known.
         view.constant = None if view.constant is None else combine(view.constant)
         view.plain = None if view.plain is None else combine(view.plain)
-
-    def _build_tools(self, name: str, known: _PersonalCatalog, board: Pegboard) -> list[Tool]:
-        if known.tools is None and known.catalog is not None:
-            built = self._catalogs.build_tools(name, known.catalog)
-            known.tools = [board.prepare_tool(tool) for tool in built]
-        return known.tools or []

@@ -42,6 +42,7 @@ from pegboard.observe.logs import (
     print_progress,
 )
 from pegboard.sandbox import check_sandbox
+from pegboard.server.environment import mode_from_environ
 from pegboard.upstream.catalog_cache import CatalogCache
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ class GatewayRunner:
         except Exception as exc:  # the gateway goes on, and the file can be changed again
             log_failure("The changed configuration could not be applied completely", exc)
             return
-        print_line(f"The configuration was read again: {len(configuration.upstreams)} servers.")
+        print_line(f"The configuration was read again; servers: {len(configuration.upstreams)}.")
         if waiting := find_restart_settings(self._started_with, configuration.settings):
             print_line(
                 f"These changes need a restart and have no effect yet: {', '.join(waiting)}."
@@ -225,7 +226,7 @@ def serve_gateway(
     workers: int = 1,
     first: FirstExchange | None = None,
 ) -> None:
-    """Serve a configuration until stopped, with so many processes.
+    """Serve a configuration until stopped, with this many processes.
 
     Raises:
         ConfigError: It cannot be read, or the address is not valid.
@@ -267,7 +268,7 @@ def _serve_http(
 def _prepare_runner(source: ConfigSource) -> GatewayRunner:
     """The runner, with logging set up as configured."""
     runner = GatewayRunner(source)
-    check_sandbox(runner.gateway.board.options)
+    check_sandbox(runner.gateway.board.options, mode_from_environ(source.environ))
     as_json = runner.gateway.configuration.settings.observe.log == "json"
     if as_json:
         log_json(sys.stderr, redactor=runner.redactor)

@@ -59,7 +59,7 @@ class RequestDrain:
 async def handle_signals(
     *, stop: SignalAction, reload: SignalAction, task_status: TaskStatus[None]
 ) -> None:
-    """Run `stop` on SIGTERM and SIGINT, `reload` on SIGHUP, until cancelled."""
+    """Run `stop` on SIGTERM and SIGINT, `reload` on SIGHUP, until canceled."""
     if sys.platform == "win32":  # which has no signals that could be awaited
         task_status.started()
         return

@@ -31,12 +31,12 @@ class ServerSources:
 
     Args:
         relay: Connections to the servers.
-        on_answer: Called with the name of a server after it has answered a call.
+        on_first_answer: Called with the name of a server after it has answered its first call.
     """
 
-    def __init__(self, relay: Relay, on_answer: Callable[[str], None]) -> None:
+    def __init__(self, relay: Relay, on_first_answer: Callable[[str], None]) -> None:
         self._relay = relay
-        self._on_answer = on_answer
+        self._on_first_answer = on_first_answer
         self._servers: dict[str, UpstreamSource] = {}
         self._apis: dict[str, OpenApiSource] = {}
         self._replaced: list[OpenApiSource] = []
@@ -46,19 +46,17 @@ class ServerSources:
         self, specs: Iterable[UpstreamSpec], apis: Mapping[str, OpenApiSpec]
     ) -> dict[str, Source]:
         """The source of each of these servers; the spec of an API is a stand-in for it."""
-        return {
-            spec.name: self.get_api(apis[spec.name])
-            if spec.name in apis
-            else self._get_server(spec)
-            for spec in specs
-        }
-
-    def _get_server(self, spec: UpstreamSpec) -> Source:
-        known = self._servers.get(spec.name)
-        if known is None or known.spec is not spec:
-            known = UpstreamSource(spec, self._relay, on_answer=self._on_answer)
-            self._servers[spec.name] = known
-        return known
+        sources: dict[str, Source] = {}
+        for spec in specs:
+            if spec.name in apis:
+                sources[spec.name] = self.get_api(apis[spec.name])
+                continue
+            known = self._servers.get(spec.name)
+            if known is None or known.spec is not spec:
+                known = UpstreamSource(spec, self._relay, on_first_answer=self._on_first_answer)
+                self._servers[spec.name] = known
+            sources[spec.name] = known
+        return sources
 
     def get_api(self, api: OpenApiSpec) -> OpenApiSource:
         """The source of one API."""

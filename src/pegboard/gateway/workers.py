@@ -5,7 +5,7 @@ forwards signals. A worker whose parent is gone stops by itself.
 
 On Linux each worker listens on a socket of its own (`SO_REUSEPORT`) once it is ready, and the
 kernel distributes connections among them. On one shared socket, the worker that wakes up first
-takes most: of two workers under 64 clients, one had 71 % of the work and the other 29 %. Other
+takes most: of two workers under 64 clients, one had 71% of the work and the other 29%. Other
 systems only have the shared socket.
 """
 
@@ -45,10 +45,14 @@ class Workers:
     def __init__(self, target: WorkerTarget, host: str, port: int, count: int) -> None:
         self._target = target
         self._count = count
+        self._socket = bind_socket(host, port)
         if _HAS_REUSEPORT:
-            self._socket = _reserve(host, port)
+            # Bound again to the same port, only to reserve it for the workers. Without sharing
+            # first: with it, binding would succeed although another program has the port.
+            port = self._socket.getsockname()[1]
+            self._socket.close()
+            self._socket = bind_socket(host, port, share_port=True)
         else:
-            self._socket = bind_socket(host, port)
             self._socket.listen(_BACKLOG)
         self._processes: list[SpawnProcess] = []
         self._stopping = False
@@ -77,42 +81,28 @@ class Workers:
             while not self._stopping:
                 # With a timeout: a signal only sets a flag, and does not end this wait everywhere.
                 wait([p.sentinel for p in self._processes], timeout=0.5)
-                self._restart_dead_workers()
-            self._end()
-
-    def _restart_dead_workers(self) -> None:
-        for position, process in enumerate(self._processes):
-            if process.is_alive() or self._stopping:
-                continue
-            print_line(f"worker {process.pid} ended ({process.exitcode}); another is started.")
-            time.sleep(RESTART_PAUSE)
-            self._processes[position] = self._start()
+                for position, process in enumerate(self._processes):
+                    if process.is_alive() or self._stopping:
+                        continue
+                    ended = f"worker {process.pid} ended ({process.exitcode})"
+                    print_line(f"{ended}; another is started.")
+                    time.sleep(RESTART_PAUSE)
+                    self._processes[position] = self._start()
+            for process in self._processes:
+                if process.is_alive():
+                    process.terminate()
+            deadline = time.monotonic() + WORKER_SHUTDOWN_TIMEOUT
+            for process in self._processes:
+                process.join(max(0.0, deadline - time.monotonic()))
+                if process.is_alive():
+                    process.kill()
+            self._socket.close()
 
     def _start(self) -> SpawnProcess:
         address = self._socket.getsockname()[:2] if _HAS_REUSEPORT else self._socket
         process = self._context.Process(target=_run_worker, args=(self._target, address))
         process.start()
         return process
-
-    def _end(self) -> None:
-        for process in self._processes:
-            if process.is_alive():
-                process.terminate()
-        deadline = time.monotonic() + WORKER_SHUTDOWN_TIMEOUT
-        for process in self._processes:
-            process.join(max(0.0, deadline - time.monotonic()))
-            if process.is_alive():
-                process.kill()
-        self._socket.close()
-
-
-def _reserve(host: str, port: int) -> socket.socket:
-    """A socket that reserves an address for the workers and accepts no connections itself."""
-    # Without sharing first: with it, binding would succeed although another program has the port.
-    probe = bind_socket(host, port)
-    port = probe.getsockname()[1]
-    probe.close()
-    return bind_socket(host, port, share_port=True)
 
 
 def _run_worker(target: WorkerTarget, address: socket.socket | tuple[str, int]) -> None:

@@ -106,7 +106,7 @@ def replace_unchanged(content: FileContent, data: bytes) -> None:
 
 
 def require_unchanged(content: FileContent) -> None:
-    """Return if a file is still as it was read.
+    """Check that a file is still as it was read.
 
     Raises:
         ConfigError: It has changed since.

@@ -9,7 +9,6 @@ still the client's, so everything that lists or measures a client's servers look
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,9 +56,15 @@ class ClientStatus:
 
 def inspect_clients(machine: Machine) -> list[ClientStatus]:
     """Every supported client, and files that Pegboard was installed into with `--file`."""
-    usual = [inspect_client(client, machine) for client in load_clients().values()]
+    known = load_clients()
+    usual = [inspect_client(client, machine) for client in known.values()]
     seen = {status.path for status in usual}
-    return [*usual, *(one for one in _named_files(machine) if one.path not in seen)]
+    # The record of a client that this version does not know is left to the version that wrote it.
+    return usual + [
+        inspect_client(known[record.client], machine, Path(record.file))
+        for record in list_install_records(machine)
+        if record.client in known and Path(record.file) not in seen
+    ]
 
 
 def inspect_client(client: Client, machine: Machine, path: Path | None = None) -> ClientStatus:
@@ -85,10 +90,3 @@ def _server_names(path: Path, client: Client) -> tuple[str, ...]:
     if not path.exists():
         return ()
     return tuple(parse_servers(read_document(path).text, path, client.table))
-
-
-def _named_files(machine: Machine) -> Iterator[ClientStatus]:
-    known = load_clients()
-    for record in list_install_records(machine):
-        if record.client in known:
-            yield inspect_client(known[record.client], machine, Path(record.file))

@@ -15,8 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from pegboard.core.json import Json
-from pegboard.core.name_lookup import nearest
+from pegboard.core.json import JsonObject
+from pegboard.core.similar_names import nearest
 from pegboard.errors import ConfigError
 from pegboard.modes.auto import known_clients
 
@@ -39,7 +39,7 @@ class Client:
     windows: tuple[str, ...] = ()
     saved_as: str = ""
     window: int | None = None
-    """Tokens of its context window; `None` where that depends on the model that the user chose."""
+    """Tokens of its context window; `None` if that depends on the model that the user chose."""
     window_source: str = ""
 
     @property
@@ -137,9 +137,12 @@ def load_clients() -> dict[str, Client]:
     """All supported clients, by key."""
     text = files("pegboard.install").joinpath("clients.toml").read_text("utf-8")
     rows = tomllib.loads(text)["client"]
-    return {
-        row["key"]: Client(**{key: _freeze(value) for key, value in row.items()}) for row in rows
-    }
+    found: dict[str, Client] = {}
+    for row in rows:
+        # A list of TOML becomes a tuple, since a `Client` is frozen and hashable.
+        values: JsonObject = {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
+        found[row["key"]] = Client(**values)
+    return found
 
 
 def find_client(key: str) -> Client:
@@ -154,7 +157,3 @@ def find_client(key: str) -> Client:
     meant = nearest(key, list(known), limit=1)
     hint = f" Did you mean {meant[0]!r}?" if meant else ""
     raise ConfigError(f"Unknown client {key!r}.{hint} Clients: {', '.join(known)}.", nearest=meant)
-
-
-def _freeze(value: Json) -> Json:
-    return tuple(value) if isinstance(value, list) else value

@@ -77,6 +77,7 @@ def parse_servers(text: str, path: Path, table: str) -> dict[str, JsonObject]:
     for name, entry in value.items():
         if not isinstance(entry, dict):
             raise document.error("expected a table for this server.", (table, name))
+    # The parser has only the last of them: moving the server would lose the others.
     if repeated := document.repeated((table,)):
         name = next(iter(repeated))
         raise document.error("two servers have this name: remove one.", (table, name))
@@ -125,6 +126,8 @@ def _edit(
         if "file" in exc.details:  # it already says where
             raise
         raise located_error(path, exc.message) from exc
+    # The editors work on text and could be wrong: what they return must parse to what was meant, or
+    # the file is not touched.
     expected: JsonObject = deepcopy(parse_document(text, path).value)
     servers: JsonObject = dict(expected.get(table) or {})
     for name in removed:

@@ -69,7 +69,17 @@ def put(text: str, table: str, name: str, value: JsonObject) -> str:
 def drop(text: str, table: str, names: Iterable[str]) -> str:
     """The text without these members of the table."""
     found = _table(text, table)
-    return text if found is None else _without(text, found, set(names))
+    removed = set(names)
+    if found is None or not any(m.key in removed for m in found.members):
+        return text
+    rest = [m for m in found.members if m.key not in removed]
+    pieces = [text[m.start : m.end] for m in rest]
+    last = found.members[-1]
+    # If the last member goes and had no comma, the new last one loses its own.
+    if rest and rest[-1] is not last and _comma_at(text, last) is None:
+        pieces[-1] = _without_comma(text, rest[-1])
+    inside = _join([*pieces, text[last.end : found.close]], _newline(text))
+    return text[: found.open + 1] + inside + text[found.close :]
 
 
 def copy(text: str, table: str, source: str, names: Sequence[str]) -> str:
@@ -80,8 +90,18 @@ def copy(text: str, table: str, source: str, names: Sequence[str]) -> str:
         above = source[member.start : member.key_at]
         raw = _without_comma(source, member)[len(above) :]
         inside = member.value_end - member.key_at
-        piece = _Segment(above, raw[:inside], raw[inside:], _newline(source))
-        text = _copy_segment(text, table, piece)
+        newline = _newline(source)
+        if not text.strip():
+            # A new file is laid out like the source, on several lines or on one.
+            several = f'{{{newline}  "{table}": {{}}{newline}}}{newline}'
+            text = several if "\n" in above else "{}"
+        target = _table(text, table)
+        if target is None:
+            text = _append(text, _root(text), table, {})
+            target = _table(text, table)
+        assert target is not None
+        segment = _Segment(above, raw[:inside], raw[inside:])
+        text = _append_segment(text, target, segment)
     return text
 
 
@@ -109,7 +129,9 @@ def _object(text: str, plain: str, at: int) -> Table:
         value_at = _skip(plain, _skip(plain, position) + 1)
         _, value_end = _DECODER.raw_decode(plain, value_at)
         position = _comma(text, plain, value_end)
-        end = _after_comment(text, position)
+        # A comment on the rest of the line belongs to the member, unless another one follows it.
+        rest = _REST_OF_LINE.match(text, position)
+        end = rest.end() if rest else position
         members.append(Member(key, start, key_at, value_at, value_end, end))
         start = position = end
     return Table(at, position, tuple(members))
@@ -130,12 +152,6 @@ def _comma(text: str, plain: str, at: int) -> int:
     return at + between.index(",") + 1 if "," in between else at
 
 
-def _after_comment(text: str, at: int) -> int:
-    """The offset after a comment on the rest of the line, if nothing else follows there."""
-    rest = _REST_OF_LINE.match(text, at)
-    return rest.end() if rest else at
-
-
 # --- editing ------------------------------------------------------------------------------------
 
 
@@ -146,20 +162,6 @@ class _Segment:
     above: str
     member: str
     after: str
-    newline: str
-
-
-def _without(text: str, table: Table, names: set[str]) -> str:
-    rest = [m for m in table.members if m.key not in names]
-    if len(rest) == len(table.members):
-        return text
-    pieces = [text[m.start : m.end] for m in rest]
-    last = table.members[-1]
-    # If the last member goes and had no comma, the new last one loses its own.
-    if rest and rest[-1] is not last and _comma_at(text, last) is None:
-        pieces[-1] = _without_comma(text, rest[-1])
-    inside = _join([*pieces, text[last.end : table.close]], _newline(text))
-    return text[: table.open + 1] + inside + text[table.close :]
 
 
 def _comma_at(text: str, member: Member) -> int | None:
@@ -180,31 +182,14 @@ def _append(text: str, table: Table, key: str, value: Json) -> str:
     # A file on one line stays on one line.
     if "\n" not in text.strip() and blank_comments(text).strip() != "{}":
         member = f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
-        return _append_segment(
-            text, table, _Segment(" " if table.members else "", member, "", newline)
-        )
-    unit = _unit(text)
+        return _append_segment(text, table, _Segment(" " if table.members else "", member, ""))
+    indented = _INDENTED.search(blank_comments(text))
+    unit = indented[1] if indented else "  "
     outer = _indent_of_line(text, table.open)
     indent = _indent_of_members(text, table) or outer + unit
     body = json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + indent)
     member = f"{json.dumps(key, ensure_ascii=False)}: {body}"
-    return _append_segment(text, table, _Segment(newline + indent, member, "", newline))
-
-
-def _copy_segment(text: str, table: str, segment: _Segment) -> str:
-    if not text.strip():
-        whole = "\n" in segment.above
-        text = (
-            f'{{{segment.newline}  "{table}": {{}}{segment.newline}}}{segment.newline}'
-            if whole
-            else "{}"
-        )
-    found = _table(text, table)
-    if found is None:
-        text = _append(text, _root(text), table, {})
-        found = _table(text, table)
-    assert found is not None
-    return _append_segment(text, found, segment)
+    return _append_segment(text, table, _Segment(newline + indent, member, ""))
 
 
 def _append_segment(text: str, table: Table, segment: _Segment) -> str:
@@ -254,12 +239,6 @@ def _ends_in_comment(text: str) -> bool:
 
 def _newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
-
-
-def _unit(text: str) -> str:
-    """One level of indentation, as this file uses it."""
-    found = _INDENTED.search(blank_comments(text))
-    return found[1] if found else "  "
 
 
 def _indent_of_line(text: str, at: int) -> str:

@@ -6,11 +6,19 @@
 A plan is a value, so that it can be shown before anything is written. Installing again starts from
 what uninstalling would leave: one rule covers both. Our own files are written first and the
 client's file last, so that a failure on the way leaves the client as it was.
+
+A change is shown as a diff without secrets. They are found in the parsed file, by the names of keys
+and the forms of values, and replaced in the text where exactly that value is written. Replacing
+them in the lines of a finished diff would also hit paths and words that happen to contain one. A
+reference such as `${GITHUB_TOKEN}` is not a secret and stays readable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+import difflib
+import json
+import re
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,9 +27,16 @@ from typing import Any
 from pegboard.config.client_formats import find_disabled_servers
 from pegboard.config.documents import located_error, parse_document
 from pegboard.config.server_entries import runs_pegboard
-from pegboard.core.json import JsonObject
+from pegboard.core.json import Json, JsonObject
+from pegboard.core.redaction import REDACTED, Redactor, is_secret
 from pegboard.errors import ConfigError, PegboardError
-from pegboard.install.client_entry import NAME, SkippedServer, build_entry, select_servers
+from pegboard.install.client_entry import (
+    NAME,
+    ServedSettings,
+    SkippedServer,
+    build_entry,
+    select_servers,
+)
 from pegboard.install.client_files import (
     FileContent,
     InstallFolder,
@@ -44,8 +59,6 @@ from pegboard.install.config_editor import (
     parse_servers,
     remove_servers,
 )
-from pegboard.install.redacted_diff import redacted_diff
-from pegboard.install.served_settings import ServedSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +152,7 @@ def plan_install(
         mode=settings.mode,
         profile=settings.profile,
     )
-    reasons = keep if isinstance(keep, Mapping) else dict.fromkeys(keep, "kept as requested")
+    reasons = keep if isinstance(keep, Mapping) else dict.fromkeys(keep, "because of --keep")
     plan = _with_changes(base, serve, reasons)
     if record is not None and _is_installed(plan, record):
         return replace(plan, after=content.data, servers=None)
@@ -157,7 +170,17 @@ def _with_changes(plan: Plan, serve: Sequence[str], keep: Mapping[str, str]) -> 
             f"there is already a server {NAME!r} that this command did not write: "
             "rename or remove it first.",
         )
-    moved, skipped = select_servers(client, servers, off=_disabled(text, path), keep=keep)
+    document = parse_document(text, path)
+    mcp = document.value.get("mcp")
+    # Gemini CLI has an allow list: our entry would be written and silently ignored.
+    allowed = mcp.get("allowed") if isinstance(mcp, dict) else None
+    if isinstance(allowed, list) and NAME not in allowed and "mcpServers" in document.value:
+        raise document.error(
+            f'only the servers listed here may run: add "{NAME}" to the list first.',
+            ("mcp", "allowed"),
+        )
+    off = find_disabled_servers(document, None)
+    moved, skipped = select_servers(client, servers, off=off, keep=keep)
     entry = build_entry(client, serve, [servers[name] for name in moved])
     after = add_server(remove_servers(text, path, table, moved), path, table, NAME, entry)
     saved = copy_servers(empty_document(path, table), path, table, text, moved)
@@ -169,20 +192,6 @@ def _with_changes(plan: Plan, serve: Sequence[str], keep: Mapping[str, str]) -> 
         skipped=tuple(skipped),
         entry=entry,
     )
-
-
-def _disabled(text: str, path: Path) -> set[str]:
-    """The servers that the file switches off elsewhere than in their entry."""
-    document = parse_document(text, path)
-    mcp = document.value.get("mcp")
-    # Gemini CLI has an allow list: our entry would be written and silently ignored.
-    allowed = mcp.get("allowed") if isinstance(mcp, dict) else None
-    if isinstance(allowed, list) and NAME not in allowed and "mcpServers" in document.value:
-        raise document.error(
-            f'only the servers listed here may run: add "{NAME}" to the list first.',
-            ("mcp", "allowed"),
-        )
-    return find_disabled_servers(document, None)
 
 
 def _is_installed(plan: Plan, record: InstallRecord) -> bool:
@@ -366,3 +375,60 @@ def apply_uninstall(plan: Plan) -> None:
         for empty in (folder.servers.parent, folder.path):
             with suppress(OSError):
                 empty.rmdir()
+
+
+_LONG = 8
+"""Characters from which a value is unlikely to be part of anything else in the file."""
+_REFERENCES = re.compile(r"(?:(?:Bearer|Basic|token)\s+)?(?:\$?\{[^{}]*\}|\$\w+)+", re.IGNORECASE)
+_DEFAULT = ":-"
+
+
+def redacted_diff(path: Path, before: bytes | None, after: bytes | None) -> str:
+    """The change as a unified diff without secrets."""
+    old, new = (_redact(FileContent(path, data).text, path) for data in (before, after))
+    name = str(path)
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), name, name, lineterm="")
+    return "\n".join(lines)
+
+
+def _redact(text: str, path: Path) -> str:
+    if not text.strip():
+        return text
+    redactor = Redactor()
+    for key, value, redacted in _secrets(parse_document(text, path).value, redactor):
+        text = _replace_value(text, key, value, redacted)
+    return redactor.message(text)  # comments may have keys of well-known forms too
+
+
+def _secrets(value: Json, redactor: Redactor, key: str = "") -> Iterator[tuple[str, str, str]]:
+    """Key, value and redacted value of every text that is or contains a secret."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from _secrets(part, redactor, str(name))
+    elif isinstance(value, list):
+        for part in value:
+            yield from _secrets(part, redactor, key)
+    elif isinstance(value, str) and value:
+        # A reference is not a secret, but the default inside one may be.
+        if _REFERENCES.fullmatch(value.strip()) and _DEFAULT not in value:
+            return
+        redacted = REDACTED if is_secret(key) else str(redactor.text(value))
+        if redacted != value:
+            yield key, value, redacted
+
+
+def _replace_value(text: str, key: str, value: str, redacted: str) -> str:
+    literals = [json.dumps(value), json.dumps(value, ensure_ascii=False), f"'{value}'"]
+    for literal in literals:
+        new = literal[0] + json.dumps(redacted, ensure_ascii=False)[1:-1] + literal[-1]
+        if len(value) < _LONG:  # a short value may be written elsewhere with another meaning
+            beside = re.compile(rf"({re.escape(key)}[\"']?\s*[:=]\s*){re.escape(literal)}")
+            text = beside.sub(lambda found, new=new: found[1] + new, text)
+        else:
+            text = text.replace(literal, new)
+    if len(value) >= _LONG:
+        return text.replace(value, redacted)  # unquoted, in several places, or in a comment
+    bare = re.compile(
+        rf"^(\s*{re.escape(key)}\s*:\s*){re.escape(value)}(?=\s*(?:#|$))", re.MULTILINE
+    )
+    return bare.sub(lambda found: found[1] + redacted, text)

@@ -7,6 +7,7 @@ answer with 401 until the user logs in again, so `install` leaves it where it is
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -18,7 +19,7 @@ from pegboard.errors import PegboardError
 from pegboard.oauth.grant_storage import GrantStorage
 from pegboard.oauth.grants import GrantKey
 from pegboard.oauth.http_requests import OAuthError, open_http
-from pegboard.oauth.login import probe
+from pegboard.oauth.login_flow import probe
 from pegboard.upstream.spec import UpstreamSpec
 
 PROBE_TIMEOUT = 5.0
@@ -28,7 +29,7 @@ PROBE_TIMEOUT = 5.0
 def find_missing_logins(
     path: Path, names: Collection[str], environment: ConfigEnvironment, storage: GrantStorage
 ) -> list[str]:
-    """The servers of a client's file, of those named, that want a login which is not there.
+    """Those of the named servers in a client's file that need a login which does not exist yet.
 
     They are asked, all at once; one that does not answer counts as one that needs none.
     """
@@ -44,7 +45,7 @@ async def _find_missing(specs: Iterable[UpstreamSpec], storage: GrantStorage) ->
     missing: list[str] = []
 
     async def check(spec: UpstreamSpec) -> None:
-        if not await _has_login(spec, storage) and await _wants_login(spec):
+        if await _needs_login(spec, storage):
             missing.append(spec.name)
 
     async with anyio.create_task_group() as tasks:
@@ -53,17 +54,14 @@ async def _find_missing(specs: Iterable[UpstreamSpec], storage: GrantStorage) ->
     return sorted(missing)
 
 
-async def _has_login(spec: UpstreamSpec, storage: GrantStorage) -> bool:
+async def _needs_login(spec: UpstreamSpec, storage: GrantStorage) -> bool:
+    """Whether a server wants a login of the user, and there is none yet."""
     if spec.oauth.grant != "authorization_code":
-        return True
-    try:
+        return False  # Pegboard logs in by itself
+    with suppress(PegboardError):  # a grant that cannot be read is none
         grant = await storage.load(GrantKey(spec.name, spec.url or "", LOCAL_CALLER.principal))
-    except PegboardError:
-        return False
-    return grant is not None and grant.state == "signed in"
-
-
-async def _wants_login(spec: UpstreamSpec) -> bool:
+        if grant is not None and grant.state == "signed in":
+            return False
     headers = Credentials().for_everybody(spec.headers, server=spec.name)
     with anyio.move_on_after(PROBE_TIMEOUT):
         async with open_http() as http:

@@ -39,7 +39,13 @@ class Table:
 
 def put(text: str, table: str, name: str, value: JsonObject) -> str:
     """The text with one more member of the table, which is created where it is missing."""
-    return _with_lines(text, table, lambda indent: _dump({name: value}, indent))
+    from ruamel.yaml import YAML
+
+    out = io.StringIO()
+    yaml = YAML()
+    yaml.width = 4096  # never fold a long value: the diff should show one line
+    yaml.dump({name: value}, out)
+    return _with_lines(text, table, partial(_reindent, out.getvalue(), 0))
 
 
 def drop(text: str, table: str, names: Iterable[str]) -> str:
@@ -99,15 +105,10 @@ def _table(text: str, name: str) -> Table | None:
     if root is None:
         return None
     _refuse_braces(root)
-    keys = [key for key, _ in root.value]
-    for index, (key, value) in enumerate(root.value):
-        if key.value == name:
-            following = keys[index + 1].start_mark.line if index + 1 < len(keys) else None
-            return _read(text, key, value, following)
-    return None
-
-
-def _read(text: str, key: Any, value: Any, following: int | None) -> Table:
+    at = next((i for i, (key, _) in enumerate(root.value) if key.value == name), None)
+    if at is None:
+        return None
+    key, value = root.value[at]
     line, column = key.start_mark.line, key.start_mark.column
     children: list[Any] = value.value if value.id == "mapping" else []
     if not children:
@@ -118,8 +119,9 @@ def _read(text: str, key: Any, value: Any, following: int | None) -> Table:
     lines = text.splitlines(keepends=True)
     indent = children[0][0].start_mark.column
     starts = [_first_comment(lines, child.start_mark.line, line, indent) for child, _ in children]
-    last = _trim_end(lines, len(lines) if following is None else following, indent)
-    ends = [*starts[1:], last]
+    # A table reaches to the next key of the file, or to its end.
+    following = root.value[at + 1][0].start_mark.line if at + 1 < len(root.value) else len(lines)
+    ends = [*starts[1:], _trim_end(lines, following, indent)]
     members = tuple(
         Member(str(child.value), start, end)
         for (child, _), start, end in zip(children, starts, ends, strict=True)
@@ -151,16 +153,6 @@ def _refuse_braces(node: Any) -> None:
         raise ConfigError(
             "A table in braces cannot be edited line by line: write it in block style."
         )
-
-
-def _dump(value: JsonObject, indent: int) -> str:
-    from ruamel.yaml import YAML
-
-    out = io.StringIO()
-    yaml = YAML()
-    yaml.width = 4096  # never fold a long value: the diff should show one line
-    yaml.dump(value, out)
-    return "".join(" " * indent + line for line in out.getvalue().splitlines(keepends=True))
 
 
 def _reindent(body: str, before: int, indent: int) -> str:

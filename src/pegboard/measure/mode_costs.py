@@ -47,13 +47,16 @@ async def measure_modes(
     board: Pegboard, *, tokenizer: str = DEFAULT_TOKENIZER, sample: int = SAMPLE
 ) -> dict[ModeName, ModeCost]:
     """The cost of every mode on a board."""
-    catalog = board.catalog
+    # A profile hides tools, and what a client cannot see costs it nothing.
+    catalog = (await board.view(whole=True)).catalog
     tools = sample_evenly(catalog.enabled, sample)
     costs: dict[ModeName, ModeCost] = {}
     for mode in MODES:
         entries = await list_entries(board, mode)
         listed = count_entry_tokens(entries, tokenizer)
-        finding = _mean([await _find(board, mode, tool, listed, tokenizer) for tool in tools])
+        finding = _mean(
+            [await _find(board, catalog, mode, tool, listed, tokenizer) for tool in tools]
+        )
         costs[mode] = ModeCost(
             mode=mode,
             entries=len(entries),
@@ -93,7 +96,7 @@ def sample_evenly(tools: Sequence[Tool], count: int) -> list[Tool]:
 
 
 async def _find(
-    board: Pegboard, mode: ModeName, tool: Tool, listed: int, tokenizer: str
+    board: Pegboard, catalog: Catalog, mode: ModeName, tool: Tool, listed: int, tokenizer: str
 ) -> DiscoveryCost:
     """The cost of finding one tool."""
     client = _SimulatedClient(board, mode)
@@ -102,7 +105,7 @@ async def _find(
     if mode == "stub":
         # The client fetches the definition and adds it to the list that it sends to the model.
         return DiscoveryCost(growth=count_tokens(await client.describe(tool), tokenizer))
-    steps = _discovery_steps(mode, tool, board.catalog)
+    steps = _discovery_steps(mode, tool, catalog)
     answers = [count_tokens(await client.call(*step), tokenizer) for step in steps]
     if mode == "dynamic":
         # What the search finds becomes a listed tool: the list itself grows.

@@ -20,7 +20,7 @@ TOP = 46
 
 @dataclass(frozen=True, slots=True)
 class ChartSize:
-    """Pixels of a chart: in all, for labels at the left, for numbers at the right."""
+    """Pixels of a chart: in total, for labels at the left, for numbers at the right."""
 
     width: int
     labels: int
@@ -47,7 +47,7 @@ CHART_STYLE = """
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class CostBar:
     """One bar: its label, its length, and a note after the number."""
 
     label: str
@@ -62,7 +62,7 @@ class Chart:
 
     title: str
     subtitle: str
-    bars: tuple[Bar, ...]
+    bars: tuple[CostBar, ...]
 
     @property
     def height(self) -> int:
@@ -83,6 +83,7 @@ def render_svg(charts: Sequence[Chart]) -> str:
         parts.append(f'<g transform="translate(0 {top})">{drawn}</g>')
         top += chart.height
     title = escape("; ".join(chart.title for chart in charts))
+    # The style is inside the file: an SVG that is shown as an image loads nothing else.
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE_SIZE.width} {height}" '
         f'width="{WIDE_SIZE.width}" height="{height}" role="img" aria-label="{title}" '
@@ -149,15 +150,15 @@ def build_charts(measured: Measurement) -> list[Chart]:
             "Cost of each server",
             f"Tokens of all their tools; the {MOST_SERVERS} most expensive",
             tuple(
-                Bar(server.name, server.tokens, f"{server.tools} tools")
+                CostBar(server.name, server.tokens, f"{server.tools} tools")
                 for server in measured.servers[:MOST_SERVERS]
             ),
         ),
     ]
 
 
-def _bar(mode: ModeName, value: float) -> Bar:
-    return Bar(mode, value, "", is_ours=mode == "proxy")
+def _bar(mode: ModeName, value: float) -> CostBar:
+    return CostBar(mode, value, "", is_ours=mode == "proxy")
 
 
 _STYLE = """
@@ -195,7 +196,7 @@ def render_report(measured: Measurement) -> str:
     """The HTML report."""
     proxy, saved = measured.modes["proxy"].list, format_difference(measured.saved("proxy"))
     summary = (
-        f"{len(measured.tools):,} tools of {_count_servers(measured)} cost "
+        f"{len(measured.tools):,} tools from {_count_servers(measured)} cost "
         f"<strong>{measured.everything:,}</strong> tokens before the first request. Through "
         f"Pegboard the list costs <strong>{proxy:,}</strong>, {saved}."
     )
@@ -298,6 +299,7 @@ def _section(
         )
 
     body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    # A wide table scrolls inside its box, which needs the focus to be scrolled with the keyboard.
     return (
         f'<h2>{escape(title)}</h2><div class="wide" tabindex="0" role="region" '
         f'aria-label="{escape(title)}"><table class="{kind}"><thead><tr>{cells("th", head)}</tr>'

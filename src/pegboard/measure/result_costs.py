@@ -48,23 +48,25 @@ def read_results(path: Path) -> list[RecordedResult]:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"Cannot read the results {path}: {exc}") from exc
-    return [_parse_result(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
-
-
-def _parse_result(line: str, place: str) -> RecordedResult:
-    try:
-        value = json.loads(line)
-        tool, result = value["tool"], value["result"]
-        fields = tuple(str(field) for field in value.get("include_fields") or ())
-    except (ValueError, KeyError, TypeError, AttributeError) as exc:
-        raise ConfigError(
-            f'{place}: expected {{"tool": NAME, "result": ...}}, one per line.'
-        ) from exc
-    # A `tools/call` result is taken as it is; any other JSON is wrapped in one.
-    if not (isinstance(result, dict) and isinstance(result.get("content"), list)):
-        is_text = isinstance(result, str)
-        result = (CallResult.text(result) if is_text else CallResult.json(result)).wire
-    return RecordedResult(str(tool), result, fields)
+    recorded: list[RecordedResult] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+            tool, result = value["tool"], value["result"]
+            fields = tuple(str(field) for field in value.get("include_fields") or ())
+        except (ValueError, KeyError, TypeError, AttributeError) as exc:
+            raise ConfigError(
+                f'{path}:{number}: expected {{"tool": NAME, "result": ...}}, one per line.'
+            ) from exc
+        # A `tools/call` result is taken as it is; any other JSON is wrapped in one.
+        if isinstance(result, str):
+            result = CallResult.text(result).wire
+        elif not (isinstance(result, dict) and isinstance(result.get("content"), list)):
+            result = CallResult.json(result).wire
+        recorded.append(RecordedResult(str(tool), result, fields))
+    return recorded
 
 
 async def result_costs(

@@ -23,7 +23,7 @@ from typing import TypeAlias
 from pegboard.core.json import JsonObject
 from pegboard.core.search import SearchIndex
 from pegboard.core.search.searchable_fields import read_searchable_fields
-from pegboard.core.tools import Catalog, Tool
+from pegboard.core.tools import Catalog
 from pegboard.errors import ConfigError
 
 Ranker: TypeAlias = Callable[[str], Sequence[str]]
@@ -91,8 +91,20 @@ def read_queries(path: Path) -> list[JudgedQuery]:
         raise ConfigError(f"The queries in {path} cannot be read: {why}.") from exc
     found: list[JudgedQuery] = []
     for number, line in enumerate(lines, 1):
-        if line.strip():
-            found.append(_parse_query(line, path, number))
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            entry = json.loads(line)
+            query, relevant = entry["query"], entry["relevant"]
+        except (ValueError, KeyError, TypeError) as exc:
+            raise ConfigError(
+                f'{where} is not a judged query such as {{"query": "...", "relevant": ["id"]}}.'
+            ) from exc
+        are_ids = isinstance(relevant, list) and all(isinstance(one, str) for one in relevant)
+        if not isinstance(query, str) or not are_ids:
+            raise ConfigError(f"{where}: `query` must be text and `relevant` a list of tool ids.")
+        found.append(JudgedQuery(query, frozenset(relevant), number))
     if not found:
         raise ConfigError(f"There are no queries in {path}.")
     if not any(one.relevant for one in found):
@@ -100,21 +112,6 @@ def read_queries(path: Path) -> list[JudgedQuery]:
             f"Every query in {path} has an empty `relevant`: add one that a tool answers."
         )
     return found
-
-
-def _parse_query(line: str, path: Path, number: int) -> JudgedQuery:
-    where = f"{path}:{number}"
-    try:
-        entry = json.loads(line)
-        query, relevant = entry["query"], entry["relevant"]
-    except (ValueError, KeyError, TypeError) as exc:
-        raise ConfigError(
-            f'{where} is not a judged query such as {{"query": "...", "relevant": ["id"]}}.'
-        ) from exc
-    are_ids = isinstance(relevant, list) and all(isinstance(one, str) for one in relevant)
-    if not isinstance(query, str) or not are_ids:
-        raise ConfigError(f"{where}: `query` must be text and `relevant` a list of tool ids.")
-    return JudgedQuery(query, frozenset(relevant), number)
 
 
 def resolve_judgments(queries: Iterable[JudgedQuery], catalog: Catalog) -> list[JudgedQuery]:
@@ -193,6 +190,7 @@ def _measure(queries: Iterable[JudgedQuery], ranker: Ranker) -> QualityMetrics:
         else:
             refusals.append(not ranking)
     means = {name: statistics.fmean(row[name] for row in rows) for name in rows[0]}
+    # `quantiles` needs at least two values.
     p95 = statistics.quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
     return QualityMetrics(
         len(rows),
@@ -232,8 +230,14 @@ def pegboard_ranker(index: SearchIndex) -> Ranker:
 
 def plain_bm25(catalog: Catalog) -> Ranker:
     """Textbook BM25 over the words as they are written: no stemming, no split identifiers."""
-    ids = [tool.id for tool in catalog]
-    texts = [Counter(_words(_everything(tool))) for tool in catalog]
+    ids: list[str] = []
+    texts: list[Counter[str]] = []
+    for tool in catalog:
+        # The same texts that our index reads, so that only the ranking is compared.
+        one = read_searchable_fields(tool)
+        parts = (one.server, one.name, one.description, one.parameters, one.parameter_text)
+        ids.append(tool.id)
+        texts.append(Counter(_words(" ".join(parts))))
     lengths = [text.total() for text in texts]
     average = statistics.fmean(lengths) if lengths else 1.0
     holding = Counter(word for text in texts for word in text)
@@ -246,18 +250,13 @@ def plain_bm25(catalog: Catalog) -> Ranker:
             rarity = math.log1p((len(ids) - holding[word] + 0.5) / (holding[word] + 0.5))
             for at, text in enumerate(texts):
                 if count := text[word]:
+                    # The usual constants: k1 = 1.5, b = 0.75.
                     usual = 1.5 * (0.25 + 0.75 * lengths[at] / average)
                     scores[at] += rarity * count * 2.5 / (count + usual)
         best = sorted(range(len(ids)), key=lambda at: -scores[at])[:DEPTH]
         return [ids[at] for at in best if scores[at] > 0]
 
     return rank
-
-
-def _everything(tool: Tool) -> str:
-    fields = read_searchable_fields(tool)
-    parts = (fields.server, fields.name, fields.description, fields.parameters)
-    return " ".join((*parts, fields.parameter_text))
 
 
 def _words(text: str) -> list[str]:

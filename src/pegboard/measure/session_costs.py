@@ -16,7 +16,7 @@ extra request the conversation too. Results of calls are the same in every mode 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass
 
 from pegboard.errors import ConfigError
@@ -86,7 +86,9 @@ def price_session(
 ) -> SessionCost:
     """The cost of a session in a mode whose list has `listed` tokens."""
     ledger = _Ledger(listed, prices)
-    due = _first_uses(use)
+    # How many tools are used for the first time in each turn, spread over the session: a tool that
+    # is used late is paid for in few requests.
+    due = Counter(number * use.turns // use.tools for number in range(use.tools))
     for turn in range(use.turns):
         ledger.conversation += use.conversation
         for _ in range(due[turn]):
@@ -97,15 +99,6 @@ def price_session(
             ledger.grow(finding.growth)
         ledger.request(is_extra=False)
     return ledger.cost()
-
-
-def _first_uses(use: SessionProfile) -> Sequence[int]:
-    """The number of tools used for the first time in each turn."""
-    due = [0] * use.turns
-    for number in range(use.tools):
-        # Spread over the session: a tool that is used late is paid for in few requests.
-        due[number * use.turns // use.tools] += 1
-    return due
 
 
 class _Ledger:

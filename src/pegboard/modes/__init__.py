@@ -1,1 +1,1 @@
-"""How a client sees the catalog: one module a mode, with its meta-tools."""
+"""How a client sees the catalog: one module per mode, with its meta-tools."""

@@ -36,7 +36,7 @@ async def _invoke(view: View, arguments: JsonObject) -> CallResult:
     name, given = require_text(arguments, "toolName"), arguments.get("args") or {}
     with record_rejection(view, name, given, via="invoke_tool"):
         tool = find_tool(view, name)
-        # Unlisted names are no way around the rule for the listed ones.
+        # An unlisted name must not bypass the rule for the listed ones.
         require_risk(view, tool, None, via="invoke_tool")
         call = view.call(tool, given, via="invoke_tool")
     return await view.dispatch(call)

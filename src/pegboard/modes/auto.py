@@ -73,8 +73,18 @@ def choose_mode(
         options: Budgets and rules per client.
         complete: False where there are loaders, so that the size is not known.
     """
-    if wanted == "auto" and caller.era == "legacy" and caller.client:
-        wanted = _mode_for_client(caller.client, options)
+    if wanted == "auto" and caller.era == "legacy" and (name := caller.client):
+        # An operator's rule comes before what we know about the client.
+        rules = (mode for rule, mode in options.client_modes.items() if fnmatchcase(name, rule))
+        clients = known_clients()
+        client = clients.get(name)
+        if client is None:
+            # Bridges and some clients append more to the name. The longest: `claude-code` is not
+            # `claude`.
+            starts = [known for known in clients if re.match(rf"{re.escape(known)}[\s(/-]", name)]
+            client = clients[max(starts, key=len)] if starts else None
+        known = "eager" if client and client.defers_tools else "auto"
+        wanted = check_mode(next(rules, known))
     # An incomplete catalog may still grow past the budget, and a list must not change its mode.
     if wanted == "auto":
         wanted = "eager" if complete and fits_budget(catalog, options.eager_budget) else "proxy"
@@ -86,7 +96,7 @@ def choose_mode(
 
 def fits_budget(catalog: Catalog, budget: int) -> bool:
     """Whether listing everything stays within a token budget; stops reading when it does not."""
-    # The catalog is immutable, so the answer is good for as long as it lives.
+    # The catalog is immutable, so the answer stays valid.
     key = ("fits", budget)
     if key not in catalog.memo:
         room = budget * BYTES_PER_TOKEN
@@ -97,22 +107,3 @@ def fits_budget(catalog: Catalog, budget: int) -> bool:
                 break
         catalog.memo[key] = room >= 0
     return catalog.memo[key]
-
-
-def _mode_for_client(name: str, options: Options) -> str:
-    # An operator's rule comes before what we know about the client.
-    for pattern, mode in options.client_modes.items():
-        if fnmatchcase(name, pattern):
-            return check_mode(mode)
-    client = _known_client(name)
-    return "eager" if client and client.defers_tools else "auto"
-
-
-def _known_client(name: str) -> KnownClient | None:
-    """The client of that name; bridges and some clients append more to it."""
-    clients = known_clients()
-    if name in clients:
-        return clients[name]
-    starts = [known for known in clients if re.match(rf"{re.escape(known)}[\s(/-]", name)]
-    # The longest: `claude-code` is not `claude`.
-    return clients[max(starts, key=len)] if starts else None

@@ -10,7 +10,7 @@ to the risk of that call tool.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 
@@ -35,7 +35,7 @@ from pegboard.modes.mode import (
     require_risk,
 )
 from pegboard.modes.read_result import is_read_result, read_page
-from pegboard.modes.search_tools import describe, is_describe_tools
+from pegboard.modes.search_tools import find_inner_meta_tool
 
 # One call --------------------------------------------------------------------------------------
 
@@ -45,12 +45,12 @@ CALL_PROPERTIES: JsonObject = {
     "include_fields": {"type": "array", "items": {"type": "string"}},
 }
 _WRITE_PROPERTIES = {key: CALL_PROPERTIES[key] for key in ("name", "arguments")}
-"""Listed for writes, whose results are small; `include_fields` is accepted all the same."""
+"""Listed for writes, whose results are small; `include_fields` is accepted anyway."""
 _CALL_KEYS = {*CALL_PROPERTIES, "select", "raw", "max_tokens", "category"}
 _SEVERAL = 'name "call_tools", arguments {"calls":[{"name","arguments"}]}'
-_SINGLE_DESCRIPTION = f"Call a tool. Several: {_SEVERAL}"
+_SINGLE_DESCRIPTION = f"Call a tool. Several at once: {_SEVERAL}"
 _DESCRIPTIONS: dict[Risk, str] = {
-    "read": f"Call a tool. Several, in any call tool: {_SEVERAL}",
+    "read": f"Call a tool. Several at once, in any call tool: {_SEVERAL}",
     "write": "Call a [write] tool",
     "destructive": "Call a [destructive] tool",
 }
@@ -84,11 +84,10 @@ def _build_call_tool(risk: Risk | None) -> MetaTool:
 
     async def answer(view: View, arguments: JsonObject) -> CallResult:
         wanted: Json = arguments["name"]
-        if is_read_result(view, wanted):
-            return await read_page(view, arguments.get("arguments"))
-        if is_describe_tools(view, wanted):
-            return await describe(view, arguments.get("arguments"))
-        if _is_call_tools(view, wanted):
+        if read := _find_reading_meta_tool(view, wanted):
+            return await read(view, arguments.get("arguments"))
+        is_taken = bool(view.catalog.named(CALL_TOOLS))  # by a tool of that name
+        if wanted == CALL_TOOLS and view.fan_out is not None and not is_taken:
             # Several calls under one approval: each is held to the risk of this call tool.
             several = _build_call_tools(risk, via=name)
             given = check_arguments(several, arguments.get("arguments"))
@@ -122,6 +121,22 @@ _SPLIT_CALL_TOOLS: Mapping[str, MetaToolBuilder] = {
     "call_write_tool": lambda view: _build_call_tool("write"),
     "call_destructive_tool": lambda view: _build_call_tool("destructive"),
 }
+
+
+def _find_reading_meta_tool(
+    view: View, name: Json
+) -> Callable[[View, Json], Awaitable[CallResult]] | None:
+    """What answers a meta-tool that only reads, as the `name` of a call."""
+    if is_read_result(view, name):
+        return read_page
+    meta_tool = find_inner_meta_tool(view, name)
+    if meta_tool is None:
+        return None
+
+    async def answer(view: View, arguments: Json) -> CallResult:
+        return await meta_tool.answer(view, check_arguments(meta_tool, arguments))
+
+    return answer
 
 
 def _find_needs(arguments: JsonObject) -> list[LoadTarget]:
@@ -181,7 +196,7 @@ def _build_call_tools(risk: Risk | None, *, via: str = CALL_TOOLS) -> MetaTool:
                 own = extract_tool_arguments(tool, one)
                 return view.call(tool, own, via=via, shape=parse_shape(one))
 
-        return await run_calls(view, arguments["calls"], prepare)
+        return await run_calls(view, arguments["calls"], prepare, is_timed=False)
 
     return MetaTool(
         CALL_TOOLS,
@@ -195,15 +210,17 @@ def _build_call_tools(risk: Risk | None, *, via: str = CALL_TOOLS) -> MetaTool:
     )
 
 
-def _is_call_tools(view: View, name: Json) -> bool:
-    """Whether a call meta-tool should make several calls, rather than call a tool of that name."""
-    return name == CALL_TOOLS and view.fan_out is not None and not view.catalog.named(CALL_TOOLS)
-
-
 async def run_calls(
-    view: View, given: Json, prepare: Callable[[JsonObject], ToolCall]
+    view: View, given: Json, prepare: Callable[[JsonObject], ToolCall], *, is_timed: bool = True
 ) -> CallResult:
-    """Run several calls; each has its own outcome, in the order in which they were given."""
+    """Run several calls; each has its own outcome, in the order in which they were given.
+
+    Args:
+        view: Who calls, and what they see.
+        given: The calls as they came.
+        prepare: Finds and checks the tool of one call.
+        is_timed: Whether the text, too, says how long each call took; a model seldom needs that.
+    """
     if not isinstance(given, list) or not given:
         raise InvalidArguments("`calls` must be a list of one or more calls.", field="calls")
     if len(given) > MAX_CALLS:
@@ -218,15 +235,18 @@ async def run_calls(
         try:
             if not isinstance(one, dict):
                 raise InvalidArguments("Each call is an object with name and arguments.")
-            prepared.append(prepare(one))
+            if read := _find_reading_meta_tool(view, name):
+                prepared.append(Outcome(name, True, await read(view, one.get("arguments"))))
+            else:
+                prepared.append(prepare(one))
         except PegboardError as exc:
             prepared.append(failed_outcome(name, exc))
     ran = iter(await view.fan_out([c for c in prepared if isinstance(c, ToolCall)]))
     outcomes = [p if isinstance(p, Outcome) else next(ran) for p in prepared]
-    return _build_reply(view, outcomes)
+    return _build_reply(view, outcomes, is_timed=is_timed)
 
 
-def _build_reply(view: View, outcomes: Sequence[Outcome]) -> CallResult:
+def _build_reply(view: View, outcomes: Sequence[Outcome], *, is_timed: bool) -> CallResult:
     """The outcomes as JSON, followed by the images, audio and resources of all of them.
 
     As text inside the JSON, an image of 500 KB would cost a model 400,000 tokens.
@@ -243,7 +263,10 @@ def _build_reply(view: View, outcomes: Sequence[Outcome]) -> CallResult:
         ]
         results.append(_outcome_to_json(outcome, attachments))
         blocks += own
-    reply = view.reply_json({"results": results})
+    visible = results
+    if not is_timed:
+        visible = [{k: v for k, v in one.items() if k != "duration_ms"} for one in results]
+    reply = view.reply(compact({"results": visible}), lambda: {"results": results})
     return CallResult({**reply.wire, "content": [*reply.content, *blocks]}) if blocks else reply
 
 
@@ -260,22 +283,19 @@ def _outcome_to_json(outcome: Outcome, attachments: Sequence[JsonObject]) -> Jso
         }
     value: JsonObject = {"name": outcome.name, "ok": outcome.ok and error is None}
     if value["ok"] and result is not None:
-        value["result"] = _result_value(result)
+        content: Json = result.structured
+        # JSON in a string would be escaped once more inside the JSON of a batch.
+        if content is None:
+            texts = (block["text"] for block in result.content if is_text(block))
+            content = _parse_json("\n".join(texts))
+        elif isinstance(content, dict) and isinstance(text := content.get(WRAPPER_KEY), str):
+            content = {**content, WRAPPER_KEY: _parse_json(text)}
+        value["result"] = content
     else:
         value["error"] = error
     if attachments:
         value["attachments"] = list(attachments)
     return {**value, "duration_ms": round(outcome.duration_ms, 1)}
-
-
-def _result_value(result: CallResult) -> Json:
-    """A result inside the JSON of a batch, where JSON in a string would be escaped once more."""
-    value: Json = result.structured
-    if value is None:
-        return _parse_json("\n".join(block["text"] for block in result.content if is_text(block)))
-    if isinstance(value, dict) and isinstance(text := value.get(WRAPPER_KEY), str):
-        return {**value, WRAPPER_KEY: _parse_json(text)}
-    return value
 
 
 def _parse_json(text: str) -> Json:

@@ -1,4 +1,4 @@
-"""`code`: search, and programs over many tools, of which only the value comes back."""
+"""`code`: search, and programs that call many tools; only a program's result is returned."""
 
 from __future__ import annotations
 

@@ -43,39 +43,17 @@ class HierarchyMode:
 
     def builders(self, view: View) -> Mapping[str, MetaToolBuilder]:
         return {
-            "tools_list_categories": _build_list_categories,
-            "tools_list_tools": _build_list_tools,
-            "tools_get_schema": _build_get_schema,
+            "tools_list_categories": lambda view: MetaTool(
+                "tools_list_categories",
+                f"List tool categories. {summarize_catalog(view)}",
+                object_schema({}),
+                list_categories,
+                _READ_ONLY,
+            ),
+            "tools_list_tools": lambda view: _LIST_TOOLS,
+            "tools_get_schema": lambda view: _GET_SCHEMA,
             "tools_dispatch": _build_dispatch,
         }
-
-
-def _build_list_categories(view: View) -> MetaTool:
-    text = f"List tool categories. {summarize_catalog(view)}"
-    schema = object_schema({})
-    return MetaTool("tools_list_categories", text, schema, list_categories, _READ_ONLY)
-
-
-def _build_list_tools(view: View) -> MetaTool:
-    return MetaTool(
-        "tools_list_tools",
-        "List a category's tools",
-        object_schema({"category": _TEXT}, ["category"]),
-        _list_tools,
-        _READ_ONLY,
-        needs=needs_from_calls,
-    )
-
-
-def _build_get_schema(view: View) -> MetaTool:
-    return MetaTool(
-        "tools_get_schema",
-        "A tool's schema",
-        object_schema({"category": _TEXT, "tool": _TEXT}, ["category", "tool"]),
-        _get_schema,
-        _READ_ONLY,
-        needs=needs_from_calls,
-    )
 
 
 def _build_dispatch(view: View) -> MetaTool:
@@ -112,30 +90,42 @@ async def list_categories(view: View, arguments: JsonObject) -> CallResult:
 
 async def _list_tools(view: View, arguments: JsonObject) -> CallResult:
     category = check_category(view.catalog, require_text(arguments, "category"))
-    tools = [t for t in view.catalog.enabled if category is None or is_in_group(t, category)]
-    rows = [
-        {
-            "name": _name_in_category(view, tool, category),
-            "summary": f"[deprecated] {tool.summary}" if tool.deprecated else tool.summary,
-        }
-        for tool in tools
-    ]
+    rows: list[JsonObject] = []
+    for tool in view.catalog.enabled:
+        if category is not None and not is_in_group(tool, category):
+            continue
+        # Category and name address a tool, so the bare name is enough where it is unique there.
+        is_unique = len(view.catalog.matching(tool.name, category)) <= 1
+        name = tool.name if is_unique and not tool.is_shown_bare else view.catalog.address(tool)
+        summary = f"[deprecated] {tool.summary}" if tool.deprecated else tool.summary
+        rows.append({"name": name, "summary": summary})
     shape: JsonObject = {"category": category, "tools": rows}
     if view.notes:  # for example, why the tools of this category could not be loaded
         shape["note"] = " ".join(view.notes)
     return view.reply_json(shape)
 
 
-def _name_in_category(view: View, tool: Tool, category: str | None) -> str:
-    """The bare name where it is unique in its category, since category and name address a tool."""
-    same = view.catalog.matching(tool.name, category)
-    needs_address = tool.is_shown_bare or len(same) > 1
-    return view.catalog.address(tool) if needs_address else tool.name
-
-
 async def _get_schema(view: View, arguments: JsonObject) -> CallResult:
     tool = _find_addressed(view, arguments)
     return view.reply_json({"schema": schema_to_json(tool)})
+
+
+_LIST_TOOLS = MetaTool(
+    "tools_list_tools",
+    "List a category's tools",
+    object_schema({"category": _TEXT}, ["category"]),
+    _list_tools,
+    _READ_ONLY,
+    needs=needs_from_calls,
+)
+_GET_SCHEMA = MetaTool(
+    "tools_get_schema",
+    "A tool's schema",
+    object_schema({"category": _TEXT, "tool": _TEXT}, ["category", "tool"]),
+    _get_schema,
+    _READ_ONLY,
+    needs=needs_from_calls,
+)
 
 
 def schema_to_json(tool: Tool) -> JsonObject:
@@ -163,7 +153,8 @@ async def dispatch_calls(view: View, arguments: JsonObject) -> CallResult:
     """One call, or several in parallel when `calls` is given."""
     if arguments.get("calls"):
         return await run_calls(view, arguments["calls"], lambda one: _prepare_call(view, one))
-    # It is no tool of the catalog, and a model that was told to call it uses what it has.
+    # It is not a tool in the catalog, but a notice told the model to call it, and this is the #
+    # only call tool that the model has.
     if is_read_result(view, arguments.get("tool", arguments.get("name"))):
         return await read_page(view, _get_params(arguments))
     return await view.dispatch(_prepare_call(view, arguments))

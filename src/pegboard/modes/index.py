@@ -14,7 +14,7 @@ from pegboard.core.calls import CallResult
 from pegboard.core.json import JsonObject, compact, whole_number
 from pegboard.core.schemas import list_parameters
 from pegboard.core.token_budget import BYTES_PER_TOKEN
-from pegboard.core.tools import Catalog, Example, Tool, group_name, is_in_group
+from pegboard.core.tools import Catalog, Tool, group_name, is_in_group
 from pegboard.errors import InvalidArguments
 from pegboard.modes.list_entries import declare_include_fields, list_meta_tools_and_pins
 from pegboard.modes.mode import (
@@ -38,32 +38,25 @@ class IndexMode:
 
     def builders(self, view: View) -> Mapping[str, MetaToolBuilder]:
         return {
-            "list_available_tools": _build_list,
-            "get_tool_description": _build_description,
+            "list_available_tools": lambda view: MetaTool(
+                "list_available_tools",
+                f"List callable tools by name. {summarize_catalog(view)}",
+                object_schema(
+                    {"category": {"type": "string"}, "include_disabled": {"type": "boolean"}}
+                ),
+                _list,
+                {"readOnlyHint": True},
+            ),
+            "get_tool_description": lambda view: _DESCRIPTION,
         }
 
 
-def _build_list(view: View) -> MetaTool:
-    text = f"List callable tools by name. {summarize_catalog(view)}"
-    schema = object_schema(
-        {"category": {"type": "string"}, "include_disabled": {"type": "boolean"}},
-    )
-    return MetaTool("list_available_tools", text, schema, _list, {"readOnlyHint": True})
-
-
-def _build_description(view: View) -> MetaTool:
-    text = "Parameters and examples of a tool; then call it by its name."
-    schema = object_schema(
-        {"tool_name": {"type": "string"}, "include_examples": {"type": "boolean"}}, ["tool_name"]
-    )
-    needs = needs_from_names("tool_name")
-    return MetaTool(
-        "get_tool_description", text, schema, _describe, {"readOnlyHint": True}, needs=needs
-    )
-
-
 async def _list(view: View, arguments: JsonObject) -> CallResult:
-    named, page = _parse_page(arguments.get("category") or "")
+    named, page = arguments.get("category") or "", 1
+    # A category may have `#` in its name, so only a number after the last one is a page.
+    name, mark, number = named.rpartition("#")
+    if mark and (given := whole_number(number)):
+        named, page = name, given
     include_disabled = bool(arguments.get("include_disabled"))
     category = check_category(view.catalog, named) if named else None
     tools = [
@@ -96,7 +89,7 @@ def _paginate(
             return whole, None
         if whole:
             return whole, group_name(rest[0])
-        first = group_name(tools[0])  # too large itself: it comes in pages of its own
+        first = group_name(rest[0])  # too large itself: it comes in pages of its own
         members = [t for t in tools if group_name(t) == first]
         return _slice_page(view.catalog, members, 1, room, first)
     return _slice_page(view.catalog, tools, page, room, category or "")
@@ -139,14 +132,6 @@ def _slice_page(
     return pages[page - 1], following
 
 
-def _parse_page(category: str) -> tuple[str, int]:
-    """The category and page that a `category` such as `issues#2` names."""
-    # A category may have `#` in its name, so only a number after the last one counts.
-    name, mark, number = category.rpartition("#")
-    page = whole_number(number) if mark else None
-    return (name, page) if page else (category, 1)
-
-
 def _row(catalog: Catalog, tool: Tool) -> JsonObject:
     return {
         "name": catalog.address(tool),
@@ -171,7 +156,18 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
         "parameters": list_parameters(schema),
     }
     if arguments.get("include_examples", True):
-        shape["examples"] = [_example_to_json(e) for e in tool.examples]
+        shape["examples"] = [
+            {
+                "description": example.description,
+                "invocation": dict(example.invocation),
+                **(
+                    {}
+                    if example.expected_output is None
+                    else {"expected_output": example.expected_output}
+                ),
+            }
+            for example in tool.examples
+        ]
     shape["related_tools"] = view.related(tool)
     if returns := view.returns(tool):
         shape["returns"] = returns
@@ -184,11 +180,13 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
     return view.reply_json(shape)
 
 
-def _example_to_json(example: Example) -> JsonObject:
-    shape: JsonObject = {
-        "description": example.description,
-        "invocation": dict(example.invocation),
-    }
-    if example.expected_output is not None:
-        shape["expected_output"] = example.expected_output
-    return shape
+_DESCRIPTION = MetaTool(
+    "get_tool_description",
+    "Parameters and examples of a tool; then call it by its name.",
+    object_schema(
+        {"tool_name": {"type": "string"}, "include_examples": {"type": "boolean"}}, ["tool_name"]
+    ),
+    _describe,
+    {"readOnlyHint": True},
+    needs=needs_from_names("tool_name"),
+)

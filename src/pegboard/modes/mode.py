@@ -108,7 +108,7 @@ class ResultSchema(NamedTuple):
     """What the results of a tool look like, as JSON Schema."""
 
     schema: JsonObject | None
-    """`None` where nothing is known."""
+    """`None` if nothing is known."""
     is_learned: bool = False
     """Whether it was learned from earlier results: then there may be fields that it lacks."""
 
@@ -118,7 +118,8 @@ class View:
     """The catalog as one caller sees it during one request, and what the caller can do with it."""
 
     # Not frozen, because one is built for every request, and a frozen one with this many fields
-    # takes twice as long. Only whoever builds it may change it, before anybody else reads it.
+    # takes twice as long. Only the code that builds it may change it, before anything else reads
+    # it.
 
     catalog: Catalog
     options: Options
@@ -187,7 +188,9 @@ class View:
             limit,
             group=category,
             # Most callers see the whole catalog, and asking for every tool takes time.
-            allowed=None if self.catalog is index.catalog else self._is_visible,
+            allowed=None
+            if self.catalog is index.catalog
+            else lambda tool: self.catalog.get(tool.id) is not None,
             boosts=None if searches is None else searches.boosts(self.caller),
         )
         if searches is not None:
@@ -201,7 +204,16 @@ class View:
         # Servers name their own tools, without the prefix that the gateway gives them.
         if tool.server is not None:
             return [self.catalog.address(other) for other in self.catalog.related(tool)]
-        return [name for name in tool.related if _is_known(self.catalog, name)]
+        known: list[str] = []
+        for name in tool.related:
+            try:
+                resolve(self.catalog, name)
+            except AmbiguousName:
+                pass  # there are several of that name
+            except ToolNotFound:
+                continue
+            known.append(name)
+        return known
 
     def result_schema(self, tool: Tool) -> ResultSchema:
         """What the results of a tool look like: as learned, where its output schema says little."""
@@ -226,9 +238,6 @@ class View:
             memo[key] = format_result_shape(schema, limit=limit)
         return memo[key]
 
-    def _is_visible(self, tool: Tool) -> bool:
-        return self.catalog.get(tool.id) is not None
-
     def call(
         self,
         tool: Tool,
@@ -237,7 +246,7 @@ class View:
         via: str | None = None,
         shape: ResultShape = WHOLE_RESULT,
     ) -> ToolCall:
-        """A call of `tool` on behalf of this caller; `include_fields` may be in the arguments."""
+        """A call to `tool` on behalf of this caller; `include_fields` may be in the arguments."""
         own, shape = extract_fields(tool, arguments, shape)
         return ToolCall(
             tool=tool,
@@ -276,7 +285,7 @@ class MetaTool:
     accepts: JsonObject | None = None
     """A wider schema for validation, where the meta-tool's own errors are more helpful."""
     needs: Callable[[JsonObject], Sequence[LoadTarget]] | None = None
-    """The categories and tools that arguments name; `None` where it needs the whole catalog."""
+    """The categories and tools that arguments name; `None` if it needs the whole catalog."""
     is_listed: bool = True
     """Whether it is in the list; the others are named where they are needed, and callable."""
 
@@ -350,16 +359,6 @@ def needs_from_calls(arguments: JsonObject) -> list[LoadTarget]:
                 )
             )
     return needs
-
-
-def _is_known(catalog: Catalog, name: str) -> bool:
-    try:
-        resolve(catalog, name)
-    except AmbiguousName:
-        return True
-    except ToolNotFound:
-        return False
-    return True
 
 
 # Shared by all boards: the schemas of meta-tools are the same everywhere.

@@ -16,22 +16,22 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from textwrap import indent
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pegboard.core.calls import CallResult
 from pegboard.core.code.program_tools import ProgramTools, describe_tool
 from pegboard.core.events import SearchAnswered
 from pegboard.core.json import Json, JsonObject, compact
-from pegboard.core.name_lookup import nearest
 from pegboard.core.sanitization import sanitize_line
 from pegboard.core.schemas import describe_parameters, format_brief_signature
 from pegboard.core.schemas.signatures import BRIEF_LIMIT, ELLIPSIS
+from pegboard.core.similar_names import nearest
 from pegboard.core.tools import Catalog, Category, Tool, group_name, is_in_group
 from pegboard.errors import InvalidArguments, PegboardError, ToolNotFound
 from pegboard.modes.mode import (
     MetaTool,
     View,
-    check_arguments,
     find_tool,
     needs_from_names,
     object_schema,
@@ -68,7 +68,10 @@ _SEARCH_INSTRUCTIONS = 160
 """Characters of a server's instructions below the top match of a search."""
 _MAX_INSTRUCTIONS = 3
 """Servers whose instructions one answer of `describe_tools` includes."""
+_MAX_DEFINITION = 60_000
+"""Characters of one tool's definition: more than real tools have, and less than a context."""
 _TEXTS: JsonObject = {"type": "array", "items": {"type": "string"}}
+SEARCH_TOOLS = "search_tools"
 DESCRIBE_TOOLS = "describe_tools"
 SEARCH_ARGUMENTS: JsonObject = object_schema(
     {
@@ -81,6 +84,7 @@ SEARCH_ARGUMENTS: JsonObject = object_schema(
 )
 """What `search_tools` accepts: more than it lists, since models also guess `query`."""
 _HOW_TO_SEE_ALL = '(for what … leaves out: call_tool name "describe_tools", arguments {"names"})'
+_HOW_TO_SEE_ALL_WITHOUT_CALL_TOOL = '(for what … leaves out: tool "describe_tools" {"names":[…]})'
 _PIECES = re.compile(r"[A-Za-z]+|\d+|\S")
 
 
@@ -88,7 +92,7 @@ def build_search_tools(view: View) -> MetaTool:
     """Finds tools; its description sums up the catalog, so that models know what to look for."""
     text = f"Find tools for tasks, one query each. {summarize_catalog(view)}"
     schema = object_schema({"queries": _TEXTS}, ["queries"])
-    return MetaTool("search_tools", text, schema, _search, _READ_ONLY, accepts=SEARCH_ARGUMENTS)
+    return MetaTool(SEARCH_TOOLS, text, schema, _search, _READ_ONLY, accepts=SEARCH_ARGUMENTS)
 
 
 def build_describe_tools(view: View) -> MetaTool:
@@ -108,13 +112,8 @@ def summarize_catalog(view: View) -> str:
     """The catalog in a line of bounded length: `470 tools: issues, drive, …`."""
     catalog, is_whole = view.listed, view.constant is None
     key = ("contents", is_whole)
-    if key not in catalog.memo:
-        catalog.memo[key] = _summarize(catalog, "" if is_whole else "+")
-    return catalog.memo[key]
-
-
-def _summarize(catalog: Catalog, more: str) -> str:
-    total = f"{len(catalog.enabled)}{more}"
+    if key in catalog.memo:
+        return catalog.memo[key]
     shown: list[str] = []
     room = _CONTENTS_TOKENS
     for name in _largest_groups(catalog):
@@ -125,8 +124,11 @@ def _summarize(catalog: Catalog, more: str) -> str:
             shown.append("…")
             break
         shown.append(name)
-    count = "Tools" if more and not catalog.enabled else f"{total} tools"
-    return f"{count}: {', '.join(shown)}" if shown else count
+    count = f"{len(catalog.enabled)} tools"
+    if not is_whole:  # more may be loaded later
+        count = f"{len(catalog.enabled)}+ tools" if catalog.enabled else "Tools"
+    text = catalog.memo[key] = f"{count}: {', '.join(shown)}" if shown else count
+    return text
 
 
 def _largest_groups(catalog: Catalog) -> list[str]:
@@ -154,7 +156,7 @@ class Need:
     @property
     def is_weak(self) -> bool:
         """Whether even the best match probably does something else."""
-        from pegboard.core.search.near_misses import is_near_miss  # numpy, which no list needs
+        from pegboard.core.search.relevance import is_near_miss  # numpy, which no list needs
 
         best = self.matches[0] if self.matches else None
         return best is not None and is_near_miss(self.query, best.tool, best.score)
@@ -162,23 +164,31 @@ class Need:
 
 def run_search(view: View, arguments: JsonObject) -> list[Need]:
     """What was found for each query."""
-    limit = _check_limit(arguments.get("limit"))
+    given: float | None = arguments.get("limit")
+    if given is not None and given < 1:
+        raise InvalidArguments(
+            f"`limit` is {given:g}: ask for at least 1 tool, or leave it out for {DEFAULT_LIMIT}.",
+            field="limit",
+            expected=f"1 to {MAX_LIMIT}",
+        )
+    limit = DEFAULT_LIMIT if given is None else int(min(given, MAX_LIMIT))
     category = check_category(view.catalog, arguments.get("category"))
     needs = [_search_one(view, q, limit=limit, category=category) for q in read_queries(arguments)]
-    if arguments.get("limit") is not None:
-        return [replace(need, has_limit=True) for need in needs]
-    return needs
+    return needs if given is None else [replace(need, has_limit=True) for need in needs]
 
 
 def read_queries(arguments: JsonObject) -> list[str]:
-    """The queries of a search, each once.
+    """The queries of a search, each once; some agents put several into one text.
 
     Raises:
         InvalidArguments: There are none, or too many.
     """
+    from pegboard.core.search.queries import split_lines
+
     given: Json = arguments.get("queries") or arguments.get("query") or []
-    queries = list(dict.fromkeys(map(str.strip, [given] if isinstance(given, str) else given)))
-    queries = [query for query in queries if query]
+    texts = [given] if isinstance(given, str) else given
+    lines = (line.strip() for text in texts for line in split_lines(text))
+    queries = [query for query in dict.fromkeys(lines) if query]
     if not queries:
         raise InvalidArguments(
             "`queries` is empty: say what you want to do, one query per need.", field="queries"
@@ -209,18 +219,6 @@ def _search_one(view: View, query: str, *, limit: int, category: str | None) -> 
     return Need(query, matches[:limit], len(matches))
 
 
-def _check_limit(given: float | None) -> int:
-    if given is None:
-        return DEFAULT_LIMIT
-    if given < 1:
-        raise InvalidArguments(
-            f"`limit` is {given:g}: ask for at least 1 tool, or leave it out for {DEFAULT_LIMIT}.",
-            field="limit",
-            expected=f"1 to {MAX_LIMIT}",
-        )
-    return int(min(given, MAX_LIMIT))
-
-
 def needs_to_text(view: View, needs: Sequence[Need], detail: Detail | None) -> str:
     """An answer as a model reads it; no tool is described twice."""
     lines: list[str] = []
@@ -235,8 +233,12 @@ def needs_to_text(view: View, needs: Sequence[Need], detail: Detail | None) -> s
             # Of top matches alone, each server once: all would cost more than the matches.
             lines += filter(None, [_quote_server(view, top, _SEARCH_INSTRUCTIONS)])
             quoted.add(top.server)
-    if detail is None and any(map(_has_gaps, lines)):
-        lines.append(_HOW_TO_SEE_ALL)
+    # A signature with an ellipsis leaves out something that a call may need.
+    if detail is None and any(
+        "(" in line and ELLIPSIS in line.partition(") ")[0] for line in lines
+    ):
+        has_call_tool = view.caller.mode != "code"
+        lines.append(_HOW_TO_SEE_ALL if has_call_tool else _HOW_TO_SEE_ALL_WITHOUT_CALL_TOOL)
     return "\n".join([*lines, *view.notes])
 
 
@@ -249,8 +251,11 @@ def _need_lines(view: View, need: Need, detail: Detail | None, shown: set[str]) 
     elif need.is_weak:
         best, *others = (match.tool for match in need.matches[:_MAX_NEAREST])
         lines = [f"No tool clearly does this. Nearest: {_brief_line(view, best, is_best=False)}"]
-        named = ", ".join(_name_and_summary(view, tool) for tool in others)
-        return [*lines, f"Also: {named}"] if named else lines
+        also: list[str] = []
+        for tool in others:
+            summary = sanitize_line(tool.summary or "", _SUMMARY_LENGTH)
+            also.append(view.catalog.address(tool) + (f" ({summary})" if summary else ""))
+        return [*lines, f"Also: {', '.join(also)}"] if also else lines
     else:
         described, named = _split_by_confidence(need, shown)
         best = need.matches[0]
@@ -277,11 +282,16 @@ def _split_by_confidence(need: Need, shown: set[str]) -> tuple[list[Match], list
         # Which of several servers is meant, a query often does not say, so a tool of the same name
         # is a rival whatever its score.
         is_same = tool.own_name == best.tool.own_name
-        is_odd = tool.risk == "destructive" != best.tool.risk and share < _DESTRUCTIVE
-        if not need.has_limit and (is_odd or (share < _ALTERNATIVE and not is_same)):
+        # The best tool for one part of the query is an answer, however it fits the whole.
+        is_answer = match.need is not None
+        is_odd = (
+            tool.risk == "destructive" != best.tool.risk and share < _DESTRUCTIVE and not is_answer
+        )
+        is_rival = not is_odd and (share >= _RIVAL or is_same or is_answer)
+        if not need.has_limit and not is_rival and (is_odd or share < _ALTERNATIVE):
             continue
-        is_rival = not is_odd and (share >= _RIVAL or is_same)
-        if is_rival and tool.id not in shown and len(described) < _MAX_SIGNATURES:
+        has_room = is_answer or len(described) < _MAX_SIGNATURES
+        if is_rival and has_room and tool.id not in shown:
             described.append(match)
         else:
             named.append(match)
@@ -290,26 +300,25 @@ def _split_by_confidence(need: Need, shown: set[str]) -> tuple[list[Match], list
 
 def needs_to_json(view: View, needs: Sequence[Need], detail: Detail | None) -> JsonObject:
     """An answer as structured content: `matches` for one query, `needs` for several."""
-    parts = [_need_to_json(view, need, detail or "signature") for need in needs]
+    detail = detail or "signature"
+    parts: list[JsonObject] = []
+    for need in needs:
+        matches = [_match(view, match, detail) for match in need.matches]
+        part: JsonObject = {"matches": matches, "total": need.total}
+        top = need.matches[0].tool if matches and detail != "name" else None
+        if top is not None and (text := get_server_instructions(view, top, _SEARCH_INSTRUCTIONS)):
+            matches[0]["server_instructions"] = text
+        if not matches:
+            part["note"] = nothing_fits(view.catalog)
+        elif need.is_weak:
+            part["note"] = "No tool clearly does this."
+        parts.append(part)
     shape: JsonObject = parts[0]
     if len(parts) > 1:
         shape = {"needs": [{"query": n.query, **p} for n, p in zip(needs, parts, strict=True)]}
     if view.notes:
         own: list[str] = [shape["note"]] if "note" in shape else []
         shape["note"] = " ".join([*own, *view.notes])
-    return shape
-
-
-def _need_to_json(view: View, need: Need, detail: Detail) -> JsonObject:
-    matches = [_match(view, match, detail) for match in need.matches]
-    shape: JsonObject = {"matches": matches, "total": need.total}
-    top = need.matches[0].tool if matches and detail != "name" else None
-    if top is not None and (text := get_server_instructions(view, top, _SEARCH_INSTRUCTIONS)):
-        matches[0]["server_instructions"] = text
-    if not matches:
-        shape["note"] = nothing_fits(view.catalog)
-    elif need.is_weak:
-        shape["note"] = "No tool clearly does this."
     return shape
 
 
@@ -322,7 +331,7 @@ def nothing_fits(catalog: Catalog) -> str:
 
 
 def check_category(catalog: Catalog, name: str | None) -> str | None:
-    """The name of a category or server, or `None` where none is given.
+    """The name of a category or server, or `None` if none is given.
 
     Raises:
         ToolNotFound: There is no such category or server; `.nearest` lists similar ones.
@@ -345,14 +354,11 @@ def reply_to_search(view: View, needs: Sequence[Need], detail: Detail | None) ->
     return view.reply(text, lambda: needs_to_json(view, needs, detail))
 
 
-def is_describe_tools(view: View, name: Json) -> bool:
-    """Whether a call meta-tool should describe tools, rather than call a tool of that name."""
-    return name == DESCRIBE_TOOLS and not view.catalog.named(DESCRIBE_TOOLS)
-
-
-async def describe(view: View, arguments: Json) -> CallResult:
-    """The description that a call meta-tool was asked for."""
-    return await _describe(view, check_arguments(build_describe_tools(view), arguments))
+def find_inner_meta_tool(view: View, name: Json) -> MetaTool | None:
+    """`search_tools` or `describe_tools` as the `name` of a call, unless a tool has that name."""
+    builders = {SEARCH_TOOLS: build_search_tools, DESCRIBE_TOOLS: build_describe_tools}
+    build = builders.get(name) if isinstance(name, str) else None
+    return None if build is None or view.catalog.named(name) else build(view)
 
 
 async def _describe(view: View, arguments: JsonObject) -> CallResult:
@@ -389,9 +395,16 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
 
 
 def get_server_instructions(view: View, tool: Tool, limit: int | None = None) -> str:
-    """How the server of a tool says its tools are used; empty where it says nothing."""
+    """How the server of a tool says its tools are used; empty if it says nothing."""
     text = view.instructions.get(tool.server or "", "")
-    return text if limit is None else sanitize_line(text, limit)
+    return text if limit is None else _first_sentences(text, limit)
+
+
+def _first_sentences(text: str, limit: int) -> str:
+    """The beginning of a text as one line, up to the end of a sentence where there is one."""
+    line = sanitize_line(text, limit)
+    end = max(line.rfind(". "), line.rfind("! ")) + 1
+    return line[:end] if line.endswith(ELLIPSIS) and end else line
 
 
 def _quote_server(view: View, tool: Tool, limit: int | None = None) -> str:
@@ -405,7 +418,8 @@ def describe_as_text(view: View, tool: Tool) -> str:
     """Everything that a caller needs to know about a tool, in fewer tokens than its JSON."""
     lines = [f"{view.catalog.address(tool)}{_marks(view, tool)}"]
     if tool.description:
-        lines.append(tool.description)
+        # Indented, so that none of its lines can pose as one of ours or as another tool.
+        lines.append(indent(tool.description, "  "))
     parts = describe_parameters(tool.input_schema)
     # Where lines cannot express the whole schema, the schema itself is given: a call needs it all.
     lines.append(parts.text if parts.complete else compact(tool.input_schema))
@@ -414,7 +428,10 @@ def describe_as_text(view: View, tool: Tool) -> str:
     lines += [f"Example: {e.description}: {compact(dict(e.invocation))}" for e in tool.examples]
     if related := view.related(tool):
         lines.append(f"Related: {', '.join(related)}")
-    return "\n".join(line for line in lines if line)
+    text = "\n".join(line for line in lines if line)
+    if len(text) <= _MAX_DEFINITION:
+        return text
+    return f"{text[:_MAX_DEFINITION]}… (cut: the definition has {len(text):,} characters)"
 
 
 def describe_as_json(view: View, tool: Tool) -> JsonObject:
@@ -446,11 +463,6 @@ def _line(view: View, tool: Tool, detail: Detail) -> str:
     return f"{head}{_marks(view, tool)}{tail}"
 
 
-def _name_and_summary(view: View, tool: Tool) -> str:
-    summary = sanitize_line(tool.summary or "", _SUMMARY_LENGTH)
-    return view.catalog.address(tool) + (f" ({summary})" if summary else "")
-
-
 def _brief_line(view: View, tool: Tool, *, is_best: bool) -> str:
     """A tool in a search: what a call needs, what comes back from the best one, what it does."""
     if view.caller.mode == "code":
@@ -462,11 +474,6 @@ def _brief_line(view: View, tool: Tool, *, is_best: bool) -> str:
     returns = f" -> {shape}" if shape else ""
     summary = sanitize_line(tool.summary or "", _SUMMARY_LENGTH)
     return f"{signature}{returns}{_marks(view, tool)}{f' - {summary}' if summary else ''}"
-
-
-def _has_gaps(line: str) -> bool:
-    """Whether a signature on this line leaves out something that a call may need."""
-    return ELLIPSIS in line.partition(") ")[0] and "(" in line
 
 
 def _marks(view: View, tool: Tool) -> str:

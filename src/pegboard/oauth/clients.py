@@ -1,4 +1,4 @@
-"""How Pegboard identifies itself to an authorization server, and authenticates there.
+"""How Pegboard identifies itself to an authorization server, and requests tokens there.
 
 In the order that MCP prescribes: a client that was registered by hand, then a client ID metadata
 document, then dynamic registration. A client belongs to the issuer that it was registered with, and
@@ -22,19 +22,26 @@ from pydantic import ValidationError
 from pegboard.core.json import Json
 from pegboard.errors import ConfigError
 from pegboard.oauth.discovery import AuthorizationServer, NoLoginOffered
-from pegboard.oauth.grants import Grant
+from pegboard.oauth.grants import Grant, TokenResponse, parse_token_response
 from pegboard.oauth.http_requests import (
+    Answer,
     AuthorizationRefused,
     AuthorizationServerUnavailable,
     OAuthError,
     raise_for_refusal,
     send,
 )
-from pegboard.oauth.options import ClientAuthMethod, OAuthOptions
+from pegboard.oauth.login_options import ClientAuthMethod, OAuthOptions
 
 CLIENT_NAME: Final = "Pegboard"
 ASSERTION_TYPE: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ASSERTION_LIFETIME: Final = 300
+_SECRET_FIELDS: Final = frozenset(
+    {
+        "assertion", "client_assertion", "client_secret", "code", "code_verifier", "refresh_token",
+        "subject_token", "token",
+    }
+)  # fmt: skip
 _SECRET_METHODS: Final = ("client_secret_basic", "client_secret_post")
 
 
@@ -114,23 +121,20 @@ def configured_client(
     """
     if options.client_id is None:
         return None
+    method: ClientAuthMethod = "none"
+    if options.private_key:
+        method = "private_key_jwt"
+    elif options.client_secret:
+        # Without a list, RFC 8414 says that this one is what is supported.
+        is_basic = supported is None or "client_secret_basic" in supported
+        method = "client_secret_basic" if is_basic else "client_secret_post"
     return OAuthClient(
         client_id=options.client_id,
         client_secret=options.client_secret,
-        method=options.client_auth or _choose_method(options, supported),
+        method=options.client_auth or method,
         private_key=options.private_key,
         key_id=options.key_id,
     )
-
-
-def _choose_method(options: OAuthOptions, supported: list[str] | None) -> ClientAuthMethod:
-    if options.private_key:
-        return "private_key_jwt"
-    if not options.client_secret:
-        return "none"
-    # Without a list, RFC 8414 says that the first one is what is supported.
-    is_basic = supported is None or "client_secret_basic" in supported
-    return "client_secret_basic" if is_basic else "client_secret_post"
 
 
 def client_of_grant(grant: Grant, options: OAuthOptions) -> OAuthClient:
@@ -249,3 +253,83 @@ def _read_registration(value: Json) -> OAuthClient:
         method=cast(ClientAuthMethod, method),
         is_registered=True,
     )
+
+
+async def request_tokens(
+    http: httpx2.AsyncClient,
+    endpoint: str,
+    form: dict[str, str],
+    client: OAuthClient,
+    *,
+    issuer: str,
+) -> TokenResponse:
+    """The tokens that a grant is exchanged for.
+
+    Raises:
+        AuthorizationRefused: The authorization server refused the request.
+        AuthorizationServerUnavailable: It gave no usable answer.
+        ConfigError: The client's private key cannot be used.
+    """
+    answer = await _post(http, endpoint, form, client, issuer)
+    try:
+        return parse_token_response(answer.json())
+    except ValueError as exc:
+        raise AuthorizationServerUnavailable(f"{issuer}: {exc}") from exc
+
+
+async def refresh(http: httpx2.AsyncClient, grant: Grant, client: OAuthClient) -> TokenResponse:
+    """New tokens for a grant; raises as `request_tokens`."""
+    form = {"grant_type": "refresh_token", "refresh_token": grant.refresh_token or ""}
+    if grant.resource:
+        form["resource"] = grant.resource
+    elif grant.scope:
+        # Entra, which has no `resource`, would otherwise issue a token for Microsoft Graph.
+        form["scope"] = grant.scope
+    return await request_tokens(http, grant.token_endpoint, form, client, issuer=grant.issuer)
+
+
+async def revoke(http: httpx2.AsyncClient, grant: Grant, client: OAuthClient) -> bool:
+    """Have the authorization server forget a grant (RFC 7009); false if it has no way to.
+
+    Raises:
+        OAuthError: It did not.
+    """
+    if grant.revocation_endpoint is None:
+        return False
+    # Revoking the refresh token ends the whole grant; an access token may be all there is.
+    for hint, token in (
+        ("refresh_token", grant.refresh_token),
+        ("access_token", grant.access_token),
+    ):
+        if token is None:
+            continue
+        form = {"token": token, "token_type_hint": hint}
+        try:
+            await _post(http, grant.revocation_endpoint, form, client, grant.issuer)
+        except AuthorizationRefused:
+            if client.method != "none":
+                raise
+            # The SDK's server wants a secret of a client that has none; an empty one is the same
+            # (RFC 6749, section 2.3.1).
+            form["client_secret"] = ""
+            await _post(http, grant.revocation_endpoint, form, client, grant.issuer)
+    return True
+
+
+async def _post(
+    http: httpx2.AsyncClient,
+    endpoint: str,
+    form: dict[str, str],
+    client: OAuthClient,
+    issuer: str,
+) -> Answer:
+    headers = client.authenticate(form, audience=issuer)
+    # Without `Accept`, GitHub answers with a form.
+    request = httpx2.Request(
+        "POST", endpoint, data=form, headers={"Accept": "application/json", **headers}
+    )
+    answer = await send(http, request)
+    # Only what is secret: the code of an error such as `bad_refresh_token` has to stay readable.
+    secret = {name: value for name, value in form.items() if name in _SECRET_FIELDS}
+    raise_for_refusal(answer, {**secret, "secret": client.client_secret or ""})
+    return answer

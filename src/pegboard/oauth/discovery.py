@@ -8,10 +8,13 @@ authorization server, with default endpoints if it has no metadata either.
 
 The server decides where a person is sent, so everything is checked: the metadata must be about this
 server, name the issuer that was asked for, and support PKCE.
+
+The challenge is the `WWW-Authenticate` header of the refused request (RFC 6750).
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -28,7 +31,6 @@ from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_server_url
 from pydantic import BaseModel, ValidationError
 
-from pegboard.oauth.challenge import Challenge
 from pegboard.oauth.http_requests import (
     Answer,
     AuthorizationServerUnavailable,
@@ -37,7 +39,7 @@ from pegboard.oauth.http_requests import (
     quote_text,
     send,
 )
-from pegboard.oauth.options import OAuthOptions
+from pegboard.oauth.login_options import OAuthOptions
 
 OFFLINE_ACCESS = "offline_access"
 Model = TypeVar("Model", bound=BaseModel)
@@ -53,7 +55,7 @@ class AuthorizationServer:
 
     metadata: OAuthMetadata
     resource: str | None
-    """What tokens are requested for; `None` where requests do not name it."""
+    """What tokens are requested for; `None` if requests do not name it."""
     scope: str | None
     """The scopes to request."""
     is_announced: bool
@@ -105,12 +107,11 @@ async def discover(
         if endpoint is not None:
             check_endpoint(str(endpoint), server_url)
     scope = _choose_scope(challenge, resource, metadata, options, granted_scope)
-    return AuthorizationServer(
-        metadata,
-        _choose_resource(server_url, resource) if options.resource else None,
-        union_scopes(scope, extra_scope),
-        is_announced,
-    )
+    named = None
+    if options.resource:
+        # The metadata may be about a parent of the address, which then is what tokens are for.
+        named = str(resource.resource) if resource else resource_url_from_server_url(server_url)
+    return AuthorizationServer(metadata, named, union_scopes(scope, extra_scope), is_announced)
 
 
 async def discover_issuer(
@@ -142,7 +143,11 @@ async def _read_resource_metadata(
         answer = await send(http, create_oauth_metadata_request(url))
         found = _parse(ProtectedResourceMetadata, answer)
         if found is not None:
-            _check_resource(server_url, found)
+            # Otherwise a server could have people log in for tokens of another one.
+            expected = resource_url_from_server_url(server_url)
+            if not check_resource_allowed(expected, str(found.resource)):
+                about = quote_text(str(found.resource))
+                raise OAuthError(f"its metadata is about another server: {about}")
             return found
         if answer.status >= 500 or answer.status == 429:
             # It says nothing about whether there is metadata, so it must not lead to the defaults.
@@ -152,19 +157,6 @@ async def _read_resource_metadata(
     if failure is not None:
         raise failure
     return None
-
-
-def _check_resource(server_url: str, metadata: ProtectedResourceMetadata) -> None:
-    expected = resource_url_from_server_url(server_url)
-    if not check_resource_allowed(expected, str(metadata.resource)):
-        raise OAuthError(
-            f"its metadata is about another server: {quote_text(str(metadata.resource))}"
-        )
-
-
-def _choose_resource(server_url: str, metadata: ProtectedResourceMetadata | None) -> str:
-    # The metadata may be about a parent of the address, which then is what tokens are for.
-    return str(metadata.resource) if metadata else resource_url_from_server_url(server_url)
 
 
 # Metadata of the authorization server ----------------------------------------------------------
@@ -197,23 +189,20 @@ async def _read_server_metadata(
                 f"{urlsplit(url).hostname} answered with HTTP status {answer.status}"
             )
         found = _parse(OAuthMetadata, answer)
-        if found is not None:
-            _check_issuer(str(found.issuer), issuer, server_url)
-            return found
+        if found is None:
+            continue
+        # Metadata is only about the issuer that it was asked for (RFC 8414, section 3.3). By the
+        # very characters: two issuers that look alike need not be one. Only where the server
+        # itself is the issuer, it may or may not write the slash of its root.
+        expected, named = issuer or _origin(server_url), str(found.issuer)
+        if named != expected and not (issuer is None and issuers_match(named, expected)):
+            raise OAuthError(
+                f"the metadata of {quote_text(expected)} names another issuer, {quote_text(named)}"
+            )
+        return found
     if failure is not None:
         raise failure
     return None
-
-
-def _check_issuer(found: str, issuer: str | None, server_url: str) -> None:
-    """Metadata is only about the issuer that it was asked for (RFC 8414, section 3.3)."""
-    # By the very characters: two issuers that look alike need not be one. Only where the server
-    # itself is the issuer, it may or may not write the slash of its root.
-    expected = issuer or _origin(server_url)
-    if found != expected and not (issuer is None and issuers_match(found, expected)):
-        raise OAuthError(
-            f"the metadata of {quote_text(expected)} names another issuer, {quote_text(found)}"
-        )
 
 
 def _default_metadata(server_url: str) -> OAuthMetadata:
@@ -260,9 +249,41 @@ def _choose_scope(
     wanted = options.scope or challenge.scope
     if wanted is None and resource is not None and resource.scopes_supported:
         wanted = " ".join(resource.scopes_supported)
-    if challenge.is_step_up:
+    if challenge.is_step_up:  # MCP 2026-07-28, "Step-Up Authorization Flow"
         wanted = union_scopes(granted_scope, union_scopes(wanted, challenge.scope))
+    # A refresh token needs this scope at some servers, and others refuse a scope they do not list.
     can_stay_offline = OFFLINE_ACCESS in (metadata.scopes_supported or ())
     if wanted and can_stay_offline and options.scope is None:
         wanted = union_scopes(wanted, OFFLINE_ACCESS)
     return wanted or None
+
+
+_MAX_HEADER_LENGTH = 8_000
+_PARAMETER = re.compile(r'([\w-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))')
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """The parameters of a `WWW-Authenticate` header that are about OAuth."""
+
+    scope: str | None = None
+    """The scopes that the request needs."""
+    resource_metadata: str | None = None
+    """The address of the server's protected resource metadata."""
+    error: str | None = None
+
+    @property
+    def is_step_up(self) -> bool:
+        """Whether the token is valid, but has too few scopes."""
+        return self.error == "insufficient_scope"
+
+
+def parse_challenge(header: str | None) -> Challenge:
+    """The challenge in a header; an empty one where there is none."""
+    text = (header or "")[:_MAX_HEADER_LENGTH]
+    found: dict[str, str] = {}
+    # Whole texts in quotes are taken at once: what stands in them is not a parameter.
+    for name, quoted, plain in _PARAMETER.findall(text):
+        found.setdefault(name.lower(), re.sub(r"\\(.)", r"\1", quoted) or plain)
+    known = {name: found.get(name) or None for name in ("scope", "resource_metadata", "error")}
+    return Challenge(**known)

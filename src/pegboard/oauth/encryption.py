@@ -11,11 +11,10 @@ import base64
 import hashlib
 import os
 import secrets
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
-from pegboard.credentials import KeyringWriter, read_keyring, write_keyring
+from pegboard.credentials import KeyringMissing, read_keyring, write_keyring
 from pegboard.errors import ConfigError
 from pegboard.private_files import lock_file, make_private_folder
 
@@ -77,7 +76,7 @@ class KeyProvider(Protocol):
         ...
 
     def for_writing(self) -> Cipher | None:
-        """The cipher, with a new key if there was none; `None` where grants are not encrypted."""
+        """The cipher, with a new key if there was none; `None` if grants are not encrypted."""
         ...
 
 
@@ -112,53 +111,46 @@ class KeyringKey:
         is_required: Whether a missing keyring is an error; otherwise grants are not encrypted.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        is_required: bool = False,
-        read: Callable[[str, str], str | None] = read_keyring,
-        write: KeyringWriter = write_keyring,
-    ) -> None:
+    def __init__(self, folder: Path, *, is_required: bool = False) -> None:
         self._folder = folder
         self._is_required = is_required
-        self._read = read
-        self._write = write
         self._cipher: Cipher | None = None
 
     def for_reading(self) -> Cipher:
         if self._cipher is None:
-            stored = self._read(KEYRING_SERVICE, KEYRING_USER)
+            stored = read_keyring(KEYRING_SERVICE, KEYRING_USER)
             if stored is None:
                 raise ConfigError("the keyring has no key to decrypt it with")
-            self._cipher = _parse_key(stored)
+            try:
+                key = base64.b64decode(stored, validate=True)
+            except ValueError:
+                key = b""
+            if len(key) != _KEY_BYTES:
+                raise ConfigError(
+                    f"the entry {KEYRING_USER!r} of {KEYRING_SERVICE!r} in the keyring is not a key"
+                )
+            self._cipher = Cipher(key)
         return self._cipher
 
     def for_writing(self) -> Cipher | None:
         try:
             return self._cipher or self._make()
-        except ConfigError:
+        except KeyringMissing:
             if self._is_required:
                 raise
             return None
+        except ConfigError as exc:
+            # There is one: that it is locked now is no reason to write secrets in plain text.
+            raise ConfigError(
+                f"{exc.message} Unlock it, or store logins without it: set `key`, or "
+                f'`store = "file"`, in `[oauth]`.'
+            ) from exc
 
     def _make(self) -> Cipher:
         make_private_folder(self._folder)
         # Two processes that each made a key would leave one of them with files nobody can read.
         with lock_file(self._folder / "key.lock"):
-            if self._read(KEYRING_SERVICE, KEYRING_USER) is None:
+            if read_keyring(KEYRING_SERVICE, KEYRING_USER) is None:
                 key = base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
-                self._write(KEYRING_SERVICE, KEYRING_USER, key)
+                write_keyring(KEYRING_SERVICE, KEYRING_USER, key)
             return self.for_reading()
-
-
-def _parse_key(text: str) -> Cipher:
-    try:
-        key = base64.b64decode(text, validate=True)
-    except ValueError:
-        key = b""
-    if len(key) != _KEY_BYTES:
-        raise ConfigError(
-            f"the entry {KEYRING_USER!r} of {KEYRING_SERVICE!r} in the keyring is not a key"
-        )
-    return Cipher(key)

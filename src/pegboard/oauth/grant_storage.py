@@ -15,13 +15,19 @@ import re
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    ExitStack,
+    asynccontextmanager,
+)
 from pathlib import Path
-from typing import Final, Protocol, TypeVar, TypeVarTuple
+from typing import Final, Protocol, TypeAlias, TypeVar, TypeVarTuple
 
 import anyio
 from anyio import to_thread
 
+from pegboard.core.caches import BoundedCache
 from pegboard.core.json import Json
 from pegboard.errors import ConfigError, PegboardError, StoreError
 from pegboard.oauth.encryption import Cipher, DecryptionError, KeyProvider
@@ -42,12 +48,14 @@ LEASE_SECONDS: Final = 45.0
 """Seconds after which the lock of a replica that died is free."""
 KEYRING_TIMEOUT: Final = 30.0
 """Seconds for a keyring that may ask its user for a password."""
+MAX_IN_MEMORY: Final = 4_096
 _POLL_INTERVAL: Final = 0.02
 _MAX_FILE_BYTES: Final = 1 << 20
 _NO_LOCKS: Final = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 logger = logging.getLogger(__name__)
 
+TryLock: TypeAlias = Callable[[Path], AbstractContextManager[bool]]
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
@@ -69,8 +77,12 @@ class GrantStorage(Protocol):
 
     async def delete(self, key: GrantKey) -> None: ...
 
+    async def check(self, key: GrantKey) -> None:
+        """Raise what would prevent a grant from being stored."""
+        ...
+
     def lock(self, key: GrantKey) -> AbstractAsyncContextManager[None]:
-        """Be the only one who changes a grant. Raises `TimeoutError`."""
+        """Hold the lock of a grant while it is changed. Raises `TimeoutError`."""
         ...
 
 
@@ -110,9 +122,12 @@ def _parse(value: Json, key: GrantKey, keys: KeyProvider) -> Grant:
 class FileGrants:
     """One file for each grant, 0600 in a folder of 0700, replaced as a whole."""
 
-    def __init__(self, folder: Path, keys: KeyProvider) -> None:
+    def __init__(
+        self, folder: Path, keys: KeyProvider, *, try_lock: TryLock = try_lock_file
+    ) -> None:
         self.folder = folder
         self._keys = keys
+        self._lock_file = try_lock
         self.lock_problem: str | None = None
         """Why processes cannot take turns here; `None` as long as they can."""
 
@@ -147,7 +162,7 @@ class FileGrants:
                 )
             with path.open("rb") as file:
                 if os.name == "posix" and os.fstat(file.fileno()).st_uid != os.geteuid():
-                    # Its tokens would be those of whoever put it here.
+                    # Its tokens could belong to somebody else, who put the file here.
                     raise ValueError("it belongs to another user")
                 return _parse(json.loads(file.read(_MAX_FILE_BYTES)), key, self._keys)
         except FileNotFoundError:
@@ -172,12 +187,16 @@ class FileGrants:
     async def delete(self, key: GrantKey) -> None:
         self.path(key).unlink(missing_ok=True)
 
+    async def check(self, key: GrantKey) -> None:
+        async with self.lock(key):
+            await _run_blocking(self._keys.for_writing)
+
     @asynccontextmanager
     async def lock(self, key: GrantKey) -> AsyncGenerator[None]:
         make_private_folder(self.folder)
         path = self.path(key).with_suffix(".lock")
         with ExitStack() as held:
-            # Polled, and not waited for in a thread: a thread could not be cancelled.
+            # Polled, and not waited for in a thread: a thread could not be canceled.
             with anyio.fail_after(LOCK_TIMEOUT):
                 while not self._try_lock(path, held):  # noqa: ASYNC110 - held by other processes
                     await anyio.sleep(_POLL_INTERVAL)
@@ -185,7 +204,7 @@ class FileGrants:
 
     def _try_lock(self, path: Path, held: ExitStack) -> bool:
         try:
-            return held.enter_context(try_lock_file(path))
+            return held.enter_context(self._lock_file(path))
         except OSError as exc:
             if exc.errno not in _NO_LOCKS:
                 raise
@@ -202,9 +221,10 @@ class FileGrants:
 class StoreGrants:
     """Grants in the store that replicas share; always encrypted, since others read it too."""
 
-    def __init__(self, store: Store, keys: KeyProvider) -> None:
+    def __init__(self, store: Store, keys: KeyProvider, *, lease: float = LEASE_SECONDS) -> None:
         self._store = store
         self._keys = keys
+        self._lease = lease
 
     async def load(self, key: GrantKey) -> Grant | None:
         value = await self._store.get(self._name(key))
@@ -225,33 +245,59 @@ class StoreGrants:
     async def delete(self, key: GrantKey) -> None:
         await self._store.update(self._name(key), lambda _: None)
 
+    async def check(self, key: GrantKey) -> None:
+        async with self.lock(key):
+            return
+
     @asynccontextmanager
     async def lock(self, key: GrantKey) -> AsyncGenerator[None]:
         name, holder = f"oauth:lock:{_digest(key)}", secrets.token_hex(8)
 
         def take(lease: Json) -> Json:
             is_free = not isinstance(lease, dict) or lease.get("until", 0) < time.time()
-            return {"holder": holder, "until": time.time() + LEASE_SECONDS} if is_free else lease
+            return {"holder": holder, "until": time.time() + self._lease} if is_free else lease
 
         def release(lease: Json) -> Json:
             return None if isinstance(lease, dict) and lease.get("holder") == holder else lease
 
         with anyio.fail_after(LOCK_TIMEOUT):
-            lease = await self._store.update(name, take, ttl=LEASE_SECONDS)
+            lease = await self._store.update(name, take, ttl=self._lease)
             while lease["holder"] != holder:
                 await anyio.sleep(_POLL_INTERVAL)
-                lease = await self._store.update(name, take, ttl=LEASE_SECONDS)
+                lease = await self._store.update(name, take, ttl=self._lease)
         try:
             yield
         finally:
             with anyio.CancelScope(shield=True):
                 try:
-                    await self._store.update(name, release, ttl=LEASE_SECONDS)
+                    await self._store.update(name, release, ttl=self._lease)
                 except StoreError:
                     logger.debug("a lease could not be released; it expires", exc_info=True)
 
     def _name(self, key: GrantKey) -> str:
         return f"oauth:grant:{_digest(key)}"
+
+
+class MemoryGrants:
+    """Grants of this process alone, for tokens that can be had again at any time."""
+
+    def __init__(self, capacity: int = MAX_IN_MEMORY) -> None:
+        self._grants: BoundedCache[GrantKey, Grant] = BoundedCache(capacity)
+
+    async def load(self, key: GrantKey) -> Grant | None:
+        return self._grants.get(key)
+
+    async def save(self, key: GrantKey, grant: Grant) -> None:
+        self._grants.put(key, grant)
+
+    async def delete(self, key: GrantKey) -> None:
+        self._grants.pop(key)
+
+    async def check(self, key: GrantKey) -> None: ...
+
+    @asynccontextmanager
+    async def lock(self, key: GrantKey) -> AsyncGenerator[None]:
+        yield  # `ServerTokens` has one for each principal, and no other process has these grants
 
 
 async def _run_blocking(work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pegboard.core.json import Json, JsonObject, whole_number
 
 LoginState: TypeAlias = Literal["signed in", "sign in", "sign in again"]
 
+MAX_TOKEN_LENGTH = 65_536
+MAX_LIFETIME = 1e10
+"""Seconds; what lasts longer does not expire."""
 REFRESH_MARGIN = 60.0
 """Seconds before its end that a token is refreshed; a tenth of its lifetime where that is less."""
 
@@ -84,6 +87,7 @@ class Grant:
         """When to refresh it; `None` for a token that does not expire."""
         if self.expires_at is None:
             return None
+        # A fixed margin would have a token of a minute refreshed at every call.
         return self.expires_at - min(REFRESH_MARGIN, 0.1 * self.lifetime)
 
     @property
@@ -131,20 +135,21 @@ def parse_token_response(value: Json) -> TokenResponse:
         case _:
             raise ValueError("the answer has no access token")
     # Some servers leave it out, which RFC 6749 does not allow; MCP knows bearer tokens only.
-    if str(value.get("token_type", "bearer")).lower() not in ("bearer", "n_a"):
-        raise ValueError(f"its tokens are of the type {value['token_type']!r}, not bearer tokens")
-    if any(not "!" <= character <= "~" for character in token):
+    kind = str(value.get("token_type", "bearer"))
+    if kind.lower() not in ("bearer", "n_a"):
+        raise ValueError(f"its tokens are of the type {kind[:40]!r}, not bearer tokens")
+    if len(token) > MAX_TOKEN_LENGTH or any(not "!" <= letter <= "~" for letter in token):
         raise ValueError("its access token cannot be sent in a header")
     refresh, scope = value.get("refresh_token"), value.get("scope")
+    lifetime: Any = value.get("expires_in")
+    if isinstance(lifetime, str):  # some servers send it as a text
+        lifetime = whole_number(lifetime)
+    # Some servers say 0 or -1 for a token that does not expire. Taken literally, every call would
+    # refresh it; a token that has really ended is refused by the server, and then refreshed.
+    is_stated = _is_number(lifetime) and 1 <= lifetime < MAX_LIFETIME
     return TokenResponse(
         access_token=token,
         refresh_token=refresh if isinstance(refresh, str) and refresh else None,
-        expires_in=_read_seconds(value.get("expires_in")),
+        expires_in=float(lifetime) if is_stated else None,
         scope=scope if isinstance(scope, str) and scope else None,
     )
-
-
-def _read_seconds(value: Json) -> float | None:
-    if isinstance(value, str):  # some servers send it as a text
-        value = whole_number(value)
-    return float(max(0, value)) if _is_number(value) else None

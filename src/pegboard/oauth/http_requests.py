@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
+import anyio
 import httpx2
 
 from pegboard.core.json import Json
@@ -69,28 +70,35 @@ async def open_http() -> AsyncGenerator[httpx2.AsyncClient]:
 
 
 async def send(
-    http: httpx2.AsyncClient, request: httpx2.Request, *, with_body: bool = True
+    http: httpx2.AsyncClient,
+    request: httpx2.Request,
+    *,
+    with_body: bool = True,
+    timeout: float = REQUEST_TIMEOUT,
 ) -> Answer:
     """The answer to a request; `with_body` is false for one that may never end.
 
     Raises:
-        AuthorizationServerUnavailable: There is no answer, or it is too large.
+        AuthorizationServerUnavailable: There is no answer in time, or it is too large.
     """
     url, body = str(request.url), bytearray()
     host = request.url.host
     try:
-        response = await http.send(request, stream=True)
-        try:
-            if with_body:
-                async for part in response.aiter_bytes():
-                    body += part
-                    if len(body) > MAX_ANSWER_BYTES:
-                        message = f"{host} sent an answer that is too long"
-                        raise AuthorizationServerUnavailable(message)
-        finally:
-            await response.aclose()
-    except httpx2.TimeoutException as exc:
-        message = f"{host} did not answer within {REQUEST_TIMEOUT:g} s"
+        # The client's own timeout is for each read: an answer that drips in would never end, and
+        # with it the lock that a refresh holds.
+        with anyio.fail_after(timeout):
+            response = await http.send(request, stream=True)
+            try:
+                if with_body:
+                    async for part in response.aiter_bytes():
+                        body += part
+                        if len(body) > MAX_ANSWER_BYTES:
+                            message = f"{host} sent an answer that is too long"
+                            raise AuthorizationServerUnavailable(message)
+            finally:
+                await response.aclose()
+    except (httpx2.TimeoutException, TimeoutError) as exc:
+        message = f"{host} did not answer within {timeout:g} s"
         raise AuthorizationServerUnavailable(message) from exc
     except httpx2.HTTPError as exc:
         reason = quote_text(str(exc)) or type(exc).__name__
@@ -105,9 +113,14 @@ def check_endpoint(url: str, server_url: str) -> str:
     Raises:
         OAuthError: It is not HTTPS, although the server itself is.
     """
-    parts = urlsplit(url)
     allowed = ("https", "http") if urlsplit(server_url).scheme == "http" else ("https",)
-    if parts.scheme not in allowed or not parts.hostname:
+    try:
+        parts, host = urlsplit(url), httpx2.URL(url).host
+        # A port of 99999 would only be noticed by the socket.
+        is_usable = parts.scheme in allowed and bool(host) and parts.port != 0
+    except (httpx2.InvalidURL, ValueError):
+        is_usable = False
+    if not is_usable:
         names, shown = " or ".join(allowed), quote_text(url)
         raise OAuthError(f"an address of the authorization server is not {names}: {shown}")
     return url

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from pegboard.oauth.grant_storage import GrantStorage, GrantUnreadable
-from pegboard.oauth.options import OAuthOptions
-from pegboard.oauth.tokens import ServerTokens
+from pegboard.errors import PegboardError
+from pegboard.oauth.access_tokens import ServerTokens
+from pegboard.oauth.grant_storage import GrantStorage, MemoryGrants
+from pegboard.oauth.grants import LoginState
+from pegboard.oauth.login_options import OAuthOptions
 
 if TYPE_CHECKING:
-    from pegboard.oauth.login import Login
+    from pegboard.oauth.login_flow import Login
 
 LOGIN_TIMEOUT: Final = 600.0
 """Seconds that a person has to log in."""
@@ -44,11 +46,19 @@ class Logins:
     Args:
         storage: Where grants are stored.
         metadata_url: The address of the client ID metadata document, if one is hosted.
+        timeout: Seconds that a person has to complete a login.
     """
 
-    def __init__(self, storage: GrantStorage, *, metadata_url: str | None = None) -> None:
+    def __init__(
+        self,
+        storage: GrantStorage,
+        *,
+        metadata_url: str | None = None,
+        timeout: float = LOGIN_TIMEOUT,
+    ) -> None:
         self.storage = storage
         self.metadata_url = metadata_url
+        self._timeout = timeout
         self.page: Callable[[str], str] | None = None
         """The address where people of a shared gateway log in to a server, by its name."""
         self._tokens: dict[str, ServerTokens] = {}
@@ -83,13 +93,40 @@ class Logins:
             return None
         known = self._tokens.get(server.name)
         if known is None or (known.url, known.options) != (server.url, server.oauth):
-            known = ServerTokens(self.storage, server.name, server.url or "", server.oauth)
+            storage = MemoryGrants() if server.oauth.exchanges_caller_token else self.storage
+            known = ServerTokens(storage, server.name, server.url or "", server.oauth)
             self._tokens[server.name] = known
         return known
+
+    async def state(
+        self, server: LoginTarget, principal: str, *, is_refused: bool = False
+    ) -> LoginState | None:
+        """Whether a principal is logged in to a server; `None` if no login is known or needed.
+
+        Args:
+            server: The server.
+            principal: Whose login it is.
+            is_refused: Whether the server has last refused a request for lack of a valid login.
+        """
+        tokens = self.tokens(server)
+        if tokens is None or not tokens.needs_person:
+            return None
+        try:
+            grant = await tokens.storage.load(tokens.key(principal))
+        except (OSError, PegboardError):
+            return "sign in again"
+        if grant is None:
+            return "sign in" if is_refused else None
+        return "sign in again" if is_refused else grant.state
 
     def on_login(self, listener: Callable[[str, str], None]) -> None:
         """Call a listener with server and principal whenever somebody has logged in."""
         self._listeners.append(listener)
+
+    def announce(self, server: str, principal: str) -> None:
+        """Tell the listeners that somebody has logged in."""
+        for notify in self._listeners:
+            notify(server, principal)
 
     def find(self, server: str, principal: str) -> Login | None:
         """The last login that was begun for a server and principal."""
@@ -117,6 +154,7 @@ class Logins:
         """
         key = tokens.server, principal
         async with self._locks.setdefault(key, anyio.Lock()):
+            # The same one for all: a person must not get a window for each call that waits.
             pending = self._pending.get(key)
             if pending is not None and not pending.done.is_set():
                 return pending
@@ -136,8 +174,8 @@ class Logins:
         *,
         task_status: TaskStatus[Login],
     ) -> None:
-        from pegboard.oauth.challenge import parse_challenge
-        from pegboard.oauth.login import Login, LoginRequest
+        from pegboard.oauth.discovery import parse_challenge
+        from pegboard.oauth.login_flow import Login, LoginRequest
         from pegboard.oauth.loopback import listen_for_redirect
 
         async with AsyncExitStack() as resources:
@@ -160,18 +198,17 @@ class Logins:
             if listener is not None:
                 listener.receive = login.receive
             task_status.started(login)
-            with anyio.move_on_after(LOGIN_TIMEOUT):
+            with anyio.move_on_after(self._timeout):
                 await login.done.wait()
-            login.give_up(f"nobody completed it within {LOGIN_TIMEOUT / 60:g} minutes")
+            login.give_up(f"nobody completed it within {self._timeout / 60:g} minutes")
         if login.failure is None:
-            for notify in self._listeners:
-                notify(tokens.server, principal)
+            self.announce(tokens.server, principal)
 
 
 async def find_earlier_redirect(tokens: ServerTokens, principal: str) -> str | None:
     """The redirect address of the last login, which its registered client is bound to."""
     try:
         earlier = await tokens.storage.load(tokens.key(principal))
-    except GrantUnreadable:
+    except (OSError, PegboardError):
         return None
     return earlier.redirect_uri if earlier is not None else None

@@ -16,7 +16,7 @@ import anyio
 from anyio.abc import SocketAttribute, SocketStream
 
 from pegboard.oauth.http_requests import OAuthError
-from pegboard.oauth.options import REDIRECT_PATH
+from pegboard.oauth.login_options import REDIRECT_PATH
 
 Receive: TypeAlias = Callable[[str], Awaitable[None]]
 """Takes the address of a redirect; raises `OAuthError` when it is refused."""
@@ -37,7 +37,7 @@ class RedirectListener:
     def __init__(self, redirect_uri: str, path: str) -> None:
         self.redirect_uri = redirect_uri
         self._path = path
-        self.receive: Receive = _refuse
+        self.receive: Receive | None = None
         """Takes redirects; set once the login has begun."""
         self._answering = 0
         self._idle = anyio.Event()
@@ -72,8 +72,11 @@ class RedirectListener:
     async def _answer(self, head: bytes) -> tuple[str, str, str]:
         method, _, rest = head.decode("latin-1").partition(" ")
         target = rest.partition(" ")[0]
-        if method != "GET" or urlsplit(target).path != self._path:
+        # Not parsed as an address: any web page can have a browser request `//[`, which is none.
+        if method != "GET" or target.partition("?")[0] != self._path:
             return "404 Not Found", "Not found", "There is nothing here."
+        if self.receive is None:
+            return "400 Bad Request", "Not signed in", "No login is in progress."
         try:
             # Shielded from the time limit of the connection: a code can be redeemed only once.
             with anyio.CancelScope(shield=True):
@@ -81,10 +84,6 @@ class RedirectListener:
         except OAuthError as exc:
             return "400 Bad Request", "Not signed in", str(exc)
         return "200 OK", "Signed in", "You can close this window."
-
-
-async def _refuse(redirect: str) -> None:
-    raise OAuthError("No login is in progress.")
 
 
 def _build_response(status: str, title: str, text: str) -> bytes:

@@ -42,7 +42,7 @@ _MAX_TEXT = 1_000
 
 
 class AuditLog:
-    """A file of lines, rotated at `max_bytes`; `max_files` rotated files are kept, 0 keeps all."""
+    """A file of lines, rotated at `max_bytes`; retains `max_files` rotated files, or all if 0."""
 
     def __init__(
         self,
@@ -66,6 +66,7 @@ class AuditLog:
         line = compact(short).encode("utf-8", "backslashreplace") + b"\n"
         try:
             self._file = self._current_file(len(line))
+            # One system call on a file opened for appending: lines of several processes never mix.
             os.write(self._file, line)
         except OSError as exc:
             logger.error("The audit log %s cannot be written: %s", self.path, exc)
@@ -111,6 +112,7 @@ def audit_calls(log: AuditLog, *, clock: Callable[[], float] = time.time) -> Lay
     def layer(inner: Handler) -> Handler:
         async def audited(call: ToolCall) -> CallResult:
             began = clock()
+            # What stays if neither branch below runs: a cancellation is no `Exception`.
             outcome, error = "cancelled", None
             try:
                 result = await inner(call)
@@ -142,6 +144,7 @@ class AuditObserver:
         match event:
             case CallRejected():
                 self._write(_rejected_call_record(event))
+            # Not `CallFinished`: `audit_calls` records the calls that reach dispatch.
             case RequestAnswered():
                 self._write(_request_record(event))
             case RunFinished():
@@ -183,6 +186,7 @@ class _FloodLimit:
 
     def admit(self, at: float) -> int | None:
         """How many events were dropped before this one; `None` when this one is dropped."""
+        # `abs`, because a clock that was set back must not stop the log for that long.
         if abs(at - self._second) >= 1.0:
             self._second, self._count = at, 0
         self._count += 1
@@ -216,6 +220,7 @@ def _query_record(
         "principal": event.principal,
         "client": event.client,
         "mode": event.mode,
+        # Hashed, as it may contain private data; equal hashes still show repetition.
         "arguments": f"sha256:{digest(query)}",
         "outcome": "ok",
         "ms": round(event.duration * 1000, 3),

@@ -2,8 +2,8 @@
 
     event --> CallHistory --> counts in memory --save, every few seconds--> history.sqlite
 
-Statistics (`statistics.py`) begin anew with each process. This history does not: all processes that
-serve one configuration add to the same file, and `pegboard ui` reads it. It contains names and
+Statistics (`statistics.py`) start from zero in each process. This history does not: all processes
+that serve one configuration add to the same file, and `pegboard ui` reads it. It contains names and
 counts, by hour; no arguments, results or principals. A board without a folder has its history in
 memory.
 """
@@ -15,7 +15,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,6 +92,7 @@ class CallHistory:
         """Count an event, if it is a call or a list."""
         match event:
             case CallFinished():
+                # What nobody has counted, such as a result that was not changed, saved nothing.
                 before = event.tokens_out_before or event.tokens_out or 0
                 saved = 0 if event.tokens_out is None else max(0, before - event.tokens_out)
                 failed = int(event.outcome != "ok")
@@ -107,7 +108,18 @@ class CallHistory:
         """The rows from a time on, of all processes; blocks while it reads the file."""
         # No save at the same time: rows that are on their way to the file would be missing.
         with self._file_lock:
-            rows = self._read_file(since)
+            rows: list[HistoryRow] = []
+            if self.path is not None and self.path.exists():
+                query = (
+                    "SELECT hour, kind, server, name, count, failed, tokens_saved FROM history"
+                    " WHERE config = ? AND hour >= ?"
+                )
+                try:
+                    with self._open() as file:
+                        found = file.execute(query, (self._key, since - HOUR))
+                        rows = [HistoryRow(*row) for row in found]
+                except Exception as exc:
+                    self._warn("read", exc)
             with self._lock:
                 new = list(self._counts.items())
         return rows + [HistoryRow(*k, *v) for k, v in new if k[0] >= since - HOUR]
@@ -117,10 +129,21 @@ class CallHistory:
         if self.path is None or not self._counts:
             return
         with self._file_lock:
+            # Taken out first: calls must not wait for the disk.
             with self._lock:
                 new, self._counts = self._counts, {}
             try:
-                self._write_file(new.items())
+                # Added up in the file, because several processes count for the same hour.
+                with self._open() as file, file:
+                    file.executemany(
+                        "INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+                        " ON CONFLICT DO UPDATE SET count = count + excluded.count,"
+                        " failed = failed + excluded.failed,"
+                        " tokens_saved = tokens_saved + excluded.tokens_saved",
+                        [(self._key, *key, *values) for key, values in new.items()],
+                    )
+                    oldest = self._clock() - RETENTION_DAYS * 86_400
+                    file.execute("DELETE FROM history WHERE hour < ?", (oldest,))
             except Exception as exc:
                 # Charts are not worth failing for. The next save tries again.
                 self._warn("saved", exc)
@@ -129,7 +152,7 @@ class CallHistory:
                         self._add(key, counts)
 
     async def save_periodically(self) -> None:
-        """Save new counts every few seconds, until cancelled."""
+        """Save new counts every few seconds, until canceled."""
         while True:
             await anyio.sleep(SAVE_INTERVAL)
             await to_thread.run_sync(self.save)
@@ -153,31 +176,6 @@ class CallHistory:
             logger.warning("The history of calls cannot be %s: %s: %s", verb, self.path, exc)
 
     # The file ----------------------------------------------------------------------------------
-
-    def _read_file(self, since: float) -> list[HistoryRow]:
-        if self.path is None or not self.path.exists():
-            return []
-        query = (
-            "SELECT hour, kind, server, name, count, failed, tokens_saved FROM history"
-            " WHERE config = ? AND hour >= ?"
-        )
-        try:
-            with self._open() as file:
-                return [HistoryRow(*row) for row in file.execute(query, (self._key, since - HOUR))]
-        except Exception as exc:
-            self._warn("read", exc)
-            return []
-
-    def _write_file(self, counts: Iterable[tuple[_Key, _Counts]]) -> None:
-        with self._open() as file, file:
-            file.executemany(
-                "INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-                " count = count + excluded.count, failed = failed + excluded.failed,"
-                " tokens_saved = tokens_saved + excluded.tokens_saved",
-                [(self._key, *key, *values) for key, values in counts],
-            )
-            oldest = self._clock() - RETENTION_DAYS * 86_400
-            file.execute("DELETE FROM history WHERE hour < ?", (oldest,))
 
     @contextmanager
     def _open(self) -> Generator[sqlite3.Connection]:

@@ -16,7 +16,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_BYTES = 256 * 1024
-"""The size at which a file is rotated; one rotated file is kept."""
+"""The size at which a file is rotated; one rotated file is retained."""
 MAX_FILES = 20
 MAX_AGE = 7 * 86_400.0
 _KINDS = {
@@ -133,10 +133,21 @@ class EventJournal:
             self._timer.cancel()
             self._timer = None
         waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
         try:
-            if waiting:
-                lines = (_event_to_line(event, self._redactor) for event in waiting)
-                self._append(b"".join(lines))
+            lines = b"".join(_event_to_line(event, self._redactor) for event in waiting)
+            if self._file is not None and self._size + len(lines) > self._max_bytes:
+                os.close(self._file)
+                self._file = None
+                # The full file stays until the next rotation, for readers that are not at its end.
+                self._path(self._number - 1).unlink(missing_ok=True)
+                self._number += 1
+            if self._file is None:
+                make_private_folder(self._folder)
+                self._file = open_private(self.path, os.O_WRONLY | os.O_APPEND)
+                self._size = 0
+            self._size += os.write(self._file, lines)
         except OSError as exc:
             self._is_closed = True
             logger.warning("`pegboard ui` will not see these calls: %s: %s", self.path, exc)
@@ -148,20 +159,6 @@ class EventJournal:
         if self._file is not None:
             os.close(self._file)
             self._file = None
-
-    def _append(self, lines: bytes) -> None:
-        """Append lines to the current file; a full one is rotated first."""
-        if self._file is not None and self._size + len(lines) > self._max_bytes:
-            os.close(self._file)
-            self._file = None
-            # The full file stays until the next rotation, for readers that are not at its end.
-            self._path(self._number - 1).unlink(missing_ok=True)
-            self._number += 1
-        if self._file is None:
-            make_private_folder(self._folder)
-            self._file = open_private(self.path, os.O_WRONLY | os.O_APPEND)
-            self._size = 0
-        self._size += os.write(self._file, lines)
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{self._name}-{number}.jsonl"
@@ -187,26 +184,20 @@ class JournalReader:
 
     def read_new(self) -> list[Event]:
         """The events written since the last time, oldest first."""
-        found = [
-            event
-            for path in _journal_files(self._folder, self._key)
-            for event in self._read_rest(path)
-        ]
+        found: list[Event] = []
+        for path in _journal_files(self._folder, self._key):
+            try:
+                with path.open("rb") as file:
+                    file.seek(self._read.get(path.name, 0))
+                    data = file.read()
+            except OSError:  # deleted meanwhile
+                continue
+            # A line that is still being written is read the next time.
+            whole = data[: data.rfind(b"\n") + 1]
+            self._read[path.name] = self._read.get(path.name, 0) + len(whole)
+            events = map(_parse_event, whole.splitlines())
+            found += [event for event in events if event is not None]
         return sorted(found, key=lambda event: event.at)
-
-    def _read_rest(self, path: Path) -> Iterator[Event]:
-        try:
-            with path.open("rb") as file:
-                file.seek(self._read.get(path.name, 0))
-                data = file.read()
-        except OSError:  # deleted meanwhile
-            return
-        # A line that is still being written is read the next time.
-        whole = data[: data.rfind(b"\n") + 1]
-        self._read[path.name] = self._read.get(path.name, 0) + len(whole)
-        for line in whole.splitlines():
-            if (event := _parse_event(line)) is not None:
-                yield event
 
 
 def _journal_files(folder: Path, key: str) -> list[Path]:

@@ -238,9 +238,11 @@ def print_problems(configuration: Configuration) -> None:
 def print_progress(done: int, total: int, found: ListingResult) -> None:
     """Print one line for each server that is listed for the first time."""
     if found.listing is None:
-        what = found.error.message if found.error else "no answer"
+        what = found.failure
     else:
-        what = f"{found.server}: {len(found.listing.tools)} tools in {found.seconds:.1f} s"
+        tools = len(found.listing.tools)
+        noun = "tool" if tools == 1 else "tools"
+        what = f"{found.server}: {tools} {noun} in {found.seconds:.1f} s"
     print_line(f"[{done}/{total}] {what}")
 
 

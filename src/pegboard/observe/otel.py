@@ -53,6 +53,7 @@ class CallSpans:
         from opentelemetry import trace
 
         self._given = tracer is not None
+        # A proxy until the application sets up its SDK, which it may do after this.
         self._tracer = tracer or trace.get_tracer("pegboard")
         self._open: dict[str, _OpenSpan] = {}
 
@@ -63,37 +64,29 @@ class CallSpans:
                 self._start(event)
             case CallFinished():
                 self._finish(event)
-            case RunStarted():
-                self._start_run(event)
+            case RunStarted() if self._is_wanted(event):
+                # The span of a program is current while it runs, so its calls become children.
+                attributes = {
+                    "pegboard.run.id": event.id,
+                    "pegboard.run.digest": event.digest,
+                    "pegboard.principal": event.principal,
+                    "pegboard.client": event.client,
+                    "pegboard.mode": event.mode,
+                    "pegboard.via": event.via,
+                }
+                self._open_span("run_code", event, attributes)
             case RunFinished():
-                self._finish_run(event)
+                attributes = {
+                    "pegboard.outcome": event.outcome,
+                    "error.type": event.error,
+                    "pegboard.run.ran": event.ran,
+                    "pegboard.run.calls": event.calls,
+                    "pegboard.run.writes": event.writes,
+                    "pegboard.tokens.inside": event.tokens_inside,
+                }
+                self._close_span(event, attributes)
             case _:
                 pass
-
-    def _start_run(self, event: RunStarted) -> None:
-        """The span of a program is current while it runs, so its calls become children."""
-        if not self._is_wanted(event):
-            return
-        attributes = {
-            "pegboard.run.id": event.id,
-            "pegboard.run.digest": event.digest,
-            "pegboard.principal": event.principal,
-            "pegboard.client": event.client,
-            "pegboard.mode": event.mode,
-            "pegboard.via": event.via,
-        }
-        self._open_span("run_code", event, attributes)
-
-    def _finish_run(self, event: RunFinished) -> None:
-        attributes = {
-            "pegboard.outcome": event.outcome,
-            "error.type": event.error,
-            "pegboard.run.ran": event.ran,
-            "pegboard.run.calls": event.calls,
-            "pegboard.run.writes": event.writes,
-            "pegboard.tokens.inside": event.tokens_inside,
-        }
-        self._close_span(event, attributes)
 
     def _start(self, event: CallStarted) -> None:
         if not self._is_wanted(event):
@@ -128,7 +121,7 @@ class CallSpans:
         self._close_span(event, attributes)
 
     def _is_wanted(self, event: CallStarted | RunStarted) -> bool:
-        # Without an SDK nothing is exported; a client's trace is continued all the same.
+        # Without an SDK nothing is exported; a client's trace is continued anyway.
         return self._given or bool(event.trace) or has_tracer_provider()
 
     def _open_span(
@@ -153,6 +146,7 @@ class CallSpans:
             return
         from opentelemetry import context, trace
 
+        # Before anything that could fail: an attached span would become the parent of later calls.
         context.detach(opened.token)
         opened.span.set_attributes(_without_none(attributes))
         if event.outcome != "ok":
@@ -227,6 +221,8 @@ class OtelMetrics:
                     "pegboard.upstream": event.upstream or "",
                 }
                 ending = {"outcome": event.outcome, "error.type": event.error or ""}
+                # Tools and principals are not labels: each combination would be a time series of
+                # its own.
                 self._running.add(-1)
                 self._calls.add(1, {**where, **ending})
                 self._seconds.record(event.duration, where)

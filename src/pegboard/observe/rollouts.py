@@ -40,7 +40,7 @@ class RolloutTracker:
         self._counted = Comparison()
 
     def mode_for(self, caller: Caller) -> str | None:
-        """The mode on trial, if this caller gets it."""
+        """The mode under trial, if this caller gets it."""
         return self.current.mode_for(caller) if self.current is not None else None
 
     # Following -----------------------------------------------------------------------------------
@@ -50,7 +50,7 @@ class RolloutTracker:
         self.current = await _read_rollout(self._store)
 
     async def follow(self, changed: Callable[[], None]) -> None:
-        """Follow the rollout in the store, and add figures to it, until cancelled."""
+        """Follow the rollout in the store, and add figures to it, until canceled."""
 
         async def read() -> None:
             found = await _read_rollout(self._store)

@@ -5,6 +5,9 @@
         CallTally    of all calls, of each tool, each upstream, each mode
         Histogram    of durations
 
+    InFlight         the calls between their start and their end
+    CombinedObserver passes each event to several observers
+
 All of it is bounded: a gateway may run for months, and clients choose the names of what they call.
 """
 
@@ -15,6 +18,8 @@ import threading
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TypeAlias
+
+import anyio
 
 from pegboard.core.caches import BoundedCache
 from pegboard.core.calls import LOCAL_CALLER
@@ -33,6 +38,7 @@ from pegboard.core.events import (
     UpstreamStateChanged,
 )
 from pegboard.core.json import JsonObject
+from pegboard.ports import Observer, record_event
 
 OTHERS = "(others)"
 """The name under which calls are counted once there are too many tools, upstreams or modes."""
@@ -53,7 +59,7 @@ _GROWTH = math.log(1.1)
 
 
 class Histogram:
-    """Durations in exponential buckets, each 10 % wider than the last: percentiles within 5 %."""
+    """Durations in exponential buckets, each 10% wider than the last: percentiles within 5%."""
 
     __slots__ = ("_buckets", "count", "longest", "total")
 
@@ -192,7 +198,7 @@ class LiveStatistics:
             return list(reversed(self._total.recent))
 
     def recent_of(self, principal: str) -> list[CallFinished]:
-        """The last calls of one principal, newest first; calls of others do not evict them."""
+        """The last calls by one principal, newest first; calls of others do not evict them."""
         with self._lock:
             return list(reversed(self._statistics_of(principal).recent))
 
@@ -202,7 +208,7 @@ class LiveStatistics:
             return list(reversed(self._total.rejected))
 
     def rejected_of(self, principal: str) -> list[CallRejected]:
-        """The last rejected calls of one principal, newest first."""
+        """The last rejected calls by one principal, newest first."""
         with self._lock:
             return list(reversed(self._statistics_of(principal).rejected))
 
@@ -242,7 +248,12 @@ class LiveStatistics:
                 self._in_flight = max(0, self._in_flight - 1)
                 self._count(event)
                 if event.parent is not None:
-                    self._add_to_run(event.parent, event)
+                    calls = self._run_calls.get(event.parent)
+                    if calls is None:
+                        calls = self._run_calls.put(event.parent, [])
+                    # The first ones: they explain a run better than its last.
+                    if len(calls) < _MAX_CALLS_PER_RUN:
+                        calls.append(event)
             case CallRejected() | ListAnswered() | SearchAnswered() | DescribeAnswered():
                 self._count(event)
             case RunFinished():
@@ -260,15 +271,6 @@ class LiveStatistics:
                 self._store_available = event.available
             case _:
                 pass
-
-    def _add_to_run(self, run: str, call: CallFinished) -> None:
-        calls = self._run_calls.get(run)
-        if calls is None:
-            calls = []
-            self._run_calls.put(run, calls)
-        # The first ones: they explain a run better than its last.
-        if len(calls) < _MAX_CALLS_PER_RUN:
-            calls.append(call)
 
     def _count(self, event: _CountedEvent) -> None:
         self._total.add(event)
@@ -317,7 +319,15 @@ class _Statistics:
     def add(self, event: _CountedEvent) -> None:
         match event:
             case CallFinished():
-                self._add_call(event)
+                # One logarithm for the three or four histograms of a call.
+                bucket = duration_bucket(event.duration)
+                self._all.add(event, bucket)
+                self.recent.append(event)
+                self._tally("tools", event.tool).add(event, bucket)
+                if event.upstream is not None:
+                    self._tally("upstreams", event.upstream).add(event, bucket)
+                if event.mode is not None:
+                    self._tally("modes", event.mode).add(event, bucket)
             case CallRejected():
                 self._rejections += 1
                 self.rejected.append(event)
@@ -342,17 +352,6 @@ class _Statistics:
             "lists_by_mode": dict(self._lists),
             "rejected": self._rejections,
         }
-
-    def _add_call(self, call: CallFinished) -> None:
-        # One logarithm for the three or four histograms of a call.
-        bucket = duration_bucket(call.duration)
-        self._all.add(call, bucket)
-        self.recent.append(call)
-        self._tally("tools", call.tool).add(call, bucket)
-        if call.upstream is not None:
-            self._tally("upstreams", call.upstream).add(call, bucket)
-        if call.mode is not None:
-            self._tally("modes", call.mode).add(call, bucket)
 
     def _tally(self, group: str, name: str) -> CallTally:
         tallies = self._by[group]
@@ -393,3 +392,51 @@ def duration_bucket(seconds: float) -> int:
 
 def _milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 3)
+
+
+class CombinedObserver:
+    """Passes each event to all observers; one that fails does not affect the others."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def record(self, event: Event) -> None:
+        """Pass an event to all of them."""
+        for observer in self._observers:
+            record_event(observer, event)
+
+
+class InFlight:
+    """An observer that tracks calls in progress."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, CallStarted] = {}
+        self._changed = anyio.Event()
+
+    def record(self, event: Event) -> None:
+        """Note a start or an end."""
+        match event:
+            case CallStarted():
+                self._calls[event.id] = event
+            case CallFinished():
+                self._calls.pop(event.id, None)
+                if not self._calls:
+                    self._changed.set()
+            case _:
+                pass
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    @property
+    def calls(self) -> tuple[CallStarted, ...]:
+        """The calls in progress, oldest first."""
+        return tuple(self._calls.values())
+
+    async def drained(self, timeout: float) -> bool:
+        """Wait until no call is in progress; whether that happened within `timeout` seconds."""
+        with anyio.move_on_after(timeout):
+            while self._calls:
+                self._changed = anyio.Event()
+                await self._changed.wait()
+        return not self._calls

@@ -8,19 +8,21 @@ findings  the checker's, of which only certain ones refuse a program
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pegboard.core.code.code_options import CodeOptions
 from pegboard.core.code.diagnostics import Mistake, parse_diagnostics
 from pegboard.core.code.program_tools import ProgramTools, describe_tool
 from pegboard.core.code.steps import ProgramRejected, SandboxLimits
 from pegboard.core.code.stubs import Stubs, ToolTypes, build_stubs, unwrap_result_schema
+from pegboard.core.options import CodeOptions
 from pegboard.core.tools import Tool
 from pegboard.ports import Sandbox
 from pegboard.programs.scope import RunScope
 
 _AWAITS = re.compile(r"\b(?:await|async)\b")
+_FENCED = re.compile(r"\s*```\w*[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
 _MAX_SHOWN = 8
 RESEND_NOTE = (
     "(Learned from earlier results, which may differ: "
@@ -37,15 +39,36 @@ class PreparedProgram:
     stubs: Stubs
     is_async: bool
     """Whether it awaits; one that never does runs its calls one by one."""
+    refused: Mapping[str, str]
+    """The tools that it uses and may not call, each with the reason."""
 
     def find_mistakes(self, findings: str) -> list[Mistake]:
         """The mistakes among what the checker found."""
         return parse_diagnostics(findings, self.source, self.stubs)
 
 
-def prepare_program(scope: RunScope, source: str) -> PreparedProgram:
-    """The tools that a program names, as its caller sees them, and their types."""
-    named = ProgramTools.of(scope.catalog).named_in(source)
+def unwrap_source(text: str) -> str:
+    """The program in what a model sent: without the fence and the indentation around all of it."""
+    if fenced := _FENCED.fullmatch(text):
+        text = f"\n{fenced[1]}"  # its lines keep their numbers
+    # The text of a program that begins at the margin may be indented on purpose: in a string.
+    return textwrap.dedent(text) if text.lstrip("\n")[:1] in (" ", "\t") else text
+
+
+def prepare_program(scope: RunScope, source: str, *, may_write: bool = True) -> PreparedProgram:
+    """The tools that a program names, as its caller sees them, and their types.
+
+    Those that it may not call are left out of `tools`: it cannot call them by any means. Where it
+    seems to use one, it is in `refused`, with the reason.
+    """
+    source = unwrap_source(source)
+    names = ProgramTools.of(scope.catalog)
+    named, refused = names.named_in(source), dict[str, str]()
+    if not may_write:
+        barred = {name: why for name, tool in named.items() if (why := _refuse(tool, scope))}
+        named = {name: tool for name, tool in named.items() if name not in barred}
+        used = names.used_in(source) if barred else set[str]()
+        refused = {name: why for name, why in barred.items() if name in used}
     is_async = _AWAITS.search(source) is not None
     types: list[ToolTypes] = []
     for name, tool in named.items():
@@ -53,7 +76,7 @@ def prepare_program(scope: RunScope, source: str) -> PreparedProgram:
         if (unwrap_result_schema(schema) or {}).get("type") == "string":
             schema = None  # text that is JSON reaches a program as its value
         types.append(ToolTypes(name, tool.input_schema, schema, is_learned))
-    return PreparedProgram(source, named, build_stubs(types, is_async=is_async), is_async)
+    return PreparedProgram(source, named, build_stubs(types, is_async=is_async), is_async, refused)
 
 
 async def check_program(
@@ -61,10 +84,10 @@ async def check_program(
 ) -> list[Mistake]:
     """All findings about a program, without making any of its calls."""
     prepared = prepare_program(scope, source)
-    async with sandbox.open(build_limits(options), prepared.stubs.text) as session:
+    async with sandbox.open(build_sandbox_limits(options), prepared.stubs.text) as session:
         try:
             await session.start(
-                source, prepared.tools, stops=lambda name: True, is_async=prepared.is_async
+                prepared.source, prepared.tools, stops=lambda name: True, is_async=prepared.is_async
             )
         except ProgramRejected as exc:
             return prepared.find_mistakes(exc.findings)
@@ -73,7 +96,7 @@ async def check_program(
     return []
 
 
-def build_limits(
+def build_sandbox_limits(
     options: CodeOptions, *, seed: str = "", now: float | None = None
 ) -> SandboxLimits:
     """What the sandbox itself enforces."""
@@ -89,19 +112,13 @@ def build_limits(
     )
 
 
-def find_refused_tools(
-    tools: Iterable[Tool], scope: RunScope, *, may_write: bool
-) -> list[tuple[Tool, str]]:
-    """The tools that a program may not call, each with the reason."""
-    if may_write:
-        return []
-    refused: list[tuple[Tool, str]] = []
-    for tool in tools:
-        if tool.risk != "read":
-            refused.append((tool, tool.risk))
-        elif scope.strict and tool.risk_source == "inferred":
-            refused.append((tool, "not declared read-only"))
-    return refused
+def _refuse(tool: Tool, scope: RunScope) -> str | None:
+    """Why a program that only reads may not call a tool; `None` if it may."""
+    if tool.risk != "read":
+        return tool.risk
+    if scope.strict and tool.risk_source == "inferred":
+        return "not declared read-only"
+    return None
 
 
 def describe_mistakes(mistakes: Sequence[Mistake], scope: RunScope) -> str:

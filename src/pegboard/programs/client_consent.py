@@ -15,15 +15,14 @@ from pegboard.core.code.consent import ConsentQuestion
 from pegboard.core.code.run_report import RunReport
 from pegboard.core.json import Json, JsonObject
 from pegboard.errors import PegboardError
-from pegboard.programs.scope import AskConsent, ConsentChannel
-from pegboard.programs.view_scope import Viewer, get_downstream
+from pegboard.programs.scope import AskConsent, ConsentChannel, RunView, get_downstream
 
 _KEY = "consent"
 _ANSWER_TIMEOUT = 600.0
 """Seconds that a person has, while a client of the session era waits."""
 
 
-def choose_consent(view: Viewer) -> tuple[AskConsent | None, ConsentChannel]:
+def choose_consent(view: RunView) -> tuple[AskConsent | None, ConsentChannel]:
     """How to ask the person behind a request: at once, or over which channel later."""
     downstream = get_downstream(view)
     if downstream.channel is None or downstream.capabilities.get("elicitation") is None:

@@ -1,20 +1,20 @@
 """What a suspended program would do, found out by running a copy of it.
 
-Reads are made where somebody vouches for them: the tool is annotated as read-only, or the operator
-says so. Everything else is answered with a stand-in and only noted. Where a stand-in leads the copy
-astray it shows other calls than the program will make; those are then asked about again, because
-consent covers exactly what was shown. The program reads again what the copy has read: by then its
-own writes have happened.
+A read is made if the tool is annotated as read-only, or if the operator declares it so. Every other
+call is only recorded, and answered with a stand-in: a meaningless value of the right shape. A
+stand-in can lead the copy to other calls than the program will make; the person is then asked
+again, because consent covers exactly what was shown. The program repeats the reads of the copy: by
+then its own writes have happened.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import anyio
 
-from pegboard.core.code.code_options import CodeOptions
-from pegboard.core.code.consent import ConsentQuestion
+from pegboard.core.code.consent import MAX_LISTED, ConsentQuestion
 from pegboard.core.code.ledger import CallRecord, Ledger, start_record
-from pegboard.core.code.stand_ins import make_stand_in
 from pegboard.core.code.steps import (
     KEEP,
     SLEEP,
@@ -26,9 +26,14 @@ from pegboard.core.code.steps import (
     Returned,
     SandboxFailed,
 )
+from pegboard.core.code.stubs import unwrap_result_schema
+from pegboard.core.json import Json, JsonObject
+from pegboard.core.options import CodeOptions
+from pegboard.core.schemas.schema_view import SchemaView, merge_branches
+from pegboard.core.schemas.signatures import allowed_values, value_types
 from pegboard.core.tools import Tool
 from pegboard.ports import Sandbox
-from pegboard.programs.check import build_limits
+from pegboard.programs.check import build_sandbox_limits
 from pegboard.programs.running_program import RunningProgram, read_arguments
 
 _MAX_SECONDS = 60.0
@@ -42,7 +47,7 @@ async def preview_program(
     is_complete = False
     try:
         with anyio.fail_after(min(_MAX_SECONDS, options.total_time)):
-            async with sandbox.open(build_limits(options)) as session:
+            async with sandbox.open(build_sandbox_limits(options)) as session:
                 step = await session.load(
                     blob, copy.tools, stops=copy.stops, is_async=copy.is_async
                 )
@@ -51,7 +56,8 @@ async def preview_program(
         pass  # what was seen until then is what can be asked about
     destructive = tuple(call for call in copy.noted if call.risk == "destructive")
     writes = tuple(call for call in copy.noted if call.risk == "write")
-    return ConsentQuestion(destructive, writes, is_complete)
+    is_complete = is_complete and len(destructive) <= MAX_LISTED
+    return ConsentQuestion(destructive[:MAX_LISTED], writes, is_complete)
 
 
 class _CopiedProgram(RunningProgram):
@@ -99,3 +105,42 @@ class _CopiedProgram(RunningProgram):
 def is_vouched_for(tool: Tool) -> bool:
     """Whether a tool may be called without anybody's consent: it is declared to only read."""
     return tool.risk == "read" and tool.risk_source in ("annotated", "operator")
+
+
+_MAX_DEPTH = 6
+_EMPTY: Mapping[str, Json] = {
+    "string": "",
+    "integer": 0,
+    "number": 0.0,
+    "boolean": True,
+    "null": None,
+}
+
+
+def make_stand_in(schema: JsonObject | None, arguments: Mapping[str, Json]) -> Json:
+    """A value of a result's shape; what the call itself named is repeated under the same name."""
+    unwrapped = unwrap_result_schema(schema)
+    if unwrapped is None:
+        return dict(arguments)
+    return _make(SchemaView.of(unwrapped), arguments, None, _MAX_DEPTH)
+
+
+def _make(view: SchemaView, arguments: Mapping[str, Json], name: str | None, depth: int) -> Json:
+    if name is not None and name in arguments:
+        return arguments[name]
+    if depth <= 0 or view.cut:
+        return None
+    if values := allowed_values(view):
+        return next(iter(values))
+    if view.alternatives:
+        return _make(view.alternatives[0], arguments, name, depth - 1)
+    kind = next(iter(value_types(view)), "object")
+    if kind == "array":
+        return []
+    if kind != "object":
+        return _EMPTY.get(kind)
+    whole = merge_branches(view)
+    return {
+        member: _make(whole.at(schema), arguments, member, depth - 1)
+        for member, schema in whole.members.items()
+    }

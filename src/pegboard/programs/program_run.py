@@ -24,45 +24,40 @@ from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 
-from pegboard.core.code.code_options import CodeOptions
 from pegboard.core.code.consent import ConsentQuestion
 from pegboard.core.code.diagnostics import Mistake
 from pegboard.core.code.ledger import Ledger, start_record
-from pegboard.core.code.program_values import to_json
 from pegboard.core.code.run_report import (
-    PYTHON_ONLY,
     Ran,
     RunReport,
     explain_failure,
-    is_other_language,
 )
 from pegboard.core.code.steps import (
-    Completed,
     LimitExceeded,
     ProgramCall,
     ProgramFailed,
     ProgramRejected,
     SandboxFailed,
     Step,
+    to_json,
 )
 from pegboard.core.events import EventOutcome, RunFinished, RunStarted
 from pegboard.core.json import Json, JsonObject, compact, digest
-from pegboard.core.name_lookup import nearest
+from pegboard.core.similar_names import nearest
 from pegboard.core.tools import Tool
 from pegboard.errors import PegboardError, StoreError
 from pegboard.ports import SandboxSession
 from pegboard.programs.check import (
     RESEND_NOTE,
     PreparedProgram,
-    build_limits,
+    build_sandbox_limits,
     describe_mistakes,
-    find_refused_tools,
     prepare_program,
 )
 from pegboard.programs.preview import preview_program
+from pegboard.programs.run_storage import SuspendedRun, identify_tools
 from pegboard.programs.running_program import RunningProgram, read_arguments
 from pegboard.programs.scope import RunRequest, RunScope
-from pegboard.programs.suspended_run import SuspendedRun, identify_tools
 
 if TYPE_CHECKING:
     from pegboard.programs.runner import ProgramRunner
@@ -82,7 +77,7 @@ Opening = Callable[[SandboxSession], Awaitable[Step | None]]
 
 
 class ProgramRun:
-    """One run; `report` says what became of it."""
+    """One run; `report` has its outcome."""
 
     def __init__(
         self, runner: ProgramRunner, scope: RunScope, request: RunRequest, *, run: str = ""
@@ -99,13 +94,13 @@ class ProgramRun:
         self.now: float | None = None
         """The time for the program, where it does not pass: in a replay."""
         self.started_at = time.time()
-        self.report = RunReport(id=self.id, ran="nothing", message="It was cancelled.")
+        self.report = RunReport(id=self.id, ran="nothing", message="It was canceled.")
 
     @classmethod
     def from_stored(
         cls, runner: ProgramRunner, scope: RunScope, request: RunRequest, stored: SuspendedRun
     ) -> Self:
-        """A run that goes on."""
+        """A run that is continued."""
         run = cls(runner, scope, replace(request, program=stored.program), run=stored.id)
         run.ledger, run.printed = stored.ledger, stored.printed
         return run
@@ -116,12 +111,9 @@ class ProgramRun:
         if (size := len(source.encode(errors="replace"))) > options.program_bytes:
             self._refuse(f"The program has {size} bytes; at most {options.program_bytes}.")
             return
-        prepared = prepare_program(self.scope, source)
-        refused = find_refused_tools(
-            prepared.tools.values(), self.scope, may_write=self.request.may_write
-        )
-        if refused:
-            what = ", ".join(f"{tool.name} [{why}]" for tool, why in refused[:8])
+        prepared = prepare_program(self.scope, source, may_write=self.request.may_write)
+        if prepared.refused:
+            what = ", ".join(f"{name} [{why}]" for name, why in list(prepared.refused.items())[:8])
             self._refuse(f"{self.request.via} only reads. Use run_write_code for {what}.")
             return
         program = self._make_program(prepared.tools, is_async=prepared.is_async)
@@ -133,7 +125,7 @@ class ProgramRun:
         await self._run(program, start, with_types)
 
     async def resume(self, stored: SuspendedRun, *, has_consent: bool) -> None:
-        """Go on with a suspended program."""
+        """Continue a suspended program."""
         tools = stored.find_tools(self.scope.catalog)
         is_same = stored.version == self.runner.sandbox.version
         if tools is None or not is_same:
@@ -168,26 +160,31 @@ class ProgramRun:
             stopped = await self._run_segment(program, opening, stubs)
             while stopped is not None:
                 call, blob = stopped
+                # Before each question: what was decided may have led the program elsewhere.
                 question = await self._preview(program, call, blob)
-                has_consent = await self._ask(question)
-                if has_consent is None:
+                if self.request.consent is None:  # there is nobody who can be asked at once
                     await self._suspend(program, question, blob)
                     return
-                self._decide(program, question, has_consent=has_consent)
+                answer = self.request.consent(question)
+                has_consent = await answer if inspect.isawaitable(answer) else answer
+                self._decide(program, question, has_consent=bool(has_consent))
                 stopped = await self._run_segment(program, self._loading(program, blob))
         except TimeoutError:
             await self._stop(
                 f"The limit total_time of {options.total_time:g} s was reached.", kind="limit"
             )
         except LimitExceeded as exc:
-            await self._stop(_describe_limit(str(exc), options), kind="limit")
+            reason = str(exc)
+            name = next((name for sign, name in _LIMIT_NAMES.items() if sign in reason), None)
+            limit = "A limit" if name is None else f"The limit {name} of {getattr(options, name):,}"
+            await self._stop(f"{limit} was reached: {reason}.", kind="limit")
         except SandboxFailed as exc:
             await self._stop(str(exc), kind="sandbox")
         except ProgramFailed as exc:
             await self._stop(self._explain(exc), line=exc.line)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
-                await self._stop("The client cancelled it.", kind="cancelled")
+                await self._stop("The client canceled it.", kind="cancelled")
             raise
 
     async def _run_segment(
@@ -213,7 +210,8 @@ class ProgramRun:
     ) -> tuple[ProgramCall, bytes] | None:
         options = self.runner.options
         with anyio.fail_after(options.total_time):
-            limits = build_limits(options, seed=self.id, now=self.now)
+            # The id is the seed, so that a replay draws the same random numbers.
+            limits = build_sandbox_limits(options, seed=self.id, now=self.now)
             async with self.runner.sandbox.open(limits, stubs) as session:
                 try:
                     step = await opening(session)
@@ -225,15 +223,22 @@ class ProgramRun:
                 finally:
                     self.printed += session.printed
                     self.prints_dropped += session.prints_dropped
-        self._finish(ended)
-        if self.runner.options.store_programs and self.now is None:
+        try:
+            value = to_json(ended.value)
+        except ValueError as exc:
+            raise ProgramFailed("ValueError", str(exc)) from exc
+        if (size := len(compact(value))) > options.value_bytes:
+            limit = options.value_bytes
+            raise LimitExceeded(f"its value has {size} bytes, and value_bytes is {limit}")
+        self.report = replace(self._report("finished", ""), value=value)
+        if options.store_programs and self.now is None:
             await self._save_record()
         return None
 
     async def _start(
         self, prepared: PreparedProgram, session: SandboxSession, program: RunningProgram
     ) -> Step | None:
-        """The first step; `None` where the program was rejected."""
+        """The first step; `None` if the program was rejected."""
         source, principal = prepared.source, self.scope.caller.principal
         try:
             return await session.start(
@@ -246,8 +251,6 @@ class ProgramRun:
         proven = [mistake for mistake in certain if not mistake.learned]
         if proven or (certain and not self.runner.is_resent(principal, source)):
             text = describe_mistakes(certain, self.scope)
-            if "[invalid-syntax]" in findings and is_other_language(source):
-                text = PYTHON_ONLY
             if not proven:
                 self.runner.remember_refused(principal, source)
                 text = f"{text}\n{RESEND_NOTE}"
@@ -278,18 +281,12 @@ class ProgramRun:
         record = start_record(tool, call.name, read_arguments(tool, call))
         return replace(question, records=(record,), is_complete=False)
 
-    async def _ask(self, question: ConsentQuestion) -> bool | None:
-        """The decision, if there is somebody who can be asked at once."""
-        if self.request.consent is None:
-            return None
-        answer = self.request.consent(question)
-        return bool(await answer) if inspect.isawaitable(answer) else bool(answer)
-
     def _decide(
         self, program: RunningProgram, question: ConsentQuestion, *, has_consent: bool
     ) -> None:
         """Let exactly these calls pass, or refuse them; nothing that was decided before counts."""
         program.decisions = {}
+        # A list for each key: the same call may have been shown several times.
         for record in question.records:
             program.decisions.setdefault(record.key, []).append(has_consent)
 
@@ -309,6 +306,7 @@ class ProgramRun:
             channel=self.request.channel,
             printed=self.printed,
         ).to_json()
+        # Not the id of the run, which is in logs and on the dashboard: this handle gives consent.
         handle = f"w-{secrets.token_hex(12)}"
         if len(compact(stored)) > _MAX_SUSPENDED_BYTES:
             await self._stop("It needs consent, and holds too much data to wait for it.")
@@ -327,16 +325,6 @@ class ProgramRun:
 
     def _refuse(self, message: str) -> None:
         self.report = RunReport(id=self.id, ran="nothing", message=message)
-
-    def _finish(self, ended: Completed) -> None:
-        try:
-            value = to_json(ended.value)
-        except ValueError as exc:
-            raise ProgramFailed("ValueError", str(exc)) from exc
-        limit = self.runner.options.value_bytes
-        if (size := len(compact(value))) > limit:
-            raise LimitExceeded(f"its value has {size} bytes, and value_bytes is {limit}")
-        self.report = replace(self._report("finished", ""), value=value)
 
     async def _stop(self, message: str, *, line: int | None = None, kind: str = "program") -> None:
         """Report that it did not finish, and store what it did."""
@@ -430,13 +418,6 @@ class ProgramRun:
                     tokens_inside=self.program.tokens_inside if self.program else 0,
                 )
             )
-
-
-def _describe_limit(reason: str, options: CodeOptions) -> str:
-    name = next((name for sign, name in _LIMIT_NAMES.items() if sign in reason), None)
-    if name is None:
-        return f"A limit was reached: {reason}."
-    return f"The limit {name} of {getattr(options, name):,} was reached: {reason}."
 
 
 def _keys_of(ledger: Ledger) -> set[str]:

@@ -1,4 +1,7 @@
-"""Runs the programs of one board, and goes on with those that were suspended."""
+"""Runs the programs of one board, and continues those that were suspended.
+
+The functions at the end write a run as the result of the meta-tool that started it.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,20 @@ from collections import OrderedDict
 from dataclasses import replace
 
 from pegboard.core.calls import CallResult, ToolCall
-from pegboard.core.code.code_options import CodeOptions
 from pegboard.core.code.ledger import CallRecord, Ledger
 from pegboard.core.code.run_report import RunReport
 from pegboard.core.events import RunFinished, RunStarted
-from pegboard.core.json import digest
+from pegboard.core.json import Json, JsonObject, digest
+from pegboard.core.options import CodeOptions
+from pegboard.core.results.shapes import WRAPPER_KEY, add_meta, add_note
 from pegboard.errors import InvalidArguments, NotPermitted
-from pegboard.ports import Observer, Sandbox, Store, record_event
+from pegboard.ports import Observer, Records, Sandbox, record_event
 from pegboard.programs.program_run import ProgramRun
-from pegboard.programs.run_storage import RunStorage
+from pegboard.programs.run_storage import RunStorage, SuspendedRun
 from pegboard.programs.scope import RunRequest, RunScope
-from pegboard.programs.suspended_run import SuspendedRun
 
 _MAX_RESENT = 1_000
 """Programs that are remembered as refused by learned types alone."""
-
-
-async def _refuse_call(call: ToolCall) -> CallResult:
-    raise NotPermitted(f"This call of {call.tool.name} is not in the record.")
 
 
 class ProgramRunner:
@@ -33,7 +32,7 @@ class ProgramRunner:
         self,
         options: CodeOptions,
         sandbox: Sandbox,
-        store: Store,
+        store: Records,
         observer: Observer | None = None,
     ) -> None:
         self.options = options
@@ -43,7 +42,7 @@ class ProgramRunner:
         self._refused_once: OrderedDict[str, None] = OrderedDict()
 
     async def run(self, scope: RunScope, request: RunRequest) -> RunReport:
-        """Check and run one program, or go on with one that was suspended.
+        """Check and run one program, or continue one that was suspended.
 
         Raises:
             PegboardError: The run to go on with, or `after`, is unknown; or the sandbox is not
@@ -62,7 +61,7 @@ class ProgramRunner:
         return run.report
 
     async def _resume(self, scope: RunScope, request: RunRequest, handle: str) -> RunReport:
-        """Go on with a run that waits for consent, now that somebody has decided.
+        """Continue a run that waits for consent, now that somebody has decided.
 
         A run can be resumed once, by the principal that started it, through the channel over which
         consent was asked for.
@@ -88,7 +87,11 @@ class ProgramRunner:
             raise InvalidArguments(
                 "The program of this run was not stored: set `store_programs` in [code]."
             )
-        scope = replace(scope, dispatch=_refuse_call)
+
+        async def refuse(call: ToolCall) -> CallResult:
+            raise NotPermitted(f"This call of {call.tool.name} is not in the record.")
+
+        scope = replace(scope, dispatch=refuse)
         # Consent changes nothing here: a call that is not in the record is refused anyway.
         request = RunRequest(
             program=record["program"], via="replay", may_write=True, consent=lambda question: True
@@ -112,3 +115,53 @@ class ProgramRunner:
     def record(self, event: RunStarted | RunFinished) -> None:
         """Pass an event to the observer."""
         record_event(self._observer, event)
+
+
+RUN_KEY = "run"
+"""Our `_meta` key of what is known about a run."""
+_NO_VALUE = "Finished; its value is None. End a program with the expression that you want to read."
+
+
+def value_result(report: RunReport) -> CallResult:
+    """The value of a program that finished, before it is written as a table or stored."""
+    value = report.value
+    if value is None:
+        # What it printed follows. An empty text block would be refused by the APIs of some models.
+        return CallResult({"content": []}) if report.printed else CallResult.text(_NO_VALUE)
+    if isinstance(value, str) and value:
+        return CallResult.text(value)
+    return CallResult.json(value, structured=isinstance(value, dict))
+
+
+def finish_result(result: CallResult, report: RunReport) -> CallResult:
+    """The result with what the program printed, and with what is known about the run."""
+    if report.ran == "finished" and report.printed:
+        more = f"\n({report.prints_dropped} more characters)" if report.prints_dropped else ""
+        result = add_note(result, f"Printed:\n{report.printed.rstrip()}{more}")
+    made = [call for call in report.calls if not call.is_reused]
+    known: JsonObject = {
+        "id": report.id,
+        "ran": report.ran,
+        "calls": len(made),
+        "writes": sum(call.risk != "read" for call in made),
+        "failed": sum(call.state != "done" for call in made),
+        "reused": len(report.calls) - len(made),
+        "tokens_inside": report.tokens_inside,
+    }
+    if report.run is not None:  # the handle of a run that waits for consent
+        known["run"] = report.run
+    return add_meta(result, RUN_KEY, known)
+
+
+def stopped_result(report: RunReport, *, structured: bool) -> CallResult:
+    """The answer for a program that did not finish."""
+    return CallResult.text(
+        report.to_text(),
+        structured=report.to_json() if structured else None,
+        is_error=report.ran != "waiting",
+    )
+
+
+def wrap_value(value: Json) -> JsonObject:
+    """Structured content must be an object: other values are wrapped, as SDKs do."""
+    return value if isinstance(value, dict) else {WRAPPER_KEY: value}

@@ -4,14 +4,15 @@
        ^                                                      │
        └───────────── resume(answers) <───────────────────────┘
 
-When it ends, however it ends, no call of it is left running: reads are cancelled, writes come home
-first, because a write that was cancelled may have happened or not.
+When the program ends, for any reason, none of its calls is left running. Reads are canceled; writes
+may finish first, because nobody could tell whether a canceled write has happened.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final
 
 import anyio
@@ -19,10 +20,8 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
 from pegboard.core.calls import CallResult, ResultShape, ToolCall
-from pegboard.core.code.code_options import CodeOptions
 from pegboard.core.code.ledger import CallState, Ledger, start_record
 from pegboard.core.code.program_tools import original_arguments
-from pegboard.core.code.program_values import to_json
 from pegboard.core.code.steps import (
     KEEP,
     KEPT,
@@ -39,8 +38,10 @@ from pegboard.core.code.steps import (
     Returned,
     SandboxFailed,
     Step,
+    to_json,
 )
 from pegboard.core.json import Json, JsonObject, compact
+from pegboard.core.options import CodeOptions
 from pegboard.core.results.shapes import (
     META_PREFIX,
     WRAPPER_KEY,
@@ -68,7 +69,7 @@ logger = logging.getLogger(__name__)
 _WHOLE: Final = ResultShape(raw=True, max_tokens=0)
 """The program gets the value itself: no table, no preview."""
 _WRITES_GRACE: Final = 30.0
-"""Seconds in which writes of a program that ended may come home."""
+"""Seconds that the writes of a program that ended have to finish."""
 _ERROR_TYPES: Final[tuple[tuple[type[PegboardError], ErrorType], ...]] = (
     (InvalidArguments, "ValueError"),
     (InvalidField, "ValueError"),
@@ -129,13 +130,14 @@ class RunningProgram:
         Raises:
             ProgramFailed, LimitExceeded, SandboxFailed: It ended without a value.
         """
-        ended: Completed | ProgramCall | Exception = SandboxFailed("It was cancelled.")
+        ended: Completed | ProgramCall | Exception = SandboxFailed("It was canceled.")
         async with anyio.create_task_group() as tasks:
             try:
                 ended = await self._drive(session, step, tasks)
             except (ProgramFailed, LimitExceeded, SandboxFailed) as exc:
                 ended = exc  # raised outside, where no task group wraps it
-            await self._let_writes_finish()
+            with anyio.move_on_after(_WRITES_GRACE):
+                await self._wait_while(lambda: self._writing)
             tasks.cancel_scope.cancel()
         if isinstance(ended, Exception):
             raise ended
@@ -148,13 +150,14 @@ class RunningProgram:
             self._start(step.calls, tasks)
             call = step.stopped_at
             if call is None:
-                await self._wait_for_any(step.waits_for)
+                await self._wait_for(partial(self.settled.keys().isdisjoint, step.waits_for))
                 answers = {i: self.settled.pop(i) for i in step.waits_for if i in self.settled}
                 step = await session.resume(answers)
             elif call.name in (KEEP, KEPT):
                 step = await session.resume({call.id: await self.answer(call)})
             elif (consent := self.take_consent(call)) is None:
-                await self._wait_for_all()
+                # Calls that run beside it finish first: their answers are stored with the program.
+                await self._wait_for(lambda: self._open)
                 return call
             elif not consent:
                 declined = Raised("PermissionError", f"{call.name} was declined by the user.")
@@ -170,7 +173,7 @@ class RunningProgram:
         return step
 
     def take_consent(self, call: ProgramCall) -> bool | None:
-        """Whether a call may be made; `None` where somebody has to be asked first."""
+        """Whether a call may be made; `None` if somebody has to be asked first."""
         if not self.stops(call.name):
             return True
         try:
@@ -199,33 +202,25 @@ class RunningProgram:
             self._open.discard(call.id)
             self._changed.set()
 
-    async def _wait_for_any(self, ids: Iterable[int]) -> None:
-        while self._limit is None and not any(i in self.settled for i in ids):
+    async def _wait_while(self, holds: Callable[[], object]) -> None:
+        """Wait for calls to end, as long as something holds."""
+        while holds():
             self._changed = anyio.Event()
             await self._changed.wait()
             # Calls that end together are answered together: each step costs a thread switch.
             await checkpoint()
+
+    async def _wait_for(self, is_missing: Callable[[], object]) -> None:
+        """The same, until one of the calls exceeds a limit of the run. Raises `LimitExceeded`."""
+        await self._wait_while(lambda: self._limit is None and is_missing())
         if self._limit is not None:
             raise self._limit
-
-    async def _wait_for_all(self) -> None:
-        """Let everything that runs beside a stopped program come home."""
-        while self._open and self._limit is None:
-            self._changed = anyio.Event()
-            await self._changed.wait()
-        if self._limit is not None:
-            raise self._limit
-
-    async def _let_writes_finish(self) -> None:
-        with anyio.move_on_after(_WRITES_GRACE):
-            while self._writing:
-                self._changed = anyio.Event()
-                await self._changed.wait()
 
     # One call ----------------------------------------------------------------------------------
 
     async def answer(self, call: ProgramCall) -> Answer:
         if call.name == SLEEP:
+            # Here and not in the worker, so that calls beside it go on.
             await anyio.sleep(min(call.arguments["seconds"], self.options.sleep_time))
             return Returned(None)
         if call.name in (KEEP, KEPT):
@@ -258,7 +253,7 @@ class RunningProgram:
                 return await self._make(call.name, tool, arguments, number)
         finally:
             self._writing -= is_write
-            if self.ledger.calls[number].state == "running":  # cancelled
+            if self.ledger.calls[number].state == "running":  # canceled
                 self.ledger.finish(number, "unknown")
 
     async def use_storage(self, call: ProgramCall) -> Answer:
@@ -281,6 +276,7 @@ class RunningProgram:
             return Raised(_error_type(exc), f"{call.name}: {exc.message}")
 
     async def _make(self, name: str, tool: Tool, arguments: JsonObject, number: int) -> Answer:
+        # A program may pass `include_fields`, too, and is then given these fields alone.
         own, shape = extract_fields(tool, arguments, _WHOLE)
         made = ToolCall(
             tool,
@@ -310,7 +306,8 @@ class RunningProgram:
             if isinstance(exc, UpstreamError) and "code" not in exc.details:
                 state = "unknown"
             self.ledger.finish(number, state, error=exc.message)
-            return Raised(_error_type(exc), f"{name}: {exc.message}")
+            is_named = exc.message.startswith((f"{name}:", f"{tool.name}:", f"{tool.name} "))
+            return Raised(_error_type(exc), exc.message if is_named else f"{name}: {exc.message}")
         except Exception:
             logger.exception("A call of %s by a program failed.", tool.id)
             self.ledger.finish(number, "unknown", error="internal error")
@@ -329,8 +326,9 @@ class RunningProgram:
         Raises:
             PegboardError: The tool says that it failed, or it needs the user.
         """
+        # A question of the server's own could be relayed only by suspending the program for it.
         if not result.is_complete:
-            raise PegboardError("it needs input from the user, so it must be called by itself.")
+            raise PegboardError("it needs input from the user: call it directly, not in a program.")
         value = result_value(result)
         self.tokens_inside += round(_count_bytes(result) / BYTES_PER_TOKEN)
         if result.is_error:

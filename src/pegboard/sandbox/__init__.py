@@ -16,7 +16,13 @@ def require_sandbox() -> None:
         )
 
 
-def check_sandbox(options: Options) -> None:
-    """The same, where the options offer to run programs; for the start of a server."""
-    if options.mode == "code" or options.code.in_proxy:
+def check_sandbox(options: Options, mode: str | None = None) -> None:
+    """The same if these options let models run programs; called when a server starts.
+
+    Args:
+        options: How the board is shown.
+        mode: The mode that the environment or a flag sets instead.
+    """
+    modes = {mode or options.mode, *options.client_modes.values()}
+    if "code" in modes or options.code.in_proxy:
         require_sandbox()

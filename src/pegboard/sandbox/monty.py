@@ -11,6 +11,10 @@ the event loop while the interpreter shuts down, which aborts about half of all 
 Calls of a program that awaits are collected until it waits for one: a `gather` of a hundred calls
 is one step. A call that `stops` names is not collected: the program stops in front of it, can be
 saved there, and continued in another process.
+
+The interpreter gives programs no access to the system. The worker process also runs inside
+bubblewrap, if that is installed, without network, files and privileges: a second line of defense,
+in case the interpreter has a bug.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import asyncio
 import logging
 import os
 import re
+import shlex
 import shutil
 import signal
 import sys
@@ -34,7 +39,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from pegboard.core.code.code_options import CodeOptions
 from pegboard.core.code.program_tools import without_dots
 from pegboard.core.code.steps import (
     SLEEP,
@@ -52,13 +56,15 @@ from pegboard.core.code.steps import (
     SandboxLimits,
     Step,
 )
+from pegboard.core.json import writable
+from pegboard.core.options import CodeOptions
 from pegboard.errors import Busy
 from pegboard.sandbox import require_sandbox
-from pegboard.sandbox.bubblewrap import find_bubblewrap, write_wrapper
 from pegboard.sandbox.prelude import PRELUDE, STUB_PRELUDE, adapt, bind_members, member_alias
 
 if TYPE_CHECKING:
     import pydantic_monty as monty
+
 
 logger = logging.getLogger(__name__)
 
@@ -89,6 +95,7 @@ class MontySandbox:
         self._in_use = 0
         # Threads of our own, which live as long as the sandbox. Bubblewrap ends its worker when the
         # thread that started it ends, and common worker threads end when they have been idle.
+        # Twice as many as sessions: one that is left needs a thread while its last step has one.
         self._threads = ThreadPoolExecutor(
             2 * (options.workers + options.queue), thread_name_prefix="pegboard-sandbox"
         )
@@ -129,7 +136,7 @@ class MontySandbox:
                 self._in_use -= 1
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """Run something that blocks; a caller that is cancelled does not wait for its end."""
+        """Run something that blocks; a caller that is canceled does not wait for its end."""
         return await asyncio.wrap_future(self._threads.submit(work))
 
     def get_pool(self) -> monty.Monty:
@@ -210,16 +217,18 @@ class MontySession:
     async def leave(self) -> None:
         """End the session; a program that still computes is ended with its worker."""
         self._closing.set()
+        # The lock is held while a step runs: the program computes, and only this ends it.
         if self._turn.locked() and self._worker is not None:
             with suppress(ProcessLookupError):
                 os.kill(self._worker, signal.SIGKILL)
-        await self._sandbox.in_thread(self._leave)
 
-    def _leave(self) -> None:
-        with self._turn:
-            if self._session is not None:
-                with suppress(Exception):  # its worker may be gone; the pool has noticed by then
-                    self._session.__exit__(None, None, None)
+        def leave() -> None:
+            with self._turn:
+                if self._session is not None:
+                    with suppress(Exception):  # its worker may be gone; the pool has noticed
+                        self._session.__exit__(None, None, None)
+
+        await self._sandbox.in_thread(leave)
 
     async def start(
         self, program: str, names: Iterable[str], *, stops: Callable[[str], bool], is_async: bool
@@ -229,7 +238,7 @@ class MontySession:
         Args:
             program: The source.
             names: The tools that it may call.
-            stops: Whether to stop in front of a call of this tool.
+            stops: Whether to stop in front of a call to this tool.
             is_async: Whether it awaits its calls; otherwise it stops at each.
 
         Raises:
@@ -258,18 +267,18 @@ class MontySession:
 
     async def resume(self, answers: Answers) -> Step:
         """Go on with the answers to calls; see `Paused`."""
-        return await self._in_thread(self._resume, answers)
-
-    def _resume(self, answers: Answers) -> Step:
         import pydantic_monty as monty
 
-        snapshot = self._snapshot
-        if isinstance(snapshot, monty.FunctionSnapshot):
-            return self._run(snapshot.resume(_to_result(answers[snapshot.call_id])))
-        assert isinstance(snapshot, monty.FutureSnapshot)
-        waiting = set(snapshot.pending_call_ids)
-        results = {i: _to_result(answer) for i, answer in answers.items() if i in waiting}
-        return self._run(snapshot.resume(results))
+        def resume() -> Step:
+            snapshot = self._snapshot
+            if isinstance(snapshot, monty.FunctionSnapshot):
+                return self._run(snapshot.resume(_to_result(answers[snapshot.call_id])))
+            assert isinstance(snapshot, monty.FutureSnapshot)
+            waiting = set(snapshot.pending_call_ids)
+            results = {i: _to_result(answer) for i, answer in answers.items() if i in waiting}
+            return self._run(snapshot.resume(results))
+
+        return await self._in_thread(resume)
 
     def dump(self) -> bytes:
         """The paused program, to be continued by `load` anywhere."""
@@ -309,31 +318,28 @@ class MontySession:
             if isinstance(snapshot, monty.MontyComplete):
                 return Completed(snapshot.output, tuple(calls))
             if isinstance(snapshot, monty.NameLookupSnapshot):
-                snapshot = self._look_up(snapshot)
+                # A tool that is used as a value, such as in a list of functions.
+                name = self._names.get(snapshot.variable_name)
+                snapshot = (
+                    snapshot.resume() if name is None else snapshot.resume(value=_function(name))
+                )
             elif isinstance(snapshot, monty.FutureSnapshot):
                 return Paused(tuple(calls), tuple(snapshot.pending_call_ids))
+            elif snapshot.function_name == _SLEEP and snapshot.is_os_function:
+                self._closing.wait(float(snapshot.args[0]))  # the worker limits how long
+                snapshot = snapshot.resume({"return_value": None})
             elif snapshot.is_os_function and snapshot.function_name != _ASYNC_SLEEP:
-                snapshot = self._answer_os(snapshot)
+                snapshot = snapshot.resume_auto()  # refuses whatever would reach the system
             else:
                 call = self._read_call(snapshot)
                 is_sync = not self._is_async and call.name != SLEEP
+                # A loaded program stands in front of the call that it was saved at.
                 if is_loaded or is_sync or self._stops(call.name):
                     return Paused(tuple(calls), stopped_at=call)
                 calls.append(call)
+                # It gets a future, and continues until it awaits one that is not done yet.
                 snapshot = snapshot.resume({"future": ...})
             is_loaded = False
-
-    def _look_up(self, snapshot: monty.NameLookupSnapshot) -> monty.SyncSnapshot:
-        """A tool that is used as a value, such as in a list of functions."""
-        name = self._names.get(snapshot.variable_name)
-        return snapshot.resume() if name is None else snapshot.resume(value=_function(name))
-
-    def _answer_os(self, snapshot: monty.FunctionSnapshot) -> monty.SyncSnapshot:
-        """Refuse whatever would reach the system, except that a program may sleep a little."""
-        if snapshot.function_name == _SLEEP:
-            self._closing.wait(float(snapshot.args[0]))  # the worker limits how long
-            return snapshot.resume({"return_value": None})
-        return snapshot.resume_auto()
 
     def _read_call(self, snapshot: monty.FunctionSnapshot) -> ProgramCall:
         name = str(snapshot.function_name)
@@ -356,7 +362,7 @@ class MontySession:
         self.prints_dropped += len(text) - len(kept)
 
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Run a step in a thread; a cancelled one is ended by `leave`, with its worker."""
+        """Run a step in a thread; a canceled one is ended by `leave`, with its worker."""
 
         def run() -> T:
             with self._turn, _translate_errors():
@@ -389,7 +395,12 @@ def _open_pool(options: CodeOptions, bwrap: str | None) -> tuple[monty.Monty, Ca
     with ExitStack() as stack:
         wrapper: Path | None = None
         if bwrap is not None:
-            worker = _find_worker()
+            # The executable of the worker, as the package itself would find it.
+            beside = Path(sys.executable).with_name("monty")
+            found = str(beside) if beside.exists() else shutil.which("monty")
+            if found is None:
+                raise SandboxFailed("The executable `monty` of pydantic-monty-runtime is missing.")
+            worker = str(Path(found).resolve())
             folder = stack.enter_context(TemporaryDirectory(prefix="pegboard-sandbox-"))
             wrapper = write_wrapper(Path(folder), worker, bwrap)
         pool = monty.Monty(
@@ -397,25 +408,18 @@ def _open_pool(options: CodeOptions, bwrap: str | None) -> tuple[monty.Monty, Ca
             min_processes=1,
             max_processes=options.workers,
             checkout_timeout=options.total_time,
+            # The worker enforces these limits itself; this is for one that does not answer at all.
             request_timeout=options.compute_time + options.sleep_time + _CRASH_GRACE,
             max_checkouts_per_worker=_SESSIONS_PER_WORKER,
         )
         try:
             stack.enter_context(pool)
+            # Workers start on demand, so that bubblewrap does not work shows only in a first run.
             with pool.checkout() as session:
                 session.feed_run("None")
         except monty.MontyError as exc:
             raise SandboxFailed(str(exc)) from exc
         return pool, stack.pop_all().close
-
-
-def _find_worker() -> str:
-    """The executable of the worker, as the package itself would find it."""
-    beside = Path(sys.executable).with_name("monty")
-    found = str(beside) if beside.exists() else shutil.which("monty")
-    if found is None:
-        raise SandboxFailed("The executable `monty` of pydantic-monty-runtime is missing.")
-    return str(Path(found).resolve())
 
 
 @contextmanager
@@ -443,9 +447,9 @@ def _translate_errors() -> Generator[None]:
 def _to_result(answer: Returned | Raised | Later) -> Any:
     match answer:
         case Returned(value):
-            return {"return_value": value}
+            return writable({"return_value": value})
         case Raised(kind, message):
-            return {"exc_type": kind, "message": message}
+            return writable({"exc_type": kind, "message": message})
         case Later():
             return {"future": ...}
 
@@ -457,3 +461,24 @@ def _function(name: str) -> Callable[..., None]:
 
     tool.__name__ = tool.__qualname__ = name
     return tool
+
+
+_LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
+
+
+def find_bubblewrap() -> str | None:
+    """The path of `bwrap`, if it is installed."""
+    return shutil.which("bwrap")
+
+
+def write_wrapper(folder: Path, worker: str, bwrap: str) -> Path:
+    """An executable that starts the worker confined; the pool takes it for the worker itself."""
+    command = [bwrap, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    command += ["--clearenv", "--ro-bind", worker, "/worker"]
+    for library in _LIBRARIES:
+        command += ["--ro-bind-try", library, library]
+    command += ["--proc", "/proc", "--dev", "/dev", "/worker"]
+    path = folder / "confined-worker"
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+    path.chmod(0o700)
+    return path

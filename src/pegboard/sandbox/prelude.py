@@ -54,7 +54,7 @@ def kept(handle: str) -> Any: ...
 async def gather(*awaitables: Any, return_exceptions: bool = ...) -> list[Any]: ...
 """
 )
-_FENCE = re.compile(r"^[ \t]*```\w*[ \t]*$", re.MULTILINE)
+_FUTURE = re.compile(r"^from __future__ import [\w, ]+$", re.MULTILINE)
 _GATHER = re.compile(r"\basyncio\.gather(?=\s*\()")
 
 
@@ -77,8 +77,8 @@ def member_alias(owner: str, name: str) -> str:
 
 def adapt(program: str) -> str:
     """The program as the interpreter takes it; every line stays where it is."""
-    if "```" in program:  # models often write code as they show it
-        program = _FENCE.sub("", program)
+    if "__future__" in program:  # the stubs come first, and it has to be at the top
+        program = _FUTURE.sub("", program, count=1)
     if "return_exceptions" not in program:
         return program
     return _GATHER.sub(lambda match: "gather".rjust(len(match[0])), program)

@@ -88,7 +88,8 @@ class StaticKeys:
                     f"The key of {key.principal!r} is not a SHA-256 hash in hexadecimal; "
                     "make one with: printf %s KEY | sha256sum"
                 )
-            # `local` is whoever needs no authentication: a key must not make anybody the owner.
+            # `local` is the principal without authentication: a key must not make anybody the
+            # owner.
             if key.principal == LOCAL_CALLER.principal:
                 raise ConfigError(
                     f"{LOCAL_CALLER.principal!r} is reserved: choose another principal."
@@ -136,7 +137,9 @@ class KeySet:
         *,
         fetch: Fetch = fetch_json,
         clock: Callable[[], float] = time.monotonic,
+        timeout: float = _FETCH_TIME,
     ) -> None:
+        self._timeout = timeout
         self._issuer = issuer
         self._url = url
         self._fetch = fetch
@@ -162,9 +165,14 @@ class KeySet:
     async def _refresh(self) -> None:
         self._fetched_at = self._clock()  # also when it fails, so that failures are not repeated
         try:
-            found = jwt.PyJWKSet.from_dict(
-                await self._fetch(self._url or await self._discover_url())
-            )
+            # For all of it: the client's own timeout is for each read.
+            with anyio.fail_after(self._timeout):
+                document = await self._fetch(self._url or await self._discover_url())
+            found = jwt.PyJWKSet.from_dict(document)
+        except TimeoutError:
+            reason = f"no answer within {self._timeout:g} s"
+            logger.warning("The keys of %s cannot be read: %s", self._issuer, reason)
+            return
         except (*_UNREADABLE, jwt.PyJWTError) as exc:
             logger.warning("The keys of %s cannot be read: %s", self._issuer, exc)
             return
@@ -177,20 +185,18 @@ class KeySet:
             ValueError: None of the addresses has metadata of this issuer that names its keys.
         """
         problems: list[str] = []
-        with anyio.move_on_after(_FETCH_TIME):
-            for address in list_metadata_urls(self._issuer):
-                try:
-                    document = await self._fetch(address)
-                    if document["issuer"] != self._issuer:
-                        raise ValueError(f"it calls itself {document['issuer']!r}")
-                    keys = str(document["jwks_uri"])
-                    if urlsplit(self._issuer).scheme == "https" != urlsplit(keys).scheme:
-                        raise ValueError(f"its keys are not at an https address: {keys}")
-                    return keys
-                except _UNREADABLE as exc:
-                    problems.append(f"{address}: {exc!r}")
-            raise ValueError("; ".join(problems))
-        raise ValueError(f"no answer within {_FETCH_TIME:g} s")
+        for address in list_metadata_urls(self._issuer):
+            try:
+                document = await self._fetch(address)
+                if document["issuer"] != self._issuer:
+                    raise ValueError(f"it calls itself {document['issuer']!r}")
+                keys = str(document["jwks_uri"])
+                if urlsplit(self._issuer).scheme == "https" != urlsplit(keys).scheme:
+                    raise ValueError(f"its keys are not at an https address: {keys}")
+                return keys
+            except _UNREADABLE as exc:
+                problems.append(f"{address}: {exc!r}")
+        raise ValueError("; ".join(problems))
 
 
 def list_metadata_urls(issuer: str) -> list[str]:
@@ -213,11 +219,11 @@ class JwtTokens:
     """Whom a token must be for; with several, any of them."""
     keys: KeySet
     groups_claim: str = GROUPS
-    keep_token: bool = False
-    """Whether the token itself stays with the request, for servers that it is passed on to."""
+    keep_token: Callable[[], bool] = lambda: False
+    """Whether the token itself stays with the request, for servers that exchange it."""
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """The identity in a token; `None` where anything about it is wrong."""
+        """The identity in a token; `None` if anything about it is wrong."""
         if len(token) > _MAX_TOKEN_LENGTH:
             return None
         try:
@@ -238,14 +244,11 @@ class JwtTokens:
         except jwt.PyJWTError as exc:
             logger.info("A token was refused: %s", type(exc).__name__)
             return None
-        return self._to_access_token(token, claims)
-
-    def _to_access_token(self, token: str, claims: JsonObject) -> AccessToken | None:
         subject = claims["sub"]
         if not isinstance(subject, str) or not subject or subject == LOCAL_CALLER.principal:
             return None
         return AccessToken(
-            token=token if self.keep_token else "",
+            token=token if self.keep_token() else "",
             client_id=str(claims.get("client_id") or claims.get("azp") or subject),
             subject=subject,
             scopes=_split_claim(claims.get("scope", claims.get("scp"))),
@@ -283,7 +286,7 @@ class Auth:
             if isinstance(route, Route) and route.path == path:
                 endpoint = streams.endpoint(route.endpoint)
                 if self.missing_scope is not None:
-                    from pegboard.server.scope_gate import ScopeGate
+                    from pegboard.server.protected_resource import ScopeGate
 
                     endpoint = ScopeGate(endpoint, self)
                 endpoint = RequireToken(endpoint, self)
@@ -306,7 +309,7 @@ class Auth:
 
     @cached_property
     def protected(self) -> ProtectedResource | None:
-        """What clients may know about getting a token; `None` where there is no issuer for them.
+        """What clients may know about getting a token; `None` if there is no issuer for them.
 
         Raises:
             ConfigError: An address or a scope is not valid.

@@ -61,7 +61,7 @@ class BoardOperations:
         await self._count_tokens()
 
     async def follow(self) -> None:
-        """Follow the rollout in the store until cancelled; retries when the store is down."""
+        """Follow the rollout in the store until canceled; retries when the store is down."""
         async with anyio.create_task_group() as tasks:
 
             def rolled_out() -> None:

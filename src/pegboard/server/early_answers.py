@@ -154,7 +154,7 @@ class FirstExchange:
     def begin(
         cls, config: Path, environ: Mapping[str, str], *, mode: str | None, version: str
     ) -> FirstExchange | None:
-        """Start answering from the record; `None` where standard input is not a client's pipe."""
+        """Start answering from the record; `None` if standard input is not a client's pipe."""
         if not has_own_pipes():
             return None
         exchange = cls(AnswerRecord.of(config, environ, mode=mode, version=version))

@@ -18,10 +18,11 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 import anyio
 import uvicorn
@@ -61,81 +62,92 @@ class ConnectionLimits:
         return self.connections
 
 
+class _LimitedConnection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """One connection of uvicorn, closed when its client exceeds the limits."""
+
+    limits: ClassVar[ConnectionLimits]
+    most: ClassVar[int]
+    numbers: ClassVar[Iterator[int]]
+
+    connections: set[Any]
+    timeout_keep_alive_task: asyncio.TimerHandle | None
+    cycle: Any
+    loop: asyncio.AbstractEventLoop
+    transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.number = next(self.numbers)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._awaited: str | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+        super().connection_made(transport)
+        self._expect()
+        if len(self.connections) > self.most:
+            # The oldest one that waits for a request; where all are busy, this new one.
+            waiting = (c for c in self.connections if c.is_waiting and c.is_open)
+            min(waiting, key=lambda one: one.number, default=self).transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._expect()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()  # pyright: ignore[reportAttributeAccessIssue] of either class
+        self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stalled = self.loop.call_later(self.limits.write_timeout, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._stalled is not None:
+            self._stalled.cancel()
+
+    @property
+    def is_open(self) -> bool:
+        return not self.transport.is_closing()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether no request is being answered, so that closing it loses nothing."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _expect(self) -> None:
+        """Start the deadline for what the client must send next, unless it is running."""
+        if not self.is_waiting:
+            awaited = "body" if self.cycle.more_body else None
+        else:
+            # Between two requests uvicorn's own keep-alive timeout runs.
+            awaited = "headers" if self.timeout_keep_alive_task is None else None
+        if awaited != self._awaited:
+            self._cancel()  # a client that trickles bytes does not get more time
+            self._awaited = awaited
+            if awaited is not None:
+                seconds = (
+                    self.limits.header_timeout if awaited == "headers" else self.limits.body_timeout
+                )
+                self._deadline = self.loop.call_later(seconds, self.transport.abort)
+
+    def _cancel(self) -> None:
+        for timer in (self._deadline, self._stalled):
+            if timer is not None:
+                timer.cancel()
+
+
 def make_http_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     """The class of uvicorn's connections, with these limits."""
-    most = limits.max_connections()
-    numbers = count()
 
-    class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
-        """One connection."""
+    # Uvicorn makes the objects, so what they share must be on their class.
+    class Connection(_LimitedConnection):
+        pass
 
-        connections: set[Any]
-        timeout_keep_alive_task: asyncio.TimerHandle | None
-        cycle: Any
-        loop: asyncio.AbstractEventLoop
-        transport: asyncio.Transport
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            self.number = next(numbers)
-            self._deadline: asyncio.TimerHandle | None = None
-            self._awaited: str | None = None
-            self._stalled: asyncio.TimerHandle | None = None
-            super().connection_made(transport)
-            self._expect()
-            if len(self.connections) > most:
-                # The oldest one that waits for a request; where all are busy, this new one.
-                waiting = (c for c in self.connections if c.is_waiting and c.is_open)
-                min(waiting, key=lambda one: one.number, default=self).transport.abort()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self._expect()
-
-        def on_response_complete(self) -> None:
-            super().on_response_complete()  # pyright: ignore[reportAttributeAccessIssue] of either class
-            self._expect()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._cancel()
-            super().connection_lost(exc)
-
-        def pause_writing(self) -> None:
-            super().pause_writing()
-            self._stalled = self.loop.call_later(limits.write_timeout, self.transport.abort)
-
-        def resume_writing(self) -> None:
-            super().resume_writing()
-            if self._stalled is not None:
-                self._stalled.cancel()
-
-        @property
-        def is_open(self) -> bool:
-            return not self.transport.is_closing()
-
-        @property
-        def is_waiting(self) -> bool:
-            """Whether no request is being answered, so that closing it loses nothing."""
-            return self.cycle is None or self.cycle.response_complete
-
-        def _expect(self) -> None:
-            """Start the deadline for what the client must send next, unless it is running."""
-            if not self.is_waiting:
-                awaited = "body" if self.cycle.more_body else None
-            else:
-                # Between two requests uvicorn's own keep-alive timeout runs.
-                awaited = "headers" if self.timeout_keep_alive_task is None else None
-            if awaited != self._awaited:
-                self._cancel()  # a client that trickles bytes does not get more time
-                self._awaited = awaited
-                if awaited is not None:
-                    seconds = limits.header_timeout if awaited == "headers" else limits.body_timeout
-                    self._deadline = self.loop.call_later(seconds, self.transport.abort)
-
-        def _cancel(self) -> None:
-            for timer in (self._deadline, self._stalled):
-                if timer is not None:
-                    timer.cancel()
-
+    Connection.limits, Connection.most = limits, limits.max_connections()
+    Connection.numbers = count()
     return Connection
 
 
@@ -162,7 +174,11 @@ class StreamTracker:
         with anyio.CancelScope() as whole:
 
             async def sent(message: Message) -> None:
-                if _is_stream_start(message):
+                is_start = message["type"] == "http.response.start"
+                if is_start and any(
+                    name.lower() == b"content-type" and value.startswith(b"text/event-stream")
+                    for name, value in message.get("headers", ())
+                ):
                     kind.add(whole)
                 await send(message)
 
@@ -182,13 +198,6 @@ class StreamTracker:
         """End all streams."""
         for scope in (*self._listening, *self._answering):
             scope.cancel()
-
-
-def _is_stream_start(message: Message) -> bool:
-    if message["type"] != "http.response.start":
-        return False
-    kinds = [value for name, value in message.get("headers", ()) if name.lower() == b"content-type"]
-    return any(kind.startswith(b"text/event-stream") for kind in kinds)
 
 
 class HttpServer(uvicorn.Server):

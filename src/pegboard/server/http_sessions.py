@@ -9,7 +9,7 @@ empty lists take far longer than one long text of the same size.
 Among replicas, a session lives in the process that opened it, because the SDK cannot move one. Each
 replica records the sessions that it opened in the shared store, and a request for a session of
 another replica is refused with the reason, instead of as if the session had never existed. Only the
-principal who opened the session is told.
+principal who opened the session gets that reason.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Admission:
 
     Args:
         app: The application behind it.
-        sessions: The open sessions; `None` where legacy clients get none.
+        sessions: The open sessions; `None` if legacy clients get none.
         exists: Whether the SDK still has a session.
         end_session: Ends a session.
         legacy: Versions of the protocol that have sessions, as in the header.
@@ -165,7 +165,7 @@ class Admission:
             if (problem := _find_problem(body, opens=bounded)) is not None:
                 await _refuse(send, 413, problem)
                 return
-            receive = replay(messages, receive)
+            receive = replay_messages(messages, receive)
         sessions = self._sessions
         if sessions is None:
             await self._app(scope, receive, send)
@@ -239,7 +239,7 @@ async def read_body(receive: Receive, most: int) -> tuple[list[Message], bytes]:
     return messages, b"".join(message.get("body", b"") for message in messages)
 
 
-def replay(messages: list[Message], receive: Receive) -> Receive:
+def replay_messages(messages: list[Message], receive: Receive) -> Receive:
     waiting = iter(messages)
 
     async def replay() -> Message:
@@ -312,17 +312,16 @@ class SessionOwners:
             if message["type"] == "http.response.start" and message["status"] < 400:
                 opened = _parse_session_id(dict(message.get("headers") or ()).get(_SESSION_HEADER))
                 if opened is not None and opened not in self._own:
-                    await self._record(opened, principal)
+                    self._own.put(opened, True)
+                    record = {"replica": self._replica, "principal": principal}
+                    # Without the store, other replicas answer that the session is unknown.
+                    with suppress(StoreError):
+                        await self._store.update(
+                            f"owner/{opened}", lambda stored: record, ttl=OWNER_TTL
+                        )
             await send(message)
 
         await self._app(scope, receive, send_and_record)
-
-    async def _record(self, session: str, principal: str) -> None:
-        self._own.put(session, True)
-        owner = {"replica": self._replica, "principal": principal}
-        # Without the store, other replicas answer that the session is unknown.
-        with suppress(StoreError):
-            await self._store.update(f"owner/{session}", lambda stored: owner, ttl=OWNER_TTL)
 
 
 def _parse_session_id(value: bytes | None) -> str | None:

@@ -73,7 +73,7 @@ class ListChangedNotifier:
         subscribe: Callable[[Callable[[], object]], Callable[[], None]],
         kind: ListKind = "tools",
     ) -> None:
-        """Announce changes until cancelled; `subscribe` takes a callback for any thread."""
+        """Announce changes until canceled; `subscribe` takes a callback for any thread."""
         loop = asyncio.get_running_loop()
         changed = asyncio.Event()
         stop = subscribe(lambda: loop.call_soon_threadsafe(changed.set))

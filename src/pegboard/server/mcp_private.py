@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from uuid import uuid4
 
@@ -163,6 +163,7 @@ class Identity:
     principal: str = LOCAL_CALLER.principal
     scopes: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()
+    token: str | None = field(default=None, repr=False)
 
 
 def identity_from_context(ctx: Context) -> Identity:
@@ -185,7 +186,12 @@ def _identity(token: AccessToken | None) -> Identity:
     if token is None:
         return Identity()
     groups = (token.claims or {}).get("groups") or ()
-    return Identity(token.subject or token.client_id, frozenset(token.scopes), frozenset(groups))
+    return Identity(
+        token.subject or token.client_id,
+        frozenset(token.scopes),
+        frozenset(groups),
+        token.token or None,  # empty unless a server exchanges it (`JwtTokens.keep_token`)
+    )
 
 
 # Direct requests ----------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from pegboard.core.calls import Caller
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import JsonObject
 from pegboard.core.options import ModeName, check_mode
 from pegboard.core.results.blob_links import uri_to_handle
 from pegboard.errors import ConfigError
@@ -111,7 +111,11 @@ class PegboardMiddleware:
         try:
             with mcp_private.relay_upstream_errors():
                 caller, params = self.caller(ctx), ctx.params or {}
-                _check_encodable(params)
+                try:
+                    to_json(params)  # an answer that quotes them would fail
+                except (ValueError, RecursionError) as exc:
+                    message = "The parameters are not valid Unicode, or nested too deep."
+                    raise InvalidParams(message) from exc
                 session = None
                 if caller.session:
                     cap = self.board.options.session_cap
@@ -172,6 +176,7 @@ class PegboardMiddleware:
             scopes=identity.scopes,
             groups=identity.groups,
             profile=self._requested_profile(ctx.request),
+            token=identity.token,
         )
 
     def _requested_profile(self, request: Any) -> str | None:
@@ -186,14 +191,6 @@ class PegboardMiddleware:
             message = f"There is no profile {name!r}. Profiles: {known}."
             raise mcp_private.invalid_params(message, {"profile": name})
         return name or None
-
-
-def _check_encodable(params: Json) -> None:
-    """Refuse parameters that cannot be encoded again: an answer that quotes them would fail."""
-    try:
-        to_json(params)
-    except (ValueError, RecursionError) as exc:
-        raise InvalidParams("The parameters are not valid Unicode, or nested too deep.") from exc
 
 
 def _requested_mode(request: Any) -> str | None:

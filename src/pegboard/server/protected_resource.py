@@ -1,4 +1,4 @@
-"""What clients read to get a token: RFC 9728 metadata, and `WWW-Authenticate` challenges.
+"""What clients read to get a token: RFC 9728 metadata, and challenges, also for a missing scope.
 
 Each address of the endpoint is a resource of its own, because a strict client refuses metadata
 about an address other than the one that it called (RFC 9728, section 3.3):
@@ -8,23 +8,37 @@ about an address other than the one that it called (RFC 9728, section 3.3):
 
 A client requests a token for the address that it calls (RFC 8707). They are all one gateway, so a
 token for any of them is good for all of them, and for nothing else.
+
+A `tools/call` whose token lacks a scope is refused with status 403 (`ScopeGate`). The layer
+`dispatch/required_scopes.py` refuses such calls anyway, but with a result, which goes to the model.
+A status with a challenge goes to the client, which logs in again for the scope that the challenge
+names and repeats the call (2026-07-28, authorization: step-up). Only what the body of the request
+tells can be refused this way.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from pegboard.core.json import Json, JsonObject
 from pegboard.core.options import MODES, check_mode
 from pegboard.errors import ConfigError
+from pegboard.modes.mode import needs_from_calls, needs_from_names
+from pegboard.server.http_sessions import MAX_BYTES, read_body, replay_messages
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.routing import Route
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from pegboard.server.auth import Auth
+
 
 WELL_KNOWN = "/.well-known/oauth-protected-resource"
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
@@ -128,3 +142,62 @@ def build_challenge(
     present = [f'{name}="{value}"' for name, value in given.items() if value]
     # A challenge has at least one parameter (RFC 6750, section 3).
     return "Bearer " + (", ".join(present) or 'realm="pegboard"')
+
+
+_CALL = "tools/call"
+CALLING_META_TOOLS = frozenset(
+    {
+        "call_tool", "call_write_tool", "call_destructive_tool", "call_tools", "tools_dispatch",
+        "tools_dispatch_parallel", "invoke_tool",
+    }
+)  # fmt: skip
+_read_name = needs_from_names("name", "tool", "toolName")
+
+
+class ScopeGate:
+    """An ASGI endpoint behind authentication; `auth.missing_scope` says what a call lacks."""
+
+    def __init__(self, app: ASGIApp, auth: Auth) -> None:
+        self._app = app
+        self._auth = auth
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = dict(scope["headers"]).get(b"mcp-method", _CALL.encode())
+        if scope["method"] != "POST" or method != _CALL.encode():
+            await self._app(scope, receive, send)
+            return
+        messages, body = await read_body(receive, MAX_BYTES)
+        params = _parse_call(body)
+        check = self._auth.missing_scope
+        missing = check(scope, params) if check is not None and params is not None else None
+        if missing is not None:
+            await self._auth.refuse(scope, send, error="insufficient_scope", missing=missing)
+            return
+        await self._app(scope, replay_messages(messages, receive), send)
+
+
+def _parse_call(body: bytes) -> JsonObject | None:
+    """The parameters of a `tools/call`; `None` for any other body, which needs no scope."""
+    try:
+        message: Json = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(message, dict) or message.get("method") != _CALL:
+        return None
+    params: Json = message.get("params")
+    return params if isinstance(params, dict) else None
+
+
+def called_names(params: JsonObject) -> Iterator[str]:
+    """The names of the tools that a `tools/call` runs, also through a meta-tool."""
+    name, arguments = params.get("name"), params.get("arguments")
+    if not isinstance(name, str):
+        return
+    yield name
+    if name not in CALLING_META_TOOLS or not isinstance(arguments, dict):
+        return
+    inner: Json = arguments.get("arguments")
+    batch = inner if isinstance(inner, dict) and isinstance(inner.get("calls"), list) else {}
+    for found in (*_read_name(arguments), *needs_from_calls(arguments), *needs_from_calls(batch)):
+        if found.name is not None:
+            yield found.name

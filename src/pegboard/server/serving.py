@@ -69,7 +69,7 @@ def build_server(board: Pegboard, *, environ: Mapping[str, str] = os.environ) ->
     Raises:
         ConfigError: The board or the environment names a tool or mode that does not exist.
     """
-    check_sandbox(board.options)
+    check_sandbox(board.options, mode_from_environ(environ))
     board.options = replace(board.options, pins=merge_pins(environ, board.options.pins))
     # At the start, where somebody sees it, rather than in an answer to a client.
     check_pins(environ, board.find)

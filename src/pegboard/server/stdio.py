@@ -31,7 +31,7 @@ from pegboard.server.stdio_fast_path import StdioFastPath
 from pegboard.wire.message_streams import MessageReader, MessageWriter
 
 _CHUNK = 1 << 16
-_HINT = "This speaks MCP on standard input and output: a client starts it. Ctrl-C ends it.\n"
+_HINT = "This is an MCP server on stdio: an MCP client should start it. Ctrl-C stops it.\n"
 _log = logging.getLogger(__name__)
 
 
@@ -137,7 +137,7 @@ class _PipeWriter(ByteSendStream):
 
 class _Keyboard(ByteReceiveStream):
     async def receive(self, max_bytes: int = _CHUNK) -> bytes:
-        await anyio.wait_readable(0)  # a read in a thread could not be cancelled, only by a key
+        await anyio.wait_readable(0)  # a read in a thread could not be canceled, only by a key
         line = os.read(0, max_bytes)
         if not line:
             raise anyio.EndOfStream

@@ -195,13 +195,13 @@ class StdioFastPath:
             line = _encode_line(number, "result", await call.request.result())
         except Exception as exc:
             line = _encode_failure(number, exc)
-        if call.ended_by is None:  # a handler may catch the cancellation and return all the same
+        if call.ended_by is None:  # a handler may catch the cancellation and return anyway
             await self._write(call, line)
 
     async def _say_goodbye(self, call: _Call, number: RequestId) -> None:
-        """Notify the client that a call will not be answered, unless it cancelled the call."""
+        """Notify the client that a call will not be answered, unless it canceled the call."""
         if not call.is_answered and call.ended_by != "client":
-            # Shielded: this runs while everything around it is being cancelled.
+            # Shielded: this runs while everything around it is being canceled.
             with anyio.move_on_after(_GOODBYE_SECONDS, shield=True):
                 line = _encode_error(number, mcp_private.connection_closed())
                 await self._write(call, line)

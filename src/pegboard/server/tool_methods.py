@@ -162,7 +162,10 @@ class ToolMethods:
             result["ttlMs"] = int(options.list_ttl * 1000) if is_cacheable else 0
             is_for_all = request.caller.principal == "local" and view.plain is None
             result["cacheScope"] = "public" if is_for_all else "private"
-        _record_list_tokens(view, mode.name, page)
+        if view.count is not None:
+            # Only the parts that clients pass on to the model.
+            read = [{key: e[key] for key in _READ_BY_MODELS if key in e} for e in page]
+            _record_tokens(view, mode.name, "tools/list", _count_cached(compact(read), view.count))
         return result
 
     # resources/read ----------------------------------------------------------------------------
@@ -190,7 +193,13 @@ class ToolMethods:
         view = await self._view(request, whole=False)
         mode = self._choose_mode(view)
         view.caller = _with_mode(view.caller, mode.name)
-        meta_tool = _find_meta_tool(mode, view, name)
+        meta_tool: MetaTool | None = None
+        if name in META_TOOL_NAMES:
+            # A meta-tool of the mode itself wins over a tool of the same name, an alias does not.
+            build = mode.builders(view).get(name)
+            if build is None and not view.catalog.named(name):
+                build = ALIASES.get(name)
+            meta_tool = None if build is None else build(view)
         if meta_tool is None:
             result = await self._call_directly(request, view, name)
         else:
@@ -262,16 +271,6 @@ def _explain(exc: PegboardError, view: View) -> PegboardError:
     return exc
 
 
-def _find_meta_tool(mode: Mode, view: View, name: str) -> MetaTool | None:
-    """The meta-tool of that name; one of the mode itself wins over a tool of the same name."""
-    if name not in META_TOOL_NAMES:
-        return None
-    build = mode.builders(view).get(name)
-    if build is None and not view.catalog.named(name):
-        build = ALIASES.get(name)
-    return None if build is None else build(view)
-
-
 def _lazy_mode(lazy: Json) -> Mode:
     if lazy is True or lazy == "bare":
         return MODES_BY_NAME["stub"]
@@ -308,13 +307,6 @@ def _record_list(view: View, mode: str, tools: int, duration: float) -> None:
             client=view.caller.client,
         ),
     )
-
-
-def _record_list_tokens(view: View, mode: str, entries: Sequence[JsonObject]) -> None:
-    """Record the tokens of a list: of the parts that clients pass on to the model."""
-    if view.count is not None:
-        read = [{key: e[key] for key in _READ_BY_MODELS if key in e} for e in entries]
-        _record_tokens(view, mode, "tools/list", _count_cached(compact(read), view.count))
 
 
 @lru_cache(maxsize=8)

@@ -68,7 +68,7 @@ class FallbackStore:
         """The value, or `None`."""
 
         async def shared() -> Json:
-            await self._hand_over(key)
+            await self._move_to_shared(key)
             return await self._shared.get(key)
 
         return await self._either(shared, lambda: self._local.get(key))
@@ -77,7 +77,7 @@ class FallbackStore:
         """Apply a pure change atomically, for all replicas or here, and return the new value."""
 
         async def shared() -> Json:
-            await self._hand_over(key)
+            await self._move_to_shared(key)
             return await self._shared.update(key, change, ttl=ttl)
 
         return await self._either(shared, lambda: self._local.update(key, change, ttl=ttl))
@@ -133,7 +133,7 @@ class FallbackStore:
             self._notify(available=True)
         return value
 
-    async def _hand_over(self, key: str) -> None:
+    async def _move_to_shared(self, key: str) -> None:
         """Move a value that was written here to the shared store, unless it has one."""
         # Nothing is local after a healthy start, so this costs a shared store nothing.
         taken = self._local.take(key) if len(self._local) else None

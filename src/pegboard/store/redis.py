@@ -188,7 +188,7 @@ class RedisStore:
                 await subscription.begin()
             yield subscription
         finally:
-            # Shielded, or the connection of a cancelled reader would stay subscribed.
+            # Shielded, or the connection of a canceled reader would stay subscribed.
             with anyio.CancelScope(shield=True):
                 await subscription.end()
 

@@ -12,7 +12,8 @@ too; a server gets its own spelling.
 
 Servers also hand out resources that they do not list, in links of results. `ResourceLinks` records
 them for each principal, so that nobody's results decide where somebody else's reads go. A link is
-only a hint: `Addresses` prefers the servers that declare a resource.
+only a hint: `Addresses` prefers the servers that declare a resource. Where that would lead a read
+to another server than the one that gave the link, the client gets the link with the address.
 """
 
 from __future__ import annotations
@@ -26,14 +27,17 @@ from typing import Final
 from mcp.shared.uri_template import UriTemplate
 
 from pegboard.core.caches import BoundedCache
-from pegboard.core.json import Json, JsonObject
+from pegboard.core.json import JsonObject
 from pegboard.core.sanitization import escape_name, escape_uri, sanitize_entry
 from pegboard.upstream.listing import Listing
+from pegboard.upstream.namespaces import find_server_of_id
 
 SCHEME: Final = "pegboard://"
 MAX_LINKS: Final = 500
 """Links that are recorded for one principal."""
 MAX_PRINCIPALS: Final = 500
+MAX_TEMPLATES: Final = 1_000
+"""Templates of one server that a URI is compared with."""
 _MAX_URI_LENGTH: Final = 1_000
 
 
@@ -43,6 +47,11 @@ class Location:
 
     server: str
     name: str
+
+
+def build_resource_address(server: str, uri: str) -> str:
+    """The address of a resource that leads to this server whatever others list."""
+    return f"{SCHEME}{server}/{uri}"
 
 
 class Addresses:
@@ -62,10 +71,16 @@ class Addresses:
     @cached_property
     def prompts(self) -> tuple[JsonObject, ...]:
         """All prompts, named by address."""
-        return tuple(
-            {**sanitize_entry(entry), "name": address}
-            for address, (_, entry) in sorted(self._prompts.items())
-        )
+        uses = Counter(entry["name"] for _, entry in self._prompts.values())
+
+        def is_bare(name: str) -> bool:
+            return self._bare and uses[name] == 1 and self._owner(name) is None
+
+        shown = {
+            escape_name(entry["name"]) if is_bare(entry["name"]) else address: entry
+            for address, (_, entry) in self._prompts.items()
+        }
+        return tuple({**sanitize_entry(shown[name]), "name": name} for name in sorted(shown))
 
     @cached_property
     def resources(self) -> tuple[JsonObject, ...]:
@@ -87,7 +102,9 @@ class Addresses:
 
     def _show(self, server: str, entry: JsonObject, key: str) -> JsonObject:
         uri = str(entry.get(key))
-        address = f"{SCHEME}{server}/{uri}" if self._uses[uri] > 1 else uri
+        # A server that lists `pegboard://github/...` has no resource of `github`.
+        is_own = self._uses[uri] == 1 and self._parse_address(uri) is None
+        address = uri if is_own else build_resource_address(server, uri)
         return {**sanitize_entry(entry), key: escape_uri(address)}
 
     def argument_names(self, prompt: Location) -> Mapping[str, str]:
@@ -97,15 +114,20 @@ class Addresses:
     # The way back.
 
     def find_prompt(self, address: str) -> Location | None:
-        """The prompt of that address, or of that name if only one server has it."""
-        if (found := self._prompts.get(address)) is not None:
-            return Location(found[0], found[1]["name"])
-        named = [
-            Location(server, entry["name"])
-            for server, entry in self._prompts.values()
-            if address in (entry["name"], escape_name(entry["name"]))
-        ]
-        return named[0] if len(named) == 1 else None
+        """The prompt of that address, or of that name if only one server has it.
+
+        A name that reads as an address of some server is only that: no server's prompt
+        `github.review` answers for `github`.
+        """
+        if self._owner(address) is None:
+            named = [
+                Location(server, entry["name"])
+                for server, entry in self._prompts.values()
+                if address in (entry["name"], escape_name(entry["name"]))
+            ]
+            return named[0] if len(named) == 1 else None
+        found = self._prompts.get(address)
+        return None if found is None else Location(found[0], found[1]["name"])
 
     def find_resource(self, uri: str, linked: Collection[str] = ()) -> list[Location]:
         """The servers that may have a resource: none, one, or several where it is ambiguous.
@@ -118,8 +140,17 @@ class Addresses:
         if (location := self._parse_address(uri)) is not None:
             return [location]
         uri = self._originals.get(uri, uri)
-        listed = [Location(server, uri) for server in self._servers_by_uri.get(uri, ())]
-        if declared := listed or self._match_templates(uri):
+        declared = [Location(server, uri) for server in self._servers_by_uri.get(uri, ())]
+        if not declared:
+            # By a template that it fits, as it is or as it is shown; each server once.
+            fitting: dict[str, Location] = {}
+            for server, own, shown in self._parsed_templates:
+                if own.match(uri) is not None:
+                    fitting.setdefault(server, Location(server, uri))
+                elif shown is not None and (values := shown.match(uri)) is not None:
+                    fitting.setdefault(server, Location(server, own.expand(values)))
+            declared = list(fitting.values())
+        if declared:
             return [location for location in declared if location.server in linked] or declared
         servers = [server for server in self.listings if server in linked]
         if not servers:
@@ -149,36 +180,23 @@ class Addresses:
             return None
         return Location(server, self._originals.get(rest, rest))
 
-    def _match_templates(self, uri: str) -> list[Location]:
-        """The servers with a template that a URI fits, as it is or as it is shown; each once."""
-        fitting: dict[str, Location] = {}
-        for server, own, shown in self._parsed_templates:
-            if own.match(uri) is not None:
-                fitting.setdefault(server, Location(server, uri))
-            elif shown is not None and (values := shown.match(uri)) is not None:
-                fitting.setdefault(server, Location(server, own.expand(values)))
-        return list(fitting.values())
-
     # Indexes over the listings.
 
     @cached_property
     def _prompts(self) -> dict[str, tuple[str, JsonObject]]:
         """Each prompt with its server, by address."""
-        named = [
-            (listing.server, entry)
-            for listing in self.listings.values()
-            for entry in listing.prompts
-            if isinstance(entry.get("name"), str)
-        ]
-        uses = Counter(entry["name"] for _, entry in named)
         return {
-            escape_name(
-                entry["name"]
-                if self._bare and uses[entry["name"]] == 1
-                else f"{server}.{entry['name']}"
-            ): (server, entry)
-            for server, entry in named
+            escape_name(f"{server}.{entry['name']}"): (server, entry)
+            for server, listing in self.listings.items()
+            for entry in listing.prompts
+            # Of `a` and `a.b`, the latter has `a.b.c`: a server cannot take another's address.
+            if isinstance(entry.get("name"), str)
+            and self._owner(f"{server}.{entry['name']}") == server
         }
+
+    def _owner(self, address: str) -> str | None:
+        """The server whose prompt an address would be."""
+        return find_server_of_id(address, self.listings)
 
     @cached_property
     def _argument_names(self) -> dict[Location, dict[str, str]]:
@@ -224,7 +242,7 @@ class Addresses:
         """Each template, and how clients see it where that differs."""
         parsed: list[tuple[str, UriTemplate, UriTemplate | None]] = []
         for listing in self.listings.values():
-            for entry in listing.resource_templates:
+            for entry in listing.resource_templates[:MAX_TEMPLATES]:
                 try:
                     text = str(entry["uriTemplate"])
                     shown = escape_uri(text)
@@ -246,16 +264,12 @@ class ResourceLinks:
         self._links: BoundedCache[str, BoundedCache[str, frozenset[str]]]
         self._links = BoundedCache(MAX_PRINCIPALS)
 
-    def record(self, principal: str, server: str, content: Json) -> None:
-        """Record the links among the content blocks of a result."""
-        for block in content if isinstance(content, list) else ():
-            if not isinstance(block, dict) or block.get("type") != "resource_link":
-                continue
-            uri = str(block.get("uri"))
-            if len(uri) <= _MAX_URI_LENGTH:
-                links = self._links.get(principal) or BoundedCache(MAX_LINKS)
-                links.put(uri, (links.get(uri) or frozenset()) | {server})
-                self._links.put(principal, links)
+    def record(self, principal: str, server: str, uri: str) -> None:
+        """Record that a server gave this principal a link."""
+        if len(uri) <= _MAX_URI_LENGTH:
+            links = self._links.get(principal) or BoundedCache(MAX_LINKS)
+            links.put(uri, (links.get(uri) or frozenset()) | {server})
+            self._links.put(principal, links)
 
     def find_servers(self, principal: str, uri: str) -> frozenset[str]:
         """The servers that gave this principal a link to a URI."""

@@ -82,13 +82,17 @@ class ListingFailure:
     count: int = 1
     retry_at: float = 0.0
     """In seconds since the epoch."""
+    needs_login: bool = False
+    """Whether it refused for lack of a valid login."""
 
     @classmethod
-    def after(cls, before: ListingFailure | None, reason: str, now: float) -> ListingFailure:
+    def after(
+        cls, before: ListingFailure | None, reason: str, now: float, *, needs_login: bool = False
+    ) -> ListingFailure:
         """The next failure; the delay doubles with each one in a row."""
         count = before.count + 1 if before else 1
         delay = min(FIRST_RETRY_DELAY * 2.0 ** min(count - 1, 10), MAX_RETRY_DELAY)
-        return cls(reason, count, now + delay)
+        return cls(reason, count, now + delay, needs_login)
 
     def wait(self, now: float) -> float:
         """Seconds until it is tried again; 0 when it may be tried now."""
@@ -328,9 +332,12 @@ class CatalogCache:
         except OSError as exc:
             self._warn_once(exc)
 
-    def mark_failed(self, spec: UpstreamSpec, reason: str, *, now: float) -> ListingFailure:
+    def mark_failed(
+        self, spec: UpstreamSpec, reason: str, *, now: float, needs_login: bool = False
+    ) -> ListingFailure:
         """Record that a server could not be listed; `save` removes the record."""
-        failure = ListingFailure.after(self.last_failure(spec), reason, now)
+        before = self.last_failure(spec)
+        failure = ListingFailure.after(before, reason, now, needs_login=needs_login)
         try:
             make_private_folder(self.folder)
             text = compact(asdict(failure)).encode("utf-8", "surrogatepass")

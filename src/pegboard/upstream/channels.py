@@ -107,7 +107,7 @@ class StdioChannel:
     ) -> JsonObject:
         if self._has_ended:
             raise build_closed_error()
-        # A request that was never sent must not be cancelled at the server.
+        # A request that was never sent must not be canceled at the server.
         await anyio.lowlevel.checkpoint_if_cancelled()
         self._last_number += 1
         number = self._last_number
@@ -119,7 +119,7 @@ class StdioChannel:
                 return extract_result(await answer)
         except asyncio.CancelledError:
             # The caller gave up or ran out of time. The server is notified, even in a scope that
-            # is cancelled, so that it does not go on working for nobody.
+            # is canceled, so that it does not go on working for nobody.
             reason = {"requestId": number, "reason": "caller cancelled"}
             message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": reason}
             with anyio.move_on_after(_CANCEL_TIMEOUT, shield=True), suppress(MCPError):
@@ -231,24 +231,21 @@ class HttpChannel:
         try:
             if response.has_redirect_location:
                 return None  # a server that redirects has not looked at the request
-            return await self._read_answer(response)
+            status = response.status_code
+            kind = response.headers.get("content-type", "").lower()
+            if status >= 400:
+                return _parse_error_response(response, await response.aread())
+            if status == 202:  # for notifications only: no answer would ever come
+                raise MCPError(INVALID_REQUEST, "server answered a request with 202 Accepted")
+            if kind.startswith("application/json"):
+                return _parse_object(await response.aread())
+            if kind.startswith("text/event-stream"):
+                return await self._read_events(response)
+            raise MCPError(INVALID_REQUEST, f"Unexpected content type: {kind}")
         except MessageTooLarge as exc:
             raise MCPError(PARSE_ERROR, str(exc)) from exc
         finally:
             await response.aclose()
-
-    async def _read_answer(self, response: httpx2.Response) -> JsonObject:
-        status = response.status_code
-        kind = response.headers.get("content-type", "").lower()
-        if status >= 400:
-            return _parse_error_response(response, await response.aread())
-        if status == 202:  # for notifications only: no answer would ever come
-            raise MCPError(INVALID_REQUEST, "server answered a request with 202 Accepted")
-        if kind.startswith("application/json"):
-            return _parse_object(await response.aread())
-        if kind.startswith("text/event-stream"):
-            return await self._read_events(response)
-        raise MCPError(INVALID_REQUEST, f"Unexpected content type: {kind}")
 
     async def _read_events(self, response: httpx2.Response) -> JsonObject:
         """The answer at the end of an event stream; notifications before it are passed on."""

@@ -1,4 +1,4 @@
-"""A server as a child process: its messages in, ours out, and a certain end.
+"""A server as a child process: messages in both directions, and a guaranteed end.
 
 The process leads its own group, so that what it starts ends with it: first its stdin is closed and
 it may exit by itself, then the group is terminated, then killed.
@@ -176,7 +176,7 @@ async def run_process(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(child.copy_stderr)
         try:
-            # The start was shielded: if it was cancelled meanwhile, this is where that shows.
+            # The start was shielded: if it was canceled meanwhile, this is where that shows.
             await anyio.lowlevel.checkpoint_if_cancelled()
             if process.stdout is None or process.stdin is None:
                 raise ProcessStartError("has no stdin or stdout")
@@ -193,7 +193,7 @@ async def run_process(
             )
             yield reader, writer, channel, child
         finally:
-            # A cancelled caller must not leave a process behind; every wait inside is bounded.
+            # A canceled caller must not leave a process behind; every wait inside is bounded.
             with anyio.CancelScope(shield=True):
                 await child.stop()
             unwatch_group(child.pid)

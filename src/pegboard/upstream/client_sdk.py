@@ -155,7 +155,7 @@ class HttpStatusError(MCPError):
 def trace_request(method: str, params: JsonObject) -> Generator[JsonObject]:
     """A span around a request, as the SDK's dispatcher makes it; yields params with its trace."""
     # Without a tracer there is nobody to send a span to, and making one costs more than the rest of
-    # a relayed request. A trace that came with the call is continued all the same.
+    # a relayed request. A trace that came with the call is continued anyway.
     has_tracer = not isinstance(get_tracer_provider(), ProxyTracerProvider)
     has_trace = has_tracer or get_current_span().get_span_context().is_valid or bool(get_all())
     if not has_trace:

@@ -32,8 +32,7 @@ from pegboard.errors import (
     UpstreamError,
     UpstreamUnavailable,
 )
-from pegboard.oauth.bearer import PRINCIPAL_HEADER, Bearer
-from pegboard.oauth.tokens import ServerTokens
+from pegboard.oauth.access_tokens import PRINCIPAL_HEADER, Bearer, ServerTokens
 from pegboard.upstream.channels import RequestChannel
 from pegboard.upstream.client_sdk import (
     CLIENT_INFO,
@@ -151,7 +150,8 @@ class Connection:
         self.declared_capabilities = declared_capabilities or {}
         self._spec_with_credentials = _add_credentials(spec, self.caller)
         self._tokens = tokens
-        self._principal = (downstream.caller if downstream else LOCAL_CALLER).principal
+        caller = downstream.caller if downstream else LOCAL_CALLER
+        self._principal = tokens.identify(caller) if tokens is not None else caller.principal
         """Whose token goes with requests that name nobody, such as those of the handshake."""
         self._open_transport = open_transport
         self._log = log
@@ -188,7 +188,7 @@ class Connection:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it can be stopped without anybody noticing at once."""
+        """Whether it can be stopped without interrupting anybody."""
         return self.state == "ready" and self.users == 0 and not self._subscriptions
 
     @property
@@ -225,7 +225,7 @@ class Connection:
             self._record_failure(exc)
         finally:
             self.state = "failed" if self.cause else "cold"
-            # Whatever happened, nobody may wait for this connection any longer.
+            # In any case, nobody may wait for this connection any longer.
             self._cause_known.set()
             self.settled.set()
             self.ended.set()
@@ -339,7 +339,7 @@ class Connection:
         self._record_cause(describe_failure(exc, self._transport))
 
     def _record_cause(self, cause: str) -> None:
-        # The first cause is the real one; what follows it (a closed pipe, a cancelled task) is not.
+        # The first cause is the real one; what follows it (a closed pipe, a canceled task) is not.
         if self.cause is None:
             if self._tokens is not None:
                 self._log.redactor.learn(self._tokens.secrets())
@@ -376,7 +376,7 @@ class Connection:
         """The server's result, raw.
 
         Raises:
-            UpstreamTimeout: It did not answer in time; the request was cancelled at the server.
+            UpstreamTimeout: It did not answer in time; the request was canceled at the server.
             StaleConnection: It has forgotten this connection; the request may be sent on another.
             UpstreamUnavailable: The connection broke.
             LoginRequired: It does not accept the caller's credential.
@@ -421,7 +421,7 @@ class Connection:
         downstream: Downstream,
         mirrored: HeaderMap | None,
     ) -> dict[str, str] | None:
-        """The HTTP headers of a request; `None` where there are none, on stdio."""
+        """The HTTP headers of a request; `None` if there are none, on stdio."""
         if self.spec.transport == "stdio":
             return None
         headers = build_headers(self.version, self.era, method, params, mirrored)
@@ -434,8 +434,10 @@ class Connection:
             raise StaleConnection(
                 f"The credential for {self.spec.name} has changed.", server=self.spec.name
             )
-        if self._tokens is not None and downstream.caller.principal != self._principal:
-            headers[PRINCIPAL_HEADER] = downstream.caller.principal
+        if self._tokens is not None:
+            principal = self._tokens.identify(downstream.caller)
+            if principal != self._principal:
+                headers[PRINCIPAL_HEADER] = principal
         return {**headers, **credentials}
 
     def _get_credentials(self, downstream: Downstream) -> dict[str, str]:

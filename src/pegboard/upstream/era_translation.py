@@ -28,6 +28,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from pegboard.core.calls import Era
 from pegboard.core.json import Json, JsonObject
+from pegboard.core.sanitization import sanitize_prose
 
 INPUT_REQUIRED: Final = "input_required"
 INPUT_METHODS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
@@ -154,6 +155,31 @@ def list_input_kinds(capabilities: Mapping[str, Json]) -> tuple[str, ...]:
 
 
 # Input that a server wants from a client.
+
+
+def attribute_elicitation(server: str, params: Mapping[str, Json] | None) -> JsonObject:
+    """A server's question to a person, without hidden text and with the name of the server.
+
+    A client shows the questions of all servers as those of the gateway. Without the name, any of
+    them could ask for a password in the name of another.
+    """
+    shown: JsonObject = sanitize_prose(dict(params or {}))
+    return {**shown, "message": f"{server} asks: {shown.get('message', '')}"}
+
+
+def attribute_input_requests(server: str, result: JsonObject) -> JsonObject:
+    """A modern server's `input_required` result, with its name in each question to a person."""
+    requests = result.get("inputRequests")
+    if not isinstance(requests, dict):
+        return result
+    shown: JsonObject = {}
+    for key, request in requests.items():
+        shown[key] = request
+        if isinstance(request, dict) and request.get("method") == "elicitation/create":
+            params = request.get("params")
+            if isinstance(params, dict):
+                shown[key] = {**request, "params": attribute_elicitation(server, params)}
+    return {**result, "inputRequests": shown}
 
 
 def to_legacy_request(input_request: JsonObject, key: str) -> JsonObject:

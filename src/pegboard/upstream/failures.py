@@ -7,6 +7,7 @@ text.
 from __future__ import annotations
 
 import json
+import re
 import signal
 
 from httpx2 import HTTPStatusError
@@ -39,8 +40,14 @@ def describe_failure(exc: BaseException | None, transport: UpstreamTransport | N
     """
     process = transport.process if transport else None
     status, _ = find_http_error(exc, transport)
-    if process is not None and process.exit_code is not None:
-        cause = _describe_exit(process.exit_code)
+    code = process.exit_code if process is not None else None
+    if code is not None and code < 0:
+        try:
+            cause = f"was ended by {signal.Signals(-code).name}"
+        except ValueError:  # one that this platform has no name for
+            cause = f"was ended by signal {-code}"
+    elif code is not None:
+        cause = f"exited with code {code}"
     elif status is not None:
         cause = f"answered with HTTP status {status}"
         if status in (401, 403):
@@ -50,9 +57,9 @@ def describe_failure(exc: BaseException | None, transport: UpstreamTransport | N
     else:
         cause = _describe_exception(exc)
     if process is not None and process.first_stray_line is not None:
-        cause += f"; it printed on stdout what is not MCP: {process.first_stray_line!r}"
+        cause += f"; it printed text on stdout that is not MCP: {process.first_stray_line!r}"
     if process is not None and process.log.last_line is not None:
-        cause += f"; last on stderr: {process.log.last_line[:_MAX_QUOTE_LENGTH]!r}"
+        cause += f"; last line on stderr: {process.log.last_line[:_MAX_QUOTE_LENGTH]!r}"
     return cause
 
 
@@ -103,15 +110,6 @@ def _first_cause(exc: BaseException | None) -> BaseException | None:
     return exc
 
 
-def _describe_exit(code: int) -> str:
-    if code >= 0:
-        return f"exited with code {code}"
-    try:
-        return f"was ended by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was ended by signal {-code}"
-
-
 def _describe_exception(exc: BaseException | None) -> str:
     exc = _first_cause(exc)
     if exc is None or (isinstance(exc, MCPError) and is_connection_closed(exc)):
@@ -122,7 +120,9 @@ def _describe_exception(exc: BaseException | None) -> str:
         return "answered the handshake with something that is not MCP"
     if isinstance(exc, MCPError):
         return f"refused the handshake: {exc.message} ({exc.code})"
-    return f"cannot be reached: {str(exc)[:_MAX_QUOTE_LENGTH].rstrip('.') or type(exc).__name__}"
+    # The number of a system error says nothing that its text does not.
+    text = re.sub(r"\[Errno -?\d+\] ", "", str(exc))[:_MAX_QUOTE_LENGTH]
+    return f"cannot be reached: {text.rstrip('.') or type(exc).__name__}"
 
 
 def sanitize_message(text: str, redactor: Redactor, limit: int = MAX_MESSAGE_LENGTH) -> str:
@@ -135,24 +135,21 @@ def sanitize_message(text: str, redactor: Redactor, limit: int = MAX_MESSAGE_LEN
 
 def build_server_error(exc: MCPError, server: str, redactor: Redactor) -> UpstreamError:
     """A server's own JSON-RPC error, as a client may see it."""
+    data: Json = exc.data
+    if data is not None:
+        # As text: a secret may be anywhere in it, also in a key.
+        text = compact(data)
+        if len(text) > MAX_DATA_LENGTH:
+            data = {"note": f"The server's data had {len(text):,} characters and is left out."}
+        else:
+            redacted = redactor.message(text)
+            try:
+                data = sanitize_value(data if redacted == text else json.loads(redacted))
+            except ValueError:  # a secret that ran over the end of its string
+                data = {"note": "The server's data held a secret and is left out."}
     return UpstreamError(
-        sanitize_message(exc.message, redactor),
-        server=server,
-        code=exc.code,
-        data=None if exc.data is None else _sanitize_data(exc.data, redactor),
+        sanitize_message(exc.message, redactor), server=server, code=exc.code, data=data
     )
-
-
-def _sanitize_data(data: Json, redactor: Redactor) -> Json:
-    # As text: a secret may be anywhere in it, also in a key.
-    text = compact(data)
-    if len(text) > MAX_DATA_LENGTH:
-        return {"note": f"The server's data had {len(text):,} characters and is left out."}
-    redacted = redactor.message(text)
-    try:
-        return sanitize_value(data if redacted == text else json.loads(redacted))
-    except ValueError:  # a secret that ran over the end of its string
-        return {"note": "The server's data held a secret and is left out."}
 
 
 def build_timeout_error(
@@ -165,7 +162,7 @@ def build_timeout_error(
         else f"it did not answer {method} within {limit:g} s"
     )
     return UpstreamTimeout(
-        f"{server}: {why}. The call was cancelled; it may have taken effect, so look before you "
+        f"{server}: {why}. The call was canceled; it may have taken effect, so check before you "
         f"call again.",
         server=server,
     )

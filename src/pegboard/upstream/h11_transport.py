@@ -40,12 +40,21 @@ class H11Transport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         await request.aread()
-        connection = self._take_idle(request.url) or await self._connect(request)
+        # The connection that was used last, if it is still usable.
+        connection: _H11Connection | None = None
+        while connection is None and self._idle:
+            idle = self._idle.pop()
+            if idle.is_usable and idle.address == (request.url.host, request.url.port or 80):
+                connection = idle
+            else:
+                self._drop(idle)
+        if connection is None:
+            connection = await self._connect(request)
         try:
             with _translate_errors(httpx2.ReadError):
                 head = await connection.send(request)
         except BaseException:
-            # Also when the request is cancelled: half an answer may be on its way.
+            # Also when the request is canceled: half an answer may be on its way.
             self._drop(connection)
             raise
         return httpx2.Response(
@@ -70,15 +79,6 @@ class H11Transport(httpx2.AsyncBaseTransport):
             self._idle.append(connection)
         else:
             self._drop(connection)
-
-    def _take_idle(self, url: httpx2.URL) -> _H11Connection | None:
-        """The connection that was used last, if it is still usable."""
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.is_usable and connection.address == (url.host, url.port or 80):
-                return connection
-            self._drop(connection)
-        return None
 
     async def _connect(self, request: httpx2.Request) -> _H11Connection:
         address = request.url.host, request.url.port or 80

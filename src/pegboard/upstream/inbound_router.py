@@ -25,7 +25,7 @@ from pegboard.core.sanitization import sanitize_prose, sanitize_value
 from pegboard.ports import progress_callback
 from pegboard.upstream.client_sdk import INVALID_REQUEST, METHOD_NOT_FOUND, MCPError
 from pegboard.upstream.downstream import Downstream, Owner
-from pegboard.upstream.era_translation import INPUT_METHODS
+from pegboard.upstream.era_translation import INPUT_METHODS, attribute_elicitation
 
 ANSWER_TIMEOUT = 600.0
 """Seconds that a person has to answer a server's input request."""
@@ -184,7 +184,7 @@ class InboundRouter:
             raise MCPError(METHOD_NOT_FOUND, f"No client here can answer {method}.")
         if method == "elicitation/create":
             # A person reads it and decides by it, so it must not hide anything from them.
-            params = sanitize_prose(params)
+            params = attribute_elicitation(self._server, params)
         # The server does not say which call it needs this for, so every clock stands still.
         paused = list(self.in_flight.values())
         for request in paused:

@@ -1,8 +1,8 @@
 """Everything that servers list, read page by page: all servers at first, one again when it changes.
 
 `read_listing` reads the four lists of one server, `discover` those of many at once, and `Refresher`
-reads a server's again after it announced a change. Entries stay raw: `catalog_entries` decides
-which of them are valid tools.
+reads a server's again after it announced a change. Entries of tools stay raw: `catalog_entries`
+decides which of them are valid.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from typing import TypeAlias, cast
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp_types import Prompt, Resource, ResourceTemplate
+from pydantic import BaseModel, ValidationError
 
 from pegboard.core.calls import Caller, Era
 from pegboard.core.json import Json, JsonObject, compact
@@ -52,6 +54,11 @@ _OPTIONAL_LISTS = {
     "prompts": ("prompts/list", "prompts", "prompts"),
 }
 """The lists beside that of the tools: method, key of the result, capability."""
+_ENTRY_TYPES: Mapping[str, type[BaseModel]] = {
+    "resources": Resource,
+    "resource_templates": ResourceTemplate,
+    "prompts": Prompt,
+}
 _log = logging.getLogger(__name__)
 
 
@@ -108,7 +115,8 @@ async def read_listing(connection: Connection) -> Listing:
         if connection.capabilities.get(capability) is None:
             continue
         try:
-            optional[name] = await read_pages(connection, method, key)
+            entries = await read_pages(connection, method, key)
+            optional[name] = keep_valid_entries(connection.spec.name, name, entries)
         except PegboardError as exc:
             # Many servers declare a capability and have no such method: an empty list.
             if exc.details.get("code") != METHOD_NOT_FOUND:
@@ -130,6 +138,33 @@ async def read_listing(connection: Connection) -> Listing:
         prompts=optional["prompts"],
         failures=failures,
     )
+
+
+def keep_valid_entries(
+    server: str, kind: str, entries: Iterable[JsonObject]
+) -> tuple[JsonObject, ...]:
+    """The resources, templates or prompts of a list, without what clients would refuse.
+
+    Clients of the SDK refuse a whole list because of one malformed entry, and this list is shown
+    together with those of other servers. A malformed part costs its entry only where it is needed.
+    """
+    valid: list[JsonObject] = []
+    left_out = 0
+    for entry in entries:
+        rest = entry
+        try:
+            try:
+                _ENTRY_TYPES[kind].model_validate(entry)
+            except ValidationError as exc:
+                malformed = {error["loc"][0] for error in exc.errors() if error["loc"]}
+                rest = {key: value for key, value in entry.items() if key not in malformed}
+                _ENTRY_TYPES[kind].model_validate(rest)
+            valid.append(rest)
+        except ValidationError:
+            left_out += 1
+    if left_out:
+        _log.warning("%s: %d of its %s are malformed and left out", server, left_out, kind)
+    return tuple(valid)
 
 
 async def read_tools(
@@ -213,6 +248,13 @@ class ListingResult:
     listing: Listing | None
     error: PegboardError | None
     seconds: float
+
+    @property
+    def failure(self) -> str:
+        """Why there is no listing, without advice about calls: nobody has called anything."""
+        if self.error is None:
+            return f"{self.server} did not answer."
+        return getattr(self.error, "reason", None) or self.error.message
 
 
 ListingProgress: TypeAlias = Callable[[int, int, ListingResult], None]
@@ -329,7 +371,7 @@ class ListingRefresher:
             self._wake.set()
 
     async def run(self) -> None:
-        """Refresh servers when they are due, until cancelled."""
+        """Refresh servers when they are due, until canceled."""
 
         async def refresh(server: str) -> None:
             try:

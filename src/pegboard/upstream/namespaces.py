@@ -144,7 +144,7 @@ class Namespaces:
         return naming.make_distinct(name, tool_id)
 
     def _owner(self, name: str) -> str:
-        """The longest namespace that a name starts with; empty where it is in none."""
+        """The longest namespace that a name starts with; empty if it is in none."""
         separator = self._naming.separator
         at = name.rfind(separator)
         while at >= 0:

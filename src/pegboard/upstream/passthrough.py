@@ -21,9 +21,10 @@ from pegboard.core.caches import BoundedCache
 from pegboard.core.calls import Caller
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.policy import AccessControl
+from pegboard.core.results.blob_links import uri_to_handle
 from pegboard.core.sanitization import sanitize_value
 from pegboard.errors import Busy, PegboardError, UpstreamError
-from pegboard.upstream.addresses import SCHEME, Addresses, Location
+from pegboard.upstream.addresses import Addresses, Location, build_resource_address
 from pegboard.upstream.client_sdk import INVALID_PARAMS
 from pegboard.upstream.downstream import Downstream, build_downstream
 from pegboard.upstream.era_translation import translate_result
@@ -72,6 +73,7 @@ class Passthrough:
         self._allowed_addresses = BoundedCache(_MAX_CACHED_VIEWS)
         self._subscriptions: dict[tuple[Location, object], tuple[Subscriber, str]] = {}
         relay.on_session_end(self.forget_subscriber)
+        relay.address_link = self._address_link
         self._handlers: dict[str, _Handler] = {
             "resources/list": self._build_list_handler(
                 "resources", lambda addresses: addresses.resources
@@ -80,8 +82,12 @@ class Passthrough:
                 "resourceTemplates", lambda addresses: addresses.templates
             ),
             "resources/read": self._read_resource,
-            "resources/subscribe": self._subscribe,
-            "resources/unsubscribe": self._unsubscribe,
+            "resources/subscribe": lambda params, downstream: self.subscribe(
+                str(params.get("uri")), _build_session_subscriber(downstream)
+            ),
+            "resources/unsubscribe": lambda params, downstream: self.unsubscribe(
+                str(params.get("uri")), _build_session_subscriber(downstream)
+            ),
             "prompts/list": self._build_list_handler(
                 "prompts", lambda addresses: addresses.prompts
             ),
@@ -121,8 +127,16 @@ class Passthrough:
                 offered[name] = {}
         if any(isinstance(c.get("tasks"), dict) for c in declared):
             offered["tasks"] = _TASKS
-        if extensions := _find_relayed_extensions(declared):
-            offered["extensions"] = extensions
+        # Extensions that work through a gateway, as the first server that has them declares them.
+        relayed: JsonObject = {}
+        for capabilities in declared:
+            extensions = capabilities.get("extensions")
+            for name in _EXTENSIONS:
+                settings = extensions.get(name) if isinstance(extensions, dict) else None
+                if isinstance(settings, dict):
+                    relayed.setdefault(name, sanitize_value(settings))
+        if relayed:
+            offered["extensions"] = relayed
         return offered
 
     async def request(
@@ -267,12 +281,6 @@ class Passthrough:
         renamed = [{**c, "uri": uri} if c.get("uri") == location.name else c for c in contents]
         return {**result, "contents": renamed}
 
-    async def _subscribe(self, params: JsonObject, downstream: Downstream) -> JsonObject:
-        return await self.subscribe(str(params.get("uri")), _build_session_subscriber(downstream))
-
-    async def _unsubscribe(self, params: JsonObject, downstream: Downstream) -> JsonObject:
-        return await self.unsubscribe(str(params.get("uri")), _build_session_subscriber(downstream))
-
     async def _get_prompt(self, params: JsonObject, downstream: Downstream) -> JsonObject:
         location = self._find_prompt(params.get("name"), downstream)
         sent = {**params, "name": location.name}
@@ -287,7 +295,15 @@ class Passthrough:
         if ref.get("type") == "ref/prompt":
             key, location = "name", self._find_prompt(ref.get("name"), downstream)
             if names := addresses.argument_names(location):
-                params = _rename_completion(params, names)
+                # The server knows its arguments only by its own names.
+                argument, context = params.get("argument"), params.get("context")
+                if isinstance(argument, dict):
+                    name = argument.get("name")
+                    renamed = {**argument, "name": names.get(str(name), name)}
+                    params = {**params, "argument": renamed}
+                if isinstance(context, dict):
+                    arguments = _rename_arguments(context.get("arguments"), names)
+                    params = {**params, "context": {**context, "arguments": arguments}}
         else:
             uri = str(ref.get("uri"))
             found = addresses.find_template(uri)
@@ -328,6 +344,19 @@ class Passthrough:
         found = self._get_addresses(downstream).find_resource(uri, linked)
         return _require_one("resource", uri, found)
 
+    def _address_link(self, server: str, uri: str, downstream: Downstream) -> str:
+        """The URI of a server's link, as an address where a read of it would go to another server.
+
+        Otherwise a server could declare a template such as `{+any}`, and be sent the reads of
+        everything that other servers link to.
+        """
+        found = self._get_addresses(downstream).find_resource(uri, {server})
+        is_own = not found or [location.server for location in found] == [server]
+        # The URI of a stored result would be looked up here, and is that of another gateway.
+        if is_own and uri_to_handle(uri) is None:
+            return uri
+        return build_resource_address(server, uri)
+
     def _find_prompt(self, name: Json, downstream: Downstream) -> Location:
         found = self._get_addresses(downstream).find_prompt(str(name))
         return found or _raise_unknown("prompt", name)
@@ -348,7 +377,7 @@ def _require_one(what: str, uri: str, locations: Sequence[Location]) -> Location
         return locations[0]
     if not locations:
         _raise_unknown(what, uri)
-    addresses = [f"{SCHEME}{location.server}/{location.name}" for location in locations]
+    addresses = [build_resource_address(location.server, location.name) for location in locations]
     raise UpstreamError(
         f"Several servers have the {what} {uri!r}. Say which one: {', '.join(addresses)}.",
         code=INVALID_PARAMS,
@@ -363,33 +392,8 @@ def _raise_unknown(what: str, name: Json) -> NoReturn:
     )
 
 
-def _find_relayed_extensions(declared: Iterable[Mapping[str, Json]]) -> JsonObject:
-    """The extensions of these servers that work through a gateway, as the first server has them."""
-    found: JsonObject = {}
-    for capabilities in declared:
-        extensions = capabilities.get("extensions")
-        for name in _EXTENSIONS:
-            settings = extensions.get(name) if isinstance(extensions, dict) else None
-            if isinstance(settings, dict):
-                found.setdefault(name, sanitize_value(settings))
-    return found
-
-
 def _rename_arguments(arguments: Json, names: Mapping[str, str]) -> Json:
     """The arguments under the server's own names."""
     if not isinstance(arguments, dict):
         return arguments
     return {names.get(name, name): value for name, value in arguments.items()}
-
-
-def _rename_completion(params: JsonObject, names: Mapping[str, str]) -> JsonObject:
-    """A request for completions under the server's own names of arguments."""
-    argument, context = params.get("argument"), params.get("context")
-    changed: JsonObject = {}
-    if isinstance(argument, dict):
-        name = argument.get("name")
-        changed["argument"] = {**argument, "name": names.get(str(name), name)}
-    if isinstance(context, dict):
-        arguments = _rename_arguments(context.get("arguments"), names)
-        changed["context"] = {**context, "arguments": arguments}
-    return {**params, **changed}

@@ -78,7 +78,7 @@ class PoolLimits:
     """How many connections there may be; the one that was idle longest makes room for another."""
 
     processes: int = defaults.MAX_PROCESSES
-    """Server processes, in all."""
+    """Server processes in total."""
     per_principal: int = defaults.MAX_PROCESSES_PER_PRINCIPAL
     """Server processes of one principal; the local user may have them all."""
     connections: int = 64
@@ -124,8 +124,8 @@ def find_owner(spec: UpstreamSpec, era: Era | None, downstream: Downstream) -> O
 class ConnectionPool:
     """Connections to servers by name; an async context manager that owns all their tasks.
 
-    `clock` and `roll` are the time and the dice of idle stops and retries. `logins` has the tokens
-    of callers for servers that need them.
+    `clock` and `roll` are the time and the randomness for idle stops and retries. `logins` has the
+    tokens of callers for servers that need them.
     """
 
     def __init__(

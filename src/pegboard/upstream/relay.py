@@ -12,7 +12,7 @@ The first two need nothing here: `inbound_router` forwards the request, and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -21,11 +21,11 @@ import anyio
 
 from pegboard.core.calls import CallResult, ToolCall, find_malformed_part
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.sanitization import sanitize_prose
+from pegboard.core.results.shapes import disown_notes
 from pegboard.core.tools import Tool
 from pegboard.errors import LoginRequired, UpstreamError, UpstreamTimeout
 from pegboard.ports import Store
-from pegboard.upstream.addresses import ResourceLinks
+from pegboard.upstream.addresses import ResourceLinks, build_resource_address
 from pegboard.upstream.client_sdk import (
     URL_ELICITATION_REQUIRED,
     HeaderMap,
@@ -35,7 +35,10 @@ from pegboard.upstream.client_sdk import (
 from pegboard.upstream.connection import Connection, StaleConnection
 from pegboard.upstream.downstream import Downstream, Owner, build_downstream
 from pegboard.upstream.era_translation import (
+    INPUT_METHODS,
     INPUT_REQUIRED,
+    attribute_elicitation,
+    attribute_input_requests,
     get_meta,
     to_input_request,
     to_legacy_request,
@@ -55,6 +58,8 @@ from pegboard.upstream.tasks import (
 
 MAX_INPUT_ROUNDS: Final = 10
 """How often a modern server may ask a legacy client within one call; the SDK's own bound."""
+_MAX_COMPARED_LINKS: Final = 50
+"""Links of one result that are compared with what other servers have."""
 _END_SESSION_KEY: Final = "io.github.pegboard/upstreams"
 
 
@@ -84,6 +89,8 @@ class Relay:
         self.pool = pool
         self.task_owners = TaskOwners(store)
         self.links = ResourceLinks()
+        self.address_link: Callable[[str, str, Downstream], str] = lambda _server, uri, _for: uri
+        """The URI under which a client gets a server's link to a resource."""
         self._suspended_calls = SuspendedCalls()
         self._log_levels: dict[Owner, str] = {}
         self._session_listeners: list[Callable[[Owner], None]] = []
@@ -102,25 +109,53 @@ class Relay:
             end_session = partial(self.end_session, session)
             downstream.channel.on_close(_END_SESSION_KEY, end_session)
         if "requestState" in request.params and is_login_answer(request.params):
-            request = await self._resume_after_login(request, downstream)
+            # Its client had the caller log in, and sends the request again with their answer.
+            if (sign_in := self._build_sign_in(request.server, downstream)) is not None:
+                await sign_in.resume(request.params)
+            request = replace(request, params=without_login_answer(request.params))
         try:
             result = await self._send(request, downstream)
         except StaleConnection:
             # The server has not looked at the request, so sending it again is safe for any tool.
             result = await self._send(request, downstream)
-        except LoginRequired as exc:
-            result = await self._sign_in(request, downstream, exc)
+        except LoginRequired as refusal:
+            sign_in = self._build_sign_in(request.server, downstream)
+            if sign_in is None:
+                raise
+            invitation = await sign_in.ask(refusal)
+            result = await self._send(request, downstream) if invitation is None else invitation
         principal = downstream.caller.principal
-        self.links.record(principal, request.server, result.get("content"))
+        result = self._record_links(request.server, result, downstream)
         # Most results name no task, and this is the path of every call.
         if not TASK_KEYS.isdisjoint(result) or RELATED_TASK in get_meta(result):
             if request.tool is not None:
                 await self.task_owners.record(principal, request.server, request.tool, result)
             result = add_task_addresses(request.server, result)
-        if (input_requests := result.get("inputRequests")) is not None:
-            # A person reads these and decides by them, so they must not hide anything.
-            result = {**result, "inputRequests": sanitize_prose(input_requests)}
         return translate_result(downstream.era, result)
+
+    def _record_links(self, server: str, result: JsonObject, downstream: Downstream) -> JsonObject:
+        """Record the links of a result, and give them addresses that lead to this server."""
+        content = result.get("content")
+        if not isinstance(content, list):
+            return result
+        links = [
+            at
+            for at, block in enumerate(content)
+            if isinstance(block, dict) and block.get("type") == "resource_link"
+        ]
+        if not links:
+            return result
+        blocks = list[Json](content)
+        for number, at in enumerate(links):
+            uri = str(content[at].get("uri"))
+            self.links.record(downstream.caller.principal, server, uri)
+            # Comparing a URI with all templates takes time, and a result may have any number.
+            if number < _MAX_COMPARED_LINKS:
+                address = self.address_link(server, uri, downstream)
+            else:
+                address = build_resource_address(server, uri)
+            blocks[at] = {**content[at], "uri": address}
+        return {**result, "content": blocks}
 
     async def notify(self, method: str, params: JsonObject, downstream: Downstream) -> None:
         """Pass a client's notification on to the legacy servers of its session."""
@@ -147,25 +182,6 @@ class Relay:
     def on_session_end(self, listener: Callable[[Owner], None]) -> None:
         """Call a listener whenever a client's session has ended."""
         self._session_listeners.append(listener)
-
-    async def _sign_in(
-        self, request: UpstreamRequest, downstream: Downstream, refusal: LoginRequired
-    ) -> JsonObject:
-        """The result of a request once the caller has logged in, or what asks them to."""
-        sign_in = self._build_sign_in(request.server, downstream)
-        if sign_in is None:
-            raise refusal
-        invitation = await sign_in.ask(refusal)
-        return await self._send(request, downstream) if invitation is None else invitation
-
-    async def _resume_after_login(
-        self, request: UpstreamRequest, downstream: Downstream
-    ) -> UpstreamRequest:
-        """The request as it was before its client had the caller log in."""
-        sign_in = self._build_sign_in(request.server, downstream)
-        if sign_in is not None:
-            await sign_in.resume(request.params)
-        return replace(request, params=without_login_answer(request.params))
 
     def _build_sign_in(self, server: str, downstream: Downstream) -> SignIn | None:
         logins = self.pool.logins
@@ -200,6 +216,7 @@ class Relay:
                 log_level=level,
                 mirrored=request.mirrored,
             )
+            result = attribute_input_requests(request.server, result)
             needs_input = result.get("resultType") == INPUT_REQUIRED
             if not needs_input or downstream.era == "modern" or downstream.channel is None:
                 return result
@@ -226,19 +243,32 @@ class Relay:
         try:
             if downstream.era == "modern" and downstream.can_give_input:
                 return await self._send_resumable(connection, request, downstream)
-            return await connection.request(
+            result = await connection.request(
                 request.method,
                 request.params,
                 downstream,
                 timeout=request.timeout,
                 mirrored=request.mirrored,
             )
+            # Not of its era, but a modern client would believe it.
+            return attribute_input_requests(request.server, result)
         except UpstreamError as exc:
-            if downstream.era == "modern":
-                input_required = _to_url_request(exc, downstream, request.params)
-                if input_required is not None:
-                    return input_required
-            raise
+            pages = _attribute_pages(exc, request.server)
+            if not pages or downstream.era != "modern":
+                raise
+            # A client that has just declined to have them visited gets the error itself. Any other
+            # gets them as a modern result, has the user visit them, and calls again.
+            answers = request.params.get("inputResponses") or {}
+            has_declined = any(answer.get("action") != "accept" for answer in answers.values())
+            if has_declined or "url" not in (downstream.capabilities.get("elicitation") or {}):
+                raise
+            return {
+                "resultType": INPUT_REQUIRED,
+                "inputRequests": {
+                    f"elicitation-create-{number}": to_input_request("elicitation/create", page)
+                    for number, page in enumerate(pages, start=1)
+                },
+            }
 
     async def _send_resumable(
         self, connection: Connection, request: UpstreamRequest, downstream: Downstream
@@ -254,13 +284,14 @@ class Relay:
             async def send() -> JsonObject:
                 # This outlives the client's request, whose own reservation ends with it.
                 with self.pool.reserve(connection):
-                    return await connection.request(
+                    result = await connection.request(
                         request.method,
                         request.params,
                         downstream,
                         timeout=request.timeout,
                         resumable=call,
                     )
+                    return attribute_input_requests(request.server, result)
 
             connection.start_soon(partial(call.run, send))
         is_finished = True
@@ -274,22 +305,30 @@ class Relay:
                 self._suspended_calls.close(call)
 
 
-async def _collect_answers(
-    downstream: Downstream, input_requests: Mapping[str, Json], server: str
-) -> JsonObject:
+async def _collect_answers(downstream: Downstream, input_requests: Json, server: str) -> JsonObject:
     """A legacy client's answers to the input requests of a modern result.
 
     Raises:
-        UpstreamError: The client refused one.
+        UpstreamError: The client refused one, or they are malformed or too many.
         UpstreamTimeout: Nobody answered.
     """
+    # A server could otherwise send the client any request, and any number of them.
+    if (
+        not isinstance(input_requests, dict)
+        or len(input_requests) > MAX_INPUT_ROUNDS
+        or not all(isinstance(entry, dict) for entry in input_requests.values())
+        or not {entry.get("method") for entry in input_requests.values()} <= INPUT_METHODS
+    ):
+        raise UpstreamError(
+            f"{server} asked the user for something that cannot be answered.", server=server
+        )
     answers: JsonObject = {}
     refusals: list[MCPError] = []
 
     async def ask(key: str, input_request: JsonObject) -> None:
         try:
             params = to_legacy_request(input_request, key)
-            answers[key] = await downstream.send_request(str(input_request.get("method")), params)
+            answers[key] = await downstream.send_request(input_request["method"], params)
         except MCPError as exc:
             # Without this answer the call cannot go on, so the others are not waited for.
             refusals.append(exc)
@@ -298,7 +337,7 @@ async def _collect_answers(
     with anyio.move_on_after(ANSWER_TIMEOUT) as timeout:
         async with anyio.create_task_group() as tasks:
             for key, entry in input_requests.items():
-                tasks.start_soon(ask, key, entry if isinstance(entry, dict) else {})
+                tasks.start_soon(ask, key, entry)
     if refusals:
         refusal = refusals[0]
         raise UpstreamError(
@@ -309,38 +348,30 @@ async def _collect_answers(
     return answers
 
 
-def _to_url_request(
-    exc: UpstreamError, downstream: Downstream, params: JsonObject
-) -> JsonObject | None:
-    """A legacy server's error that the user must visit a page first, as a modern result.
+def _attribute_pages(exc: UpstreamError, server: str) -> list[JsonObject]:
+    """The pages that a user must visit first, if that is what a legacy server's error says.
 
-    The client has it visited and calls again. `None` for other errors, and for a client that has
-    just declined, which gets the error itself.
+    They have the server's name from now on, also in the error.
     """
-    if exc.details.get("code") != URL_ELICITATION_REQUIRED:
-        return None
-    answers = params.get("inputResponses") or {}
-    has_declined = any(answer.get("action") != "accept" for answer in answers.values())
-    if has_declined or "url" not in (downstream.capabilities.get("elicitation") or {}):
-        return None
-    pages = (exc.details.get("data") or {}).get("elicitations") or []
-    if not pages:
-        return None
-    return {
-        "resultType": INPUT_REQUIRED,
-        "inputRequests": {
-            f"elicitation-create-{number}": to_input_request("elicitation/create", page)
-            for number, page in enumerate(pages, start=1)
-        },
-    }
+    data = exc.details.get("data")
+    if exc.details.get("code") != URL_ELICITATION_REQUIRED or not isinstance(data, dict):
+        return []
+    given = data.get("elicitations")
+    pages = [
+        attribute_elicitation(server, page)
+        for page in (given if isinstance(given, list) else ())
+        if isinstance(page, dict)
+    ]
+    exc.details["data"] = {**data, "elicitations": pages}
+    return pages
 
 
 class UpstreamSource:
     """Tools that a server carries out; `set_tools` says which, from its catalog.
 
     The server's own name of a tool is its id without the server: `github.create_issue` is called
-    `create_issue` there, whichever name clients see. `on_answer` is called with the server's name
-    after each call that it answered.
+    `create_issue` there, whichever name clients see. `on_first_answer` is called with the server's
+    name after the first call that it answered.
     """
 
     def __init__(
@@ -349,11 +380,11 @@ class UpstreamSource:
         relay: Relay,
         tools: Iterable[Tool] = (),
         *,
-        on_answer: Callable[[str], None] = lambda server: None,
+        on_first_answer: Callable[[str], None] | None = None,
     ) -> None:
         self.spec = spec
         self._relay = relay
-        self._on_answer = on_answer
+        self._on_first_answer = on_first_answer
         self.set_tools(tools)
 
     def set_tools(self, tools: Iterable[Tool]) -> None:
@@ -397,8 +428,10 @@ class UpstreamSource:
         except (UpstreamError, LoginRequired) as exc:
             exc.details.setdefault("tool", tool.name)
             raise
-        self._on_answer(self.spec.name)
-        return CallResult(wire)
+        if self._on_first_answer is not None:
+            notify, self._on_first_answer = self._on_first_answer, None
+            notify(self.spec.name)
+        return CallResult(disown_notes(wire))
 
     def _get_header_map(self, tool: Tool) -> HeaderMap:
         """The arguments that this tool wants repeated as HTTP headers."""

@@ -136,6 +136,7 @@ class ServerState:
             server=self.spec.name,
             retry_after=round(wait, 1) or None,
         )
+        error.reason = f"{self.spec.name} {cause}."
         # A process of one of several people says nothing about those of the others.
         is_process = self.spec.transport == "stdio"
         error.only_caller = is_process and bool(owner) and not caller.is_local_user

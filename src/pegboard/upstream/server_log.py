@@ -33,6 +33,7 @@ _DETAIL = re.compile(
     |at\s|File\s"             # where it happened
     |note:\s                  # what Rust adds
     |Node\.js\sv\d            # what Node.js prints last
+    |npm\snotice|npm\s(?:error|ERR!)\s*(?:\d+\s*)?(?:\Z|A\scomplete|Note\sthat|tarball,)
     |[\w$]+:\s.*[,{\[\]}]\Z  # a property of an error object""",
     re.VERBOSE,
 )
@@ -108,26 +109,25 @@ class BoundedLog:
     def _add_to_file(self, data: bytes) -> None:
         if self.path is None or self.fault is not None:
             return
+        path, data = self.path, data[-self._limit :]
         try:
-            self._append(self.path, data[-self._limit :])
+            if self._file is None:
+                make_private_folder(path.parent)
+                descriptor = open_private(path, os.O_WRONLY | os.O_APPEND)
+                self._file = os.fdopen(descriptor, "ab", buffering=0)
+                self._size = self._file.tell()
+            if self._size + len(data) > self._limit:
+                # By size alone: what was written by an earlier process counts too.
+                self._file.close()
+                path.replace(path.with_name(path.name + ".1"))
+                self._file = os.fdopen(open_private(path), "wb", buffering=0)
+                self._size = 0
+            self._file.write(data)
+            self._size += len(data)
         except OSError as exc:
             # One failure ends the file for good: a disk that is full would be tried at every line.
             self.fault = f"{self.path} cannot be written: {exc.strerror or exc}"
             self._close_file()
-
-    def _append(self, path: Path, data: bytes) -> None:
-        if self._file is None:
-            make_private_folder(path.parent)
-            self._file = os.fdopen(open_private(path, os.O_WRONLY | os.O_APPEND), "ab", buffering=0)
-            self._size = self._file.tell()
-        if self._size + len(data) > self._limit:
-            # By size alone: what was written by an earlier process counts too.
-            self._file.close()
-            path.replace(path.with_name(path.name + ".1"))
-            self._file = os.fdopen(open_private(path), "wb", buffering=0)
-            self._size = 0
-        self._file.write(data)
-        self._size += len(data)
 
     def _close_file(self) -> None:
         if self._file is not None:

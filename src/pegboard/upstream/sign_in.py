@@ -18,21 +18,23 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from pegboard.core.json import JsonObject
-from pegboard.errors import LoginRequired, UpstreamUnavailable
+from pegboard.errors import LoginRequired, PegboardError, UpstreamUnavailable
+from pegboard.oauth.access_tokens import ServerTokens
 from pegboard.oauth.http_requests import OAuthError
-from pegboard.oauth.logins import Logins
-from pegboard.oauth.tokens import ServerTokens
+from pegboard.oauth.logins import LOGIN_TIMEOUT, Logins
 from pegboard.ports import progress_callback
 from pegboard.upstream.client_sdk import MCPError
 from pegboard.upstream.downstream import Downstream
 from pegboard.upstream.era_translation import INPUT_REQUIRED
 
 if TYPE_CHECKING:
-    from pegboard.oauth.login import Login
+    from pegboard.oauth.login_flow import Login
 
 STATE_PREFIX: Final = "pegboard-login."
 _INPUT_KEY: Final = "login"
 _PROGRESS_INTERVAL: Final = 5.0
+_PAGE_INTERVAL: Final = 0.5
+"""Seconds between two looks for a login that another worker may have completed."""
 
 
 def is_login_answer(params: JsonObject) -> bool:
@@ -63,7 +65,7 @@ class SignIn:
             UpstreamUnavailable: The login exists, and cannot be refreshed at the moment.
         """
         server = self._tokens.server
-        problem = self._tokens.problem(self._principal)
+        problem = self._tokens.problem(self._tokens.identify(self._downstream.caller))
         if not self._tokens.needs_person:
             raise LoginRequired(
                 f"{server} does not accept the credentials of this gateway: "
@@ -81,7 +83,9 @@ class SignIn:
         address, login = await self._begin(refusal)
         elicitation: JsonObject = self._downstream.capabilities.get("elicitation") or {}
         if "url" in elicitation and self._downstream.can_give_input:
-            params = {"mode": "url", "url": address, "message": self._invitation(login)}
+            place = f" You log in at {login.host}." if login is not None else ""
+            message = f"{server} needs you to log in before its tools can be used.{place}"
+            params = {"mode": "url", "url": address, "message": message}
             if self._downstream.era == "modern":
                 request = {"method": "elicitation/create", "params": params}
                 return {
@@ -93,7 +97,13 @@ class SignIn:
             if await self._has_accepted(params):
                 await self._wait(login)
                 return None
-        raise self._build_error(address) from refusal
+        raise LoginRequired(
+            f"{server} needs a login. Ask the user to open this URL in a browser, then call "
+            f"again: {address} (or to run `pegboard login {server}`).",
+            server=server,
+            url=address,
+            command=f"pegboard login {server}",
+        ) from refusal
 
     async def resume(self, params: JsonObject) -> None:
         """Wait for the login that an earlier call has asked for.
@@ -108,9 +118,7 @@ class SignIn:
                 f"{self._tokens.server} was not called: the login was declined.",
                 server=self._tokens.server,
             )
-        login = self._logins.find(self._tokens.server, self._principal)
-        if login is not None:  # otherwise another process may have it: the call will show
-            await self._wait(login)
+        await self._wait(self._logins.find(self._tokens.server, self._principal))
 
     async def _begin(self, refusal: LoginRequired) -> tuple[str, Login | None]:
         """The address to open, and the login behind it if it is known already."""
@@ -133,20 +141,6 @@ class SignIn:
             ) from exc
         return login.address, login
 
-    def _invitation(self, login: Login | None) -> str:
-        place = f" You log in at {login.host}." if login is not None else ""
-        return f"{self._tokens.server} needs you to log in before its tools can be used.{place}"
-
-    def _build_error(self, address: str) -> LoginRequired:
-        server = self._tokens.server
-        return LoginRequired(
-            f"{server} needs a login. Ask the user to open this address in a browser, then call "
-            f"again: {address} (or to run `pegboard login {server}`).",
-            server=server,
-            url=address,
-            command=f"pegboard login {server}",
-        )
-
     async def _has_accepted(self, params: JsonObject) -> bool:
         progress = progress_callback()
         answer: JsonObject = {}
@@ -165,16 +159,28 @@ class SignIn:
         return answer.get("action") == "accept"
 
     async def _wait(self, login: Login | None) -> None:
-        if login is None:
-            return
         progress = progress_callback()
-        while not login.done.is_set():
-            with anyio.move_on_after(_PROGRESS_INTERVAL):
-                await login.done.wait()
-            progress()
-        if login.failure is not None:
-            raise LoginRequired(
-                f"{self._tokens.server} was not called: {login.failure}. Call again to be asked "
-                f"again.",
-                server=self._tokens.server,
-            )
+        if login is not None:
+            while not login.done.is_set():
+                with anyio.move_on_after(_PROGRESS_INTERVAL):
+                    await login.done.wait()
+                progress()
+            if login.failure is not None:
+                raise LoginRequired(
+                    f"{self._tokens.server} was not called: {login.failure}. Call again to be "
+                    f"asked again.",
+                    server=self._tokens.server,
+                )
+            return
+        if self._downstream.caller.is_local_user:
+            return  # another process may have their login: the call will show
+        # They log in on the gateway's page, in whichever worker, and the storage shows when.
+        key = self._tokens.key(self._principal)
+        with anyio.move_on_after(LOGIN_TIMEOUT):
+            while True:
+                with suppress(PegboardError, OSError):
+                    grant = await self._tokens.storage.load(key)
+                    if grant is not None and grant.state == "signed in":
+                        break
+                progress()
+                await anyio.sleep(_PAGE_INTERVAL)

@@ -12,7 +12,7 @@ from pegboard.core import defaults
 from pegboard.core.redaction import secret_values
 from pegboard.credentials import is_template
 from pegboard.errors import ConfigError
-from pegboard.oauth.options import OAuthOptions
+from pegboard.oauth.login_options import OAuthOptions
 
 Transport: TypeAlias = Literal["stdio", "http", "sse"]
 Isolation: TypeAlias = Literal["principal", "session", "shared"]

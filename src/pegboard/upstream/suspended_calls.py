@@ -133,7 +133,7 @@ class SuspendedCall:
                 self._changed = anyio.Event()
                 await self._changed.wait()
         except anyio.get_cancelled_exc_class():
-            # The client cancelled its request: nobody will come back for the result.
+            # The client canceled its request: nobody will come back for the result.
             self._scope.cancel()
             raise
         if isinstance(self._outcome, PegboardError):

@@ -43,25 +43,22 @@ def add_task_addresses(server: str, message: JsonObject) -> JsonObject:
     """A result or params from a server, with task ids as its clients see them."""
     changed = message
     for key in TASK_KEYS & message.keys():
-        changed = {**changed, key: _add_address(server, key, message[key])}
+        value: Json = message[key]
+        if key == "taskId" and isinstance(value, str):
+            value = build_task_address(server, value)
+        elif key != "taskId" and isinstance(value, dict):
+            value = add_task_addresses(server, value)
+        elif key != "taskId" and isinstance(value, list):
+            value = [
+                add_task_addresses(server, entry) if isinstance(entry, dict) else entry
+                for entry in value
+            ]
+        changed = {**changed, key: value}
     meta = message.get("_meta")
     if isinstance(meta, dict) and isinstance(meta.get(RELATED_TASK), dict):
         related = add_task_addresses(server, meta[RELATED_TASK])
         changed = {**changed, "_meta": {**meta, RELATED_TASK: related}}
     return changed
-
-
-def _add_address(server: str, key: str, value: Json) -> Json:
-    if key == "taskId":
-        return build_task_address(server, value) if isinstance(value, str) else value
-    if isinstance(value, dict):
-        return add_task_addresses(server, value)
-    if isinstance(value, list):
-        return [
-            add_task_addresses(server, entry) if isinstance(entry, dict) else entry
-            for entry in value
-        ]
-    return value
 
 
 class TaskOwners:

@@ -59,7 +59,7 @@ DESIGN = Design(
         ),
         Criterion(
             "Token impact",
-            "Listing twenty stubs saves 90 to 96 % of listing the full schemas",
+            "Listing twenty stubs saves 90 to 96% of listing the full schemas",
             figure=figures.twenty_stubs_saved,
         ),
         Criterion(

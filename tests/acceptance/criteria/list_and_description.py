@@ -115,7 +115,7 @@ DESIGN = Design(
         ),
         Criterion(
             "Performance tests",
-            "List and description save 47 % of listing everything",
+            "List and description save 47% of listing everything",
             tests=(
                 "acceptance/test_list_and_description.py::test_list_describe_and_call_cost_less_than_half_of_listing_everything",
             ),

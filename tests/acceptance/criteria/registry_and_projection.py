@@ -52,7 +52,7 @@ DESIGN = Design(
         ),
         Criterion(
             "1.3",
-            "Using `query_memory` and `create_episode` of twenty tools saves over 90 % (search)",
+            "Using `query_memory` and `create_episode` of twenty tools saves over 90% (search)",
             figure=figures.pair_by_search,
         ),
         Criterion(
@@ -84,7 +84,7 @@ DESIGN = Design(
         ),
         Criterion(
             "1.3",
-            "More than 80 % of lookups hit the cache",
+            "More than 80% of lookups hit the cache",
             tests=(
                 "core/test_caches.py::test_a_session_of_200_calls_over_20_tools_hits_more_than_four_times_in_five",
             ),
@@ -146,7 +146,7 @@ DESIGN = Design(
         ),
         Criterion(
             "2.4",
-            "Three fields of an episode save over 90 %, under 300 tokens",
+            "Three fields of an episode save over 90%, under 300 tokens",
             tests=(
                 "acceptance/test_lazy_list_and_projection.py::test_three_fields_of_an_episode_save_over_nine_tenths",
             ),
@@ -154,7 +154,7 @@ DESIGN = Design(
         ),
         Criterion(
             "2.4",
-            "Selecting what was learned saves at least 20 %",
+            "Selecting what was learned saves at least 20%",
             tests=(
                 "acceptance/test_lazy_list_and_projection.py::test_what_was_learned_is_a_selection_too",
             ),
@@ -167,7 +167,7 @@ DESIGN = Design(
         ),
         Criterion(
             "2.4",
-            "Selecting the status saves over 90 %",
+            "Selecting the status saves over 90%",
             tests=(
                 "acceptance/test_lazy_list_and_projection.py::test_the_state_of_an_episode_is_a_handful_of_values",
             ),

@@ -133,9 +133,7 @@ def test_a_text_that_is_not_python_has_one_mistake(check: Check) -> None:
 
 def test_what_a_module_lacks_is_answered_with_what_to_write(check: Check) -> None:
     found = mistakes(check, "import asyncio\nasyncio.create_task(list_issues())")
-    assert found[0].message == (
-        "asyncio.create_task is not supported: use `await asyncio.gather(...)`"
-    )
+    assert "create_task is not supported. Use `await asyncio.gather(...)`" in found[0].message
 
 
 FINE = [
@@ -145,6 +143,7 @@ FINE = [
     "wanted = {'status': 'open'}\nawait list_issues(**wanted)",
     "wanted = {'label': 'x'}\nawait list_issues(filter=wanted)",
     "await list_issues(limit='5')",
+    "await list_issues(limit=None, status=None)",
     "n = (await list_issues())['total'] / 2\nawait list_issues(limit=n)",
     "[await get_issue(issue=i['assignee']) for i in (await list_issues())['issues']]",
     "sorted((await list_issues())['issues'], key=lambda i: i['points'])",

@@ -39,10 +39,14 @@ def checkable(stubs: str) -> str:
         ("list", "list_"),
         ("time.now", "time_.now"),
         ("a.b.c", "a.b_c"),
-        ("2fa", "_2fa"),
+        ("2fa", "tool_2fa"),
+        ("_private", "tool_private"),
         ("class", "class_"),
-        ("größe", "gr__e"),
-        ("", "_"),
+        ("gather", "gather_"),
+        ("größe", "größe"),
+        ("ﬁle", "file"),
+        ("x\u00b2", "x2"),
+        ("", "tool_"),
     ],
 )
 def test_the_name_of_a_tool_in_a_program_is_an_identifier_that_hides_nothing(
@@ -67,7 +71,7 @@ def test_parameters_and_results_have_types() -> None:
         "required": ["issues"],
     }
     stubs = build_stubs([ToolTypes("list_issues", parameters, result)], is_async=True)
-    assert "status: Literal['open', 'done'], page_size: int = ..." in stubs.text
+    assert "status: Literal['open', 'done'], page_size: int | None = ..." in stubs.text
     assert stubs.keys == {
         "_type_list_issues_issues": ("key",),
         "_type_list_issues": ("issues",),

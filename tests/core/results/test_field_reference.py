@@ -88,4 +88,4 @@ def test_a_page_has_a_table_per_tool_and_borrows_examples_of_like_fields() -> No
     assert page.index("### get") < page.index("### list") < page.index("### mute")
     assert '| `counts` | `{[key]: int}` |  | `{"a\\|b":1}` |' in page
     assert page.count("| `7` |") == 2
-    assert "Says nothing of its result." in page
+    assert "Does not declare the fields of its result." in page

@@ -7,13 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from pegboard.core.search.near_misses import (
+from pegboard.core.search.relevance import (
     SURE_SCORE,
+    WEAK_SCORE,
+    display_score,
     find_requested_operation,
     is_near_miss,
     is_other_operation,
 )
-from pegboard.core.search.relevance import WEAK_SCORE, display_score
 from pegboard.core.tools import Tool
 
 MakeTool = Callable[..., Tool]

@@ -263,3 +263,21 @@ def test_the_index_of_a_part_is_made_once_and_follows_the_whole(office: SearchIn
     later = office.updated(office.catalog)
     assert later.restricted_to(part) is not found
     assert later.restricted_to(part) is later.restricted_to(part)
+
+
+def test_the_steps_of_one_task_are_found_on_one_server(make_tool: MakeTool) -> None:
+    tools = [
+        make_tool("create_page", id="notes.create_page", server="notes", description="New page."),
+        make_tool("create_page", id="wiki.create_page", server="wiki", description="New page."),
+        make_tool("list_backlinks", id="wiki.list_backlinks", server="wiki", description="Links."),
+    ]
+    alone = index(*tools).search("create page", limit=1)
+    assert ids(alone) == ["notes.create_page"]
+    together = index(*tools).search("create page; list backlinks", limit=2)
+    assert ids(together) == ["wiki.create_page", "wiki.list_backlinks"]
+
+
+def test_tools_without_a_server_are_not_taken_for_one_server(make_tool: MakeTool) -> None:
+    tools = [make_tool("create_page"), make_tool("list_backlinks"), make_tool("drop_page")]
+    found = index(*tools).search("create page; list backlinks", limit=2)
+    assert ids(found) == ["create_page", "list_backlinks"]

@@ -2,8 +2,8 @@
 
     python labeled.py LABEL FILE [GATE]
 
-FILE has the `tools`, and `capabilities` where they are not the usual. The list is answered when the
-file GATE exists.
+FILE has the `tools` or an `error` instead of them, and `capabilities` where they are not the usual.
+The list is answered when the file GATE exists.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ def answer(message: raw.Message) -> raw.Message | None:
     if message["method"] == "tools/list":
         while GATE and not Path(GATE[0]).exists():
             time.sleep(0.01)
+        if "error" in listed:
+            return {"error": listed["error"]}
         asked = (message.get("params") or {}).get("_meta") or {}
         return raw.tools(*listed["tools"], asked_with=asked)
     if message["method"] == "tools/call":

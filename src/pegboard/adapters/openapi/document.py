@@ -291,7 +291,21 @@ class SchemaConverter:
         if isinstance(schema.get("$ref"), str):
             return self._reference(schema)
         converted = {k: self._value(k, v) for k, v in schema.items() if k not in _DROPPED}
-        self._remove_hidden(schema, converted)
+        hidden: set[str] = set()
+        if isinstance(properties := schema.get("properties"), dict):
+            # An input has no read-only properties, and an output none that are write-only.
+            mark = _HIDDEN[self._direction]
+            hidden = {n for n, p in properties.items() if isinstance(p, dict) and p.get(mark)}
+            for name in hidden:
+                del converted["properties"][name]
+        # Responses of real APIs lack properties that are required and have others that are not
+        # described: with these constraints, clients would reject results that are fine.
+        required = converted.pop("required", None)
+        if isinstance(required, list) and self._direction == "input":
+            names = [n for n in required if isinstance(n, str) and n not in hidden]
+            converted |= {"required": names} if names else {}
+        if self._direction == "output" and converted.get("additionalProperties") is False:
+            del converted["additionalProperties"]
         if "example" in schema and "examples" not in schema:
             converted["examples"] = [schema["example"]]
         if self._document.is_3_0:
@@ -323,22 +337,6 @@ class SchemaConverter:
         # OpenAPI 3.0 ignores everything beside a `$ref`; JSON Schema does not.
         beside = {} if self._document.is_3_0 else {k: v for k, v in schema.items() if k != "$ref"}
         return {"$ref": f"#/$defs/{name}", **{k: self._value(k, v) for k, v in beside.items()}}
-
-    def _remove_hidden(self, schema: JsonObject, converted: JsonObject) -> None:
-        """Remove properties of the other direction, and constraints that outputs do not keep."""
-        properties = schema.get("properties")
-        hidden: set[str] = set()
-        if isinstance(properties, dict):
-            mark = _HIDDEN[self._direction]
-            hidden = {n for n, p in properties.items() if isinstance(p, dict) and p.get(mark)}
-            kept = converted["properties"].items()
-            converted["properties"] = {n: p for n, p in kept if n not in hidden}
-        required = converted.pop("required", None)
-        if isinstance(required, list) and self._direction == "input":
-            names = [n for n in required if isinstance(n, str) and n not in hidden]
-            converted |= {"required": names} if names else {}
-        if self._direction == "output" and converted.get("additionalProperties") is False:
-            del converted["additionalProperties"]
 
 
 def _from_3_0(schema: JsonObject, converted: JsonObject) -> JsonObject:

@@ -72,7 +72,7 @@ class OpenApiSource:
         async with self._lock:  # concurrent first uses must not fetch the document twice
             if self._tools is None:
                 found, problems = parse_operations(await self._load_document(), self.spec)
-                # Listed all the same, so that a call can say what has to be configured.
+                # Listed anyway, so that a call can say what has to be configured.
                 untrusted = [
                     OperationProblem(self.spec.name, operation.name, reason)
                     for operation in found

@@ -87,6 +87,8 @@ def parse_parameters(
             if where != place or _is_hidden(spec, place, name):
                 continue
             built = _build_parameter(document, parameter, name, place)
+            # A path and a query parameter may have the same name, and a tool has one set of
+            # arguments.
             if built.argument in used:
                 built = replace(built, argument=f"{place}_{built.argument}")
             while built.argument in used:
@@ -103,6 +105,8 @@ def _build_parameter(document: ApiDocument, raw: JsonObject, name: str, place: P
         raise UnsupportedOperation(f"its parameter {name!r} has the style {style!r}")
     schema: Json = raw.get("schema", {})
     content = raw.get("content")
+    # `content` in place of `schema`: the parameter is a document of its own, serialized as that
+    # type.
     as_json = isinstance(content, dict) and bool(content)
     if isinstance(content, dict) and content:
         media_type, media = next(iter(content.items()))
@@ -159,6 +163,7 @@ def parse_body(document: ApiDocument, raw: JsonObject, used: set[str]) -> Body |
     offered = {str(k): v for k, v in content.items()} if isinstance(content, dict) else {}
     required = body.get("required") is True
     argument = "body" if "body" not in used else "request_body"
+    # An API that takes several is sent the type that says the most about its fields.
     preference = ("json", "form", "text", None)
     for media_type in sorted(offered, key=lambda offer: preference.index(body_kind(offer))):
         if kind := body_kind(media_type):
@@ -193,6 +198,7 @@ def _plain_properties(
         "additionalProperties", False
     ):
         return None
+    # Read-only properties are set by the API, and may be required in its responses anyway.
     names = [n for n, p in properties.items() if not (isinstance(p, dict) and p.get("readOnly"))]
     legal = all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", str(name)) for name in names)
     return tuple(names) if legal and not used & set(names) else None
@@ -262,7 +268,13 @@ def parse_operations(
         for method in METHODS:
             if not isinstance(raw := item.get(method), dict):
                 continue
-            name = _choose_name(raw, method, str(path), found)
+            given = get_text(raw, "operationId") or f"{method} {path}"
+            name = re.sub(r"[^A-Za-z0-9_-]+", "_", given).strip("_") or method
+            if name in found:  # not unique, or no longer once it is written as a tool's name
+                name, number = f"{name}_{method}", 2
+                while name in found:
+                    name = f"{name.rstrip('0123456789')}{number}"
+                    number += 1
             if not spec.shows(name):
                 continue
             try:
@@ -273,18 +285,6 @@ def parse_operations(
     return list(found.values()), problems
 
 
-def _choose_name(raw: JsonObject, method: str, path: str, taken: Mapping[str, Operation]) -> str:
-    given = get_text(raw, "operationId") or f"{method} {path}"
-    name = re.sub(r"[^A-Za-z0-9_-]+", "_", given).strip("_") or method
-    if name not in taken:
-        return name
-    name, number = f"{name}_{method}", 2
-    while name in taken:
-        name = f"{name.rstrip('0123456789')}{number}"
-        number += 1
-    return name
-
-
 def _build_operation(
     document: ApiDocument, spec: OpenApiSpec, name: str, method: str, path: str, item: JsonObject
 ) -> Operation:
@@ -293,6 +293,7 @@ def _build_operation(
         document, spec, [*_list(item, "parameters"), *_list(raw, "parameters")]
     )
     described = {p.name for p in parameters if p.place == "path"}
+    # A placeholder that nobody fills would be sent as it is, and reach another resource.
     missing = set(re.findall(r"\{([^{}]+)\}", path)) - described
     if missing:
         raise UnsupportedOperation(

@@ -1,6 +1,7 @@
 """The question that a person answers before a program destroys anything.
 
-It lists the exact calls. Consent covers these and no others; each covers one call.
+It lists the exact calls. Consent covers these and no others; each covers one call. A program that
+makes more calls than a person would read is asked about again: what was not shown is not covered.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from dataclasses import dataclass
 
 from pegboard.core.code.ledger import CallRecord, count_calls
 from pegboard.core.json import JsonObject, compact
-from pegboard.core.sanitization import sanitize_line
+from pegboard.core.sanitization import sanitize_text
 
-_MAX_LISTED = 20
-_MAX_ARGUMENTS = 120
+MAX_LISTED = 50
+"""Calls in one question."""
+_MAX_ARGUMENTS = 400
+_TAIL = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class ConsentQuestion:
 
     Args:
         records: The destructive calls, in order.
-        writes: What it will write besides, which needs no consent.
+        writes: Its other writes, which need no consent.
         is_complete: False where the preview could not be run to the end: there may be further
             calls, and they will be asked about.
     """
@@ -43,18 +46,25 @@ class ConsentQuestion:
         if self.writes:
             lines.append(f"Besides that, it writes: {count_calls(self.writes)}.")
         if not self.is_complete:
-            lines.append("It may want to make more calls then, which you will be asked about.")
+            lines.append("It may want to delete more after that; you will be asked again.")
         return "\n".join(lines)
 
     def lines(self) -> list[str]:
-        """The calls, one on each line, up to a limit."""
-        shown = [f"- {r.name}({_write_arguments(r.arguments)})" for r in self.records[:_MAX_LISTED]]
-        if (more := len(self.records) - _MAX_LISTED) > 0:
-            shown.append(f"- and {more} more like these")
-        return shown
+        """The calls, one on each line."""
+        lines: list[str] = []
+        for record in self.records:
+            # A server or a program chose these texts, and a person decides by them: nothing
+            # invisible, and the end of a long one is shown too, where something could hide.
+            parts = [f"{key}={compact(value)}" for key, value in record.arguments.items()]
+            text = " ".join(sanitize_text(", ".join(parts)).split())
+            if len(text) > _MAX_ARGUMENTS:
+                start, end = text[: _MAX_ARGUMENTS - _TAIL], text[-_TAIL:]
+                text = f"{start} … {end} [{len(text)} characters]"
+            lines.append(f"- {record.name}({text})")
+        return lines
 
     def to_json(self) -> JsonObject:
-        """As it is stored."""
+        """The stored form."""
         return {
             "records": _records_to_json(self.records),
             "writes": _records_to_json(self.writes),
@@ -63,7 +73,7 @@ class ConsentQuestion:
 
     @classmethod
     def from_json(cls, stored: JsonObject) -> ConsentQuestion:
-        """From what `to_json` gave."""
+        """Read the stored form."""
         return cls(
             _records_from_json(stored["records"]),
             _records_from_json(stored["writes"]),
@@ -77,9 +87,3 @@ def _records_to_json(records: Sequence[CallRecord]) -> list[JsonObject]:
 
 def _records_from_json(stored: Sequence[JsonObject]) -> tuple[CallRecord, ...]:
     return tuple(CallRecord.from_json(record) for record in stored)
-
-
-def _write_arguments(arguments: JsonObject) -> str:
-    # A server or a program chose these texts, and a person decides by them: nothing invisible.
-    parts = [f"{key}={compact(value)}" for key, value in arguments.items()]
-    return sanitize_line(", ".join(parts), _MAX_ARGUMENTS)

@@ -7,7 +7,7 @@ refused without reason is stuck. So a finding is `certain` only when no run coul
     unknown names; unknown and missing parameters of tools      always
     a value that a parameter does not list, a wrong kind        when it is the value itself
     a key that a result does not have                           unless the program writes that key
-    a call that is not awaited                                  where its value is used
+    a call that is not awaited                                  always: it would never be made
 
 The others are advice: they help to explain a run that failed at that line. A finding that rests on
 the results of earlier calls alone is marked, because a later result may differ.
@@ -20,6 +20,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from pegboard.core.code.python_hints import (
+    explain_member,
+    explain_module,
+    explain_name,
+    explain_syntax,
+)
 from pegboard.core.code.stubs import SERVER_PREFIX, TYPE_PREFIX, Stubs
 
 MAX_KEYS_SHOWN = 20
@@ -38,12 +44,12 @@ _LIST_KEY = re.compile(
 _DICT_INDEX = re.compile(r"TypedDict `(\w+)` can only be subscripted .* `Literal\[-?\d+\]`")
 _KEYWORD = re.compile(r"\w+\s*=\s*(\"[^\"]*\"|'[^']*'|[\w.\[\]'\"]+)?")
 _NO_MEMBER = re.compile(r"Module `(\w+)` has no member `(\w+)`")
-_INSTEAD = dict.fromkeys(
-    ("create_task", "ensure_future", "TaskGroup", "wait", "as_completed"),
-    ": use `await asyncio.gather(...)`",
-) | {"wait_for": ": each call has a timeout of its own", "utcnow": ": use datetime.now(UTC)"}
 _TYPE_NAME = re.compile(rf"\b{TYPE_PREFIX}\w+")
-_UNAWAITED = "CoroutineType["
+# Not the type of a tool itself: a program may use its name for another value.
+_UNAWAITED = re.compile(r"(?<!-> )CoroutineType\[")
+_TEXT_LITERAL = re.compile(r'Literal\["(.*)"\]')
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_TRUTH = re.compile(r"true|false", re.IGNORECASE)
 _ALWAYS = frozenset({"unresolved-reference", "unresolved-import"})
 _OF_TOOLS = frozenset(
     {"unknown-argument", "missing-argument", "too-many-positional-arguments"}
@@ -87,7 +93,8 @@ def parse_diagnostics(text: str, code: str, stubs: Stubs) -> list[Mistake]:
     found.sort(key=lambda one: (one.line, one.column))
     # What is found in a text that is not Python says nothing about it.
     if syntax := [one for one in found if one.code == "invalid-syntax"]:
-        return [Mistake(one.line, one.text, True, is_syntax=True) for one in syntax[:1]]
+        first = syntax[0]
+        return [Mistake(first.line, explain_syntax(first.text, code), True, is_syntax=True)]
     # Positional arguments leave the parameters that they were meant for missing: one message.
     positional = {one.line for one in found if one.code == "too-many-positional-arguments"}
     found = [one for one in found if one.code != "missing-argument" or one.line not in positional]
@@ -109,13 +116,20 @@ class _Reader:
     def read(self, found: Sequence[_Finding]) -> Iterator[Mistake]:
         """The mistakes behind the findings of one kind at one place."""
         first = found[0]
-        if any(_UNAWAITED in one.text for one in found):
-            message = "`await` is missing in front of a call"
-            yield Mistake(first.line, message, first.code != "unused-awaitable")
+        if any(_UNAWAITED.search(one.text) for one in found):
+            yield Mistake(first.line, "`await` is missing in front of a call", True)
             return
         keys = [match for one in found if (match := _KEY.match(one.text))]
         if keys:
-            yield self._unknown_key(first, keys)
+            name, label = keys[0][1], keys[0][2]
+            # Of a union, it is certain only if every member lacks the key.
+            lacking = {match[2] for match in keys}
+            union = _UNION.search(first.text)
+            others = set(_members(union[1])) - lacking - {"None"} if union else set[str]()
+            is_open = not lacking.isdisjoint(self.stubs.open_types)
+            certain = not others and not is_open and not self._writes_key(first, name)
+            message = f'no key "{name}" (keys: {self._list_keys(label)})'
+            yield Mistake(first.line, message, certain, learned=self._is_learned(*lacking))
             return
         for one in found:
             yield self._read_one(one)
@@ -123,14 +137,26 @@ class _Reader:
     def _read_one(self, one: _Finding) -> Mistake:
         called = _CALLED.search(one.text)
         tool = called[1].removeprefix(SERVER_PREFIX) if called else None
-        # What functions of the program or of Python take is theirs to say, when they are called.
+        # Arguments of the program's own functions, and of Python's, are checked when they run.
         tool = tool if tool in self.stubs.names else None
         names = _QUOTED.findall(one.text)
         match one.code:
             case "unresolved-reference" if names:
-                return Mistake(one.line, f"`{names[0]}` is not defined", True, unknown=names[0])
+                return Mistake(one.line, explain_name(names[0]), True, unknown=names[0])
+            case "unresolved-import" if names:
+                return Mistake(one.line, explain_module(names[0]), True)
             case "unresolved-attribute" if one.text.startswith("Object of type") and names:
-                return self._unknown_attribute(one, names[0], names[-1])
+                owner, name = names[0], names[-1]
+                if owner.startswith(SERVER_PREFIX):
+                    unknown = f"{owner.removeprefix(SERVER_PREFIX)}.{name}"
+                    return Mistake(one.line, f"`{unknown}` is not defined", True, unknown=unknown)
+                if name in self.stubs.keys.get(owner, ()):
+                    message = f'results are dicts: write ["{name}"], not .{name}'
+                    return Mistake(one.line, message, True)
+                is_typed = owner in self.stubs.keys or owner.startswith("list[")
+                message = f"{_plain(owner)} has no attribute `{name}`"
+                learned = self._is_learned(*_TYPE_NAME.findall(owner))
+                return Mistake(one.line, message, is_typed, learned=learned)
             case "unknown-argument" if names and tool:
                 message = f"{tool} has no parameter `{names[0]}`"
                 return Mistake(one.line, message, True, tool=tool)
@@ -147,10 +173,22 @@ class _Reader:
     def _wrong_value(self, one: _Finding, tool: str | None) -> Mistake:
         if match := _ARGUMENT.match(one.text):
             expected, given = map(_plain, match.group(2, 3))
-            message = f"{self._source(one)}: expected {expected}, not {given}"
+            wanted = expected.removesuffix(" | None")  # that it can be left out, signatures say
+            # The argument as it stands in the program, cut before it gets long.
+            source = self._rest(one)
+            keyword = _KEYWORD.match(source)
+            if keyword is not None and not keyword[1]:
+                source = f"{keyword[0]}…"
+            else:
+                source = (keyword[0] if keyword else source)[:60]
+            message = f"{source}: expected {wanted}, not {given}"
             # The checker tries the values of `**options` on every parameter.
-            fits = _may_fit(_members(match[2]), _members(match[3]), self.stubs)
-            certain = tool is not None and self._is_keyword(one) and not fits
+            fits = any(
+                _could_be(given, expected, self.stubs)
+                for given in _members(match[3])
+                for expected in _members(match[2])
+            )
+            certain = tool is not None and keyword is not None and not fits
             learned = self._is_learned(*_TYPE_NAME.findall(match[3]))
             return Mistake(one.line, message, certain, tool=tool, learned=learned)
         if match := _LIST_KEY.search(one.text):
@@ -162,21 +200,9 @@ class _Reader:
             message = f"a dict, not a list (keys: {keys})"
             return Mistake(one.line, message, True, learned=self._is_learned(match[1]))
         if match := _NO_MEMBER.match(one.text):
-            hint = _INSTEAD.get(match[2], "")
-            return Mistake(one.line, f"{match[1]}.{match[2]} is not supported{hint}", True)
+            return Mistake(one.line, explain_member(match[1], match[2]), True)
         certain = one.code in _ALWAYS or (one.code in _OF_TOOLS and tool is not None)
         return Mistake(one.line, _plain(one.text), certain, tool=tool)
-
-    def _unknown_key(self, at: _Finding, keys: Sequence[re.Match[str]]) -> Mistake:
-        """A key that a type lacks; of a union, certain only if every member lacks it."""
-        name, label = keys[0][1], keys[0][2]
-        lacking = {match[2] for match in keys}
-        union = _UNION.search(at.text)
-        others = set(_members(union[1])) - lacking - {"None"} if union else set[str]()
-        is_open = not lacking.isdisjoint(self.stubs.open_types)
-        certain = not others and not is_open and not self._writes_key(at, name)
-        message = f'no key "{name}" (keys: {self._list_keys(label)})'
-        return Mistake(at.line, message, certain, learned=self._is_learned(*lacking))
 
     def _is_learned(self, *labels: str) -> bool:
         return not self.stubs.learned_types.isdisjoint(labels)
@@ -196,25 +222,6 @@ class _Reader:
         updated = rf"(?:update\(|\|=)\s*\{{[^}}]*{key}\s*:|setdefault\(\s*{key}"
         named = rf"update\([^()]*\b{re.escape(name)}\s*=(?!=)"
         return re.search(f"{assigned}|{updated}|{named}", self.code) is not None
-
-    def _unknown_attribute(self, one: _Finding, owner: str, name: str) -> Mistake:
-        if owner.startswith(SERVER_PREFIX):
-            unknown = f"{owner.removeprefix(SERVER_PREFIX)}.{name}"
-            return Mistake(one.line, f"`{unknown}` is not defined", True, unknown=unknown)
-        if name in self.stubs.keys.get(owner, ()):
-            return Mistake(one.line, f'results are dicts: write ["{name}"], not .{name}', True)
-        is_typed = owner in self.stubs.keys or owner.startswith("list[")
-        message = f"{_plain(owner)} has no attribute `{name}`"
-        learned = self._is_learned(*_TYPE_NAME.findall(owner))
-        return Mistake(one.line, message, is_typed, learned=learned)
-
-    def _source(self, one: _Finding) -> str:
-        """The argument as it stands in the program, cut before it gets long."""
-        match = _KEYWORD.match(self._rest(one))
-        return match[0][:60] if match else self._rest(one)[:60]
-
-    def _is_keyword(self, one: _Finding) -> bool:
-        return _KEYWORD.match(self._rest(one)) is not None
 
     def _rest(self, one: _Finding) -> str:
         """The line of the program from the place of the finding on."""
@@ -243,11 +250,6 @@ def _members(text: str) -> list[str]:
     return [*parts, text[start:].strip()]
 
 
-def _may_fit(expected: Sequence[str], given: Sequence[str], stubs: Stubs) -> bool:
-    """Whether a value of the given type could be accepted after all."""
-    return any(_could_be(one, other, stubs) for one in given for other in expected)
-
-
 def _could_be(given: str, expected: str, stubs: Stubs) -> bool:
     if "Any" in (given, expected) or "Unknown" in given:
         return True
@@ -255,10 +257,12 @@ def _could_be(given: str, expected: str, stubs: Stubs) -> bool:
     if "other" in (ours, theirs):
         return True
     if given.startswith("Literal["):
-        # The listed values decide, and the validator converts no text that is not a number.
+        # The listed values decide, and the validator converts only text that says such a value.
         if expected.startswith("Literal["):
             return False
-        return ours == theirs or (theirs == "number" and given.strip('Literal[]"').isdecimal())
+        said = _TEXT_LITERAL.fullmatch(given)
+        written = {"number": _NUMBER, "truth": _TRUTH}.get(theirs)
+        return ours == theirs or bool(said and written and written.fullmatch(said[1]))
     # The validator turns text into numbers and the reverse, so plain types are no proof.
     return ours == theirs or {ours, theirs} <= {"text", "number", "truth"}
 

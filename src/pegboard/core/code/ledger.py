@@ -45,12 +45,12 @@ class CallRecord:
     """Whether arguments and value are here still, so that it can answer a later call."""
 
     def to_json(self) -> JsonObject:
-        """As it is stored."""
+        """The stored form."""
         return {name: getattr(self, name) for name in self.__slots__ if name != "is_reused"}
 
     @classmethod
     def from_json(cls, stored: JsonObject) -> CallRecord:
-        """From what `to_json` gave."""
+        """Read the stored form."""
         return cls(**stored)
 
 
@@ -106,7 +106,7 @@ class Ledger:
         return [call for calls in self._earlier.values() for call in calls]
 
     def add_earlier(self, calls: Iterable[CallRecord]) -> None:
-        """Answer later calls from these records, after those that there are."""
+        """Answer later calls from these records, after those that it has already."""
         for call in calls:
             if call.state == "done" and call.is_held:
                 self._earlier.setdefault(call.key, deque()).append(call)
@@ -121,7 +121,7 @@ class Ledger:
 
     @classmethod
     def load(cls, saved: JsonObject) -> Ledger:
-        """From what `save` gave."""
+        """Read what `save` returned."""
         ledger = cls(CallRecord.from_json(call) for call in saved["earlier"])
         for call, is_reused in zip(saved["calls"], saved["reused"], strict=True):
             ledger.calls.append(replace(CallRecord.from_json(call), is_reused=is_reused))

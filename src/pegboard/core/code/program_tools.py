@@ -10,15 +10,25 @@ Names come from the visible, enabled tools alone: a tool that is hidden from the
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 
-from pegboard.core.code.stubs import parameter_name, program_name, unwrap_result_schema
+from pegboard.core.code.stubs import (
+    SCALARS,
+    parameter_name,
+    program_name,
+    unwrap_result_schema,
+)
 from pegboard.core.json import Json, JsonObject
-from pegboard.core.name_lookup import nearest
 from pegboard.core.sanitization import sanitize_line
+from pegboard.core.similar_names import nearest
 from pegboard.core.tools import Catalog, Tool
 
-_WORD = re.compile(r"[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)?")
+_WORD = re.compile(r"[^\W\d]\w*(?:\s*\.\s*[^\W\d]\w*)?")
+_TEXT_OR_COMMENT = re.compile(
+    r"""#[^\n]*|(?P<prefix>\b[A-Za-z]{1,2})?(?:\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}"""
+    r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
+)
 _MEMO_KEY = "program names"
 _MAX_NEAREST = 3
 _SUMMARY_LENGTH = 90
@@ -30,10 +40,19 @@ class ProgramTools:
     def __init__(self, catalog: Catalog) -> None:
         self.by_name: dict[str, Tool] = {}
         self._names: dict[str, str] = {}
-        for tool in catalog.enabled:
-            name = base = program_name(catalog.address(tool))
+        addresses = {tool.id: catalog.address(tool) for tool in catalog.enabled}
+        names = {key: program_name(address) for key, address in addresses.items()}
+        plain = {name for name in names.values() if "." not in name}
+        # A tool that has its name already comes first: the `get-page` of another server must not
+        # take the place of a `get_page`.
+        for tool in sorted(catalog.enabled, key=lambda tool: names[tool.id] != addresses[tool.id]):
+            name = names[tool.id]
+            owner, dot, member = name.partition(".")
+            while dot and owner in plain:  # a server `search` beside a tool `search`
+                owner += "_"
+            name = base = f"{owner}{dot}{member}"
             number = 2
-            while name in self.by_name:  # `get-page` and `get_page`
+            while name in self.by_name:
                 name, number = f"{base}_{number}", number + 1
             self.by_name[name] = tool
             self._names[tool.id] = name
@@ -55,10 +74,26 @@ class ProgramTools:
         Words in comments and texts count too: that costs a line in the stubs and nothing else.
         """
         words: set[str] = set()
-        for match in _WORD.finditer(program):
+        for match in _WORD.finditer(unicodedata.normalize("NFKC", program)):
             parts = [part.strip() for part in match[0].split(".")]
             words |= {parts[0], parts[-1], ".".join(parts)}
         return {name: self.by_name[name] for name in sorted(words & self.by_name.keys())}
+
+    def used_in(self, program: str) -> set[str]:
+        """The names of tools that a program uses, as far as this can be seen without parsing it.
+
+        Unlike `named_in`, without comments and texts, attributes (`seen.add(1)` is no tool `add`),
+        names that the program gives a value, and keyword arguments.
+        """
+        code = _TEXT_OR_COMMENT.sub(
+            lambda found: found[0] if "f" in (found["prefix"] or "").lower() else "''", program
+        )
+        used: set[str] = set()
+        for name in self.named_in(code):
+            spelled = r"\s*\.\s*".join(map(re.escape, name.split(".")))
+            if re.search(rf"(?<![\w.])(?<!def ){spelled}\b(?!\s*=(?!=))", code):
+                used.add(name)
+        return used
 
     def nearest(self, name: str) -> dict[str, Tool]:
         """The tools whose names are most similar to one that does not exist."""
@@ -81,6 +116,10 @@ def describe_tool(
 
     schema = unwrap_result_schema(result)
     shape = format_result_shape(schema) if schema else ""
+    if not shape and schema is not None and schema.get("type") == "array":
+        items = schema.get("items")
+        kind = items.get("type") if isinstance(items, dict) else None
+        shape = f"[]{SCALARS.get(kind, '') if isinstance(kind, str) else ''}"
     returns = f" -> {'~' if is_learned else ''}{shape}" if shape else ""
     mark = "" if tool.risk == "read" else f" [{tool.risk}]"
     summary = sanitize_line(tool.summary or "", _SUMMARY_LENGTH)

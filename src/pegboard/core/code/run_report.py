@@ -1,4 +1,4 @@
-"""What became of a program, and how the model is told.
+"""The outcome of a program, and how it is reported to the model.
 
 Every answer says first which of three happened: nothing ran, it finished, or it stopped after these
 calls. A call is what counts: a program that failed before its first call has run nothing.
@@ -6,33 +6,18 @@ calls. A call is what counts: a program that failed before its first call has ru
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from pegboard.core.code.consent import ConsentQuestion
 from pegboard.core.code.ledger import CallRecord, count_calls
+from pegboard.core.code.python_hints import explain_exception, explain_syntax
 from pegboard.core.json import Json, JsonObject
 
 Ran: TypeAlias = Literal["nothing", "finished", "stopped", "waiting"]
 
 _MAX_MESSAGE = 2_000
-_UNSUPPORTED = {
-    "class inheritance": "Write plain functions and dicts.",
-    "yield": "Collect the values in a list and return it.",
-    "del": "Use d.pop(key), or build a new list or dict.",
-    "with": "Call the tools directly, without a context manager.",
-    "decorator": "Call the function explicitly.",
-    "match": "Use if and elif.",
-}
-_OTHER_LANGUAGES = re.compile(
-    r"^\s*(?:const|let|var|function|curl|echo|cat|ls|grep|npm|pip|git|select|#!/bin)\b"
-    r"|=>\s*\{|console\.log|\|\s*jq\b",
-    re.MULTILINE | re.IGNORECASE,
-)
-
-PYTHON_ONLY = "Programs are Python: await tool(name=value); the last expression is the value."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +42,7 @@ class RunReport:
     tokens_inside: int = 0
     """An estimate of the results that the program read and the model did not."""
     kind: str = "program"
-    """What kept it from finishing: the program itself, a limit, the sandbox."""
+    """What stopped the program: an error of its own, a limit, or the sandbox."""
     details: JsonObject = field(default_factory=dict[str, Json])
 
     @property
@@ -71,7 +56,19 @@ class RunReport:
         if self.source and self.source.strip():
             parts.append(f"  {self.source.strip()[:200]}")
         if self.ran == "stopped":
-            parts.append(self._describe_calls())
+            notes: list[str] = []
+            if self.done:
+                notes.append(f"Done before that: {count_calls(self.done)}.")
+            doubtful = [c for c in self.calls if c.state == "unknown" and c.risk != "read"]
+            if doubtful:
+                calls = count_calls(doubtful)
+                notes.append(f"May have happened: {calls}; check before you repeat it.")
+            if self.after:
+                notes.append(
+                    f'Fix the program and pass after="{self.after}": '
+                    "completed calls are not repeated."
+                )
+            parts.append(" ".join(notes))
         if self.printed:
             parts.append(f"Printed:\n{self.printed.rstrip()}")
         return "\n".join(parts)
@@ -91,19 +88,6 @@ class RunReport:
         at = f" at line {self.line}" if self.line else ""
         return f"Stopped{at}: {message}"
 
-    def _describe_calls(self) -> str:
-        parts: list[str] = []
-        if self.done:
-            parts.append(f"Done before that: {count_calls(self.done)}.")
-        doubtful = [call for call in self.calls if call.state == "unknown" and call.risk != "read"]
-        if doubtful:
-            parts.append(f"May have happened: {count_calls(doubtful)}; check before you repeat it.")
-        if self.after:
-            parts.append(
-                f'Fix the program and pass after="{self.after}": completed calls are not repeated.'
-            )
-        return " ".join(parts)
-
     def to_json(self) -> JsonObject:
         """The same as structured content."""
         shape: JsonObject = {"ran": self.ran}
@@ -122,17 +106,9 @@ class RunReport:
         return {**shape, **self.details}
 
 
-def is_other_language(program: str) -> bool:
-    """Whether a program that does not parse looks like JavaScript, SQL or a shell script."""
-    return _OTHER_LANGUAGES.search(program) is not None
-
-
 def explain_failure(error: str, message: str, program: str) -> str:
     """An exception of a program in words that help to fix it."""
     if error in ("NotImplementedError", "SyntaxError"):
-        if is_other_language(program):
-            return PYTHON_ONLY
-        hint = next((text for word, text in _UNSUPPORTED.items() if word in message), "")
         plain = message.replace("The monty syntax parser", "This Python").replace(" yet", "")
-        return f"{plain}. {hint}".strip().replace("..", ".")
-    return f"{error}: {message}" if message else error
+        return explain_syntax(plain, program)
+    return explain_exception(error, message)

@@ -20,6 +20,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -41,10 +42,10 @@ _HEAD = """\
 from collections.abc import Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 """
-_TAKEN = frozenset(dir(builtins)) | frozenset(MODULES) | {"keep", "kept"}
+_TAKEN = frozenset(dir(builtins)) | frozenset(MODULES) | {"gather", "keep", "kept"}
 _OURS = frozenset({"_server", "_others"})
 """Parameters that our definitions have themselves."""
-_SCALARS = {
+SCALARS = {
     **{"string": "str", "integer": "int", "number": "float"},
     **{"boolean": "bool", "null": "None"},
 }
@@ -89,15 +90,21 @@ def program_name(address: str) -> str:
 
 def parameter_name(name: str) -> str:
     """The keyword argument of a parameter: `page_size` for `page-size`, `from_` for `from`."""
+    # Python compares identifiers in this form, so letters of all languages stay as they are.
+    made = re.sub(r"\W", "_", unicodedata.normalize("NFKC", name))
     # Two underscores in front would mean something else to Python, in a class and elsewhere.
-    made = re.sub(r"^__+", "_", re.sub(r"[^A-Za-z0-9_]", "_", name)) or "_"
-    made = f"_{made}" if made[0].isdigit() else made
+    made = re.sub(r"^__+", "_", made) or "_"
+    if not made.isidentifier():  # it begins with a digit, or has one that Python does not take
+        made = f"_{re.sub(r'[^A-Za-z0-9_]', '_', made).lstrip('_')}"
     return f"{made}_" if keyword.iskeyword(made) or made in _OURS else made
 
 
 def _free_identifier(name: str) -> str:
     """An identifier that hides no builtin and no module."""
     made = parameter_name(name)
+    if made.startswith("_"):
+        # The checker sees no name of the stubs that begins with an underscore.
+        made = f"tool{made}"
     return f"{made}_" if made in _TAKEN else made
 
 
@@ -153,7 +160,7 @@ class _StubWriter:
 
     def function(self, tool: ToolTypes) -> str:
         """The definition of one tool; its types are written first."""
-        self.left = _MAX_TYPES
+        self.left = _MAX_TYPES  # for each tool, so that a huge one takes nothing from others
         server, _, name = tool.name.rpartition(".")
         prefix = TYPE_PREFIX + tool.name.replace(".", "_")
         view = parameters_view(tool.parameters)
@@ -164,8 +171,10 @@ class _StubWriter:
             if is_never(inside) and member not in required:
                 continue
             text = self._type(inside, f"{prefix}_{member}", 1, is_input=True)
-            default = "" if member in required else " = ..."
-            parameters.setdefault(parameter_name(member), f"{text}{default}")
+            if member not in required:
+                # The validator takes None for a parameter that is left out.
+                text = f"{text} = ..." if text == "Any" else f"{text} | None = ..."
+            parameters.setdefault(parameter_name(member), text)
         parameters.setdefault(FIELDS_KEY, "Sequence[str] = ...")
         texts = [f"{member}: {text}" for member, text in parameters.items()]
         if _takes_others(view):
@@ -198,7 +207,7 @@ class _StubWriter:
         if kind == "object":
             return self._object(merge_branches(view), name, depth, is_input=is_input)
         if kind != "array":
-            return _SCALARS[kind]
+            return SCALARS[kind]
         items = view.schema.get("items", True)
         # A tuple of different types is rare, and indexing one is better left unchecked.
         inner = "Any"
@@ -218,9 +227,6 @@ class _StubWriter:
         for member, schema in view.members.items():
             text = self._type(view.at(schema), f"{name}_{member}", depth + 1, is_input=is_input)
             fields[member] = text if member in required else f"NotRequired[{text}]"
-        return self._add_type(name, fields, is_open=_takes_others(view))
-
-    def _add_type(self, name: str, fields: Mapping[str, str], *, is_open: bool) -> str:
         label = base = parameter_name(name)[:100]
         number = 2
         while label in self.keys:
@@ -228,7 +234,7 @@ class _StubWriter:
         body = ", ".join(f"{member!r}: {text}" for member, text in fields.items())
         self.lines.append(f"{label} = TypedDict({label!r}, {{{body}}})\n")
         self.keys[label] = tuple(fields)
-        if is_open:
+        if _takes_others(view):
             self.open_types.add(label)
         return label
 
@@ -243,11 +249,8 @@ def _literal_type(values: Iterable[Json], *, is_input: bool) -> str:
     A program compares and passes on what it gets, and a narrow type would only be in its way.
     """
     listed = list(values)
-    if is_input and len(listed) <= _MAX_LITERALS and all(map(_is_literal, listed)):
+    are_literals = all(value is None or isinstance(value, (str, int, bool)) for value in listed)
+    if is_input and len(listed) <= _MAX_LITERALS and are_literals:
         return f"Literal[{', '.join(dict.fromkeys(map(ascii, listed)))}]"
     kinds = {str: "str", int: "int", float: "float", bool: "bool", type(None): "None"}
     return " | ".join(dict.fromkeys(kinds.get(type(value), "Any") for value in listed))
-
-
-def _is_literal(value: Json) -> bool:
-    return value is None or isinstance(value, (str, int, bool))

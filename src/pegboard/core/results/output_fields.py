@@ -37,6 +37,7 @@ from pegboard.core.schemas.signatures import (
     format_literal,
     format_type,
 )
+from pegboard.core.similar_names import nearest
 from pegboard.core.tools import Tool
 from pegboard.errors import InvalidField
 
@@ -53,7 +54,7 @@ AvailableFields: TypeAlias = "JsonObject | Sequence[str] | Set[str] | None"
 def validate_fields(
     fields: Sequence[str], schema: AvailableFields, root: str | None = None
 ) -> None:
-    """Return if every path is well formed and is one that the result can have.
+    """Check that every path is well formed and is one that the result can have.
 
     Args:
         fields: The requested paths.
@@ -75,6 +76,8 @@ def validate_fields(
             )
         schema = tuple(schema)
     paths = [_parse_requested(field, schema) for field in requested]
+    # Nothing is known of the result, and to refuse a field that it may have would be worse than to
+    # let a wrong one through: the projection reports that one later.
     if not paths or schema is None:
         return
     if isinstance(schema, dict):
@@ -86,12 +89,9 @@ def validate_fields(
         allowed = [any(map(partial(_leads_to, _without_each(path)), known)) for path in paths]
     invalid = [field for field, is_valid in zip(requested, allowed, strict=True) if not is_valid]
     if invalid:
-        from rapidfuzz import process  # only errors need it
-
         available = available_fields(schema)
-        similar = process.extract(invalid[0], available, limit=3, score_cutoff=60)
-        nearest = [match for match, _, _ in similar]
-        raise invalid_field(", ".join(invalid), available=available, nearest=nearest)
+        similar = nearest(invalid[0], available, limit=3)
+        raise invalid_field(", ".join(invalid), available=available, nearest=similar)
 
 
 def is_text_wrapper(schema: JsonObject | None) -> bool:
@@ -120,6 +120,7 @@ def resolve_aliases(
     if not aliases:
         return tuple(fields)
     resolved: list[str] = []
+    # One by one: some fields of a request may be aliases while others are keys of the result.
     for field in fields:
         try:
             validate_fields((field,), schema, root)
@@ -218,8 +219,16 @@ class _OutputSchema:
             queue.extend(related)
             if not _DECLARES_MEMBERS.isdisjoint(node):
                 found.append(node)
-            elif alone and not related and _may_be_object(node):
-                found.append(_ANYTHING)
+            elif alone and not related:
+                # A schema that declares no members may still have some, unless it is of scalars.
+                kinds = node.get("type")
+                if kinds is None:
+                    is_scalar = "enum" in node or "const" in node
+                else:
+                    listed = kinds if isinstance(kinds, list) else [kinds]
+                    is_scalar = all(kind in _SCALARS for kind in listed)
+                if not is_scalar:
+                    found.append(_ANYTHING)
         return found
 
     def _related(self, node: JsonObject) -> Iterator[tuple[Json, bool]]:
@@ -243,6 +252,7 @@ class _OutputSchema:
         """The schema that a local reference points at; anything elsewhere is accepted."""
         if reference == "#":
             return self._document
+        # Nothing is fetched: what another document says is unknown, and unknown means allowed.
         if not isinstance(reference, str) or not reference.startswith("#/"):
             return True
         node: Json = self._document
@@ -256,14 +266,6 @@ class _OutputSchema:
 
 def _as_list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
-
-
-def _may_be_object(node: JsonObject) -> bool:
-    """Whether a schema that declares no members may still have some."""
-    kinds = node.get("type")
-    if kinds is None:
-        return "enum" not in node and "const" not in node
-    return not all(kind in _SCALARS for kind in (kinds if isinstance(kinds, list) else [kinds]))
 
 
 def _properties(node: JsonObject) -> JsonObject:
@@ -281,6 +283,8 @@ def _member_schemas(node: JsonObject, step: Step) -> Iterator[Json]:
         return
     if node.get("patternProperties"):
         yield True  # an untrusted pattern is not run on an untrusted key
+    # JSON Schema allows further members by default. Servers rarely mean that where they list some,
+    # and an error about an unknown field is what a model can act on.
     more = node.get("additionalProperties", not known)
     if more is not False:
         yield more
@@ -292,8 +296,8 @@ _TYPE_DETAIL = Detail(depth=0, values=12, literal=40)
 _EXAMPLE_DETAIL = Detail(depth=0, values=0, literal=60)
 _LONGEST_TEXT = 40
 _INTRODUCTION = (
-    "What the results of each tool hold. Every path can be given to `include_fields`; a parent\n"
-    "keeps all that lies below it.\n"
+    "The fields in the results of each tool. Every path can be passed to `include_fields`; a\n"
+    "parent includes everything below it.\n"
 )
 
 
@@ -374,7 +378,7 @@ def render_fields_page(server: str, tools: Iterable[Tool], samples: Mapping[str,
             lines.append(f"## {category or 'other'}\n")
         lines += [f"### {tool.name}\n", f"{tool.summary}.\n"]
         if not entries[tool.id]:
-            lines.append("Says nothing of its result.\n")
+            lines.append("Does not declare the fields of its result.\n")
             continue
         lines += ["| field | type | description | example |", "|---|---|---|---|"]
         for entry in entries[tool.id]:

@@ -51,7 +51,7 @@ _PLAIN_KEY = re.compile(r"[^\s.\[\]\"\\*,](?:[^.\[\]\"\\,]*[^\s.\[\]\"\\,])?")
 _COMMA_SEPARATED = re.compile(r'(?:[^,"\\]|\\.|"(?:[^"\\]|\\.)*"|["\\])+', re.DOTALL)
 
 
-# Callers repeat the same few paths on every call of a tool.
+# Callers repeat the same few paths on every call to a tool.
 @lru_cache(maxsize=4096)
 def parse_path(path: str) -> tuple[Step, ...]:
     """The steps of a path.

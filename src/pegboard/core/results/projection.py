@@ -40,7 +40,7 @@ _MAX_CACHED_FIELDS = 64  # a longer list is hardly ever repeated
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What was kept, and the requested fields that were nowhere in the value."""
+    """The projected value, and the requested fields that it did not have."""
 
     value: Json
     missing: tuple[str, ...] = ()
@@ -94,9 +94,9 @@ def project_report(value: Json, fields: Sequence[str], root: str | None = None) 
     start = compiled(requested)
     hits: set[_State] = set()
     where = _find_start(value, start, root)
-    kept = _project_inside(value, where, lambda content: _keep(content, start, hits))
+    projected = _project_inside(value, where, lambda content: _keep(content, start, hits))
     found = {index for state in hits for index in state.below()}
-    return Projection(kept, tuple(f for i, f in enumerate(requested) if i not in found))
+    return Projection(projected, tuple(f for i, f in enumerate(requested) if i not in found))
 
 
 def measure_savings(
@@ -219,13 +219,13 @@ def _project_inside(value: Json, where: Sequence[str], keep: Callable[[Json], Js
     """The envelope with its content projected, and the plain values beside it."""
     if not where:
         return keep(value)
-    kept: JsonObject = {}
+    projected: JsonObject = {}
     for key, item in value.items():
         if key == where[0]:
-            kept[key] = _project_inside(item, where[1:], keep)
+            projected[key] = _project_inside(item, where[1:], keep)
         elif not isinstance(item, (dict, list)):
-            kept[key] = item  # totals and cursors are small, and needed to read on
-    return kept
+            projected[key] = item  # totals and cursors are small, and needed to read on
+    return projected
 
 
 _NOTHING = object()
@@ -236,7 +236,7 @@ def _keep(value: Json, start: _State, hits: set[_State]) -> Json:
     todo: list[tuple[Json, _State, Json, int]] = []
 
     def open_item(item: Json, state: _State, nested: int) -> Json:
-        """The item if it is kept whole, an empty container to be filled, or nothing."""
+        """The item if all of it is selected, an empty container to be filled, or nothing."""
         if state.whole or item is None:
             hits.add(state)  # null on the way is an answer: there is no user whose name to return
             return item
@@ -251,8 +251,8 @@ def _keep(value: Json, start: _State, hits: set[_State]) -> Json:
         todo.append((item, state, container, nested))
         return container
 
-    kept = open_item(value, start, 0)
-    if kept is _NOTHING:
+    projected = open_item(value, start, 0)
+    if projected is _NOTHING:
         return value
     while todo:
         source, state, container, nested = todo.pop()
@@ -270,4 +270,4 @@ def _keep(value: Json, start: _State, hits: set[_State]) -> Json:
                 container[key] = item
             elif (part := open_item(item, following, 0)) is not _NOTHING:
                 container[key] = part
-    return kept
+    return projected

@@ -34,7 +34,7 @@ from pegboard.core.results.paths import (
     parse_path,
 )
 from pegboard.core.results.spill_notice import build_preview, find_rows, split_lines
-from pegboard.core.token_budget import Count, within
+from pegboard.core.token_budget import Count, fits_token_budget
 from pegboard.errors import InvalidArguments
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ def _fit_values(
     for entry in entries:
         # With its key, which costs tokens too when the page shows members or matches.
         text = compact({join_path(entry.at[-1:]): entry.value})
-        if not within(text, left, budget.count):
+        if not fits_token_budget(text, left, budget.count):
             if shown:
                 break
             small = build_preview(entry.value, budget.tokens, budget.count)

@@ -25,6 +25,7 @@ from jmespath.parser import Parser
 from jmespath.visitor import Options, TreeInterpreter
 
 from pegboard.core.json import Json, JsonObject
+from pegboard.core.similar_names import nearest
 from pegboard.errors import InvalidField
 
 EXAMPLE = "items[?state=='open'].{id: id, title: title}"
@@ -79,7 +80,7 @@ def evaluate_expression(
 
 
 def check_expression(expression: str, limits: SelectionLimits = DEFAULT_LIMITS) -> None:
-    """Return if an expression may be run; needs no value to run it on.
+    """Check that an expression may be run; needs no value to run it on.
 
     Raises:
         InvalidField: It is not JMESPath, or is too expensive for any value.
@@ -112,12 +113,10 @@ def _reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "It is nested too deeply."
     if isinstance(error, UnknownFunctionError):
-        from rapidfuzz import process  # only errors need it
-
         name = str(error).removeprefix("Unknown function: ").removesuffix("()")
-        similar = process.extract(name, sorted(_Functions.FUNCTION_TABLE), limit=3)
-        nearest = ", ".join(match for match, _, _ in similar)
-        return f"There is no function {name}(); perhaps {nearest}."
+        similar = nearest(name, sorted(_Functions.FUNCTION_TABLE), limit=3)
+        hint = f"perhaps {', '.join(similar)}" if similar else "see the functions of JMESPath"
+        return f"There is no function {name}(); {hint}."
     if isinstance(error, JMESPathTypeError):
         wanted = " or ".join(error.expected_types)
         return f"{error.function_name}() takes {wanted}, not {error.actual_type}."
@@ -142,11 +141,14 @@ def _copies(node: JsonObject) -> int:
         by_key: dict[str, int] = defaultdict(int)
         elsewhere = 0
         for child in children:
-            key = _first_key(child)
-            if key is None:
-                elsewhere += _copies(child)
+            # The key at which a member enters the input, if it does so at one.
+            first = child
+            while first["type"] in _STARTS_WITH_FIRST_CHILD:
+                first = first["children"][0]
+            if first["type"] == "field":
+                by_key[first["value"]] += _copies(child)
             else:
-                by_key[key] += _copies(child)
+                elsewhere += _copies(child)
         return max(1, elsewhere + max(by_key.values(), default=0))
     if kind == "function_expression":
         applied = [c for c in children if c["type"] == "expref"]
@@ -167,13 +169,6 @@ def _product(children: Sequence[JsonObject]) -> int:
     for child in children:
         total *= _copies(child)
     return total
-
-
-def _first_key(node: JsonObject) -> str | None:
-    """The key at which an expression enters the value, if it does so at one."""
-    while node["type"] in _STARTS_WITH_FIRST_CHILD:
-        node = node["children"][0]
-    return node["value"] if node["type"] == "field" else None
 
 
 _STARTS_WITH_FIRST_CHILD = frozenset(

@@ -118,7 +118,7 @@ class Payload:
     """The data of a result.
 
     `texts` are the positions of the text blocks that repeat it: as it is (`whole`), without the
-    wrapper (`unwrapped`), or one element each (`split`). `is_encoded` is true where the structured
+    wrapper (`unwrapped`), or one element each (`split`). `is_encoded` is true if the structured
     content has the data as JSON in a text, as SDKs do for functions that return text.
     """
 
@@ -315,6 +315,20 @@ def is_note(block: JsonObject) -> bool:
     """Whether a block is a note of ours about the result."""
     meta = block.get("_meta")
     return isinstance(meta, dict) and meta.get(META_PREFIX + NOTE_KEY) is True
+
+
+def disown_notes(wire: JsonObject) -> JsonObject:
+    """A server's result in which no block poses as a note of ours: these are never cut."""
+    content: list[JsonObject] = wire.get("content", [])
+    if not any(map(is_note, content)):
+        return wire
+    blocks = [
+        {**b, "_meta": {k: v for k, v in b["_meta"].items() if k != META_PREFIX + NOTE_KEY}}
+        if is_note(b)
+        else b
+        for b in content
+    ]
+    return {**wire, "content": blocks}
 
 
 def error_to_json(exc: PegboardError) -> JsonObject:

@@ -28,7 +28,7 @@ from pegboard.core.json import Json, JsonObject, compact, digest
 from pegboard.core.results.blob_links import is_stored_link
 from pegboard.core.results.paths import OMISSION, build_outline, envelope_key
 from pegboard.core.results.shapes import find_payload, is_note, is_text, parse_json
-from pegboard.core.token_budget import Count, utf8_size, within
+from pegboard.core.token_budget import Count, fits_token_budget, utf8_size
 from pegboard.core.tools import Tool
 
 RandomBytes: TypeAlias = Callable[[int], bytes]
@@ -109,7 +109,10 @@ def is_binary(block: JsonObject) -> bool:
     """Whether a block is data that no model reads as text."""
     resource = block.get("resource")
     return block.get("type") in ("image", "audio") or (
-        isinstance(resource, dict) and "blob" in resource
+        # With a text beside the blob, a client may give that to its model.
+        isinstance(resource, dict)
+        and isinstance(resource.get("blob"), str)
+        and "text" not in resource
     )
 
 
@@ -213,12 +216,12 @@ def build_preview(value: Json, budget: int, count: Count) -> Json:
                 omitted = f"{OMISSION} {len(lines) - head - tail:,} more lines"
                 shown = [*lines[:head], omitted, *lines[len(lines) - tail :]]
             small = "\n".join(_shorten_text(line, width) for line in shown)
-            if within(small, budget, count):
+            if fits_token_budget(small, budget, count):
                 break
         return small
     for detail in _DETAILS:
         small = _sample(value, detail, detail.depth)
-        if within(compact(small), budget, count):
+        if fits_token_budget(compact(small), budget, count):
             break
     return small
 

@@ -11,7 +11,7 @@
 A cell is JSON, except that a text is unquoted where it cannot be mistaken, and an empty cell is a
 key that the record does not have. `decode_table` returns exactly the value that was encoded.
 
-Why not TOON, whose header this is: on ordinary listings it takes 2-15 % more tokens (its rows are
+Why not TOON, whose header this is: on ordinary listings it takes 2-15% more tokens (its rows are
 indented and its times quoted), and it falls back to a list form, longer than JSON, as soon as one
 record lacks a key or holds a list. `benchmarks/results_tables.py` has the numbers.
 """
@@ -153,7 +153,14 @@ def _read_row(line: str, columns: Sequence[Column]) -> JsonObject:
     row: JsonObject = {}
     at = 0
     for column in columns:
-        cell, at = _read_cell(line, at)
+        cell: Json
+        if line[at : at + 1] in ('"', "[", "{"):
+            cell, at = _DECODER.raw_decode(line, at)
+        else:
+            end = line.find(",", at)
+            text = line[at:end] if end >= 0 else line[at:]
+            cell = json.loads(text) if _LITERAL.match(text) else text or _ABSENT
+            at += len(text)
         at += 1  # the comma
         if cell is _ABSENT:
             continue
@@ -162,14 +169,3 @@ def _read_row(line: str, columns: Sequence[Column]) -> JsonObject:
             record = record.setdefault(key, {})
         record[column[-1]] = cell
     return row
-
-
-def _read_cell(line: str, at: int) -> tuple[Json, int]:
-    """A cell, and the position after it."""
-    if line[at : at + 1] in ('"', "[", "{"):
-        return _DECODER.raw_decode(line, at)
-    end = line.find(",", at)
-    text = line[at:end] if end >= 0 else line[at:]
-    if _LITERAL.match(text):
-        return json.loads(text), at + len(text)
-    return text or _ABSENT, at + len(text)

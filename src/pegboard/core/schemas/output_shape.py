@@ -76,7 +76,7 @@ class FieldNode:
 
 
 def list_output_fields(schema: Json, *, most: int = MAX_FIELDS) -> Iterator[str]:
-    """Each path into a result of this schema, parents before children; at most so many."""
+    """Each path into a result of this schema, parents before children; at most this many."""
     return (path for path, _ in fields_by_path(schema, most=most))
 
 
@@ -132,6 +132,8 @@ def _steps(view: SchemaView) -> Iterator[tuple[str, SchemaView]]:
         inside = view.at(schema)
         if not is_never(inside):
             yield (name if _PLAIN_NAME.fullmatch(name) else format_literal(name)), inside
+        if view.is_spent:  # nothing more can be read, and there may be many thousands of them
+            return
     if view.extra is not False:
         yield _ANY, view.at(view.extra)
     items = view.schema.get("items", view.schema.get("prefixItems"))
@@ -173,7 +175,25 @@ def format_result_shape(schema: Json, *, limit: int = SHAPE_LIMIT) -> str:
     root = _ShapeNode(_shape_nodes(build_field_tree(schema), iter(range(_MAX_SHAPE_FIELDS)), 1))
     if len(root.children) == 1 and root.children[0].name == _EACH:
         root = root.children[0]  # a list at the root is not inside an object
-    return _fit_shape(root, limit) if root.children else ""
+    if not root.children:
+        return ""
+    # Nodes are closed or left out until the text fits.
+    while len(text := root.text()) > limit:
+        nested = [(depth, len(node.text()), node) for depth, node in root.open_below()]
+        if len(nested) > 1 or (nested and len(root.children) > 1):
+            _, _, deepest = max(nested, key=lambda one: one[:2])
+            deepest.closed = True
+            continue
+        # Closing the one object that holds everything would leave nothing to read, so name as many
+        # of its first fields as fit, and always one.
+        node = nested[0][2] if nested else root
+        names = node.children
+        for count in range(len(names) - 1, 0, -1):
+            node.children = [*names[:count], _ShapeNode([], ELLIPSIS)]
+            if len(root.text()) <= limit:
+                break
+        return root.text()
+    return text
 
 
 @dataclass(eq=False)
@@ -216,26 +236,6 @@ def _shape_nodes(fields: Sequence[FieldNode], left: Iterator[int], depth: int) -
     return nodes
 
 
-def _fit_shape(root: _ShapeNode, limit: int) -> str:
-    """The text of a shape, with nodes closed or left out until it fits."""
-    while len(text := root.text()) > limit:
-        nested = [(depth, len(node.text()), node) for depth, node in root.open_below()]
-        if len(nested) > 1 or (nested and len(root.children) > 1):
-            _, _, deepest = max(nested, key=lambda one: one[:2])
-            deepest.closed = True
-            continue
-        # Closing the one object that holds everything would leave nothing to read, so name as many
-        # of its first fields as fit, and always one.
-        node = nested[0][2] if nested else root
-        names = node.children
-        for count in range(len(names) - 1, 0, -1):
-            node.children = [*names[:count], _ShapeNode([], ELLIPSIS)]
-            if len(root.text()) <= limit:
-                break
-        return root.text()
-    return text
-
-
 def relax_output_schema(schema: Json) -> JsonObject:
     """A schema that any projection of a valid result fits; itself when it demands nothing."""
     if not isinstance(schema, dict) or not is_within_bounds(schema):
@@ -252,7 +252,13 @@ def _drop_demands(schema: Json) -> Json:
     if not isinstance(schema, dict):
         return schema is not False
     # A constant that is an object or a list may lose a part of itself.
-    dropped = _DEMANDS | {k for k in ("enum", "const") if _has_parts(schema.get(k))}
+    constants = {k: schema.get(k) for k in ("enum", "const")}
+    dropped = _DEMANDS | {
+        k
+        for k, values in constants.items()
+        if isinstance(values, dict)
+        or (isinstance(values, list) and any(isinstance(v, (dict, list)) for v in values))
+    }
     if "prefixItems" in schema or isinstance(schema.get("items"), list):
         dropped |= {"items"}
     if schema.get("additionalProperties") is False:
@@ -265,12 +271,6 @@ def _drop_demands(schema: Json) -> Json:
             return {**made, "allOf": [*made.get("allOf", []), either]}
         return made | either
     return made
-
-
-def _has_parts(values: Json) -> bool:
-    if isinstance(values, list):
-        return any(isinstance(value, (dict, list)) for value in values)
-    return isinstance(values, dict)
 
 
 def _drop_lost_references(schema: Json, root: JsonObject) -> Json:

@@ -73,9 +73,14 @@ def _parameter(view: SchemaView, required: bool) -> JsonObject:
         # Leaving it out and sending null mean the same here, so one way is enough.
         types = tuple(name for name in types if name != "null")
         options = [text for text in options if text != "null"]
+    description = view.description
+    if not description:
+        # pydantic writes an optional parameter as `anyOf: [{..., description}, {type: null}]`.
+        given = [one for one in view.alternatives if value_types(one) != ("null",)]
+        description = given[0].description if len(given) == 1 else description
     made: JsonObject = {
         "type": "|".join(types) or "any",
-        "description": view.description or _description_of_alternative(view),
+        "description": description,
         "required": required,
     }
     if view.schema.get("default") is not None:
@@ -88,15 +93,6 @@ def _parameter(view: SchemaView, required: bool) -> JsonObject:
     ):
         made["accepts"] = accepts
     return made
-
-
-def _description_of_alternative(view: SchemaView) -> str:
-    """The description of the value where it is not null, if there is one alternative for that.
-
-    pydantic writes an optional parameter as `anyOf: [{..., description}, {type: null}]`.
-    """
-    given = [one for one in view.alternatives if value_types(one) != ("null",)]
-    return given[0].description if len(given) == 1 else view.description
 
 
 def _values(view: SchemaView, level: int = 0) -> list[Json] | None:
@@ -143,7 +139,7 @@ def describe_parameters(schema: Json) -> ParameterDocs:
     view = SchemaView.of(schema)
     page = _Lines()
     if view.description:
-        page.write(0, view.description)
+        page.write(1, view.description)
     rest, rules = _split_rules(view)
     page.members(rest, 0)
     for rule in rules:
@@ -169,27 +165,26 @@ class _Lines:
         """A line for each member of an object, and below it lines for what is described inside."""
         required = set(view.required)
         for name, schema in view.members.items():
-            self._member(view.at(schema), name, name in required, indent)
+            member, is_required = view.at(schema), name in required
+            if is_never(member) and not is_required:  # it may never be given: nothing to say
+                continue
+            # Without descriptions inside, the notation says everything on one line.
+            inside = nested_objects(member)
+            if indent >= _MAX_NESTING or not any(map(_is_described, inside)):
+                line = format_parameter(member, name, is_required, FULL_DETAIL)
+                self._write_typed(indent, line, _remarks(member))
+                continue
+            heading = format_parameter(member, name, is_required, _HEADING)
+            heading = heading.replace(f"{{{ELLIPSIS}}}", "object")
+            self._write_typed(indent, heading, _remarks(member))
+            for number, one in enumerate(inside):
+                self.complete &= not has_unwritten_rules(one) and not one.cut
+                if len(inside) > 1:
+                    word = "or" if number else "either"
+                    self.write(indent + 1, f"{word}: {_remarks(one)}".rstrip(": "))
+                self.members(one, indent + 1 + (len(inside) > 1))
         for text in format_unnamed_members(view, FULL_DETAIL):
             self._write_typed(indent, text, "")
-
-    def _member(self, view: SchemaView, name: str, required: bool, indent: int) -> None:
-        if is_never(view) and not required:  # it may never be given, so there is nothing to say
-            return
-        # Without descriptions inside, the notation says everything on one line.
-        inside = nested_objects(view)
-        if indent >= _MAX_NESTING or not any(map(_is_described, inside)):
-            line = format_parameter(view, name, required, FULL_DETAIL)
-            self._write_typed(indent, line, _remarks(view))
-            return
-        heading = format_parameter(view, name, required, _HEADING)
-        self._write_typed(indent, heading.replace(f"{{{ELLIPSIS}}}", "object"), _remarks(view))
-        for number, one in enumerate(inside):
-            self.complete &= not has_unwritten_rules(one) and not one.cut
-            if len(inside) > 1:
-                word = "or" if number else "either"
-                self.write(indent + 1, f"{word}: {_remarks(one)}".rstrip(": "))
-            self.members(one, indent + 1 + (len(inside) > 1))
 
     def _write_typed(self, indent: int, text: str, remarks: str) -> None:
         self.complete &= ELLIPSIS not in text

@@ -70,7 +70,15 @@ def repair_schema(schema: Json) -> Repair:
         return _set_type(schema)
     exact = True
     # The shape is fixed again at the end: what came to the root from elsewhere may be wrong too.
-    for step in (_fix_shape, _gather, _dereference_root, _clear_root, _fix_shape, _set_type):
+    for step in (
+        _fix_shape,
+        localize_references,
+        gather_definitions,
+        _dereference_root,
+        _clear_root,
+        _fix_shape,
+        _set_type,
+    ):
         schema, is_exact = step(schema)
         exact = exact and is_exact
     return Repair(schema, exact)
@@ -91,12 +99,6 @@ def _fix_shape(root: JsonObject) -> Repair:
         names = required if isinstance(required, list) else []
         changes["required"], exact = [name for name in names if isinstance(name, str)], False
     return Repair({**root, **changes} if changes else root, exact)
-
-
-def _gather(root: JsonObject) -> Repair:
-    root, named = localize_references(root)
-    root, placed = gather_definitions(root)
-    return Repair(root, named and placed)
 
 
 def _dereference_root(root: JsonObject) -> Repair:
@@ -317,7 +319,7 @@ def redirect_references(root: JsonObject, places: Mapping[Path, Path]) -> JsonOb
 
 
 def free_name(wanted: str, taken: Mapping[str, Json] | set[str]) -> str:
-    """The name, or the first numbered one that nothing has."""
+    """The name, or the first numbered variant of it that is not in use."""
     name, number = wanted, 2
     while name in taken:
         name, number = f"{wanted}_{number}", number + 1

@@ -63,7 +63,7 @@ class _Budget:
 class SchemaView:
     """One place of a schema document, with the references followed that led here (`trail`).
 
-    `exact` is false where following and merging could not preserve everything. `cut` is true where
+    `exact` is false if following and merging could not preserve everything. `cut` is true if
     nothing more can be read: at a recursion, or at the end of the budget.
     """
 
@@ -83,6 +83,11 @@ class SchemaView:
         root, _ = localize_references(schema)
         whole = cls(root, root, _Budget(_MAX_STEPS))
         return whole.at(root)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the budget of the document is used up, so that everything further is cut."""
+        return self.budget.left < 0
 
     def at(self, schema: Json) -> SchemaView:
         """The view of a schema inside this one's document, below this one."""
@@ -263,7 +268,7 @@ def _is_closed_against(one: JsonObject, other: JsonObject) -> bool:
 
 
 def _join(keyword: str, one: Json, other: Json) -> Json:
-    """The value of a keyword that demands what both demand; `None` where there is none."""
+    """The value of a keyword that demands what both demand; `None` if there is none."""
     match keyword:
         case "properties" if isinstance(one, dict) and isinstance(other, dict):
             shared = {
@@ -282,7 +287,9 @@ def _join(keyword: str, one: Json, other: Json) -> Json:
             return both or None
         case "enum":
             return [value for value in _as_list(one) if value in _as_list(other)] or None
-        case _ if keyword in _LOWER_BOUNDS | _UPPER_BOUNDS and _are_numbers(one, other):
+        case _ if keyword in _LOWER_BOUNDS | _UPPER_BOUNDS and all(
+            isinstance(v, (int, float)) and not isinstance(v, bool) for v in (one, other)
+        ):
             return max(one, other) if keyword in _LOWER_BOUNDS else min(one, other)
         case _:
             return None
@@ -290,7 +297,3 @@ def _join(keyword: str, one: Json, other: Json) -> Json:
 
 def _as_list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else [value]
-
-
-def _are_numbers(*values: Json) -> bool:
-    return all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)

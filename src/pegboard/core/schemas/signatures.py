@@ -9,7 +9,7 @@ holds exactly, a `minLength` of one, a `pattern` beside the `format` that it rep
 a nested object takes members that it does not name.
 
 A signature that would be long says less: nested objects shallower, enums shorter, at last only some
-of the optional parameters. Required parameters are always named.
+of the optional parameters. Required parameters are named, unless a server declares absurdly many.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ _MAX_FORMAT_LENGTH = 24
 _MAX_NESTING = 40
 _MAX_COMPARED = 16
 _MAX_ENUM_VALUE = 48
+# A server may declare any number of parameters. Beyond these bounds nobody reads a line, and
+# fitting it would delay everybody else.
+_MAX_PARAMETERS = 100
+_MAX_REQUIRED_LENGTH = 4_000
 _LONG_ENUM = 16
 _PLAIN_NAME = re.compile(r"[\w$@./-]+")
 
@@ -109,7 +113,7 @@ def format_signature(name: str, schema: Json, *, limit: int = SIGNATURE_LIMIT) -
 
 
 def format_brief_signature(name: str, schema: Json, *, limit: int = BRIEF_LIMIT) -> str:
-    """The same in fewer tokens, to choose a tool by and mostly enough to call it.
+    """The same in fewer tokens: enough to choose a tool, and usually enough to call it.
 
         create_issue(project, title, priority?: "low"|"medium"|"high", votes?: int)
 
@@ -134,13 +138,21 @@ class _SignatureLine:
         self.view = view
         self.limit = limit - len(name) - len("()")
         self.required = set(view.required)
-        self.steps = dict.fromkeys(view.members, 0)
-        self.texts = {name: self._format(name) for name in view.members}
+        # Required ones come first in `members`, and no line has space for more than these.
+        self.members = view.members
+        names = list(self.members)[:_MAX_PARAMETERS]
+        self.left_out = len(self.members) - len(names)
+        self.steps = dict.fromkeys(names, 0)
+        self.texts = {name: self._format(name) for name in names}
         self.unnamed = list(format_unnamed_members(view, _DETAILS[-1]))
 
     def fit(self) -> list[str]:
         """The texts of the parameters, the longest ones shortened first until the line fits."""
-        while len(", ".join(self._shown())) > self.limit:
+        if self.left_out:
+            self.steps = dict.fromkeys(self.steps, len(_DETAILS) - 1)
+            self.texts = {name: self._format(name) for name in self.steps}
+            return self._leave_out_optional()
+        while self._length() > self.limit:
             shortenable = [n for n, step in self.steps.items() if step + 1 < len(_DETAILS)]
             if not shortenable:
                 return self._leave_out_optional()
@@ -150,23 +162,29 @@ class _SignatureLine:
         return self._shown()
 
     def _format(self, name: str) -> str:
-        view = self.view.at(self.view.members[name])
+        view = self.view.at(self.members[name])
         return format_parameter(view, name, name in self.required, _DETAILS[self.steps[name]])
 
     def _shown(self) -> list[str]:
         return [*filter(None, self.texts.values()), *self.unnamed]
 
+    def _length(self) -> int:
+        texts = self._shown()
+        return sum(map(len, texts)) + len(", ") * (len(texts) - 1)
+
     def _leave_out_optional(self) -> list[str]:
         """As many optional parameters as fit, and how many more there are."""
         texts = self._shown()
-        # Required ones come first in `texts`; without any of them no call would be valid.
-        count, left = len(self.required), self.limit - len(f"{ELLIPSIS}999 more")
-        left -= sum(len(text) + len(", ") for text in texts[:count])
-        while count < len(texts) and left >= len(texts[count]) + len(", "):
-            left -= len(texts[count]) + len(", ")
-            count += 1
-        hidden = len(texts) - count
-        return [*texts[:count], f"{ELLIPSIS}{hidden} more"] if hidden else texts
+        left, space = self.limit - len(f"{ELLIPSIS}999 more"), _MAX_REQUIRED_LENGTH
+        shown: list[str] = []
+        for number, text in enumerate(texts):
+            left, space = left - len(text) - len(", "), space - len(text) - len(", ")
+            # Required ones come first in `texts`; without any of them no call would be valid.
+            if left < 0 and (number >= len(self.required) or space < 0):
+                break
+            shown.append(text)
+        hidden = len(texts) - len(shown) + self.left_out
+        return [*shown, f"{ELLIPSIS}{hidden} more"] if hidden else shown
 
 
 class _BriefSignatureLine(_SignatureLine):
@@ -178,7 +196,7 @@ class _BriefSignatureLine(_SignatureLine):
 
     def _format(self, name: str) -> str:
         required = name in self.required
-        schema = _drop_details(self.view.members[name], _DEFAULTS if required else _LIMITS)
+        schema = _drop_details(self.members[name], _DEFAULTS if required else _LIMITS)
         view, detail = self.view.at(schema), _DETAILS[max(self.steps[name], _BRIEF_STEP)]
         return format_parameter(view, name, required, detail).removesuffix(": str")
 
@@ -190,7 +208,7 @@ class _BriefSignatureLine(_SignatureLine):
             if len(by_name) >= len(self.texts[name]):
                 continue  # it is short as it is, or may never be given
             self.texts[name] = by_name
-            if len(", ".join(self._shown())) <= self.limit:
+            if self._length() <= self.limit:
                 return self._shown()
         return super()._leave_out_optional()
 
@@ -200,11 +218,13 @@ def _drop_details(schema: Json, keywords: frozenset[str]) -> Json:
     if not isinstance(schema, dict):
         return schema
     # A default of null stays: it says that null need not be offered beside leaving it out.
-    kept = {key: value for key, value in schema.items() if key not in keywords or value is None}
+    remaining = {
+        key: value for key, value in schema.items() if key not in keywords or value is None
+    }
     for union in ("anyOf", "oneOf"):
-        if isinstance(branches := kept.get(union), list):
-            kept[union] = [_drop_details(one, keywords) for one in branches]
-    return kept
+        if isinstance(branches := remaining.get(union), list):
+            remaining[union] = [_drop_details(one, keywords) for one in branches]
+    return remaining
 
 
 def format_type(view: SchemaView, detail: Detail, level: int = 0) -> str:
@@ -229,7 +249,15 @@ def format_alternatives(view: SchemaView, detail: Detail, level: int = 0) -> lis
         texts = texts or ["any"]
     # The sort is stable, so only null moves: `str|null` reads better than `null|str`.
     texts = sorted(dict.fromkeys(texts), key="null".__eq__)
-    if has_unwritten_rules(view) or ("oneOf" in view.schema and not _are_disjoint(alternatives)):
+    # `oneOf` says no more than `anyOf` if no value fits two of the alternatives. Many of them are
+    # not compared: the number of pairs grows with the square.
+    if has_unwritten_rules(view) or (
+        "oneOf" in view.schema
+        and (
+            len(alternatives) > _MAX_COMPARED
+            or not all(_exclude_each_other(*pair) for pair in combinations(alternatives, 2))
+        )
+    ):
         texts[-1] = texts[-1].removesuffix(ELLIPSIS) + ELLIPSIS
     return texts
 
@@ -321,7 +349,13 @@ def _format_kind(kind: str, view: SchemaView, detail: Detail, level: int) -> str
         case "array":
             return _format_array(view, detail, level)
         case "object":
-            return _format_object(view, detail, level)
+            no_members = not view.members and view.extra is False
+            if no_members and "patternProperties" not in view.schema:
+                closed = view.schema.get("additionalProperties") is False
+                return "{}" if closed and "properties" in view.schema else "object"
+            if view.members and detail.depth <= 0:
+                return f"{{{ELLIPSIS}}}"
+            return f"{{{', '.join(format_members(view, detail.inner, level))}}}"
         case _:
             return {"boolean": "bool"}.get(kind, kind)
 
@@ -351,15 +385,6 @@ def _format_items(view: SchemaView, detail: Detail, level: int) -> str:
     return f"{joined}[]" if bare else f"({joined})[]"
 
 
-def _format_object(view: SchemaView, detail: Detail, level: int) -> str:
-    if not view.members and view.extra is False and "patternProperties" not in view.schema:
-        closed = view.schema.get("additionalProperties") is False
-        return "{}" if closed and "properties" in view.schema else "object"
-    if view.members and detail.depth <= 0:
-        return f"{{{ELLIPSIS}}}"
-    return f"{{{', '.join(format_members(view, detail.inner, level))}}}"
-
-
 def _format_values(values: Sequence[Json], detail: Detail) -> list[str]:
     # `enum: [true, false]` is how some generators write a boolean.
     if len(values) == 2 and all(isinstance(v, bool) for v in values) and values[0] != values[1]:
@@ -372,13 +397,6 @@ def _format_values(values: Sequence[Json], detail: Detail) -> list[str]:
     detail = replace(detail, literal=max(detail.literal, _MAX_ENUM_VALUE))
     texts = [format_literal(value, detail) for value in shown]
     return [*texts, f"{ELLIPSIS}{hidden} more"] if hidden else texts
-
-
-def _are_disjoint(alternatives: Sequence[SchemaView]) -> bool:
-    """Whether no value fits two of them, so that `oneOf` says no more than `anyOf`."""
-    if len(alternatives) > _MAX_COMPARED:  # the number of pairs grows with the square
-        return False
-    return all(_exclude_each_other(one, other) for one, other in combinations(alternatives, 2))
 
 
 def _exclude_each_other(one: SchemaView, other: SchemaView) -> bool:
@@ -418,7 +436,8 @@ def format_string(schema: JsonObject, detail: Detail) -> str:
     # A format is shorter than the pattern that spells it out, and models know it.
     if not form and isinstance(pattern, str):
         form = _FORMAT_OF_PATTERN.get(pattern)
-    if isinstance(form, str) and 0 < len(form) <= _MAX_FORMAT_LENGTH:
+    # Only a plain word: a server could write the rest of our line here, or a line of its own.
+    if isinstance(form, str) and len(form) <= _MAX_FORMAT_LENGTH and _PLAIN_NAME.fullmatch(form):
         text += f" {form}"
     if isinstance(pattern, str) and form not in _FORMATS:
         text += format_pattern(pattern, detail)

@@ -200,8 +200,12 @@ class _Names:
             document = self._document(node, path, around)
             if document.path == path:  # the node has an `$id`, or is the root
                 self.documents.setdefault(document.uri, []).append(path)
-            for anchor in self._anchors(node):
+            anchor, name = node.get("$anchor"), node.get("$id")
+            if isinstance(anchor, str):
                 self.anchors.setdefault((document.path, anchor), path)
+            # How anchors were written up to draft 7.
+            if isinstance(name, str) and name.startswith("#"):
+                self.anchors.setdefault((document.path, name[1:]), path)
             below = [
                 (child, (*path, *step), self._below(document, step))
                 for step, child in children(node)
@@ -232,13 +236,6 @@ class _Names:
         if self.old and "$ref" in node:  # siblings of `$ref` mean nothing there
             return around
         return _Document(_join_uri(around.uri, name), path)
-
-    def _anchors(self, node: JsonObject) -> Iterator[str]:
-        anchor, name = node.get("$anchor"), node.get("$id")
-        if isinstance(anchor, str):
-            yield anchor
-        if isinstance(name, str) and name.startswith("#"):  # how anchors were written up to draft 7
-            yield name[1:]
 
     def _below(self, document: _Document, step: Path) -> _Document:
         unknown = self.old and step[0] in _SINCE_2019

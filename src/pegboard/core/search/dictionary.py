@@ -135,7 +135,12 @@ class Language:
         if particle:
             self._particles[self._stem(fold(verb))].setdefault(fold(particle), meaning)
             return
-        for form in _spellings(entry):
+        forms = {entry}
+        if not (entry.isascii() and entry.isalpha()):
+            # As it is written, without accents, and with `ae` for `ä`.
+            spaced = " ".join(_WORD.findall(entry.replace("_", " "))).lower()
+            forms = {spaced, fold(spaced), fold(spaced.translate(_UMLAUTS))}
+        for form in forms:
             if " " in form:
                 self._phrases.setdefault(form, meaning)
                 continue
@@ -160,9 +165,16 @@ class Language:
     def find_meaning(self, word: str) -> str | None:
         """The meaning of a folded word, inflected or compound."""
         found = self._find_listed(word)
-        if found is None and len(word) <= _MAX_WORD:
-            found = self._find_derived(word) or self._find_compound(word)
-        return found
+        if found is not None or len(word) > _MAX_WORD:
+            return found
+        infixes, endings = _INFIXES.get(self.code, ()), _ENDINGS.get(self.code, {})
+        forms = [word, *(word.replace(infix, "", 1) for infix in infixes if infix in word)]
+        for ending, replacement in endings.items():
+            forms += [f.removesuffix(ending) + replacement for f in forms if f.endswith(ending)]
+        for form in forms[1:]:
+            if len(form) >= _MIN_FORM and (found := self._find_listed(form)) is not None:
+                break
+        return found or self._find_compound(word)
 
     def split_unspaced(self, text: str) -> list[str]:
         """The words found in a text without spaces, each the longest possible one."""
@@ -180,16 +192,6 @@ class Language:
 
     def _find_listed(self, word: str) -> str | None:
         return self.words.get(word) or self._stems.get(self._stem(word))
-
-    def _find_derived(self, word: str) -> str | None:
-        infixes, endings = _INFIXES.get(self.code, ()), _ENDINGS.get(self.code, {})
-        forms = [word, *(word.replace(infix, "", 1) for infix in infixes if infix in word)]
-        for ending, replacement in endings.items():
-            forms += [f.removesuffix(ending) + replacement for f in forms if f.endswith(ending)]
-        for form in forms[1:]:
-            if len(form) >= _MIN_FORM and (meaning := self._find_listed(form)) is not None:
-                return meaning
-        return None
 
     def _find_compound(self, word: str) -> str | None:
         """The meanings of both parts of a compound; of the last one if the first is unknown."""
@@ -267,11 +269,3 @@ def load_dictionary() -> Dictionary:
         for word in language.words:
             languages_of.setdefault(word, []).append(code)
     return Dictionary(languages, frozenset(english), languages_of)
-
-
-def _spellings(entry: str) -> set[str]:
-    """A word or phrase as it is written, without accents, and with `ae` for `ä`."""
-    if entry.isascii() and entry.isalpha():
-        return {entry}
-    spaced = " ".join(_WORD.findall(entry.replace("_", " "))).lower()
-    return {spaced, fold(spaced), fold(spaced.translate(_UMLAUTS))}

@@ -13,8 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Literal, NamedTuple
 
+from pegboard.core.risk import verb_risk
 from pegboard.core.search.terms import (
     GROUP_FILLERS,
     GROUP_WORDS,
@@ -38,6 +40,9 @@ _MAX_TOKENS = 20
 _NEED_SEPARATOR = re.compile(r"\s*[;\n]+\s*|\s*,\s+(?:and\s+|or\s+)?|\s+and\s+(?:then\s+)?")
 _TOPIC = re.compile(r"\s*([^:;,\n]+):\s+(?=\S)")
 """What a list begins with that is about one thing: "memory: start an episode, add a step"."""
+_LINE_SEPARATOR = re.compile(r"\s*[;\n]+\s*")
+_MAX_WORDS_PER_LINE = 12
+"""Above it, lines are those of a text, and not needs."""
 _MAX_NEEDS = 6
 _MAX_WORDS_PER_NEED = 5
 """Above it, a comma or an `and` separates parts of one thought."""
@@ -78,20 +83,44 @@ def split_needs(query: str) -> tuple[str, ...]:
 
     What comes before a colon is the topic of the list, and belongs to each of its needs.
     """
-    found = _TOPIC.match(query)
-    topic = f"{found[1]} " if found else ""
-    listed = query[found.end() :] if found else query
-    needs = [topic + need for need in map(str.strip, _NEED_SEPARATOR.split(listed)) if need]
-    if not 1 < len(needs) <= _MAX_NEEDS:
-        return ()
+    needs = _share_objects(_split_list(query, _NEED_SEPARATOR))
     words = query.lower().split()
     if len(words) > _MAX_WORDS_PER_NEED * len(needs) or not _SPEECH.isdisjoint(words):
         return ()
-    return tuple(dict.fromkeys(needs))
+    return needs
+
+
+def _share_objects(needs: tuple[str, ...]) -> tuple[str, ...]:
+    """The needs, in which a lone verb has the object of the next: "find and merge contacts"."""
+    shared: list[str] = []
+    for need, following in zip_longest(needs, needs[1:], fillvalue=""):
+        _, _, target = following.partition(" ")
+        is_verb = " " not in need and verb_risk(need.lower()) is not None
+        shared.append(f"{need} {target}" if is_verb and target else need)
+    return tuple(dict.fromkeys(shared))
+
+
+def split_lines(query: str) -> tuple[str, ...]:
+    """The queries in one that separates them by semicolons or line breaks; itself if it does not.
+
+    These separators leave no doubt, so each part is a query of its own, in anybody's words.
+    """
+    lines = _split_list(query, _LINE_SEPARATOR)
+    is_list = lines and all(len(line.split()) <= _MAX_WORDS_PER_LINE for line in lines)
+    return lines if is_list else (query,)
+
+
+def _split_list(query: str, separator: re.Pattern[str]) -> tuple[str, ...]:
+    """The items of a list, each once and with the topic of the list; empty if it is not one."""
+    found = _TOPIC.match(query)
+    topic = f"{found[1]} " if found else ""
+    listed = query[found.end() :] if found else query
+    items = [topic + item for item in map(str.strip, separator.split(listed)) if item]
+    return tuple(dict.fromkeys(items)) if 1 < len(items) <= _MAX_NEEDS else ()
 
 
 def split_sentences(query: str) -> tuple[str, ...]:
-    """The sentences of a long query; empty where there is just one, or the query is short."""
+    """The sentences of a long query; empty if there is just one, or the query is short."""
     if len(query.split()) < _LONG_QUERY:
         return ()
     sentences = [s for s in _SENTENCE_END.split(query) if len(s.split()) >= _MIN_SENTENCE]

@@ -14,11 +14,20 @@ individually.
 
 The numbers were chosen on public datasets (docs/decisions/search.md has the results); around the
 values here the results are flat.
+
+No score tells a near miss from a match: the right subject and another operation. "Drop the
+customers table" scores higher with `describe_table` than many queries do with the tool that answers
+them. What gives it away is the operation: a query that begins with a verb says whether it wants to
+read, change or delete something, and so does the name of a tool. The words are those that also tell
+the risk of a tool (`core/risk.py`). Only clear cases count: a query that begins otherwise ("the
+table is no longer needed"), a tool without a verb in its name, and "remove" beside "update" (which
+may well remove) decide nothing.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
@@ -26,7 +35,10 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pegboard.core.risk import creates, find_operation, verb_risk
 from pegboard.core.search.bm25 import LexicalScores
+from pegboard.core.search.terms import word_set
+from pegboard.core.tools import Risk, Tool
 
 Floats: TypeAlias = NDArray[np.float32]
 
@@ -35,9 +47,10 @@ WORDS_WEIGHT = np.float32(0.35)  # beside an exact cosine
 WORDS_WEIGHT_ROUGH = np.float32(0.6)
 ROUGH_SCALE = np.float32(1.2)  # rough cosines are smaller than exact ones, by 14 to 29 %
 FULL_NAME_BONUS = np.float32(0.3)  # every word of the query is in the tool's name
+SAME_SERVER_BONUS = np.float32(0.06)  # of several needs, for the server that meets all of them best
 CANDIDATES = 2_000
 
-WEAK_SCORE = 0.36  # a best score below it means that probably nothing fits
+WEAK_SCORE = 0.33  # a best score below it means that probably nothing fits
 RELEVANCE_FLOOR = 0.29  # a best score below it means that nothing fits
 LEXICAL_FLOOR = 0.08  # the same for words alone
 TAIL_RATIO = 0.3  # matches with a smaller share of the best score are noise
@@ -169,3 +182,50 @@ def find_relevant(
         return (scores > 0) & (best >= LEXICAL_FLOOR)
     near = (scores >= TAIL_RATIO * min(best, 1.0)) & (best >= RELEVANCE_FLOOR)
     return near | lexical.covered
+
+
+SURE_SCORE = 0.6
+"""From this score on a tool is believed to fit, whatever its verb: "read the deal" is answered by
+`update_deal` if its description says that it reads too."""
+
+_WORD = re.compile(r"[a-z']+")
+_FILLERS = word_set(
+    "please kindly can could would you just now i we want to need help me lets let's hey hi ok"
+)
+_QUESTIONS = word_set("what which who whose where when how is are")
+_IDIOMS = re.compile(
+    r"(?:get rid of|throw (?:\S+ ){0,3}(?:out|away)|call (?:\S+ ){0,4}off"
+    r"|take (?:\S+ ){0,3}(?:down|back))\b"
+)
+"""Ways to say `delete` that begin with a verb of another meaning."""
+_LEADING_WORDS = 12
+
+
+def is_near_miss(query: str, tool: Tool, score: float) -> bool:
+    """Whether the best match of a query probably does something else than what was asked for."""
+    if score < WEAK_SCORE:
+        return True
+    return raw_score(score) < SURE_SCORE and is_other_operation(query, tool)
+
+
+def is_other_operation(query: str, tool: Tool) -> bool:
+    """Whether a query clearly asks for another operation than the one that a tool is named for."""
+    asked = find_requested_operation(query)
+    does = find_operation(tool)
+    if asked is None or does is None or asked == does:
+        return False
+    if (asked, does) == ("destructive", "write"):
+        return creates(tool.own_name)
+    return True
+
+
+def find_requested_operation(query: str) -> Risk | None:
+    """Whether a query asks to read, write or delete, by its first words; `None` if unclear."""
+    words = _WORD.findall(query.lower())[:_LEADING_WORDS]
+    while words and words[0] in _FILLERS:
+        del words[0]
+    if not words:
+        return None
+    if _IDIOMS.match(" ".join(words)):
+        return "destructive"
+    return "read" if words[0] in _QUESTIONS else verb_risk(words[0])

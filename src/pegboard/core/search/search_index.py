@@ -62,6 +62,8 @@ QUERY_LIMIT = 4_000
 TERM_LIMIT = 64
 NAME_MATCH_LIMIT = 200
 """Tools, best first, whose names are compared word by word with a query."""
+SECOND_BEST = 0.6
+"""The share of a need's best score from which on another tool may stand for the need."""
 CACHED_QUERIES = 512
 CACHED_FILTERS = 64
 _MEMO_KEY = "search index"
@@ -80,6 +82,8 @@ class Match:
     tool: Tool
     score: float
     why: tuple[str, ...] = ()
+    need: str | None = None
+    """The part of the query that it fits best, where the query has several needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,12 +323,13 @@ class SearchIndex:
         learned = self._add_boosts(found, original, text, visible, boosts)
         if not found.words and group is None and not any(found.named):
             return ()  # stop words and punctuation: near to everything, about nothing
+        best_for: Mapping[int, str] = {}
         if group is not None:
             numbers = _rank(found.scores, visible, limit)
         else:
             # Line breaks separate sentences, and `clean_text` removes them.
             whole = query if text == original else text
-            numbers = self._rank_needs(whole, found, visible, limit)
+            numbers, best_for = self._rank_needs(whole, found, visible, limit)
         matches: list[Match] = []
         for n in numbers:
             score = relevance.display_score(float(found.scores[n]))
@@ -333,7 +338,7 @@ class SearchIndex:
             score = 1.0 if n in found.named.exactly else score
             why = self._explain(n, found.words)
             why = (*why, "learned from use") if n in learned else why
-            matches.append(Match(self.catalog.tools[n], score, why))
+            matches.append(Match(self.catalog.tools[n], score, why, best_for.get(n)))
         return tuple(matches)
 
     def _add_boosts(
@@ -358,22 +363,49 @@ class SearchIndex:
 
     def _rank_needs(
         self, query: str, found: _Scored, visible: NDArray[np.bool_], limit: int
-    ) -> list[int]:
-        """The best tools for a query, which may have several needs (see `queries.split_needs`)."""
+    ) -> tuple[list[int], Mapping[int, str]]:
+        """The best tools for a query, and the needs that some are the best for, if it has several.
+
+        `queries.split_needs` tells which queries have several.
+        """
         if sentences := split_sentences(query):
-            each = [self._score_text(sentence, visible).scores for sentence in sentences]
-            found.scores[:] = (found.scores + np.max(each, axis=0)) / 2
+            by_sentence = [self._score_text(sentence, visible).scores for sentence in sentences]
+            found.scores[:] = (found.scores + np.max(by_sentence, axis=0)) / 2
         whole = _rank(found.scores, self._find_relevant(found, visible), limit)
         needs = split_needs(query)
         if not needs or not whole:
-            return whole
-        rankings: list[list[int]] = []
-        for need in needs:
-            one = self._score_text(need, visible)
+            return whole, {}
+        each = [self._score_text(need, visible) for need in needs]
+        for one in each:
             # The whole query is the context: "labels" in "list projects, labels" are to be listed.
             one.scores[:] = (one.scores + found.scores) / 2
-            rankings.append(_rank(one.scores, self._find_relevant(one, visible), limit))
-        return _take_turns([*filter(None, rankings)] or [whole], limit)
+        bonus = self._same_server_bonus([np.where(visible, one.scores, 0) for one in each])
+        rankings: list[list[int]] = []
+        best_for: dict[int, str] = {}
+        for need, one in zip(needs, each, strict=True):
+            if ranking := _rank(one.scores + bonus, self._find_relevant(one, visible), limit):
+                rankings.append(ranking)
+                # A tool that is the best for an earlier need leaves this one to a close second.
+                close = SECOND_BEST * one.scores[ranking[0]]
+                free = (n for n in ranking if n not in best_for and one.scores[n] >= close)
+                if (best := next(free, None)) is not None:
+                    best_for[best] = need
+        return _take_turns(rankings or [whole], limit), best_for
+
+    def _same_server_bonus(self, needs: Sequence[Floats]) -> Floats:
+        """What is added to the tools of the server that meets all needs of a query best.
+
+        Steps of one task are usually done in one place: of "create a page; list its backlinks", the
+        page is to be created where backlinks can be listed.
+        """
+        servers = self._server_numbers
+        met = np.zeros(servers.max() + 1, np.float32)
+        for scores in needs:
+            best = np.zeros_like(met)
+            np.maximum.at(best, servers, scores)
+            met += best
+        met[0] = 0  # tools without a server have no place in common
+        return relevance.SAME_SERVER_BONUS * (servers == met.argmax()) * bool(met.any())
 
     def _find_relevant(self, found: _Scored, visible: NDArray[np.bool_]) -> NDArray[np.bool_]:
         has_vectors = self.contents.vectors is not None
@@ -458,6 +490,13 @@ class SearchIndex:
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {tool.id: number for number, tool in enumerate(self.catalog.tools)}
+
+    @cached_property
+    def _server_numbers(self) -> NDArray[np.intp]:
+        """A number for the server of each tool; 0 for none."""
+        numbers: dict[str | None, int] = {None: 0}
+        found = [numbers.setdefault(tool.server, len(numbers)) for tool in self.catalog.tools]
+        return np.array(found, np.intp)
 
     @cached_property
     def _missing(self) -> NDArray[np.intp]:

@@ -196,14 +196,12 @@ def _stems(word: str) -> tuple[str, ...]:
     if word in STOP_WORDS:
         return ()
     stem = stemmer().stemWord(word)
-    long_form = ABBREVIATIONS.get(word) or _find_verb(word)
+    long_form = ABBREVIATIONS.get(word)
+    if not long_form and word.endswith("ee") and len(word) > _MIN_PERSON:
+        # Stemmers leave `assignee` alone. People ask for the operation ("assign it to me"), and
+        # parameters name the person to whom it is done.
+        long_form = (word[:-2],)
     return (stem,) if long_form is None else (stem, *(stemmer().stemWord(w) for w in long_form))
-
-
-def _find_verb(word: str) -> tuple[str, ...] | None:
-    """The verb of a person to whom something is done, which stemmers leave alone: `assignee`."""
-    # People ask for the operation ("assign it to me"), and parameters name the person.
-    return (word[:-2],) if word.endswith("ee") and len(word) > _MIN_PERSON else None
 
 
 class _Stemmer(Protocol):

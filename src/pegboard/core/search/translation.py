@@ -61,8 +61,18 @@ class Translation(NamedTuple):
 def translate(query: str) -> Translation | None:
     """The query in English; `None` when it is English already, or in no known language."""
     query = query[:_MAX_LENGTH]
-    if _is_plainly_english(query) or not _may_be_foreign(query):
+    words = query.lower().split()
+    # At least a quarter of the words are English and of no other language.
+    if 4 * sum(word in PLAIN_ENGLISH for word in words) >= len(words):
         return None
+    # A quick check that ends here for most other English queries: no word is foreign.
+    if query.isascii():
+        dictionary = load_dictionary()
+        if not any(
+            word in dictionary.languages_of and word not in dictionary.english
+            for word in _WORD.findall(query.lower())
+        ):
+            return None
     tokens = _tokenize(query)
     best, most = None, 0
     for language in _find_languages(tokens):
@@ -70,21 +80,6 @@ def translate(query: str) -> Translation | None:
         if known > most:
             best, most = Translation(text, language.code), known
     return best
-
-
-def _is_plainly_english(query: str) -> bool:
-    """Whether at least a quarter of the words are English and of no other language."""
-    words = query.lower().split()
-    return 4 * sum(word in PLAIN_ENGLISH for word in words) >= len(words)
-
-
-def _may_be_foreign(query: str) -> bool:
-    """Whether any word is foreign, as a quick check that ends here for most English queries."""
-    if not query.isascii():
-        return True
-    dictionary = load_dictionary()
-    words = _WORD.findall(query.lower())
-    return any(word in dictionary.languages_of and word not in dictionary.english for word in words)
 
 
 _TokenKind = Literal["verbatim", "unspaced", "word", "mark"]
@@ -192,7 +187,16 @@ def _look_up(
     particles = language.find_particles(token.key)
     for later in range(len(tokens) - 1, at, -1) if particles else ():
         meaning = particles.get(tokens[later].key)
-        if meaning is not None and _is_particle(tokens, later, language):
+        if meaning is None:
+            continue
+        # A word that may be a preposition must end its clause, as the particle of a verb does.
+        after = tokens[later + 1] if later + 1 < len(tokens) else None
+        if (
+            after is None
+            or tokens[later].key not in language.words
+            or after.kind == "mark"
+            or language.words.get(after.key) in _CLAUSE_STARTS
+        ):
             return meaning, (at, later)
     meaning = language.words.get(token.text.lower())  # accents tell words apart: "e" and "é"
     if token.is_capitalized and language.code not in _NOUNS_CAPITALIZED:
@@ -201,11 +205,3 @@ def _look_up(
     elif meaning is None:
         meaning = language.find_meaning(token.key)
     return None if meaning is None else (meaning, (at,))
-
-
-def _is_particle(tokens: Sequence[_Token], at: int, language: Language) -> bool:
-    """Whether a word that may be a preposition ends its clause, as the particle of a verb does."""
-    if tokens[at].key not in language.words or at + 1 == len(tokens):
-        return True
-    after = tokens[at + 1]
-    return after.kind == "mark" or language.words.get(after.key) in _CLAUSE_STARTS

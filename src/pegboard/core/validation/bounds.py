@@ -72,7 +72,7 @@ _CONDITIONS = {
 
 
 class Bounds(NamedTuple):
-    """What checking against a schema may cost; `None` where there is nothing to bound."""
+    """What checking against a schema may cost; `None` if there is nothing to bound."""
 
     problem: str | None = None
     deepest: int | None = None
@@ -258,21 +258,18 @@ def _read_body(schema: Json) -> _Body:
         reference = node.get("$ref")
         if isinstance(reference, str):
             body.references[reference, path] += 1
-        pending += [
-            (child, (*path, *_value_path(step)), level + 1)
-            for step, child in children(node)
-            if step[0] not in DEFINITIONS  # these count where a reference leads to them
-        ]
+        for step, child in children(node):
+            if step[0] in DEFINITIONS:  # these count where a reference leads to them
+                continue
+            # From a value to the one that the subschema applies to.
+            if step[0] in _INTO_ITEMS:
+                inner = ("[]",)
+            elif step[0] in _INTO_VALUES:
+                inner = ("*",)
+            else:
+                inner = step[1:2] if step[0] == "properties" else ()
+            pending.append((child, (*path, *inner), level + 1))
     return body
-
-
-def _value_path(step: Path) -> Path:
-    """The path from a value to the one that a subschema applies to."""
-    if step[0] in _INTO_ITEMS:
-        return ("[]",)
-    if step[0] in _INTO_VALUES:
-        return ("*",)
-    return step[1:2] if step[0] == "properties" else ()
 
 
 def _find_cyclic(graph: Mapping[str, set[str]]) -> set[str]:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import jsonschema_rs
 
 from pegboard.core.json import JsonObject, compact
-from pegboard.core.name_lookup import nearest
 from pegboard.core.schemas.schema_view import SchemaView
 from pegboard.core.schemas.signatures import Detail, format_type
 from pegboard.core.schemas.traversal import NOT_FOUND, follow_path, is_schema
+from pegboard.core.similar_names import nearest
 
 MAX_LISTED_PROBLEMS = 6
 _DETAIL = Detail(depth=2, values=20, literal=60)
@@ -108,17 +108,17 @@ def view_at(path: Sequence[str | int], schema: JsonObject) -> SchemaView:
 
 def _distance(union: _Error, branch: Sequence[_Error]) -> int:
     """How far a value is from an alternative; one of another type or tag was not meant."""
-    return sum(_NOT_MEANT if _shows_other_intent(union, error) else 1 for error in branch)
-
-
-def _shows_other_intent(union: _Error, error: _Error) -> bool:
-    """Whether an error means another alternative: a wrong type, or a wrong constant as a tag."""
-    kind = error.kind
-    if isinstance(kind, _Kind.Enum):
-        return len(kind.options) == 1  # how constants were written before `const`
-    return isinstance(kind, _Kind.Constant) or (
-        kind.name in ("type", "falseSchema") and error.instance_path == union.instance_path
-    )
+    distance = 0
+    for error in branch:
+        kind = error.kind
+        if isinstance(kind, _Kind.Enum):
+            is_other = len(kind.options) == 1  # how constants were written before `const`
+        else:
+            is_other = isinstance(kind, _Kind.Constant) or (
+                kind.name in ("type", "falseSchema") and error.instance_path == union.instance_path
+            )
+        distance += _NOT_MEANT if is_other else 1
+    return distance
 
 
 def _required_names(union: _Error) -> list[list[str]] | None:

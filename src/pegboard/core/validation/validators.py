@@ -30,9 +30,9 @@ from jsonschema_rs import ValidationErrorKind
 
 from pegboard.core.caches import BoundedCache
 from pegboard.core.json import Json, JsonObject, is_within_bounds, measure_json
-from pegboard.core.name_lookup import is_typo
 from pegboard.core.schemas import format_signature, repair_schema
 from pegboard.core.schemas.schema_view import SchemaView, all_branches
+from pegboard.core.similar_names import is_typo
 from pegboard.core.tools import Example, Tool
 from pegboard.core.validation.bounds import (
     MAX_DEPTH,
@@ -320,15 +320,13 @@ def _unreadable(tool: Tool, example: Example, why: str) -> ConfigError:
 
 def _parse_invocation(name: str, text: str) -> JsonObject:
     try:
-        arguments = json.loads(text)
+        given = json.loads(text)
     except (ValueError, RecursionError):
-        return _parse_call(name, text)
-    if not isinstance(arguments, dict):
-        raise ValueError("it is JSON, but not an object")
-    return arguments
-
-
-def _parse_call(name: str, text: str) -> JsonObject:
+        pass  # not JSON, so it must be a call
+    else:
+        if not isinstance(given, dict):
+            raise ValueError("it is JSON, but not an object")
+        return given
     try:
         call = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as exc:

@@ -69,7 +69,25 @@ const searchWhileTyping = (form) => {
   form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(waiting); search(); });
 };
 
+// A page whose element says so is loaded again until nothing changes any more, such as servers that
+// are starting. Only that element is replaced, so a form beside it keeps what was typed.
+const refresh = () => {
+  const place = document.querySelector("[data-refresh]");
+  if (!place) return;
+  setTimeout(async () => {
+    try {
+      const answer = await fetch(location.href);
+      if (answer.status === 401) { location.reload(); return; }
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const fresh = page.getElementById(place.id);
+      if (fresh && !place.querySelector(":focus-visible")) place.replaceWith(fresh);
+    } catch { /* the server is restarting: try again */ }
+    refresh();
+  }, 1500);
+};
+
 times(document);
+refresh();
 if (document.body.dataset.live) follow(document.body.dataset.live);
 const filters = document.getElementById("filters");
 if (filters) searchWhileTyping(filters);

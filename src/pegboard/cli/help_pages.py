@@ -1,6 +1,10 @@
-"""Examples for `--help` and for the reference of the command line, by command."""
+"""What `--help` prints: examples for each command, and flags without a type."""
 
 from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "serve": (
@@ -70,3 +74,26 @@ def help_epilog(command: str) -> str:
     # Typer reads markup here, so a bracket is escaped.
     lines = [f"  $ {one}".replace("[", r"\[") for one in EXAMPLES[command]]
     return "\n".join(["[bold]Examples[/bold]", *lines])
+
+
+class Command(TyperCommand):
+    """A command whose help shows `--json`, not `--json <bool>`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_flag_types(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands whose help shows `--version`, not `--version <bool>`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_flag_types(super().get_params(ctx))
+
+
+def _without_flag_types(params: list[Any]) -> list[Any]:
+    # Typer 0.29 prints a type after flags, which take no value. An empty name for the value
+    # replaces it, also for the options that Typer adds by itself, such as `--help`.
+    for param in params:
+        if getattr(param, "is_flag", False) and param.metavar is None:
+            param.metavar = ""
+    return params

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pegboard.core.json import Json
-from pegboard.core.results.learned_shape import MAX_KEYS, learn_shape, merge_shapes
 from pegboard.core.schemas import format_result_shape
+from pegboard.dispatch.learned_shapes import MAX_KEYS, learn_shape, merge_shapes
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),

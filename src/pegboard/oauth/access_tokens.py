@@ -9,25 +9,33 @@ gets it second finds the new token there. Nothing is locked while a call runs.
 
 Only the authorization server's refusal ends a grant. While it cannot be reached, the grant stays,
 and `problem` says what happened.
+
+`Bearer` puts the token on requests. The principal of a request to a connection that several share
+travels in a header of ours, which is removed there and never sent. It is a header and not an
+attribute of the request because the SDK passes only headers on.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
+from typing import Final
 
 import anyio
+import httpx2
 
+from pegboard.core.calls import Caller
 from pegboard.errors import PegboardError
-from pegboard.oauth.grant_storage import GrantStorage, GrantUnreadable
+from pegboard.oauth.grant_storage import MAX_IN_MEMORY, GrantStorage, GrantUnreadable
 from pegboard.oauth.grants import Grant, GrantKey
 from pegboard.oauth.http_requests import (
     AuthorizationRefused,
     OAuthError,
     open_http,
 )
-from pegboard.oauth.options import OAuthOptions
+from pegboard.oauth.login_options import OAuthOptions
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +43,20 @@ RETRY_INTERVAL = 10.0
 """Seconds between attempts to refresh a token that is still valid."""
 MIN_RETRY_INTERVAL = 1.0
 """Seconds between attempts to refresh one that is not: callers wait, and so may many."""
+RELOAD_INTERVAL = 5.0
+"""Seconds after which a logout in another process is noticed."""
+_GRANT_HAS_ENDED: Final = frozenset(
+    {
+        # RFC 6749, section 5.2, and RFC 8707; then OpenID Connect Core, section 3.1.2.6.
+        "invalid_grant", "invalid_client", "unauthorized_client", "unsupported_grant_type",
+        "invalid_request", "invalid_scope", "invalid_target", "access_denied",
+        "interaction_required", "login_required", "consent_required",
+        # GitHub's, and Slack's.
+        "bad_refresh_token", "incorrect_client_credentials", "invalid_refresh_token",
+        "token_expired", "token_revoked",
+    }
+)  # fmt: skip
+"""Errors after which a person has to log in again. A proxy's `{"error": "Forbidden"}` is none."""
 
 
 class ServerTokens:
@@ -55,9 +77,12 @@ class ServerTokens:
         self.options = options
         self._clock = clock
         self._grants: dict[str, Grant | None] = {}
+        self._loaded_at: dict[str, float] = {}
         self._locks: dict[str, anyio.Lock] = {}
         self._problems: dict[str, str] = {}
         self._failed_at: dict[str, float] = {}
+        self._callers: dict[str, str] = {}
+        """The callers' own tokens, where these are exchanged."""
         self._refused: dict[str, str] = {}
         """Tokens that were new, and that the server refused: refreshing again would not help."""
 
@@ -68,8 +93,25 @@ class ServerTokens:
 
     def key(self, principal: str) -> GrantKey:
         # With client credentials the gateway itself is the client: all principals share its token.
+        # Its name is one that no principal can have.
         is_shared = self.options.grant == "client_credentials"
-        return GrantKey(self.server, self.url, "client" if is_shared else principal)
+        return GrantKey(self.server, self.url, "" if is_shared else principal)
+
+    def identify(self, caller: Caller) -> str:
+        """The principal whose tokens a caller uses.
+
+        Where the caller's own token is exchanged, each of these tokens counts as one of its own: a
+        client whose token has fewer scopes must not use what another one's was exchanged for.
+        """
+        if caller.token is None or not self.options.exchanges_caller_token:
+            return caller.principal
+        digest = hashlib.sha256(caller.token.encode()).hexdigest()
+        principal = f"{caller.principal} {digest}"
+        if principal not in self._callers:
+            if len(self._callers) >= MAX_IN_MEMORY:
+                self.forget(next(iter(self._callers)))  # the oldest; tokens are short-lived
+            self._callers[principal] = caller.token
+        return principal
 
     def problem(self, principal: str) -> str | None:
         """Why a grant could not be read or refreshed, although nobody has ended it."""
@@ -77,36 +119,42 @@ class ServerTokens:
 
     def secrets(self) -> Iterable[str]:
         """Every secret that is in use."""
+        yield from self._callers.values()
         for grant in self._grants.values():
             if grant is not None:
                 yield from grant.secrets
 
     def forget(self, principal: str) -> None:
         """Read the grant again at the next request: somebody has logged in or out."""
+        self._callers.pop(principal, None)
         self._grants.pop(principal, None)
         self._problems.pop(principal, None)
         self._failed_at.pop(principal, None)
         self._refused.pop(principal, None)
 
     def peek(self, principal: str) -> str | None:
-        """The token, if it is known and need not be refreshed."""
+        """The token, if it is known, was read recently, and need not be refreshed."""
         grant = self._grants.get(principal)
         if grant is None:
             return None
-        refresh_at = grant.refresh_at
-        return grant.access_token if refresh_at is None or self._clock() < refresh_at else None
+        now, refresh_at = self._clock(), grant.refresh_at
+        if not 0 <= now - self._loaded_at[principal] < RELOAD_INTERVAL:
+            return None
+        return grant.access_token if refresh_at is None or now < refresh_at else None
 
     async def get(self, principal: str) -> str | None:
         """The token to send; `None` if there is none: the server's refusal then names the login."""
         token = self.peek(principal)
         if token is not None:
             return token
-        if principal not in self._grants:
+        since = self._clock() - self._loaded_at.get(principal, 0.0)
+        if principal not in self._grants or not 0 <= since < RELOAD_INTERVAL:
             await self._load(principal)
-            return self.peek(principal) or await self.get(principal)
-        grant = self._grants[principal]
+        grant = self._grants.get(principal)
         if grant is None or grant.access_token is None:
             return None if self.needs_person else await self.renew(principal, None)
+        if (token := self.peek(principal)) is not None:
+            return token
         is_valid = grant.expires_at is None or self._clock() < grant.expires_at
         is_busy = principal in self._locks and self._locks[principal].locked()
         if is_valid and (is_busy or self._failed_within(principal, RETRY_INTERVAL)):
@@ -117,11 +165,19 @@ class ServerTokens:
     async def renew(self, principal: str, stale: str | None) -> str | None:
         """A token other than `stale`: the one that another process has got by now, or a new one."""
         async with self._locks.setdefault(principal, anyio.Lock()):
+            # While this one waited for the lock, another request may have got a new token.
             known = self._grants.get(principal)
             if known is not None and known.access_token not in (None, stale):
                 return self.peek(principal)
             if self._failed_within(principal, MIN_RETRY_INTERVAL):
                 return None
+            if self.needs_person:
+                # Where nobody has logged in there is nothing to lock, which a home that cannot be
+                # written to would not allow.
+                known = await self._load(principal)
+                if known is None or known.refresh_token is None:
+                    token = known.access_token if known is not None else None
+                    return token if token != stale else None
             try:
                 async with self.storage.lock(self.key(principal)):
                     return await self._renew_locked(principal, stale)
@@ -132,6 +188,7 @@ class ServerTokens:
             return None
 
     async def _renew_locked(self, principal: str, stale: str | None) -> str | None:
+        # Another process may have refreshed it, and its refresh token is then used up.
         grant = await self._load(principal)
         if grant is not None and grant.access_token not in (None, stale) and self.peek(principal):
             return grant.access_token
@@ -145,36 +202,45 @@ class ServerTokens:
             renewed = await self._renew_grant(principal, grant)
             if renewed is not None:
                 self._problems.pop(principal, None)
-                self._grants[principal] = renewed
-                await self.storage.save(self.key(principal), renewed)
+                self._remember(principal, renewed)
+                try:
+                    await self.storage.save(self.key(principal), renewed)
+                except (OSError, PegboardError) as exc:
+                    # The tokens are good anyway, as long as this process lives.
+                    logger.warning("%s: its login could not be stored: %s", self.server, exc)
         return renewed.access_token if renewed is not None else None
 
     async def _renew_grant(self, principal: str, grant: Grant | None) -> Grant | None:
-        """The grant with new tokens, or ended; `None` where nothing became known."""
+        """The grant with new tokens, or ended; `None` if nothing became known."""
         try:
-            if grant is None or not self.needs_person:
-                return await self._exchange(principal)
-            return await self._refresh(grant)
+            if grant is not None and self.needs_person:
+                return await self._refresh(grant)
+            from pegboard.oauth.machine_grants import obtain_grant  # which most gateways never use
+
+            token = self._callers.get(principal)
+            return await obtain_grant(
+                self.server, self.url, principal, self.options, caller_token=token
+            )
         except (OAuthError, PegboardError) as exc:
             self._fail(principal, str(exc))
             return None
 
     async def _refresh(self, grant: Grant) -> Grant:
-        from pegboard.oauth.clients import client_of_grant
-        from pegboard.oauth.token_endpoint import refresh
+        from pegboard.oauth.clients import client_of_grant, refresh
 
+        client = client_of_grant(grant, self.options)
         try:
             async with open_http() as http:
-                response = await refresh(http, grant, client_of_grant(grant, self.options))
+                response = await refresh(http, grant, client)
         except AuthorizationRefused as exc:
+            if exc.error == "invalid_client" and not client.is_registered:
+                # The operator's client, not the person's login: a secret that has expired, say.
+                raise OAuthError(f"{exc}: check `client_id` and `client_secret`") from exc
+            if exc.error not in _GRANT_HAS_ENDED:
+                raise
             logger.warning("%s: the login has ended: %s", self.server, exc)
             return grant.end(exc.error)
         return grant.with_tokens(response, self._clock())
-
-    async def _exchange(self, principal: str) -> Grant:
-        from pegboard.oauth.machine_grants import obtain_grant
-
-        return await obtain_grant(self.server, self.url, principal, self.options)
 
     def _fail(self, principal: str, problem: str) -> None:
         if self._problems.get(principal) != problem:
@@ -184,21 +250,64 @@ class ServerTokens:
 
     def _failed_within(self, principal: str, seconds: float) -> bool:
         since = self._clock() - self._failed_at.get(principal, 0.0)
-        return 0 <= since < seconds
+        return 0 <= since < seconds  # less than 0: the clock was set back
 
     def refuse(self, principal: str, token: str) -> None:
         """Record that the server refused a token that was new."""
         self._refused[principal] = token
 
     async def _load(self, principal: str) -> Grant | None:
+        """The stored grant; the one in memory while the storage cannot be read."""
+        known = self._grants.get(principal)
+        if known is not None:
+            self._loaded_at[principal] = self._clock()  # others use it meanwhile
         try:
             grant = await self.storage.load(self.key(principal))
         except GrantUnreadable as exc:
-            # As if nobody had logged in: the next login replaces it.
+            # Without one in memory it is as if nobody had logged in: the next login replaces it.
             logger.warning("%s", exc.message)
-            grant = None
+            grant = known
         except (OSError, PegboardError) as exc:
             self._fail(principal, str(exc))
-            grant = None
-        self._grants[principal] = grant
+            grant = known
+        self._remember(principal, grant)
         return grant
+
+    def _remember(self, principal: str, grant: Grant | None) -> None:
+        self._grants[principal] = grant
+        self._loaded_at[principal] = self._clock()
+
+
+PRINCIPAL_HEADER: Final = "pegboard-principal"
+
+
+class Bearer(httpx2.Auth):
+    """Authorizes requests as the principal that they name, or else as the connection's own.
+
+    It holds no lock while a request runs, and never raises: without a token the request is sent as
+    it is, and the server's refusal says which login it needs.
+    """
+
+    def __init__(self, tokens: ServerTokens, principal: str) -> None:
+        self._tokens = tokens
+        self._principal = principal
+
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        tokens, principal, headers = self._tokens, self._principal, request.headers
+        if PRINCIPAL_HEADER in headers:  # `pop` with a default takes three times as long
+            principal = headers.pop(PRINCIPAL_HEADER)
+        token = tokens.peek(principal) or await tokens.get(principal)
+        if token is not None:
+            request.headers["Authorization"] = f"Bearer {token}"
+        response = yield request
+        if response.status_code != 401:
+            return
+        fresh = await tokens.renew(principal, token)
+        if fresh is None or fresh == token:
+            return
+        request.headers["Authorization"] = f"Bearer {fresh}"
+        response = yield request
+        if response.status_code == 401:
+            tokens.refuse(principal, fresh)

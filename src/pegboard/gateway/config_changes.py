@@ -8,13 +8,14 @@ configuration before it is written: a change that would not work never reaches t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pegboard.config.client_formats import STANDARD, Dialect, find_server_tables
-from pegboard.config.documents import parse_document
+from pegboard.config.documents import message_without_location, parse_document
 from pegboard.config.loader import Configuration, parse_configuration
 from pegboard.config.server_entries import ConfigEnvironment, runs_pegboard
 from pegboard.core.json import JsonObject
@@ -43,8 +44,16 @@ class PastedServers:
             ConfigError: It is not JSON, or there is no server in it.
         """
         text = text.strip().rstrip(",")
-        # Many READMEs show one line of a table: `"github": {...}`.
-        document = parse_document(f"{{{text}}}" if text.startswith('"') else text, _PASTED)
+        if text.startswith(("http://", "https://")):
+            text = json.dumps({"url": text})
+        elif not text.startswith(("{", '"', "/")):  # or a comment
+            raise ConfigError("Paste the JSON of a server, which starts with {, or its URL.")
+        try:
+            # Many READMEs show one line of a table: `"github": {...}`.
+            document = parse_document(f"{{{text}}}" if text.startswith('"') else text, _PASTED)
+        except ConfigError as exc:
+            where = f"Line {exc.details['line']}: " if "line" in exc.details else ""
+            raise ConfigError(f"{where}{message_without_location(exc)}") from exc
         value: JsonObject = document.value
         dialect = STANDARD
         if tables := find_server_tables(document, None):
@@ -90,7 +99,8 @@ class ConfigEditor:
         for name, entry in pasted.entries.items():
             if name in known:
                 raise ConfigError(f"{self.path} already has a server {name!r}.", server=name)
-            adapted = self._adapt(pasted.dialect, entry)
+            # With our keys, which `pegboard.toml` needs and all other files accept.
+            adapted = pasted.dialect.adapt(entry, self._source.environ).value
             if runs_pegboard(adapted):
                 raise ConfigError(f"{name} is Pegboard itself.", server=name)
             if adapted.get("command") and not self.allows_commands:
@@ -119,10 +129,6 @@ class ConfigEditor:
         if name not in {spec.name for spec in found}:
             raise ConfigError(f"{name} cannot be changed here; change {self.path} by hand.")
         return self._write(content, text)
-
-    def _adapt(self, dialect: Dialect, entry: JsonObject) -> JsonObject:
-        """The entry with our keys, which `pegboard.toml` needs and all other files accept."""
-        return dialect.adapt(entry, self._source.environ).value
 
     def _read(self) -> tuple[FileContent, str]:
         """The file, and the name of its table of servers."""

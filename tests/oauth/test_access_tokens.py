@@ -19,11 +19,19 @@ from tests.oauth.authorization_server import (
     authorization_server,
     protected_server,
 )
-from tests.oauth.support import LOCAL, log_in, tokens_for
+from tests.oauth.browser import visit
+from tests.oauth.support import LOCAL, begun, log_in, tokens_for
 
-from pegboard.oauth.bearer import PRINCIPAL_HEADER, Bearer
+from pegboard.oauth.access_tokens import (
+    MIN_RETRY_INTERVAL,
+    PRINCIPAL_HEADER,
+    RELOAD_INTERVAL,
+    Bearer,
+    ServerTokens,
+)
+from pegboard.oauth.grant_storage import FileGrants
 from pegboard.oauth.grants import Grant
-from pegboard.oauth.tokens import MIN_RETRY_INTERVAL, ServerTokens
+from pegboard.oauth.http_requests import OAuthError
 
 pytestmark = pytest.mark.anyio
 
@@ -131,8 +139,8 @@ import anyio, sys
 from pathlib import Path
 from pegboard.oauth.encryption import NoKey
 from pegboard.oauth.grant_storage import FileGrants
-from pegboard.oauth.options import OAuthOptions
-from pegboard.oauth.tokens import ServerTokens
+from pegboard.oauth.login_options import OAuthOptions
+from pegboard.oauth.access_tokens import ServerTokens
 
 async def main():
     storage = FileGrants(Path(sys.argv[2]) / "logins", NoKey())
@@ -278,3 +286,103 @@ async def test_a_login_in_another_process_is_found_at_the_next_refusal(
     assert await request(protected.url, Bearer(running, LOCAL)) != 401
     path = next((tmp_path / "logins").glob("*.json"))
     assert "access-" in json.dumps(json.loads(path.read_text()))
+
+
+async def test_a_logout_in_another_process_is_noticed(
+    protected: ProtectedServer, tmp_path: Path
+) -> None:
+    """Access tokens of many servers stay valid after they were revoked."""
+    await log_in(tokens_for(protected.url, tmp_path))
+    clock = Clock()
+    running = with_clock(protected, tmp_path, clock)
+    assert await running.get(LOCAL) is not None
+    await running.storage.delete(running.key(LOCAL))
+    clock.ahead = RELOAD_INTERVAL
+    assert await running.get(LOCAL) is None
+
+
+async def test_a_damaged_file_costs_a_running_gateway_nothing_and_is_replaced(
+    issuer: AuthorizationServer, protected: ProtectedServer, tmp_path: Path
+) -> None:
+    await log_in(tokens_for(protected.url, tmp_path))
+    clock = Clock()
+    tokens = with_clock(protected, tmp_path, clock)
+    first = await tokens.get(LOCAL)
+    [path] = (tmp_path / "logins").glob("*.json")
+    path.write_bytes(b'{"grant": {"acc')
+    clock.ahead = RELOAD_INTERVAL
+    assert await tokens.get(LOCAL) == first
+    assert await tokens.renew(LOCAL, first) not in (None, first)
+    assert await tokens_for(protected.url, tmp_path).get(LOCAL) is not None
+    assert issuer.count("reuse") == 0
+
+
+async def test_a_file_that_disappears_during_a_refresh_is_written_again(
+    issuer: AuthorizationServer, protected: ProtectedServer, tmp_path: Path
+) -> None:
+    await log_in(tokens_for(protected.url, tmp_path))
+    tokens = tokens_for(protected.url, tmp_path)
+    first = await tokens.get(LOCAL)
+    issuer.faults.slow_tokens = 0.2
+    [path] = (tmp_path / "logins").glob("*.json")
+    renewed: list[str | None] = []
+
+    async def renew() -> None:
+        renewed.append(await tokens.renew(LOCAL, first))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(renew)
+        await anyio.sleep(0.1)
+        path.unlink()
+    assert renewed[0] not in (None, first)
+    assert await tokens_for(protected.url, tmp_path).get(LOCAL) == renewed[0]
+
+
+def block_file(tokens: ServerTokens) -> None:
+    """Make the file of a login impossible to write, for a superuser too."""
+    path = file_grants_of(tokens).path(tokens.key(LOCAL))
+    path.unlink(missing_ok=True)
+    path.mkdir()
+
+
+def file_grants_of(tokens: ServerTokens) -> FileGrants:
+    assert isinstance(tokens.storage, FileGrants)
+    return tokens.storage
+
+
+async def test_a_file_that_cannot_be_written_keeps_a_refreshed_token_in_memory(
+    protected: ProtectedServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await log_in(tokens_for(protected.url, tmp_path))
+    tokens = tokens_for(protected.url, tmp_path)
+    first = await tokens.get(LOCAL)
+    block_file(tokens)
+    renewed = await tokens.renew(LOCAL, first)
+    assert renewed not in (None, first)
+    assert await tokens.get(LOCAL) == renewed
+    assert "could not be stored" in caplog.text
+
+
+async def test_nobody_is_sent_to_a_browser_for_a_login_that_cannot_be_stored(
+    issuer: AuthorizationServer, protected: ProtectedServer, tmp_path: Path
+) -> None:
+    (tmp_path / "logins").write_text("not a folder")
+    tokens = tokens_for(protected.url, tmp_path)
+    with pytest.raises(OAuthError, match="PEGBOARD_HOME"):
+        await log_in(tokens)
+    # Nor is it said that there is a login, which cannot be used.
+    assert await request(protected.url, Bearer(tokens, LOCAL)) == 401
+    assert tokens.problem(LOCAL) is None
+    assert issuer.count("register") == 0
+
+
+async def test_a_login_that_cannot_be_stored_after_all_fails_with_the_reason(
+    protected: ProtectedServer, tmp_path: Path
+) -> None:
+    tokens = tokens_for(protected.url, tmp_path)
+    async with begun(tokens) as login:
+        block_file(tokens)
+        page = await visit(login.address)
+    assert page.status_code == 400
+    assert "cannot be stored" in page.text
+    assert login.failure is not None

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pegboard.core.calls import CallResult
 from pegboard.core.json import Json, compact
-from pegboard.core.results.compact_text import compact_content, compact_json_text
 from pegboard.core.results.shapes import add_note, find_payload
+from pegboard.dispatch.compact_text import compact_content, compact_json_text
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),

@@ -22,15 +22,22 @@ import anyio
 import httpx2
 from mcp.client.auth import OAuthFlowError
 from mcp.client.auth.utils import validate_authorization_response_iss
+from mcp.shared.auth import OAuthMetadata
 
-from pegboard.oauth.challenge import Challenge, parse_challenge
-from pegboard.oauth.clients import OAuthClient, find_client
-from pegboard.oauth.discovery import OFFLINE_ACCESS, AuthorizationServer, discover
+from pegboard.core.json import JsonObject
+from pegboard.errors import PegboardError
+from pegboard.oauth.access_tokens import ServerTokens
+from pegboard.oauth.clients import OAuthClient, client_of_grant, find_client, request_tokens
+from pegboard.oauth.discovery import (
+    OFFLINE_ACCESS,
+    AuthorizationServer,
+    Challenge,
+    discover,
+    parse_challenge,
+)
 from pegboard.oauth.grant_storage import GrantUnreadable
-from pegboard.oauth.grants import Grant
+from pegboard.oauth.grants import Grant, parse_grant
 from pegboard.oauth.http_requests import OAuthError, open_http, quote_text, send
-from pegboard.oauth.token_endpoint import request_tokens
-from pegboard.oauth.tokens import ServerTokens
 
 _PROBE = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 _PROBE_HEADERS = {
@@ -72,18 +79,37 @@ class Login:
         request: LoginRequest,
         server: AuthorizationServer,
         client: OAuthClient,
+        *,
+        state: str | None = None,
+        verifier: str | None = None,
     ) -> None:
         self._request = request
         self._server = server
         self._client = client
-        self._state = secrets.token_urlsafe(32)
-        self._verifier = secrets.token_urlsafe(64)
+        self._state = state or secrets.token_urlsafe(32)
+        self._verifier = verifier or secrets.token_urlsafe(64)
         self._is_redeemed = False
         self._lock = anyio.Lock()
         self.done = anyio.Event()
         """Set when it has succeeded or failed."""
         self.failure: str | None = None
-        self.address = self._build_address()
+        digest = hashlib.sha256(self._verifier.encode()).digest()
+        query = {
+            "response_type": "code",
+            "client_id": client.client_id,
+            "redirect_uri": request.redirect_uri,
+            "state": self._state,
+            "code_challenge": base64.urlsafe_b64encode(digest).decode().rstrip("="),
+            "code_challenge_method": "S256",
+        }
+        if server.resource:
+            query["resource"] = server.resource
+        if server.scope:
+            query["scope"] = server.scope
+            if OFFLINE_ACCESS in server.scope.split():
+                query["prompt"] = "consent"  # OpenID Connect Core, section 11
+        endpoint = str(server.metadata.authorization_endpoint)
+        self.address = f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
         """What the person opens in a browser; there is nothing secret in it."""
 
     @classmethod
@@ -95,11 +121,20 @@ class Login:
             NoLoginOffered: The server says nothing about logins.
             OAuthError: It cannot be prepared.
         """
-        tokens = request.tokens
+        tokens, key = request.tokens, request.tokens.key(request.principal)
         try:
-            earlier = await tokens.storage.load(tokens.key(request.principal))
+            # Before anybody is sent to a browser: a login that cannot be stored would be in vain.
+            await tokens.storage.check(key)
+            earlier = await tokens.storage.load(key)
         except GrantUnreadable:
             earlier = None  # it is about to be replaced
+        except OSError as exc:
+            raise OAuthError(
+                f"a login could not be stored ({exc}): set PEGBOARD_HOME to a folder that can be "
+                f"written to"
+            ) from exc
+        except PegboardError as exc:  # the shared store does not answer, or a keyring is locked
+            raise OAuthError(f"a login could not be stored: {exc.message.rstrip('.')}") from exc
         async with open_http() as http:
             challenge = request.challenge or await probe(http, tokens.url, request.headers)
             server = await discover(
@@ -110,7 +145,15 @@ class Login:
                 granted_scope=earlier.scope if earlier is not None else None,
                 extra_scope=request.scope,
             )
-            _check_pkce(server, tokens.options.pkce)
+            methods = server.metadata.code_challenge_methods_supported or []
+            # Servers of 2025-03-26 without metadata announce nothing, and have to support it.
+            is_assumed = tokens.options.pkce == "assume" or not server.is_announced
+            if "S256" not in methods and not is_assumed:
+                raise OAuthError(
+                    f"{server.issuer} does not say that it supports PKCE, which protects the "
+                    f'login. If it does (Entra, Cognito), set `pkce = "assume"` in the server\'s '
+                    f"`oauth` table"
+                )
             client = await find_client(
                 http,
                 server,
@@ -121,29 +164,37 @@ class Login:
             )
         return cls(request, server, client)
 
+    def to_json(self) -> JsonObject:
+        """What another process needs to complete it; secret."""
+        return {
+            "grant": self._build_grant().to_json(),
+            "metadata": self._server.metadata.model_dump(mode="json", exclude_none=True),
+            "state": self._state,
+            "verifier": self._verifier,
+        }
+
+    @classmethod
+    def from_json(cls, tokens: ServerTokens, principal: str, value: JsonObject) -> Self:
+        """The login that another process has begun for a principal, from its `to_json`."""
+        grant = parse_grant(value["grant"])
+        server = AuthorizationServer(
+            OAuthMetadata.model_validate(value["metadata"]),
+            grant.resource,
+            grant.scope,
+            is_announced=True,
+        )
+        return cls(
+            LoginRequest(tokens, principal, grant.redirect_uri or ""),
+            server,
+            client_of_grant(grant, tokens.options),
+            state=value["state"],
+            verifier=value["verifier"],
+        )
+
     @property
     def host(self) -> str:
         """Where the person logs in."""
         return urlsplit(self.address).hostname or ""
-
-    def _build_address(self) -> str:
-        digest = hashlib.sha256(self._verifier.encode()).digest()
-        query = {
-            "response_type": "code",
-            "client_id": self._client.client_id,
-            "redirect_uri": self._request.redirect_uri,
-            "state": self._state,
-            "code_challenge": base64.urlsafe_b64encode(digest).decode().rstrip("="),
-            "code_challenge_method": "S256",
-        }
-        if self._server.resource:
-            query["resource"] = self._server.resource
-        if scope := self._server.scope:
-            query["scope"] = scope
-            if OFFLINE_ACCESS in scope.split():
-                query["prompt"] = "consent"  # OpenID Connect Core, section 11
-        endpoint = str(self._server.metadata.authorization_endpoint)
-        return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
 
     async def receive(self, redirect: str) -> None:
         """Take the address that the browser was sent to, and complete the login.
@@ -152,7 +203,11 @@ class Login:
             WrongRedirect: It belongs to another login, or to none; this one goes on.
             OAuthError: The login has failed.
         """
-        answer = {k: v[0] for k, v in parse_qs(urlsplit(redirect.strip()).query).items()}
+        try:
+            query = urlsplit(redirect.strip()).query
+        except ValueError:  # such as an open bracket, which begins an IPv6 address
+            query = ""
+        answer = {k: v[0] for k, v in parse_qs(query).items()}
         if not secrets.compare_digest(answer.get("state", "").encode(), self._state.encode()):
             what = "belongs to another login" if "state" in answer else "is not a redirect"
             raise WrongRedirect(
@@ -165,9 +220,9 @@ class Login:
             self._is_redeemed = True
             try:
                 await self._redeem(answer)
-            except OAuthError as exc:
-                self.failure = str(exc)
-                raise
+            except (OAuthError, PegboardError) as exc:
+                self.failure = str(exc).rstrip(".")
+                raise OAuthError(self.failure) from exc
             finally:
                 self.done.set()
 
@@ -181,7 +236,7 @@ class Login:
         metadata, tokens = self._server.metadata, self._request.tokens
         try:
             # Before a code is used: it tells whether the answer is from this issuer. A refusal
-            # without it, as some servers send, ends the login all the same.
+            # without it, as some servers send, ends the login anyway.
             if "iss" in answer or "error" not in answer:
                 validate_authorization_response_iss(answer.get("iss"), metadata)
         except OAuthFlowError as exc:
@@ -215,8 +270,11 @@ class Login:
                 )
             grant = self._build_grant().with_tokens(response, time.time())
             key = tokens.key(self._request.principal)
-            async with tokens.storage.lock(key):
-                await tokens.storage.save(key, grant)
+            try:
+                async with tokens.storage.lock(key):
+                    await tokens.storage.save(key, grant)
+            except OSError as exc:
+                raise OAuthError(f"it worked, but cannot be stored: {exc}") from exc
             tokens.forget(self._request.principal)
 
     def _build_grant(self) -> Grant:
@@ -232,16 +290,6 @@ class Login:
             redirect_uri=self._request.redirect_uri,
             resource=self._server.resource,
             scope=self._server.scope,
-        )
-
-
-def _check_pkce(server: AuthorizationServer, policy: str) -> None:
-    if policy == "assume" or not server.is_announced:
-        return
-    if "S256" not in (server.metadata.code_challenge_methods_supported or []):
-        raise OAuthError(
-            f"{server.issuer} does not say that it supports PKCE, which protects the login. If it "
-            f'does (Entra, Cognito), set `pkce = "assume"` in the server\'s `oauth` table'
         )
 
 

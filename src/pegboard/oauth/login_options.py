@@ -25,7 +25,7 @@ class OAuthOptions:
     """Whether to log in at all. A server with an `Authorization` header of its own never does."""
     grant: GrantKind = "authorization_code"
     """How tokens are obtained: a person logs in (`authorization_code`), Pegboard itself does
-    (`client_credentials`), or another token of the caller is exchanged (`token_exchange`,
+    (`client_credentials`), or another token that the caller has is exchanged (`token_exchange`,
     `id_jag`)."""
     client_id: str | None = None
     """The client that was registered by hand; by default Pegboard registers itself."""
@@ -40,14 +40,14 @@ class OAuthOptions:
     key_id: str | None = None
     """The `kid` of the private key."""
     client_metadata_url: str | None = None
-    """The address of a client ID metadata document, instead of the one in `[oauth]`."""
+    """The URL of a client ID metadata document, instead of the one in `[oauth]`."""
     issuer: str | None = None
     """The authorization server. The client's secret or key is sent there and nowhere else."""
     scope: str | None = None
     """The scopes to request, separated by spaces; by default those that the server asks for."""
     redirect: str | None = None
-    """The redirect address, where it must be registered exactly, such as
-    `http://localhost:8765/callback`. By default a free port of this machine."""
+    """The redirect URL, if it must be registered exactly, such as
+    `http://localhost:8765/callback`. By default a free port on this machine."""
     resource: bool = True
     """Whether requests name the server as their `resource`. Some authorization servers refuse it.
     """
@@ -55,7 +55,8 @@ class OAuthOptions:
     """`assume` for an authorization server that supports PKCE (S256) but does not announce it."""
     subject_token: str | None = field(default=None, repr=False)
     """The token to exchange: a template as in `headers`, such as
-    `{{file:/run/tokens/{principal}}}`."""
+    `{{file:/run/tokens/{principal}}}`. By default the token that the caller has for this gateway
+    (`kind = "jwt"` in `[auth]`)."""
     subject_token_type: str | None = None
     """The type of the token to exchange, a URN; by default an access token for `token_exchange`
     and an ID token for `id_jag`."""
@@ -65,6 +66,11 @@ class OAuthOptions:
     """For `id_jag`: the client at the identity provider, if it differs from `client_id`."""
     identity_client_secret: str | None = field(default=None, repr=False)
     """For `id_jag`: the secret of that client."""
+
+    @property
+    def exchanges_caller_token(self) -> bool:
+        """Whether the token that a caller has for this gateway is exchanged."""
+        return self.grant in ("token_exchange", "id_jag") and self.subject_token is None
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -88,5 +94,5 @@ class LoginSettings:
     """Encrypts stored logins, instead of a key in the keyring: at least 32 characters, as
     `${VAR}`."""
     client_metadata_url: str | None = None
-    """The `https://` address of a client ID metadata document, for authorization servers that
+    """The `https://` URL of a client ID metadata document, for authorization servers that
     read one instead of registering clients."""
