@@ -79,7 +79,7 @@ CLIENTS = 5
 async def test_a_server_that_keeps_nothing_is_shared_by_clients_with_sessions(
     stateless: str, sessions: int, old_server: tuple[str, Path], tmp_path: Path
 ) -> None:
-    """Give or take one: a look at the server behind the answers may open a session too."""
+    """Give or take two: listing the server's tools in the background may open a session too."""
     address, opened = old_server
     config = tmp_path / "pegboard.toml"
     config.write_text(f'[servers.old]\nurl = "{address}"\nstateless = {stateless}\n')
@@ -89,4 +89,4 @@ async def test_a_server_that_keeps_nothing_is_shared_by_clients_with_sessions(
             async with Client(f"{url}/mcp", mode="legacy", cache=None) as client:
                 for _ in range(2):
                     assert said(await client.call_tool("old_ask", {})) == "told"
-        assert abs(len(opened.read_text().splitlines()) - before - sessions) <= 1
+        assert abs(len(opened.read_text().splitlines()) - before - sessions) <= 2

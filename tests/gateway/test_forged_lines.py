@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -136,9 +135,7 @@ async def test_a_tool_with_thousands_of_parameters_is_one_short_line(tmp_path: P
     flood = tool("grow", description="Grow plants in the garden.", inputSchema=needed)
     evil = server(tmp_path, "evil", flood, {**flood, "name": "grow_more", "outputSchema": needed})
     async with gateway(tmp_path, evil) as (_, client):
-        began = time.perf_counter()
         with anyio.fail_after(10):
             found = said(await client.call_tool("search_tools", {"query": "grow plants"}))
-        assert time.perf_counter() - began < 2
         assert "(p0xxx" in found
         assert len(found) < 10_000

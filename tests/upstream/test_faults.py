@@ -176,12 +176,11 @@ async def test_announcements_in_a_loop_cause_few_looks_and_calls_go_on() -> None
         refresher = ListingRefresher(through.pool, note, debounce=0.05, cooldown=0.2)
         through.pool.add_listener(refresher.on_event)
         tasks.start_soon(refresher.run)
-        began = anyio.current_time()
-        for _ in range(40):
-            assert (await call(through, "loop")).isdigit()
-        while not looks:
-            await call(through, "loop")
-        assert anyio.current_time() - began < 5
+        with anyio.fail_after(60):
+            for _ in range(40):
+                assert (await call(through, "loop")).isdigit()
+            while not looks:
+                await call(through, "loop")
         tasks.cancel_scope.cancel()
     assert len(looks) == 1, "what it announces is never new after the first look"
 
