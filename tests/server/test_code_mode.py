@@ -12,6 +12,7 @@ from tests.boards import office_board
 from tests.programs.conftest import Tracker, tracker_board
 
 from pegboard import Pegboard, build_server
+from pegboard.core.tools import Tool, constant_definition
 from pegboard.testing import connect, list_tokens
 
 pytestmark = pytest.mark.anyio
@@ -114,3 +115,21 @@ async def test_proxy_offers_programs_where_that_is_configured() -> None:
         result = await client.call_tool("run_code", {"code": "1 + 1"})
     assert {"call_tool", "run_code"} <= set(names)
     assert result.content[0].text == "2"  # type: ignore[union-attr]
+
+
+async def test_what_a_signature_leaves_out_is_shown_by_the_search_that_the_answer_names() -> None:
+    """Most clients let a model call only listed tools, and `describe_tools` is not listed here."""
+    wide = {f"field_{n}": {"type": "string", "description": f"Field {n}."} for n in range(60)}
+    schema: Any = {
+        "type": "object",
+        "properties": {"record": {"type": "object", "properties": wide}},
+    }
+    board = Pegboard("wide", mode="code")
+    board.add(Tool("save_record", constant_definition(schema), description="Save a record."))
+    async with connect(board) as client:
+        found = await client.call_tool("search_tools", {"queries": ["save a record"]})
+        hint = found.content[0].text.splitlines()[-1]  # type: ignore[union-attr]
+        assert "describe_tools" not in hint
+        named = hint[hint.index("{") : hint.rindex("}") + 1].replace("[name]", '["save_record"]')
+        whole = await client.call_tool("search_tools", json.loads(named))
+    assert "Field 59." in whole.content[0].text  # type: ignore[union-attr]

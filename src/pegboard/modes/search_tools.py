@@ -84,7 +84,10 @@ SEARCH_ARGUMENTS: JsonObject = object_schema(
 )
 """What `search_tools` accepts: more than it lists, since models also guess `query`."""
 _HOW_TO_SEE_ALL = '(for what … leaves out: call_tool name "describe_tools", arguments {"names"})'
-_HOW_TO_SEE_ALL_WITHOUT_CALL_TOOL = '(for what … leaves out: tool "describe_tools" {"names":[…]})'
+_HOW_TO_SEE_ALL_BY_SEARCH = (
+    '(for what … leaves out: search_tools {"queries":[name],"detail":"full","limit":1})'
+)
+"""For the `code` mode, which lists no call tool: clients let a model call only what is listed."""
 _PIECES = re.compile(r"[A-Za-z]+|\d+|\S")
 
 
@@ -238,7 +241,7 @@ def needs_to_text(view: View, needs: Sequence[Need], detail: Detail | None) -> s
         "(" in line and ELLIPSIS in line.partition(") ")[0] for line in lines
     ):
         has_call_tool = view.caller.mode != "code"
-        lines.append(_HOW_TO_SEE_ALL if has_call_tool else _HOW_TO_SEE_ALL_WITHOUT_CALL_TOOL)
+        lines.append(_HOW_TO_SEE_ALL if has_call_tool else _HOW_TO_SEE_ALL_BY_SEARCH)
     return "\n".join([*lines, *view.notes])
 
 
