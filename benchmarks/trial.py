@@ -25,7 +25,7 @@ import anyio
 
 from benchmarks.contestants import shown_lines
 from benchmarks.data import Catalog, data, load_catalog, records
-from benchmarks.runner import Missing, Profile
+from benchmarks.runner import Missing, Profile, read
 from benchmarks.tables import table
 from pegboard import Pegboard, count_tokens
 from pegboard.core.calls import Caller
@@ -33,15 +33,22 @@ from pegboard.modes.mode import View
 from pegboard.modes.search_tools import needs_to_text, read_queries, run_search
 
 SET = "agents"
+CURRENT = "Pegboard proxy, 0.2.0"
+"""How the trials of the `proxy` mode of this version are marked."""
 AMONG = 5
 
 
 def measure(profile: Profile) -> dict[str, Any]:
-    trials = {name: of_log(rows) | about for name, (about, rows) in recorded().items()}
+    trials = earlier() | {name: of_log(rows) | about for name, (about, rows) in recorded().items()}
     try:
         return {"trials": trials, "replay": replay()}
     except Missing as exc:
         return {"trials": trials, "replay": {"missing": str(exc)}}
+
+
+def earlier() -> dict[str, Any]:
+    """The trials in the results so far: a trial counts even if its log is no longer at hand."""
+    return (read("trial") or {}).get("trials", {})
 
 
 def recorded() -> dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]:
