@@ -175,7 +175,7 @@ class Dispatcher:
 
     @cached_property
     def fan_out(self) -> FanOut | None:
-        """Makes several calls in parallel, if that is offered at all."""
+        """Makes the calls of a batch, if that is offered at all."""
         options = self.options
         if not options.fan_out:
             return None
@@ -184,6 +184,7 @@ class Dispatcher:
             self.call,
             max_concurrency=options.max_parallel,
             deadline=options.fan_out_deadline,
+            changes_in_order=True,
         )
         if not self._stores_results:
             return run

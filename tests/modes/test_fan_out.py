@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
+import anyio
 import pytest
 from mcp_types import ImageContent, TextContent
 from tests.boards import office_board
@@ -128,3 +129,67 @@ async def test_fields_are_chosen_call_by_call() -> None:
     good, bad = await fanned(office_board(), calls)
     assert good["result"] == {"id": 1}
     assert (bad["ok"], bad["error"]["kind"]) == (False, "invalid_field")
+
+
+@pytest.mark.parametrize("mode", ["proxy", "hierarchy"])
+async def test_changes_run_in_the_order_given_and_reads_between_them_in_parallel(
+    mode: Literal["proxy", "hierarchy"],
+) -> None:
+    board = Pegboard("desk")
+    log: list[str] = []
+    both_read = [anyio.Event(), anyio.Event()]
+
+    @board.tool
+    async def set_note(text: str) -> str:
+        log.append(f"set {text}")
+        await anyio.sleep(0.05 if text == "first" else 0)
+        log.append(f"done {text}")
+        return text
+
+    @board.tool(annotations={"readOnlyHint": True})
+    async def read_note(number: int) -> int:
+        log.append("read")
+        both_read[number].set()
+        await both_read[1 - number].wait()  # forever, if the other had to wait for this one
+        return number
+
+    steps: list[tuple[str, JsonObject]] = [
+        ("set_note", {"text": "first"}),
+        ("read_note", {"number": 0}),
+        ("read_note", {"number": 1}),
+        ("set_note", {"text": "second"}),
+        ("set_note", {"text": "third"}),
+    ]
+    names, values = ("tool", "params") if mode == "hierarchy" else ("name", "arguments")
+    calls = [{names: name, values: arguments} for name, arguments in steps]
+    view = await board.view()
+    given: JsonObject = {"calls": calls}
+    meta_tool = "tools_dispatch"
+    if mode == "proxy":
+        meta_tool, given = "call_write_tool", {"name": "call_tools", "arguments": given}
+    batch = MODES_BY_NAME[mode].builders(view)[meta_tool](view)
+    with anyio.fail_after(10):
+        answer = await batch.answer(view, given)
+    outcomes = json.loads(answer.content[0]["text"])["results"]
+    assert [outcome["ok"] for outcome in outcomes] == [True] * 5
+    assert log == [
+        *("set first", "done first", "read", "read"),
+        *("set second", "done second", "set third", "done third"),
+    ]
+
+
+async def test_tools_that_nothing_is_known_about_still_run_in_parallel() -> None:
+    board = Pegboard("desk")
+    arrived = [anyio.Event(), anyio.Event()]
+
+    @board.tool
+    async def meet(number: int) -> int:
+        arrived[number].set()
+        await arrived[1 - number].wait()
+        return number
+
+    with anyio.fail_after(10):
+        outcomes = await fanned(
+            board, [{"name": "meet", "arguments": {"number": n}} for n in range(2)]
+        )
+    assert [outcome["ok"] for outcome in outcomes] == [True, True]

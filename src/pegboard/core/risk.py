@@ -93,6 +93,13 @@ def find_operation(tool: Tool) -> Risk | None:
     return risk if is_clear else None
 
 
+def surely_changes(tool: Tool) -> bool:
+    """Whether a tool changes something by all that is known, and not just for want of a sign."""
+    if tool.risk == "read":
+        return False
+    return tool.risk_source != "inferred" or find_operation(tool) is not None
+
+
 def creates(name: str) -> bool:
     """Whether a name says that something new is made."""
     return _has_word(name, _CREATORS)

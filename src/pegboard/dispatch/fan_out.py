@@ -1,10 +1,17 @@
-"""Several calls in parallel: outcomes in order, each with its own error, within one deadline."""
+"""Several calls in parallel: outcomes in order, each with its own error, within one deadline.
+
+A model that sends "post the message, then pin it" in one batch expects the one before the other. So
+in the batches of models, calls that change something run one at a time, in the order given; only
+reads between two changes run in parallel:
+
+    read read | write | read | write | write
+"""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import anyio
 
@@ -12,6 +19,7 @@ from pegboard.core import defaults
 from pegboard.core.calls import Call, CallResult, Outcome, ToolCall
 from pegboard.core.json import JsonObject
 from pegboard.core.results.shapes import error_to_json
+from pegboard.core.risk import surely_changes
 from pegboard.errors import InvalidArguments, PegboardError, ToolError, UpstreamTimeout
 from pegboard.ports import Handler
 
@@ -26,6 +34,7 @@ async def call_many(
     *,
     max_concurrency: int = defaults.FAN_OUT_CONCURRENCY,
     deadline: float | None = None,
+    changes_in_order: bool = False,
     timer: Callable[[], float] = time.perf_counter,
 ) -> list[Outcome]:
     """One outcome per call, in the order of the calls.
@@ -36,6 +45,8 @@ async def call_many(
         max_concurrency: How many run at a time.
         deadline: Seconds for all of them; a call that has not finished by then is canceled and its
             outcome says so, one that has finished keeps its outcome.
+        changes_in_order: Whether a call that changes something waits for all calls before it, and
+            those after it wait for it.
         timer: Seconds since anything, for durations.
 
     Raises:
@@ -55,9 +66,8 @@ async def call_many(
         )
     outcomes: list[Outcome | None] = [None] * len(calls)
     started: dict[int, float] = {}
-    turns = iter(range(len(calls)))
 
-    async def work() -> None:
+    async def work(turns: Iterator[int]) -> None:
         # All workers share one iterator: each takes the next call as soon as it is free.
         for n in turns:
             started[n] = timer()
@@ -65,14 +75,26 @@ async def call_many(
 
     # Not `fail_after`: what has finished by the deadline is still returned.
     with anyio.move_on_after(deadline):
-        async with anyio.create_task_group() as workers:
-            for _ in range(min(max_concurrency, len(calls))):
-                workers.start_soon(work)
+        for stage in _split_at_changes(calls) if changes_in_order else [range(len(calls))]:
+            turns = iter(stage)
+            async with anyio.create_task_group() as workers:
+                for _ in range(min(max_concurrency, len(stage))):
+                    workers.start_soon(work, turns)
     ended = timer()
     return [
         outcome or _out_of_time(calls[n], deadline or 0.0, started.get(n), ended)
         for n, outcome in enumerate(outcomes)
     ]
+
+
+def _split_at_changes(calls: Sequence[ToolCall]) -> Iterator[Sequence[int]]:
+    """The numbers of the calls in stages, each of which may run in parallel."""
+    start = 0
+    for n, call in enumerate(calls):
+        if surely_changes(call.tool):
+            yield from (range(start, n), range(n, n + 1))
+            start = n + 1
+    yield range(start, len(calls))
 
 
 async def call_requests(
