@@ -10,11 +10,13 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
 import pytest
 from anyio.abc import Process
+from tests.e2e.test_serving import free_port
 from tests.oauth.authorization_server import (
     DECLINES,
     AuthorizationServer,
@@ -23,6 +25,8 @@ from tests.oauth.authorization_server import (
     protected_server,
 )
 from tests.oauth.browser import visit, visit_until
+from tests.oauth.oidc_provider import oidc_provider
+from tests.oauth.test_exchanged_tokens import protected_by
 
 pytestmark = pytest.mark.anyio
 
@@ -111,12 +115,47 @@ async def test_login_use_and_logout(
     assert await run("logout", "notes", config=config) == (0, "There is no login for notes.\n")
 
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "oauth" / "client.json"
+HOSTED_AT = "https://tools.example.com/oauth/client.json"
+
+
+@pytest.mark.parametrize("client", ["registered", "metadata document"])
+async def test_login_use_refresh_and_logout_at_an_openid_provider(
+    client: str, tmp_path: Path
+) -> None:
+    config, port = tmp_path / "pegboard.toml", free_port()
+    text = f'[servers.notes]\nurl = "http://127.0.0.1:{port}/mcp"\n'
+    options: dict[str, Any] = {"ttl": 2}
+    if client == "metadata document":
+        text += f'[oauth]\nclient_metadata_url = "{HOSTED_AT}"\n'
+        document = {**json.loads(DOCUMENT.read_text("utf-8")), "client_id": HOSTED_AT}
+        options |= {"registration": False, "clientMetadata": {HOSTED_AT: document}}
+    config.write_text(text)
+    async with oidc_provider(f"http://127.0.0.1:{port}/mcp", **options) as provider:
+        with protected_by(provider.issuer, port=port):
+            async with command("login", "notes", "--no-browser", config=config) as login:
+                await visit(await login.wait_for(r"http://\S+/auth\?\S+"))
+                assert await login.end() == 0
+            await anyio.sleep(2)  # until the access token has ended
+            assert (await run("call", "notes_whoami", config=config))[0] == 0
+            assert provider.count("grant.success", grant="refresh_token") >= 1
+            code, text = await run("doctor", config=config)
+            assert (code, "reachable, signed in" in text) == (0, True)
+            # Its access tokens are JSON Web Tokens, which it does not revoke by themselves.
+            code, text = await run("logout", "notes", config=config)
+            assert (code, text) == (0, "Logged out of notes.\n")
+            assert provider.count("grant.revoked") == 1
+    assert provider.count("registration_create.success") == (client == "registered")
+
+
 async def test_a_pasted_address_is_taken_after_a_wrong_one(config: Path) -> None:
     async with command("login", "notes", "--no-browser", config=config) as login:
         address = await login.wait_for(r"http://\S+/authorize\S+")
         redirect = parse_qs(urlsplit(address).query)["redirect_uri"][0]
-        await login.type("https://example.com/wrong")
-        await login.wait_for("starts with")
+        for wrong in ("https://example.com/wrong", address):
+            await login.type(wrong)
+            await login.wait_for("starts with")
+            login.text = ""
         await login.type(await visit_until(address, redirect))
         assert await login.end() == 0
 

@@ -181,8 +181,6 @@ class ServerTokens:
             try:
                 async with self.storage.lock(self.key(principal)):
                     return await self._renew_locked(principal, stale)
-            except TimeoutError:
-                self._fail(principal, "another process has been refreshing it for too long")
             except (OSError, PegboardError) as exc:
                 self._fail(principal, str(exc))
             return None

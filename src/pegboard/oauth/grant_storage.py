@@ -14,12 +14,13 @@ import os
 import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
     ExitStack,
     asynccontextmanager,
+    contextmanager,
 )
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias, TypeVar, TypeVarTuple
@@ -49,6 +50,7 @@ LEASE_SECONDS: Final = 45.0
 KEYRING_TIMEOUT: Final = 30.0
 """Seconds for a keyring that may ask its user for a password."""
 MAX_IN_MEMORY: Final = 4_096
+_LOCK_HELD: Final = "another process has been refreshing it for too long"
 _POLL_INTERVAL: Final = 0.02
 _MAX_FILE_BYTES: Final = 1 << 20
 _NO_LOCKS: Final = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
@@ -142,11 +144,8 @@ class FileGrants:
             # In a thread, since the keyring may wait for its user.
             return await _run_blocking(self.load_now, key)
         except TimeoutError as exc:
-            raise GrantUnreadable(
-                f"The stored login for {key.server} cannot be read: the keyring did not answer "
-                f"within {KEYRING_TIMEOUT:g} s. Unlock it and try again.",
-                server=key.server,
-            ) from exc
+            message = f"The stored login for {key.server} cannot be read: {exc}."
+            raise GrantUnreadable(message, server=key.server) from exc
 
     def load_now(self, key: GrantKey) -> Grant | None:
         """As `load`, for code that is not asynchronous."""
@@ -197,7 +196,7 @@ class FileGrants:
         path = self.path(key).with_suffix(".lock")
         with ExitStack() as held:
             # Polled, and not waited for in a thread: a thread could not be canceled.
-            with anyio.fail_after(LOCK_TIMEOUT):
+            with _fail_after(LOCK_TIMEOUT, _LOCK_HELD):
                 while not self._try_lock(path, held):  # noqa: ASYNC110 - held by other processes
                     await anyio.sleep(_POLL_INTERVAL)
             yield
@@ -260,7 +259,7 @@ class StoreGrants:
         def release(lease: Json) -> Json:
             return None if isinstance(lease, dict) and lease.get("holder") == holder else lease
 
-        with anyio.fail_after(LOCK_TIMEOUT):
+        with _fail_after(LOCK_TIMEOUT, _LOCK_HELD):
             lease = await self._store.update(name, take, ttl=self._lease)
             while lease["holder"] != holder:
                 await anyio.sleep(_POLL_INTERVAL)
@@ -301,5 +300,14 @@ class MemoryGrants:
 
 
 async def _run_blocking(work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
-    with anyio.fail_after(KEYRING_TIMEOUT):
+    with _fail_after(KEYRING_TIMEOUT, "the keyring did not answer: unlock it and try again"):
         return await to_thread.run_sync(work, *arguments, abandon_on_cancel=True)
+
+
+@contextmanager
+def _fail_after(seconds: float, message: str) -> Generator[None]:
+    try:
+        with anyio.fail_after(seconds):
+            yield
+    except TimeoutError as exc:
+        raise TimeoutError(message) from exc
