@@ -16,6 +16,11 @@ from urllib.parse import parse_qs, urlsplit
 import anyio
 import pytest
 from anyio.abc import Process
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from tests.conformance.clients import served
 from tests.e2e.test_serving import free_port
 from tests.oauth.authorization_server import (
     DECLINES,
@@ -188,6 +193,56 @@ async def test_each_principal_has_a_login_of_their_own(config: Path) -> None:
             await visit(await login.wait_for(r"http://\S+/authorize\S+"), user=who)
             assert await login.end() == 0
     assert len(list((config.parent / "logins").glob("notes-*.json"))) == 2
+
+
+async def test_the_configurations_of_the_user_are_found_and_one_of_the_folder_only_if_trusted(
+    protected: ProtectedServer, tmp_path: Path
+) -> None:
+    """A cloned repository must not choose where `pegboard login notes` sends secrets."""
+    asked: list[str | None] = []
+
+    async def record(request: Request) -> Response:
+        asked.append(request.headers.get("x-secret"))
+        return Response(status_code=401)
+
+    home, repository = tmp_path / "home", tmp_path / "repository"
+    own = home / ".config" / "pegboard" / "pegboard.toml"
+    for folder in (own.parent, home / ".cursor", repository):
+        folder.mkdir(parents=True)
+    port = free_port()
+    (repository / "pegboard.toml").write_text(
+        f"""
+        [servers.notes]
+        url = "http://127.0.0.1:{port}/mcp"
+        headers = {{ X-Secret = "${{A_SECRET}}" }}
+        """
+    )
+    entry = {"url": protected.url}
+    (home / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": {"drafts": entry}}))
+    own.write_text(f'[servers.notes]\nurl = "{protected.url}"\n')
+    env = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    env |= {"HOME": str(home), "PEGBOARD_HOME": str(home / "cache"), "A_SECRET": "mine"}
+
+    async def begin(server: str) -> str:
+        arguments = [sys.executable, "-m", "pegboard", "login", server, "--no-browser"]
+        process = await anyio.open_process(arguments, stderr=-2, env=env, cwd=repository)
+        async with process:
+            running = Running(process)
+            try:
+                await running.wait_for(r"http://\S+/authorize\S+|error: .*")
+            finally:
+                process.terminate()
+        return running.text
+
+    app = Starlette(routes=[Route("/mcp", record, methods=["GET", "POST"])])
+    with served(app, port=port), anyio.fail_after(60):
+        text = await begin("notes")
+        assert "pegboard.toml in this folder is not trusted" in " ".join(text.split())
+        assert protected.issuer.issuer in text
+        assert protected.issuer.issuer in await begin("drafts")
+        own.unlink()
+        assert "There is no server 'notes'" in await begin("notes")
+    assert asked == []
 
 
 async def test_install_leaves_servers_whose_login_is_in_the_client(
