@@ -22,6 +22,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Final
+from urllib.parse import quote, unquote
 
 import anyio
 import httpx2
@@ -279,6 +280,11 @@ class ServerTokens:
 PRINCIPAL_HEADER: Final = "pegboard-principal"
 
 
+def encode_principal(principal: str) -> str:
+    """A principal as the value of its header; names may have any characters, headers may not."""
+    return quote(principal, safe="@ ", errors="surrogatepass")
+
+
 class Bearer(httpx2.Auth):
     """Authorizes requests as the principal that they name, or else as the connection's own.
 
@@ -295,7 +301,7 @@ class Bearer(httpx2.Auth):
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         tokens, principal, headers = self._tokens, self._principal, request.headers
         if PRINCIPAL_HEADER in headers:  # `pop` with a default takes three times as long
-            principal = headers.pop(PRINCIPAL_HEADER)
+            principal = unquote(headers.pop(PRINCIPAL_HEADER), errors="surrogatepass")
         token = tokens.peek(principal) or await tokens.get(principal)
         if token is not None:
             request.headers["Authorization"] = f"Bearer {token}"
