@@ -209,7 +209,8 @@ class Login:
             OAuthError: The login has failed.
         """
         try:
-            query = urlsplit(redirect.strip()).query
+            # People paste it with quotes or brackets around it.
+            query = urlsplit(redirect.strip(" \t\r\n\"'<>")).query
         except ValueError:  # such as an open bracket, which begins an IPv6 address
             query = ""
         answer = {k: v[0] for k, v in parse_qs(query).items()}
@@ -324,4 +325,4 @@ async def probe(http: httpx2.AsyncClient, url: str, headers: Mapping[str, str]) 
         answer = await send(http, httpx2.Request("GET", url, headers=headers), with_body=False)
     if answer.status == 401 or (answer.status == 403 and answer.challenge):
         return parse_challenge(answer.challenge)
-    raise LoginNotNeeded(f"it answers without a login (HTTP status {answer.status})")
+    raise LoginNotNeeded(f"it asks for no login: it answered with HTTP status {answer.status}")
