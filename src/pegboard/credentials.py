@@ -37,6 +37,10 @@ class KeyringMissing(ConfigError):
     """This machine has no keyring, or the package for it is not installed."""
 
 
+class KeyringLocked(ConfigError):
+    """The keyring refuses, most often because it is locked."""
+
+
 def read_keyring(service: str, name: str) -> str | None:
     """The secret that the operating system stores; `None` if it has none.
 
@@ -72,7 +76,7 @@ def _open_keyring(use: str) -> Generator[Any]:
         raise KeyringMissing("This machine has no keyring that can be used.") from exc
     except KeyringError as exc:
         # Only the type: the text of a backend may quote what it was asked for.
-        raise ConfigError(f"The keyring cannot be {use} ({type(exc).__name__}).") from exc
+        raise KeyringLocked(f"The keyring cannot be {use} ({type(exc).__name__}).") from exc
 
 
 def is_template(value: str) -> bool:

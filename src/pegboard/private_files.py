@@ -7,6 +7,7 @@ content goes into a temporary file beside it, which then takes its name.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
@@ -159,6 +160,19 @@ def try_lock_file(path: Path) -> Generator[bool]:
             yield False
         else:
             yield True  # closing the file frees the lock
+
+
+@contextmanager
+def suppress_missing_locks() -> Generator[None]:
+    """Go on after a lock was refused because the file system has none, as on network drives."""
+    try:
+        yield
+    except OSError as exc:
+        if exc.errno not in _NO_LOCKS:
+            raise
+
+
+_NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
 def is_open_to_others(path: Path) -> bool:

@@ -29,9 +29,11 @@ from pegboard.oauth.access_tokens import (
     Bearer,
     ServerTokens,
 )
+from pegboard.oauth.encryption import KeyringKey
 from pegboard.oauth.grant_storage import FileGrants
 from pegboard.oauth.grants import Grant
 from pegboard.oauth.http_requests import OAuthError
+from pegboard.oauth.login_options import OAuthOptions
 
 pytestmark = pytest.mark.anyio
 
@@ -315,6 +317,27 @@ async def test_a_damaged_file_costs_a_running_gateway_nothing_and_is_replaced(
     assert await tokens.renew(LOCAL, first) not in (None, first)
     assert await tokens_for(protected.url, tmp_path).get(LOCAL) is not None
     assert issuer.count("reuse") == 0
+
+
+async def test_a_locked_keyring_is_no_reason_to_log_in_again(
+    protected: ProtectedServer, tmp_path: Path, system_keyring: Path
+) -> None:
+    def start() -> ServerTokens:
+        storage = FileGrants(tmp_path / "logins", KeyringKey(tmp_path))
+        return ServerTokens(storage, "notes", protected.url, OAuthOptions())
+
+    await log_in(start())
+    locked = anyio.Path(system_keyring.with_suffix(".locked"))
+    await locked.touch()
+    tokens = start()
+    assert await request(protected.url, Bearer(tokens, LOCAL)) == 401
+    assert "KeyringLocked): unlock it" in (tokens.problem(LOCAL) or "")
+    with pytest.raises(OAuthError, match="Unlock it"):
+        await log_in(tokens)
+    await locked.unlink()
+    await anyio.sleep(MIN_RETRY_INTERVAL)
+    assert await request(protected.url, Bearer(tokens, LOCAL)) != 401
+    assert tokens.problem(LOCAL) is None
 
 
 async def test_a_file_that_disappears_during_a_refresh_is_written_again(

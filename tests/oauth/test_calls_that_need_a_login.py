@@ -23,8 +23,12 @@ from tests.oauth.browser import visit
 from tests.oauth.support import log_in, tokens_for
 
 from pegboard.config.settings import CallSettings, Settings
+from pegboard.core.calls import LOCAL_CALLER, Caller
+from pegboard.errors import InvalidArguments
 from pegboard.gateway.gateway import Gateway
 from pegboard.oauth.access_tokens import MIN_RETRY_INTERVAL
+from pegboard.upstream.downstream import Downstream
+from pegboard.upstream.relay import UpstreamRequest
 from pegboard.upstream.spec import UpstreamSpec
 
 pytestmark = pytest.mark.anyio
@@ -128,6 +132,30 @@ async def test_a_person_who_takes_longer_than_a_call_may_loses_nothing(
                 assert said(await client.call_tool("notes_whoami", {})) == "ann"
 
 
+async def test_each_caller_is_known_by_their_name_whatever_it_is(
+    protected: ProtectedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people = {"ann": "1", "josé": "2", "名前 %41": "3", "A": "4", "|a@b.example\n": "5"}
+    async with gateway_of(protected, tmp_path, monkeypatch) as gateway:
+        for principal, user in people.items():
+            await log_in(tokens_for(protected.url, tmp_path), user=user, principal=principal)
+        for principal, user in people.items():
+            result = await gateway.board.call("notes_whoami", {}, caller=Caller(principal))
+            assert result.output == user
+
+
+@pytest.mark.parametrize("answers", [[1], "accept", {"login": "accept"}, {"login": [1]}])
+async def test_malformed_answers_of_a_client_are_named(
+    protected: ProtectedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: Any
+) -> None:
+    async with gateway_of(protected, tmp_path, monkeypatch) as gateway:
+        downstream = Downstream(LOCAL_CALLER, None, {})
+        params = {"name": "whoami", "requestState": "pegboard-login.notes"}
+        request = UpstreamRequest("notes", "tools/call", {**params, "inputResponses": answers})
+        with pytest.raises(InvalidArguments, match="inputResponses"):
+            await gateway.relay.request(request, downstream)
+
+
 async def test_a_client_that_cannot_ask_gets_the_address_and_the_next_call_works(
     protected: ProtectedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,8 +242,12 @@ async def test_calls_with_a_login_run_at_the_same_time(
         ):
             await client.call_tool("notes_whoami", {})
             protected.slow = 1.0
-            began = anyio.current_time()
-            async with anyio.create_task_group() as tasks:
-                for _ in range(5):
-                    tasks.start_soon(client.call_tool, "notes_whoami", {})
-            assert anyio.current_time() - began < 2.5
+            # A machine that is busy may delay one round of calls.
+            durations: list[float] = []
+            while len(durations) < 3 and min(durations, default=9.0) > 1.2:
+                began = anyio.current_time()
+                async with anyio.create_task_group() as tasks:
+                    for _ in range(5):
+                        tasks.start_soon(client.call_tool, "notes_whoami", {})
+                durations.append(anyio.current_time() - began)
+            assert min(durations) <= 1.2

@@ -53,8 +53,10 @@ class Verifier:
 
 
 @contextmanager
-def protected_by(issuer: str, *, legacy: bool) -> Generator[tuple[ProtectedServer, Verifier]]:
-    port = free_port()
+def protected_by(
+    issuer: str, *, legacy: bool = False, port: int | None = None
+) -> Generator[tuple[ProtectedServer, Verifier]]:
+    port = port or free_port()
     url = f"http://127.0.0.1:{port}/mcp"
     verifier: Any = Verifier(issuer, url)
     server = ProtectedServer(verifier, url, required_scopes=["tools"], is_personal=True)

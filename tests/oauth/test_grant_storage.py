@@ -8,8 +8,6 @@ import logging
 import os
 import secrets
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +16,7 @@ import anyio
 import keyring
 import pytest
 from keyring.backends.fail import Keyring as FailingKeyring
-from tests.oauth.file_keyring import BACKEND, FileKeyring
+from tests.oauth.file_keyring import BACKEND
 
 from pegboard.errors import ConfigError
 from pegboard.oauth.encryption import ConfiguredKey, KeyProvider, KeyringKey, NoKey
@@ -42,17 +40,6 @@ GRANT = Grant(
 KEY = GrantKey("notes", "https://notes.example.com/mcp", "ann")
 BOB = replace(KEY, principal="bob")
 PASSPHRASE = "0123456789" * 4
-
-
-@pytest.fixture
-def system_keyring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
-    """The file of a keyring that the `keyring` package uses during a test."""
-    path = tmp_path / "keyring.json"
-    monkeypatch.setenv("TEST_KEYRING", str(path))
-    before = keyring.get_keyring()
-    keyring.set_keyring(FileKeyring())
-    yield path
-    keyring.set_keyring(before)
 
 
 @pytest.fixture(params=["plain", "keyring", "key", "store"])
@@ -206,18 +193,26 @@ async def test_a_file_that_others_could_read_is_closed_and_reported(
     assert "could be read by other users" in caplog.text
 
 
+@pytest.mark.skipif(os.name != "posix", reason="how locks are missing")
+@pytest.mark.parametrize("has_keyring", [False, True])
 async def test_a_folder_without_locks_is_reported_and_works(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path,
+    system_keyring: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    has_keyring: bool,
 ) -> None:
-    @contextmanager
-    def no_locks(path: Path) -> Generator[bool]:
+    def no_locks(file: object, operation: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
-        yield True
 
-    grants = FileGrants(tmp_path / "logins", NoKey(), try_lock=no_locks)
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    keys = KeyringKey(tmp_path, is_required=True) if has_keyring else NoKey()
+    grants = FileGrants(tmp_path / "logins", keys)
     with caplog.at_level(logging.WARNING):
+        await grants.check(KEY)
         async with grants.lock(KEY):
             await grants.save(KEY, GRANT)
+    assert await grants.load(KEY) == GRANT
     assert grants.lock_problem is not None
     assert "PEGBOARD_HOME" in grants.lock_problem
     assert "network" in caplog.text

@@ -10,11 +10,18 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
 import pytest
 from anyio.abc import Process
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from tests.conformance.clients import served
+from tests.e2e.test_serving import free_port
 from tests.oauth.authorization_server import (
     DECLINES,
     AuthorizationServer,
@@ -23,6 +30,8 @@ from tests.oauth.authorization_server import (
     protected_server,
 )
 from tests.oauth.browser import visit, visit_until
+from tests.oauth.oidc_provider import oidc_provider
+from tests.oauth.test_exchanged_tokens import protected_by
 
 pytestmark = pytest.mark.anyio
 
@@ -111,12 +120,47 @@ async def test_login_use_and_logout(
     assert await run("logout", "notes", config=config) == (0, "There is no login for notes.\n")
 
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "oauth" / "client.json"
+HOSTED_AT = "https://tools.example.com/oauth/client.json"
+
+
+@pytest.mark.parametrize("client", ["registered", "metadata document"])
+async def test_login_use_refresh_and_logout_at_an_openid_provider(
+    client: str, tmp_path: Path
+) -> None:
+    config, port = tmp_path / "pegboard.toml", free_port()
+    text = f'[servers.notes]\nurl = "http://127.0.0.1:{port}/mcp"\n'
+    options: dict[str, Any] = {"ttl": 2}
+    if client == "metadata document":
+        text += f'[oauth]\nclient_metadata_url = "{HOSTED_AT}"\n'
+        document = {**json.loads(DOCUMENT.read_text("utf-8")), "client_id": HOSTED_AT}
+        options |= {"registration": False, "clientMetadata": {HOSTED_AT: document}}
+    config.write_text(text)
+    async with oidc_provider(f"http://127.0.0.1:{port}/mcp", **options) as provider:
+        with protected_by(provider.issuer, port=port):
+            async with command("login", "notes", "--no-browser", config=config) as login:
+                await visit(await login.wait_for(r"http://\S+/auth\?\S+"))
+                assert await login.end() == 0
+            await anyio.sleep(2)  # until the access token has ended
+            assert (await run("call", "notes_whoami", config=config))[0] == 0
+            assert provider.count("grant.success", grant="refresh_token") >= 1
+            code, text = await run("doctor", config=config)
+            assert (code, "reachable, signed in" in text) == (0, True)
+            # Its access tokens are JSON Web Tokens, which it does not revoke by themselves.
+            code, text = await run("logout", "notes", config=config)
+            assert (code, text) == (0, "Logged out of notes.\n")
+            assert provider.count("grant.revoked") == 1
+    assert provider.count("registration_create.success") == (client == "registered")
+
+
 async def test_a_pasted_address_is_taken_after_a_wrong_one(config: Path) -> None:
     async with command("login", "notes", "--no-browser", config=config) as login:
         address = await login.wait_for(r"http://\S+/authorize\S+")
         redirect = parse_qs(urlsplit(address).query)["redirect_uri"][0]
-        await login.type("https://example.com/wrong")
-        await login.wait_for("starts with")
+        for wrong in ("https://example.com/wrong", address):
+            await login.type(wrong)
+            await login.wait_for("starts with")
+            login.text = ""
         await login.type(await visit_until(address, redirect))
         assert await login.end() == 0
 
@@ -149,6 +193,56 @@ async def test_each_principal_has_a_login_of_their_own(config: Path) -> None:
             await visit(await login.wait_for(r"http://\S+/authorize\S+"), user=who)
             assert await login.end() == 0
     assert len(list((config.parent / "logins").glob("notes-*.json"))) == 2
+
+
+async def test_the_configurations_of_the_user_are_found_and_one_of_the_folder_only_if_trusted(
+    protected: ProtectedServer, tmp_path: Path
+) -> None:
+    """A cloned repository must not choose where `pegboard login notes` sends secrets."""
+    asked: list[str | None] = []
+
+    async def record(request: Request) -> Response:
+        asked.append(request.headers.get("x-secret"))
+        return Response(status_code=401)
+
+    home, repository = tmp_path / "home", tmp_path / "repository"
+    own = home / ".config" / "pegboard" / "pegboard.toml"
+    for folder in (own.parent, home / ".cursor", repository):
+        folder.mkdir(parents=True)
+    port = free_port()
+    (repository / "pegboard.toml").write_text(
+        f"""
+        [servers.notes]
+        url = "http://127.0.0.1:{port}/mcp"
+        headers = {{ X-Secret = "${{A_SECRET}}" }}
+        """
+    )
+    entry = {"url": protected.url}
+    (home / ".cursor" / "mcp.json").write_text(json.dumps({"mcpServers": {"drafts": entry}}))
+    own.write_text(f'[servers.notes]\nurl = "{protected.url}"\n')
+    env = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    env |= {"HOME": str(home), "PEGBOARD_HOME": str(home / "cache"), "A_SECRET": "mine"}
+
+    async def begin(server: str) -> str:
+        arguments = [sys.executable, "-m", "pegboard", "login", server, "--no-browser"]
+        process = await anyio.open_process(arguments, stderr=-2, env=env, cwd=repository)
+        async with process:
+            running = Running(process)
+            try:
+                await running.wait_for(r"http://\S+/authorize\S+|error: .*")
+            finally:
+                process.terminate()
+        return running.text
+
+    app = Starlette(routes=[Route("/mcp", record, methods=["GET", "POST"])])
+    with served(app, port=port), anyio.fail_after(60):
+        text = await begin("notes")
+        assert "pegboard.toml in this folder is not trusted" in " ".join(text.split())
+        assert protected.issuer.issuer in text
+        assert protected.issuer.issuer in await begin("drafts")
+        own.unlink()
+        assert "There is no server 'notes'" in await begin("notes")
+    assert asked == []
 
 
 async def test_install_leaves_servers_whose_login_is_in_the_client(

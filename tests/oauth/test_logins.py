@@ -20,6 +20,7 @@ from tests.oauth.authorization_server import (
 from tests.oauth.browser import visit, visit_until
 from tests.oauth.support import LOCAL, begun, file_grants, log_in, tokens_for
 
+from pegboard.oauth.discovery import Challenge
 from pegboard.oauth.http_requests import AuthorizationServerUnavailable, OAuthError
 from pegboard.oauth.login_flow import LoginNotNeeded, WrongRedirect
 from pegboard.oauth.logins import Logins
@@ -80,6 +81,37 @@ async def test_a_registration_is_used_again_with_its_port(
     assert issuer.count("register") == before
 
 
+async def test_a_client_that_the_authorization_server_has_forgotten_is_registered_again(
+    issuer: AuthorizationServer, protected: ProtectedServer, tmp_path: Path
+) -> None:
+    """Only the browser is told that the client is unknown, and nobody comes back."""
+    tokens = tokens_for(protected.url, tmp_path, redirect=f"http://127.0.0.1:{free_port()}/back")
+    await log_in(tokens)
+    issuer.clients.clear()
+    async with begun(tokens) as lost:
+        assert "not found" in (await visit(lost.address)).text
+    assert not lost.done.is_set()
+    # The login that was there is still used, and its refresh would find out as well.
+    assert await tokens.get(LOCAL) is not None
+    assert (await log_in(tokens)).failure is None
+    before = issuer.count("register")
+    await log_in(tokens)
+    assert issuer.count("register") == before
+
+
+async def test_a_step_up_asks_for_old_and_new_scopes_as_a_client_that_may(
+    protected: ProtectedServer, tmp_path: Path
+) -> None:
+    """The SDK's server lets a client request only the scopes that it was registered for."""
+    tokens = tokens_for(protected.url, tmp_path, redirect=f"http://127.0.0.1:{free_port()}/back")
+    await log_in(tokens)
+    more = Challenge(scope="write", error="insufficient_scope")
+    assert (await log_in(tokens, challenge=more)).failure is None
+    grant = await tokens.storage.load(tokens.key(LOCAL))
+    assert grant is not None
+    assert set(str(grant.scope).split()) == {"tools", "write"}
+
+
 async def test_a_pasted_address_completes_a_login(
     protected: ProtectedServer, tmp_path: Path
 ) -> None:
@@ -98,7 +130,13 @@ async def test_redirects_of_others_and_used_ones_are_refused_and_end_nothing(
     async with begun(tokens) as other, begun(tokens) as login:
         redirect = query_of(other.address)["redirect_uri"]
         of_another = await visit_until(other.address, redirect)
-        for wrong in (of_another, "https://example.com/", "http://[", f"{redirect}?code=x"):
+        for wrong in (
+            of_another,
+            "https://example.com/",
+            "http://[",
+            f"{redirect}?code=x",
+            login.address,  # which has the right `state`
+        ):
             with pytest.raises(WrongRedirect):
                 await login.receive(wrong)
         assert not login.done.is_set()

@@ -67,6 +67,23 @@ def find_source(config: Path | None, **settings: Any) -> ConfigSource:
     return ConfigSource.from_path(machine.user_config, text=_import_files(files), **settings)
 
 
+def list_sources() -> list[ConfigSource]:
+    """Every configuration of this user, for a command about one server of any of them.
+
+    They are the ones of `find_source`, and those that `pegboard install` has made for clients.
+    """
+    from pegboard.gateway.config_source import ConfigSource
+    from pegboard.install.client_status import inspect_clients
+
+    machine = this_machine()
+    trusted = _trusted_local_file(machine)
+    sources = [ConfigSource.from_path(trusted.path, trust=trusted)] if trusted is not None else []
+    installed = sorted(machine.install_root.glob("*/pegboard.toml"))
+    of_clients = [status.path for status in inspect_clients(machine) if status.direct]
+    paths = (machine.user_config, *installed, *of_clients)
+    return sources + [ConfigSource.from_path(path) for path in paths if path.is_file()]
+
+
 def has_configuration() -> bool:
     """Whether there is a configuration of the user, so that the clients' files are not needed."""
     machine = this_machine()

@@ -80,11 +80,13 @@ def _show(result: JsonObject) -> None:
     for number, column in enumerate(table.columns):
         column.justify = "left" if number in (0, 1, 4) else "right"
     for one in result["servers"]:
-        state = (one["state"], _COLORS[one["state"]])
+        state = [(one["state"], _COLORS[one["state"]])]
+        if one["reachable"] and one["login"] == "signed in":
+            state.append((", signed in", "green"))
         latency = f"{one['latency'] * 1000:.0f} ms" if one["latency"] is not None else "-"
         row = [
             one["server"],
-            line(state),
+            line(*state),
             f"{one['tools']:,}" if one["reachable"] else "-",
             f"{one['tokens']:,}" if one["reachable"] else "-",
             one["era"] or "-",

@@ -20,10 +20,11 @@ from pegboard.cli.output import (
     abbreviate_home,
     line,
     out,
+    print_error,
     print_json,
 )
 from pegboard.core.json import JsonObject
-from pegboard.errors import PegboardError
+from pegboard.errors import ConfigError, PegboardError
 from pegboard.install.client_status import ClientStatus, inspect_client, inspect_clients
 from pegboard.install.clients import find_client, load_clients, this_machine
 
@@ -142,9 +143,16 @@ def _find_missing_logins(plan: Plan, *, ask: bool) -> dict[str, str]:
     for name in find_missing_logins(path, plan.moved, environment, storage):
         command = f"pegboard login {name} --config {path}"
         question = f"{name} needs a login of its own for Pegboard. Log in now?"
+        is_done = False
         if ask and sys.stdin.isatty() and typer.confirm(question):
-            login(name, config=path)
-        else:
+            try:
+                login(name, config=path)
+                is_done = True
+            except ConfigError as exc:  # the others can be installed all the same
+                print_error(exc.message)
+            except typer.Exit:
+                pass  # which has said why
+        if not is_done:
             reasons[name] = f"it needs a login: run `{command}`, then install again"
     return reasons
 

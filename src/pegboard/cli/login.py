@@ -16,9 +16,11 @@ import anyio
 import anyio.from_thread
 import typer
 
+from pegboard.cli.config_discovery import find_source, list_sources
 from pegboard.cli.output import (
     EXIT_FAILED,
     JsonOption,
+    abbreviate_home,
     format_count,
     line,
     out,
@@ -122,24 +124,23 @@ class _Target:
 
 
 def _find_server(name: str, config: Path | None) -> _Target:
-    """The server of that name, in a file or in those that clients use.
+    """The server of that name, in a file or in any configuration of this user.
 
     Raises:
         ConfigError: There is none, or there are several.
     """
-    from pegboard.gateway.config_source import ConfigSource
-    from pegboard.install.clients import this_machine
-
-    # The configurations that `pegboard install` made for clients, and that of this folder.
-    installed = sorted(this_machine().install_root.glob("*/pegboard.toml"))
-    usual = [path for path in (Path("pegboard.toml"), *installed) if path.is_file()]
-    paths = [config] if config is not None else usual
+    sources = [find_source(config)] if config is not None else list_sources()
     # By URL: two clients that have the same server share its login.
     found: dict[str | None, _Target] = {}
     known: list[str] = []
-    for path in paths:
-        source = ConfigSource.from_path(path)
-        configuration = source.read()
+    for source in sources:
+        try:
+            configuration = source.read()
+        except ConfigError as exc:
+            if config is not None:
+                raise
+            print_warning("not used", abbreviate_home(exc.message))  # the server may be elsewhere
+            continue
         for spec in (*configuration.upstreams, *configuration.disabled):
             known.append(spec.name)
             if spec.name == name:
@@ -149,8 +150,8 @@ def _find_server(name: str, config: Path | None) -> _Target:
         return next(iter(found.values()))
     if found:
         raise ConfigError(f"Several servers are called {name}: name the file with --config.")
-    if not paths:
-        raise ConfigError("No client uses Pegboard here: name the file with --config.")
+    if not sources:
+        raise ConfigError("No configuration was found: name the file with --config.")
     raise ConfigError(
         f"There is no server {name!r}. There are: {', '.join(sorted(set(known))) or 'none'}."
     )

@@ -22,6 +22,7 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Final
+from urllib.parse import quote, unquote
 
 import anyio
 import httpx2
@@ -83,6 +84,8 @@ class ServerTokens:
         self._failed_at: dict[str, float] = {}
         self._callers: dict[str, str] = {}
         """The callers' own tokens, where these are exchanged."""
+        self._unreadable: dict[str, str] = {}
+        """Why stored grants could not be read, the last time that they were."""
         self._refused: dict[str, str] = {}
         """Tokens that were new, and that the server refused: refreshing again would not help."""
 
@@ -130,6 +133,7 @@ class ServerTokens:
         self._grants.pop(principal, None)
         self._problems.pop(principal, None)
         self._failed_at.pop(principal, None)
+        self._unreadable.pop(principal, None)
         self._refused.pop(principal, None)
 
     def peek(self, principal: str) -> str | None:
@@ -181,8 +185,6 @@ class ServerTokens:
             try:
                 async with self.storage.lock(self.key(principal)):
                     return await self._renew_locked(principal, stale)
-            except TimeoutError:
-                self._fail(principal, "another process has been refreshing it for too long")
             except (OSError, PegboardError) as exc:
                 self._fail(principal, str(exc))
             return None
@@ -244,7 +246,7 @@ class ServerTokens:
 
     def _fail(self, principal: str, problem: str) -> None:
         if self._problems.get(principal) != problem:
-            logger.warning("%s: its login could not be refreshed: %s", self.server, problem)
+            logger.warning("%s: its login cannot be used at the moment: %s", self.server, problem)
         self._problems[principal] = problem
         self._failed_at[principal] = self._clock()
 
@@ -263,12 +265,17 @@ class ServerTokens:
             self._loaded_at[principal] = self._clock()  # others use it meanwhile
         try:
             grant = await self.storage.load(self.key(principal))
-        except GrantUnreadable as exc:
-            # Without one in memory it is as if nobody had logged in: the next login replaces it.
-            logger.warning("%s", exc.message)
-            grant = known
+            if self._problems.get(principal) == self._unreadable.pop(principal, ""):
+                del self._problems[principal]
         except (OSError, PegboardError) as exc:
-            self._fail(principal, str(exc))
+            reason = str(exc).rstrip(".")
+            if not isinstance(exc, GrantUnreadable) or exc.is_locked:
+                self._fail(principal, reason)
+            elif self._unreadable.get(principal) != reason:
+                # Without one in memory it is as if nobody had logged in, and the next login
+                # replaces it.
+                logger.warning("%s", exc.message)
+            self._unreadable[principal] = reason
             grant = known
         self._remember(principal, grant)
         return grant
@@ -279,6 +286,11 @@ class ServerTokens:
 
 
 PRINCIPAL_HEADER: Final = "pegboard-principal"
+
+
+def encode_principal(principal: str) -> str:
+    """A principal as the value of its header; names may have any characters, headers may not."""
+    return quote(principal, safe="@ ", errors="surrogatepass")
 
 
 class Bearer(httpx2.Auth):
@@ -297,7 +309,7 @@ class Bearer(httpx2.Auth):
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         tokens, principal, headers = self._tokens, self._principal, request.headers
         if PRINCIPAL_HEADER in headers:  # `pop` with a default takes three times as long
-            principal = headers.pop(PRINCIPAL_HEADER)
+            principal = unquote(headers.pop(PRINCIPAL_HEADER), errors="surrogatepass")
         token = tokens.peek(principal) or await tokens.get(principal)
         if token is not None:
             request.headers["Authorization"] = f"Bearer {token}"

@@ -56,6 +56,7 @@ class OAuthClient:
     key_id: str | None = None
     is_registered: bool = False
     """Whether Pegboard registered it: its secret is stored with the grant."""
+    registered_scope: str | None = None
 
     def authenticate(self, data: dict[str, str], *, audience: str) -> dict[str, str]:
         """Add to a form what identifies the client; returns the headers that go with it.
@@ -153,6 +154,7 @@ def client_of_grant(grant: Grant, options: OAuthOptions) -> OAuthClient:
         client_secret=grant.client_secret,
         method=method,
         is_registered=True,
+        registered_scope=grant.registered_scope,
     )
 
 
@@ -189,16 +191,27 @@ async def find_client(
                 f"`client_metadata_url` is not an https address of a file: {metadata_url}"
             )
         return OAuthClient(client_id=metadata_url)
-    is_reusable = (
-        earlier is not None
-        and earlier.issuer == server.issuer
+    if earlier is not None and _is_reusable(earlier, server, redirect_uri, metadata_url):
+        return client_of_grant(earlier, options)
+    return await _register(http, server, redirect_uri)
+
+
+def _is_reusable(
+    earlier: Grant, server: AuthorizationServer, redirect_uri: str, metadata_url: str | None
+) -> bool:
+    """Whether the client that was registered for an earlier login is right for this one too."""
+    # Some servers let a client request only the scopes that it was registered for.
+    registered = earlier.registered_scope or earlier.scope or ""
+    return (
+        earlier.issuer == server.issuer
         and earlier.redirect_uri == redirect_uri
         and earlier.client_id != metadata_url
         and earlier.ended not in ("invalid_client", "unauthorized_client")
+        # Nobody came back from the last login: the server may have forgotten the client, which it
+        # would have told the browser alone.
+        and earlier.login_begun_at is None
+        and set((server.scope or "").split()) <= set(registered.split())
     )
-    if earlier is not None and is_reusable:
-        return client_of_grant(earlier, options)
-    return await _register(http, server, redirect_uri)
 
 
 async def _register(
@@ -231,10 +244,10 @@ async def _register(
             # Most likely it has nothing to do with OAuth, and wants an API key.
             raise NoLoginOffered("it offers no login: check its `headers`") from exc
         raise
-    return _read_registration(answer.json())
+    return _read_registration(answer.json(), server.scope)
 
 
-def _read_registration(value: Json) -> OAuthClient:
+def _read_registration(value: Json, scope: str | None) -> OAuthClient:
     try:
         found = OAuthClientInformationFull.model_validate(value)
     except ValidationError as exc:
@@ -252,6 +265,7 @@ def _read_registration(value: Json) -> OAuthClient:
         client_secret=found.client_secret,
         method=cast(ClientAuthMethod, method),
         is_registered=True,
+        registered_scope=scope,
     )
 
 
@@ -297,6 +311,7 @@ async def revoke(http: httpx2.AsyncClient, grant: Grant, client: OAuthClient) ->
     if grant.revocation_endpoint is None:
         return False
     # Revoking the refresh token ends the whole grant; an access token may be all there is.
+    is_revoked = False
     for hint, token in (
         ("refresh_token", grant.refresh_token),
         ("access_token", grant.access_token),
@@ -306,13 +321,16 @@ async def revoke(http: httpx2.AsyncClient, grant: Grant, client: OAuthClient) ->
         form = {"token": token, "token_type_hint": hint}
         try:
             await _post(http, grant.revocation_endpoint, form, client, grant.issuer)
-        except AuthorizationRefused:
+        except AuthorizationRefused as exc:
+            if exc.error == "unsupported_token_type" and hint == "access_token" and is_revoked:
+                break  # a JSON Web Token, say: it ends by itself, and cannot be renewed any more
             if client.method != "none":
                 raise
             # The SDK's server wants a secret of a client that has none; an empty one is the same
             # (RFC 6749, section 2.3.1).
             form["client_secret"] = ""
             await _post(http, grant.revocation_endpoint, form, client, grant.issuer)
+        is_revoked = True
     return True
 
 

@@ -11,12 +11,13 @@ import base64
 import hashlib
 import os
 import secrets
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Protocol
 
 from pegboard.credentials import KeyringMissing, read_keyring, write_keyring
 from pegboard.errors import ConfigError
-from pegboard.private_files import lock_file, make_private_folder
+from pegboard.private_files import lock_file, make_private_folder, suppress_missing_locks
 
 KEYRING_SERVICE: Final = "pegboard"
 KEYRING_USER: Final = "oauth-key"
@@ -147,10 +148,14 @@ class KeyringKey:
             ) from exc
 
     def _make(self) -> Cipher:
-        make_private_folder(self._folder)
-        # Two processes that each made a key would leave one of them with files nobody can read.
-        with lock_file(self._folder / "key.lock"):
-            if read_keyring(KEYRING_SERVICE, KEYRING_USER) is None:
-                key = base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
-                write_keyring(KEYRING_SERVICE, KEYRING_USER, key)
-            return self.for_reading()
+        if read_keyring(KEYRING_SERVICE, KEYRING_USER) is None:
+            make_private_folder(self._folder)
+            with ExitStack() as held:
+                # Two processes that each made a key would leave one of them with files nobody can
+                # read. Where there are no locks, the storage warns about that.
+                with suppress_missing_locks():
+                    held.enter_context(lock_file(self._folder / "key.lock"))
+                if read_keyring(KEYRING_SERVICE, KEYRING_USER) is None:
+                    key = base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
+                    write_keyring(KEYRING_SERVICE, KEYRING_USER, key)
+        return self.for_reading()

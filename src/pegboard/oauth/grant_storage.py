@@ -6,7 +6,6 @@ use at once is often revoked. A grant that cannot be read is no grant: the perso
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import logging
@@ -14,21 +13,22 @@ import os
 import re
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
-    AbstractContextManager,
     ExitStack,
     asynccontextmanager,
+    contextmanager,
 )
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias, TypeVar, TypeVarTuple
+from typing import Final, Protocol, TypeVar, TypeVarTuple
 
 import anyio
 from anyio import to_thread
 
 from pegboard.core.caches import BoundedCache
 from pegboard.core.json import Json
+from pegboard.credentials import KeyringLocked
 from pegboard.errors import ConfigError, PegboardError, StoreError
 from pegboard.oauth.encryption import Cipher, DecryptionError, KeyProvider
 from pegboard.oauth.grants import Grant, GrantKey, parse_grant
@@ -39,6 +39,7 @@ from pegboard.private_files import (
     make_private_folder,
     replace_file,
     restrict_file,
+    suppress_missing_locks,
     try_lock_file,
 )
 
@@ -49,13 +50,12 @@ LEASE_SECONDS: Final = 45.0
 KEYRING_TIMEOUT: Final = 30.0
 """Seconds for a keyring that may ask its user for a password."""
 MAX_IN_MEMORY: Final = 4_096
+_LOCK_HELD: Final = "another process has been refreshing it for too long"
 _POLL_INTERVAL: Final = 0.02
 _MAX_FILE_BYTES: Final = 1 << 20
-_NO_LOCKS: Final = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
 
 logger = logging.getLogger(__name__)
 
-TryLock: TypeAlias = Callable[[Path], AbstractContextManager[bool]]
 T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
@@ -64,6 +64,8 @@ class GrantUnreadable(PegboardError):
     """A stored grant cannot be read; the message says why."""
 
     kind = "configuration"
+    is_locked = False
+    """Whether it can be read again once its keyring answers; until then nobody has to log in."""
 
 
 class GrantStorage(Protocol):
@@ -119,15 +121,19 @@ def _parse(value: Json, key: GrantKey, keys: KeyProvider) -> Grant:
             raise ValueError("it is not the file of a login")
 
 
+def _build_unreadable(key: GrantKey, reason: str, *, is_locked: bool = False) -> GrantUnreadable:
+    message = f"The stored login for {key.server} cannot be read: {reason}."
+    error = GrantUnreadable(message, server=key.server)
+    error.is_locked = is_locked
+    return error
+
+
 class FileGrants:
     """One file for each grant, 0600 in a folder of 0700, replaced as a whole."""
 
-    def __init__(
-        self, folder: Path, keys: KeyProvider, *, try_lock: TryLock = try_lock_file
-    ) -> None:
+    def __init__(self, folder: Path, keys: KeyProvider) -> None:
         self.folder = folder
         self._keys = keys
-        self._lock_file = try_lock
         self.lock_problem: str | None = None
         """Why processes cannot take turns here; `None` as long as they can."""
 
@@ -142,11 +148,7 @@ class FileGrants:
             # In a thread, since the keyring may wait for its user.
             return await _run_blocking(self.load_now, key)
         except TimeoutError as exc:
-            raise GrantUnreadable(
-                f"The stored login for {key.server} cannot be read: the keyring did not answer "
-                f"within {KEYRING_TIMEOUT:g} s. Unlock it and try again.",
-                server=key.server,
-            ) from exc
+            raise _build_unreadable(key, str(exc), is_locked=True) from exc
 
     def load_now(self, key: GrantKey) -> Grant | None:
         """As `load`, for code that is not asynchronous."""
@@ -167,13 +169,13 @@ class FileGrants:
                 return _parse(json.loads(file.read(_MAX_FILE_BYTES)), key, self._keys)
         except FileNotFoundError:
             return None
+        except KeyringLocked as exc:
+            reason = f"{exc.message.rstrip('.')}: unlock it"
+            raise _build_unreadable(key, reason, is_locked=True) from exc
         except (ValueError, DecryptionError, ConfigError, OSError) as exc:
-            reason = exc.message if isinstance(exc, ConfigError) else str(exc)
-            raise GrantUnreadable(
-                f"The stored login for {key.server} cannot be read ({path}): {reason}. "
-                f"Run `pegboard login {key.server}`.",
-                server=key.server,
-            ) from exc
+            advice = f"run `pegboard login {key.server}`"
+            reason = f"{str(exc).rstrip('.')} ({path}): {advice}"
+            raise _build_unreadable(key, reason) from exc
 
     async def save(self, key: GrantKey, grant: Grant) -> None:
         def write() -> None:
@@ -197,25 +199,22 @@ class FileGrants:
         path = self.path(key).with_suffix(".lock")
         with ExitStack() as held:
             # Polled, and not waited for in a thread: a thread could not be canceled.
-            with anyio.fail_after(LOCK_TIMEOUT):
+            with _fail_after(LOCK_TIMEOUT, _LOCK_HELD):
                 while not self._try_lock(path, held):  # noqa: ASYNC110 - held by other processes
                     await anyio.sleep(_POLL_INTERVAL)
             yield
 
     def _try_lock(self, path: Path, held: ExitStack) -> bool:
-        try:
-            return held.enter_context(self._lock_file(path))
-        except OSError as exc:
-            if exc.errno not in _NO_LOCKS:
-                raise
-            if self.lock_problem is None:
-                self.lock_problem = (
-                    f"Files cannot be locked in {self.folder} ({exc.strerror}), as on some network "
-                    f"drives: two gateways that refresh a login at once may end it. Set "
-                    f"PEGBOARD_HOME to a folder on a local disk."
-                )
-                logger.warning("%s", self.lock_problem)
-            return True
+        with suppress_missing_locks():
+            return held.enter_context(try_lock_file(path))
+        if self.lock_problem is None:
+            self.lock_problem = (
+                f"Files cannot be locked in {self.folder}, as on some network drives: two "
+                f"gateways that refresh a login at once may end it. Set PEGBOARD_HOME to a folder "
+                f"on a local disk."
+            )
+            logger.warning("%s", self.lock_problem)
+        return True
 
 
 class StoreGrants:
@@ -233,10 +232,7 @@ class StoreGrants:
         try:
             return _parse(value, key, self._keys)
         except (ValueError, ConfigError) as exc:
-            raise GrantUnreadable(
-                f"The stored login for {key.server} cannot be read: {exc}. Log in again.",
-                server=key.server,
-            ) from exc
+            raise _build_unreadable(key, f"{str(exc).rstrip('.')}: log in again") from exc
 
     async def save(self, key: GrantKey, grant: Grant) -> None:
         value = _serialize(grant, key, self._keys.for_writing())
@@ -260,7 +256,7 @@ class StoreGrants:
         def release(lease: Json) -> Json:
             return None if isinstance(lease, dict) and lease.get("holder") == holder else lease
 
-        with anyio.fail_after(LOCK_TIMEOUT):
+        with _fail_after(LOCK_TIMEOUT, _LOCK_HELD):
             lease = await self._store.update(name, take, ttl=self._lease)
             while lease["holder"] != holder:
                 await anyio.sleep(_POLL_INTERVAL)
@@ -301,5 +297,14 @@ class MemoryGrants:
 
 
 async def _run_blocking(work: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
-    with anyio.fail_after(KEYRING_TIMEOUT):
+    with _fail_after(KEYRING_TIMEOUT, "the keyring did not answer: unlock it and try again"):
         return await to_thread.run_sync(work, *arguments, abandon_on_cancel=True)
+
+
+@contextmanager
+def _fail_after(seconds: float, message: str) -> Generator[None]:
+    try:
+        with anyio.fail_after(seconds):
+            yield
+    except TimeoutError as exc:
+        raise TimeoutError(message) from exc

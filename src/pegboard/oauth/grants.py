@@ -51,6 +51,8 @@ class Grant:
     client_secret: str | None = field(default=None, repr=False)
     """Only of a client that Pegboard registered; others have theirs in the configuration."""
     client_auth: str = "none"
+    registered_scope: str | None = None
+    """The scopes that the client was registered for, if Pegboard registered it."""
     redirect_uri: str | None = None
     resource: str | None = None
     scope: str | None = None
@@ -60,6 +62,8 @@ class Grant:
     lifetime: float = 0.0
     ended: str | None = None
     """Why it cannot be used or renewed any more; a person has to log in again."""
+    login_begun_at: float | None = None
+    """When somebody last began to log in again as this client, and has not finished since."""
 
     def with_tokens(self, response: TokenResponse, now: float) -> Grant:
         """The grant with new tokens; what the response leaves out stays (RFC 6749, section 6)."""
@@ -72,6 +76,7 @@ class Grant:
             expires_at=None if lifetime is None else now + lifetime,
             lifetime=lifetime or 0.0,
             ended=None,
+            login_begun_at=None,
         )
 
     def end(self, reason: str) -> Grant:
@@ -115,7 +120,7 @@ def parse_grant(value: Json) -> Grant:
         raise ValueError(str(exc)) from exc
 
 
-_NUMBERS = ("expires_at", "lifetime")
+_NUMBERS = ("expires_at", "lifetime", "login_begun_at")
 _TEXTS = tuple(name for name in Grant.__dataclass_fields__ if name not in _NUMBERS)
 
 

@@ -14,7 +14,8 @@ import hashlib
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Self
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -128,6 +129,8 @@ class Login:
             earlier = await tokens.storage.load(key)
         except GrantUnreadable:
             earlier = None  # it is about to be replaced
+        except TimeoutError as exc:
+            raise OAuthError(f"a login could not be stored: {exc}") from exc
         except OSError as exc:
             raise OAuthError(
                 f"a login could not be stored ({exc}): set PEGBOARD_HOME to a folder that can be "
@@ -162,6 +165,8 @@ class Login:
                 metadata_url=request.metadata_url,
                 earlier=earlier,
             )
+        if earlier is not None and client.is_registered and client.client_id == earlier.client_id:
+            await _record_begin(tokens, request.principal)
         return cls(request, server, client)
 
     def to_json(self) -> JsonObject:
@@ -204,12 +209,16 @@ class Login:
             OAuthError: The login has failed.
         """
         try:
-            query = urlsplit(redirect.strip()).query
+            # People paste it with quotes or brackets around it.
+            query = urlsplit(redirect.strip(" \t\r\n\"'<>")).query
         except ValueError:  # such as an open bracket, which begins an IPv6 address
             query = ""
         answer = {k: v[0] for k, v in parse_qs(query).items()}
-        if not secrets.compare_digest(answer.get("state", "").encode(), self._state.encode()):
-            what = "belongs to another login" if "state" in answer else "is not a redirect"
+        # The address of the login itself has the right `state` too, and people paste it.
+        is_redirect = "state" in answer and ("code" in answer or "error" in answer)
+        is_own = secrets.compare_digest(answer.get("state", "").encode(), self._state.encode())
+        if not is_redirect or not is_own:
+            what = "belongs to another login" if is_redirect else "is not a redirect"
             raise WrongRedirect(
                 f"This address {what}. Paste the whole address that the browser was sent to: it "
                 f"starts with {self._request.redirect_uri}?"
@@ -248,8 +257,6 @@ class Login:
             declined = answer["error"] == "access_denied"
             what = "the login was declined" if declined else "the login failed"
             raise OAuthError(f"{what}: {quote_text(detail)}")
-        if not answer.get("code"):
-            raise OAuthError("the redirect has no code in it")
         form = {
             "grant_type": "authorization_code",
             "code": answer["code"],
@@ -287,10 +294,21 @@ class Login:
             client_id=client.client_id,
             client_secret=client.client_secret if client.is_registered else None,
             client_auth=client.method,
+            registered_scope=client.registered_scope,
             redirect_uri=self._request.redirect_uri,
             resource=self._server.resource,
             scope=self._server.scope,
         )
+
+
+async def _record_begin(tokens: ServerTokens, principal: str) -> None:
+    """Record that a registration is used again, until its client has been seen to work."""
+    key = tokens.key(principal)
+    with suppress(OSError, PegboardError):  # then it is simply used again the next time too
+        async with tokens.storage.lock(key):
+            grant = await tokens.storage.load(key)
+            if grant is not None:
+                await tokens.storage.save(key, replace(grant, login_begun_at=time.time()))
 
 
 async def probe(http: httpx2.AsyncClient, url: str, headers: Mapping[str, str]) -> Challenge:
@@ -307,4 +325,4 @@ async def probe(http: httpx2.AsyncClient, url: str, headers: Mapping[str, str]) 
         answer = await send(http, httpx2.Request("GET", url, headers=headers), with_body=False)
     if answer.status == 401 or (answer.status == 403 and answer.challenge):
         return parse_challenge(answer.challenge)
-    raise LoginNotNeeded(f"it answers without a login (HTTP status {answer.status})")
+    raise LoginNotNeeded(f"it asks for no login: it answered with HTTP status {answer.status}")

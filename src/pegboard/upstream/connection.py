@@ -32,7 +32,12 @@ from pegboard.errors import (
     UpstreamError,
     UpstreamUnavailable,
 )
-from pegboard.oauth.access_tokens import PRINCIPAL_HEADER, Bearer, ServerTokens
+from pegboard.oauth.access_tokens import (
+    PRINCIPAL_HEADER,
+    Bearer,
+    ServerTokens,
+    encode_principal,
+)
 from pegboard.upstream.channels import RequestChannel
 from pegboard.upstream.client_sdk import (
     CLIENT_INFO,
@@ -437,7 +442,7 @@ class Connection:
         if self._tokens is not None:
             principal = self._tokens.identify(downstream.caller)
             if principal != self._principal:
-                headers[PRINCIPAL_HEADER] = principal
+                headers[PRINCIPAL_HEADER] = encode_principal(principal)
         return {**headers, **credentials}
 
     def _get_credentials(self, downstream: Downstream) -> dict[str, str]:

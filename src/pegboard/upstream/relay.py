@@ -23,7 +23,7 @@ from pegboard.core.calls import CallResult, ToolCall, find_malformed_part
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.results.shapes import disown_notes
 from pegboard.core.tools import Tool
-from pegboard.errors import LoginRequired, UpstreamError, UpstreamTimeout
+from pegboard.errors import InvalidArguments, LoginRequired, UpstreamError, UpstreamTimeout
 from pegboard.ports import Store
 from pegboard.upstream.addresses import ResourceLinks, build_resource_address
 from pegboard.upstream.client_sdk import (
@@ -103,11 +103,15 @@ class Relay:
             UpstreamTimeout: It did not answer in time.
             LoginRequired: It does not accept the caller's credential, or the caller has to log in.
             UpstreamError: Its own error, with `code` and `data` in the details.
+            InvalidArguments: The client's answers to an earlier result are malformed.
         """
         session = downstream.caller.session
         if downstream.channel is not None and session is not None and downstream.era == "legacy":
             end_session = partial(self.end_session, session)
             downstream.channel.on_close(_END_SESSION_KEY, end_session)
+        answers = request.params.get("inputResponses")
+        if answers is not None and not _is_valid(answers):
+            raise InvalidArguments("`inputResponses` must be an object of objects.")
         if "requestState" in request.params and is_login_answer(request.params):
             # Its client had the caller log in, and sends the request again with their answer.
             if (sign_in := self._build_sign_in(request.server, downstream)) is not None:
@@ -303,6 +307,11 @@ class Relay:
             # Also after an error or a cancellation: nobody comes back for such a call.
             if is_finished:
                 self._suspended_calls.close(call)
+
+
+def _is_valid(answers: Json) -> bool:
+    """Whether a client's answers to input requests have the form that the protocol prescribes."""
+    return isinstance(answers, dict) and all(isinstance(one, dict) for one in answers.values())
 
 
 async def _collect_answers(downstream: Downstream, input_requests: Json, server: str) -> JsonObject:
