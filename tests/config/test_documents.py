@@ -174,3 +174,19 @@ def test_every_key_of_any_json_has_the_line_it_stands_on(value: dict[str, object
         line = document.line((key,))
         assert line is not None
         assert lines[line - 1].startswith(f" {json.dumps(key)}: ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &a [*a]\n",
+        "a: &a [x, x]\n"
+        + "".join(
+            f"k{n}: &k{n} [{', '.join([f'*k{n - 1}' if n else '*a'] * 9)}]\n" for n in range(9)
+        ),
+    ],
+    ids=["endless", "billion laughs"],
+)
+def test_aliases_that_unfold_without_end_are_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="too many parts"):
+        parse_document(text, tmp_path / "servers.yaml")

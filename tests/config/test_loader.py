@@ -304,3 +304,13 @@ def test_a_clients_file_is_a_configuration_too(write: Write, around: ConfigEnvir
     configuration = load_configuration(path, around)
     assert [s.name for s in configuration.upstreams] == ["a"]
     assert configuration.files == (path,)
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://127.0.0.1:x/mcp", "http://", "http://a:0/"])
+def test_a_url_without_a_valid_host_leaves_the_other_servers(
+    url: str, write: Write, around: ConfigEnvironment
+) -> None:
+    text = f'[servers.bad]\nurl = "{url}"\n[servers.good]\ncommand = "npx"\n'
+    configuration = load_configuration(write("pegboard.toml", text), around)
+    assert [spec.name for spec in configuration.upstreams] == ["good"]
+    assert "no valid host" in configuration.unusable["bad"]

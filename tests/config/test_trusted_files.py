@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -112,3 +115,26 @@ def test_damaged_decisions_trust_nothing(
     for content in ("[]", "{", '{"x": 1}', "null"):
         path.write_text(content)
         assert TrustDecisions(path).find(TrustedFile.read(file, environment)) is None
+
+
+def test_every_process_reads_the_same_content(tmp_path: Path) -> None:
+    path = tmp_path / "pegboard.toml"
+    path.write_text('import = ["$HOME/a.json", "$HOME/b.json", "$HOME/c.json", "$HOME/d.json"]\n')
+    program = (
+        "import sys; from pathlib import Path\n"
+        "from pegboard.config.server_entries import ConfigEnvironment\n"
+        "from pegboard.config.trusted_files import TrustedFile\n"
+        "path = Path(sys.argv[1]); folder = path.parent\n"
+        "around = ConfigEnvironment({'HOME': str(folder)}, folder, folder)\n"
+        "print(TrustedFile.read(path, around).digest)\n"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", program, str(path)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(digests) == 1

@@ -60,3 +60,10 @@ def test_a_hundred_thousand_names_are_compared_within_a_second() -> None:
     began = time.process_time()
     assert nearest("creat_issue", many) == ["create_issue"]
     assert time.process_time() - began < 1
+
+
+def test_a_long_name_is_compared_with_many_within_a_second() -> None:
+    many = [f"server_create_issue_{number}" for number in range(10_000)]
+    began = time.process_time()
+    assert nearest("create issue " * 70, many)
+    assert time.process_time() - began < 1

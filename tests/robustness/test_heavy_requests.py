@@ -108,6 +108,32 @@ def test_large_odd_requests_delay_nobody(arguments: dict[str, Any], gateway: Gat
     assert other.worst < other.allowance
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("search_tools", {"queries": ["a" + " " * 300_000 + "b"]}),
+        ("search_tools", {"queries": " " * 300_000 + "a: b"}),
+        ("describe_tools", {"names": [f"plain text {n}" for n in range(100_000)]}),
+        ("call_tools", {"calls": [{"name": "s_plain", "arguments": "```" + " " * 5_000 + "x"}]}),
+    ],
+    ids=["white-space", "topic", "names", "fence"],
+)
+def test_large_odd_meta_tool_calls_delay_nobody(
+    name: str, arguments: dict[str, Any], gateway: Gateway
+) -> None:
+    with Bystander(gateway) as other:
+        answer = gateway.ask("tools/call", name=name, arguments=arguments)
+    assert answer["result"]["content"]
+    assert other.worst < other.allowance
+
+
+def test_a_description_of_white_space_delays_nobody(tmp_path: Path) -> None:
+    hostile = {**tool("odd"), "description": "<" + " " * 200_000 + "system"}
+    servers = {"s": listed(tmp_path, "s", tool("plain")), "h": listed(tmp_path, "h", hostile)}
+    with running(tmp_path, write(tmp_path, servers)) as gateway:
+        assert gateway.names() == {"s_plain", "h_odd"}
+
+
 def test_doctor_names_patterns_that_are_left_to_the_server(tmp_path: Path) -> None:
     tools = [tool("mail", to={"type": "string", "pattern": LOOK_AHEAD})]
     config = write(tmp_path, {"s": listed(tmp_path, "s", *tools)})

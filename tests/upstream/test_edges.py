@@ -275,12 +275,14 @@ async def test_a_malformed_page_to_visit_is_the_error_that_it_was(data: Any) -> 
         {str(n): {"method": "elicitation/create", "params": {"message": "?"}} for n in range(50)},
         {"a": {"method": "roots/list"}, "b": {"method": "tools/call", "params": {"name": "x"}}},
         {"a": {"params": {}}},
+        {"a": {"method": ["elicitation/create"]}},
         {"a": "elicitation/create"},
         ["elicitation/create"],
     ],
-    ids=["too many", "unknown", "no method", "no object", "no objects"],
+    ids=["too many", "unknown", "no method", "method no text", "no object", "no objects"],
 )
-async def test_a_legacy_client_is_not_sent_any_number_or_kind_of_requests(requests: Any) -> None:
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+async def test_a_client_is_not_sent_any_number_or_kind_of_requests(requests: Any, era: str) -> None:
     seen: list[str] = []
 
     async def answer(context: Any, params: Any) -> t.ElicitResult:
@@ -289,7 +291,7 @@ async def test_a_legacy_client_is_not_sent_any_number_or_kind_of_requests(reques
 
     async with (
         gateway(script("demanding", json.dumps(requests), server="d")) as through,
-        through.client("legacy", elicitation_callback=answer) as client,
+        through.client(era, elicitation_callback=answer) as client,
     ):
         with pytest.raises(MCPError, match="cannot be answered"):
             await client.call_tool("d.ask", {})

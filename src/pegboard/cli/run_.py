@@ -36,7 +36,7 @@ def run(
     try:
         source = sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as exc:
-        raise typer.BadParameter(f"{file} cannot be read: {exc}") from exc
+        raise typer.BadParameter(f"the program {file} cannot be read: {exc}") from exc
     board = open_config_board(find_source(config))
 
     async def consent(question: ConsentQuestion) -> bool:

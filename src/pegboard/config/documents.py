@@ -117,6 +117,10 @@ def read_document(path: Path) -> Document:
     return parse_document(text, path)
 
 
+_MAX_PARTS = 200_000
+"""Parts of a YAML file, each as often as it is referred to."""
+
+
 def parse_document(text: str, path: Path) -> Document:
     """Parse the text of a file."""
     if path.suffix.lower() in _PROGRAMS:
@@ -132,6 +136,7 @@ def parse_document(text: str, path: Path) -> Document:
                 value = tomllib.loads(text)
             case "yaml":
                 value = _parse_yaml(text, path)
+                _check_aliases(value, path)
     except RecursionError as exc:
         raise located_error(path, "it is nested too deeply to be a configuration.") from exc
     except tomllib.TOMLDecodeError as exc:
@@ -146,6 +151,16 @@ def parse_document(text: str, path: Path) -> Document:
             path, f"an object is expected at the top, not {type(value).__name__}.", line=1
         )
     return Document(path, text, value, syntax, repeats)
+
+
+def _check_aliases(value: Json, path: Path) -> None:
+    """Refuse aliases that unfold a small file into a value without end."""
+    parts: list[Json] = [value]
+    for part in parts:
+        if isinstance(part, (dict, list)):
+            parts += part.values() if isinstance(part, dict) else part
+        if len(parts) > _MAX_PARTS:
+            raise located_error(path, "it unfolds to too many parts to be a configuration.")
 
 
 # --- JSON -----------------------------------------------------------------------------------------

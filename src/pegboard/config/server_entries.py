@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
+from urllib.parse import urlsplit
 
 from pegboard.config.client_formats import (
     KNOWN_TABLES,
@@ -329,6 +330,12 @@ def _choose_transport(entry: ServerEntry, document: Document, at: KeyPath) -> Tr
     if not url.lower().startswith(("http://", "https://")):
         message = "a `url` must start with `http://` or `https://`."
         raise document.error(message, (*at, "url"))
+    try:
+        has_host = bool(urlsplit(url).hostname) and urlsplit(url).port != 0
+    except ValueError:
+        has_host = False
+    if not has_host:
+        raise document.error("the `url` has no valid host and port.", (*at, "url"))
     if entry.transport == "stdio":
         raise document.error("a `url` cannot use the transport stdio.", at)
     if entry.transport:

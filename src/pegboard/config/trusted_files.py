@@ -105,7 +105,9 @@ def _digest(path: Path, environment: ConfigEnvironment) -> str:
         for name in imports if isinstance(imports, list) else []:
             if isinstance(name, str):
                 # Resolved: otherwise `x/../a.toml` that imports itself would have no end.
-                files += {p.resolve() for p in _locate(name, file, environment)}.difference(files)
+                # In their order: that of a set differs between processes, and so would the digest.
+                found = (p.resolve() for p in _locate(name, file, environment))
+                files += [p for p in dict.fromkeys(found) if p not in files]
     for source in sources:
         named = [*_env_files(source.value)]
         # In the values and not in the text, where a brace may be written as an escape.

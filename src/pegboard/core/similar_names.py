@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 NEAREST_LIMIT = 5
 MAX_NAME_LENGTH = 1_000
 """Characters of a name that is looked up: no tool has a longer one, and comparing is slow."""
+_MAX_COMPARED = 200
+"""Characters of a name that are compared: callers choose names, and servers choose known ones."""
+_MAX_WORDS = 20
 _MANY = 1_000
 """Of more names than this, only those with enough letters in common are compared."""
 _MIN_SIMILARITY = 0.6
@@ -61,9 +65,7 @@ def letter_similarity(one: str, other: str) -> float:
         return float(one == other)
     # Bit-parallel (Hyyrö 2004): bit i of `row` is 0 where the subsequence grows with `one[i]`, so
     # that a letter of `other` costs one addition of large integers and not a loop over `one`.
-    places: dict[str, int] = {}
-    for at, letter in enumerate(one):
-        places[letter] = places.get(letter, 0) | 1 << at
+    places = _find_places(one)
     full = (1 << len(one)) - 1
     row = full
     for letter in other:
@@ -73,8 +75,17 @@ def letter_similarity(one: str, other: str) -> float:
     return 2 * common / (len(one) + len(other))
 
 
+@lru_cache(maxsize=256)  # a name is compared with many
+def _find_places(text: str) -> Mapping[str, int]:
+    """The places of each letter in a text, as bits."""
+    places: dict[str, int] = {}
+    for at, letter in enumerate(text):
+        places[letter] = places.get(letter, 0) | 1 << at
+    return places
+
+
 def _words(name: str) -> list[str]:
-    return re.findall(r"[^\W_]+", name.lower())
+    return re.findall(r"[^\W_]+", name[:_MAX_COMPARED].lower())[:_MAX_WORDS]
 
 
 def _similarity(one: list[str], other: list[str]) -> float:

@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 
+from anyio.lowlevel import checkpoint
+
 from pegboard.core.calls import CallResult, Outcome, ToolCall
 from pegboard.core.json import Json, JsonObject, compact
 from pegboard.core.results.shapes import FIELDS_KEY, WRAPPER_KEY, is_text, parse_shape
@@ -241,6 +243,7 @@ async def run_calls(
                 prepared.append(prepare(one))
         except PegboardError as exc:
             prepared.append(failed_outcome(name, exc))
+        await checkpoint()  # a search, or a look for similar names, takes a while
     ran = iter(await view.fan_out([c for c in prepared if isinstance(c, ToolCall)]))
     outcomes = [p if isinstance(p, Outcome) else next(ran) for p in prepared]
     return _build_reply(view, outcomes, is_timed=is_timed)

@@ -66,7 +66,7 @@ def _entry(view: View, tool: Tool) -> JsonObject:
 async def _search_and_enable(view: View, arguments: JsonObject) -> CallResult:
     from pegboard.core.search import Match  # slow to import, and no list needs it
 
-    needs = run_search(view, arguments)
+    needs = await run_search(view, arguments)
     limit, category = arguments.get("limit"), arguments.get("category")
     # All needs of one search share its allowance: each enabled tool costs its whole schema.
     most = max(1, view.options.enabled_per_search // len(needs))

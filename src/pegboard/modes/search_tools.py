@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 from textwrap import indent
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from anyio.lowlevel import checkpoint
+
 from pegboard.core.calls import CallResult
 from pegboard.core.code.program_tools import ProgramTools, describe_tool
 from pegboard.core.events import SearchAnswered
@@ -47,6 +49,7 @@ DETAILS: tuple[Detail, ...] = ("name", "summary", "signature", "full")
 DEFAULT_LIMIT = 8
 MAX_LIMIT = 50
 MAX_QUERIES = 20
+MAX_NAMES = 200
 _MAX_SIGNATURES = 3
 """Matches of one query that are shown with their signatures."""
 _RIVAL = 0.7
@@ -165,8 +168,8 @@ class Need:
         return best is not None and is_near_miss(self.query, best.tool, best.score)
 
 
-def run_search(view: View, arguments: JsonObject) -> list[Need]:
-    """What was found for each query."""
+async def run_search(view: View, arguments: JsonObject) -> list[Need]:
+    """What was found for each query; other requests are answered in between."""
     given: float | None = arguments.get("limit")
     if given is not None and given < 1:
         raise InvalidArguments(
@@ -176,7 +179,10 @@ def run_search(view: View, arguments: JsonObject) -> list[Need]:
         )
     limit = DEFAULT_LIMIT if given is None else int(min(given, MAX_LIMIT))
     category = check_category(view.catalog, arguments.get("category"))
-    needs = [_search_one(view, q, limit=limit, category=category) for q in read_queries(arguments)]
+    needs: list[Need] = []
+    for query in read_queries(arguments):
+        needs.append(_search_one(view, query, limit=limit, category=category))
+        await checkpoint()
     return needs if given is None else [replace(need, has_limit=True) for need in needs]
 
 
@@ -348,7 +354,7 @@ def check_category(catalog: Catalog, name: str | None) -> str | None:
 
 
 async def _search(view: View, arguments: JsonObject) -> CallResult:
-    return reply_to_search(view, run_search(view, arguments), arguments.get("detail"))
+    return reply_to_search(view, await run_search(view, arguments), arguments.get("detail"))
 
 
 def reply_to_search(view: View, needs: Sequence[Need], detail: Detail | None) -> CallResult:
@@ -368,6 +374,10 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
     names: list[str] = arguments["names"]
     if not names:
         raise InvalidArguments("`names` is empty: give the names of one or more tools.")
+    if len(names) > MAX_NAMES:
+        raise InvalidArguments(
+            f"{len(names)} names at once are too many: at most {MAX_NAMES}.", field="names"
+        )
     found: list[Tool] = []
     missing: list[JsonObject] = []
     for name in dict.fromkeys(names):
@@ -375,6 +385,7 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
             found.append(find_tool(view, name))
         except PegboardError as exc:
             missing.append({"name": name, "nearest": exc.details.get("nearest", [])})
+            await checkpoint()  # looking for similar names takes a while
     parts = [describe_as_text(view, tool) for tool in found]
     parts += [
         f"{m['name']}: unknown." + (f" Nearest: {', '.join(m['nearest'])}." if m["nearest"] else "")

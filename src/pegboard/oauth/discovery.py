@@ -259,7 +259,7 @@ def _choose_scope(
 
 
 _MAX_HEADER_LENGTH = 8_000
-_PARAMETER = re.compile(r'([\w-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))')
+_PARAMETER = re.compile(r'(?<![\w-])([\w-]++)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))')
 
 
 @dataclass(frozen=True, slots=True)

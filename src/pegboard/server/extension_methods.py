@@ -15,9 +15,11 @@ from pegboard.core.tools import Tool
 from pegboard.errors import PegboardError
 from pegboard.modes.list_entries import full_entry
 from pegboard.modes.mode import View, find_tool
+from pegboard.modes.search_tools import MAX_NAMES
 from pegboard.server.replies import InvalidParams
 
-MAX_NAMES = 200
+_MAX_SUGGESTED = 20
+"""Unknown names of one request for which similar ones are looked up, which takes a while."""
 MANIFEST_PAGE = 500
 
 
@@ -108,6 +110,9 @@ def _find_some(view: View, names: list[str]) -> tuple[list[tuple[str, Tool]], li
     found: list[tuple[str, Tool]] = []
     missing: list[JsonObject] = []
     for name in names:
+        if len(missing) >= _MAX_SUGGESTED and not view.catalog.matching(name):
+            missing.append({"name": name, "nearest": []})
+            continue
         try:
             found.append((name, find_tool(view, name)))
         except PegboardError as exc:

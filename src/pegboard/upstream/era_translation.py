@@ -29,8 +29,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pegboard.core.calls import Era
 from pegboard.core.json import Json, JsonObject
 from pegboard.core.sanitization import sanitize_prose
+from pegboard.errors import UpstreamError
 
 INPUT_REQUIRED: Final = "input_required"
+MAX_INPUT_REQUESTS: Final = 10
+"""What a server may ask a client for at a time."""
 INPUT_METHODS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 """The input that a server may want from a client."""
 LOG_LEVELS: Final = (
@@ -168,14 +171,28 @@ def attribute_elicitation(server: str, params: Mapping[str, Json] | None) -> Jso
 
 
 def attribute_input_requests(server: str, result: JsonObject) -> JsonObject:
-    """A modern server's `input_required` result, with its name in each question to a person."""
+    """A modern server's `input_required` result, with its name in each question to a person.
+
+    Raises:
+        UpstreamError: The questions are malformed or too many.
+    """
     requests = result.get("inputRequests")
-    if not isinstance(requests, dict):
+    if requests is None:
         return result
+    # A server could otherwise send the client any request, and any number of them.
+    if (
+        not isinstance(requests, dict)
+        or len(requests) > MAX_INPUT_REQUESTS
+        or not all(isinstance(entry, dict) for entry in requests.values())
+        or not {str(entry.get("method")) for entry in requests.values()} <= INPUT_METHODS
+    ):
+        raise UpstreamError(
+            f"{server} asked the user for something that cannot be answered.", server=server
+        )
     shown: JsonObject = {}
     for key, request in requests.items():
         shown[key] = request
-        if isinstance(request, dict) and request.get("method") == "elicitation/create":
+        if request.get("method") == "elicitation/create":
             params = request.get("params")
             if isinstance(params, dict):
                 shown[key] = {**request, "params": attribute_elicitation(server, params)}

@@ -35,7 +35,6 @@ from pegboard.upstream.client_sdk import (
 from pegboard.upstream.connection import Connection, StaleConnection
 from pegboard.upstream.downstream import Downstream, Owner, build_downstream
 from pegboard.upstream.era_translation import (
-    INPUT_METHODS,
     INPUT_REQUIRED,
     attribute_elicitation,
     attribute_input_requests,
@@ -145,13 +144,15 @@ class Relay:
         links = [
             at
             for at, block in enumerate(content)
-            if isinstance(block, dict) and block.get("type") == "resource_link"
+            if isinstance(block, dict)
+            and block.get("type") == "resource_link"
+            and isinstance(block.get("uri"), str)
         ]
         if not links:
             return result
         blocks = list[Json](content)
         for number, at in enumerate(links):
-            uri = str(content[at].get("uri"))
+            uri: str = content[at]["uri"]
             self.links.record(downstream.caller.principal, server, uri)
             # Comparing a URI with all templates takes time, and a result may have any number.
             if number < _MAX_COMPARED_LINKS:
@@ -314,23 +315,15 @@ def _is_valid(answers: Json) -> bool:
     return isinstance(answers, dict) and all(isinstance(one, dict) for one in answers.values())
 
 
-async def _collect_answers(downstream: Downstream, input_requests: Json, server: str) -> JsonObject:
+async def _collect_answers(
+    downstream: Downstream, input_requests: JsonObject, server: str
+) -> JsonObject:
     """A legacy client's answers to the input requests of a modern result.
 
     Raises:
-        UpstreamError: The client refused one, or they are malformed or too many.
+        UpstreamError: The client refused one.
         UpstreamTimeout: Nobody answered.
     """
-    # A server could otherwise send the client any request, and any number of them.
-    if (
-        not isinstance(input_requests, dict)
-        or len(input_requests) > MAX_INPUT_ROUNDS
-        or not all(isinstance(entry, dict) for entry in input_requests.values())
-        or not {entry.get("method") for entry in input_requests.values()} <= INPUT_METHODS
-    ):
-        raise UpstreamError(
-            f"{server} asked the user for something that cannot be answered.", server=server
-        )
     answers: JsonObject = {}
     refusals: list[MCPError] = []
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 from tests.core.code.conftest import Check
 
 from pegboard.core.code.diagnostics import Mistake, parse_diagnostics
+from pegboard.core.code.python_hints import is_other_language
 from pegboard.core.code.stubs import Stubs, ToolTypes, build_stubs
 
 TEXT = {"type": "string"}
@@ -188,3 +190,10 @@ def test_programs_with_other_letters_have_the_right_lines(check: Check) -> None:
 )
 def test_any_text_of_the_checker_is_read(text: str) -> None:
     assert len(parse_diagnostics(text, "1", tools())) <= 1
+
+
+def test_a_program_of_empty_lines_is_read_within_a_second() -> None:
+    began = time.process_time()
+    assert not is_other_language("\n" * 30_000 + "x")
+    assert is_other_language("\n" * 30_000 + "  const x = 1")
+    assert time.process_time() - began < 1

@@ -73,7 +73,7 @@ _FAILURES = {
     "os.environ": "Programs see no environment.",
 }
 _OTHER_LANGUAGES = re.compile(
-    r"^\s*(?:const|let|var|function|curl|echo|cat|ls|grep|npm|pip|git|select|#!/bin)\b"
+    r"^[ \t]*(?:const|let|var|function|curl|echo|cat|ls|grep|npm|pip|git|select|#!/bin)\b"
     r"|=>\s*\{|console\.log|\|\s*jq\b",
     re.MULTILINE | re.IGNORECASE,
 )

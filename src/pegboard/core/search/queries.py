@@ -37,10 +37,12 @@ _MAX_TOKENS = 20
 """Identifiers in one query that are looked up."""
 
 
-_NEED_SEPARATOR = re.compile(r"\s*[;\n]+\s*|\s*,\s+(?:and\s+|or\s+)?|\s+and\s+(?:then\s+)?")
-_TOPIC = re.compile(r"\s*([^:;,\n]+):\s+(?=\S)")
+# No pattern begins with a run of white space: it would be tried from each of its characters, and a
+# query with a million of them would block the process.
+_NEED_SEPARATOR = re.compile(r"[;\n]+|,\s+(?:and\s+|or\s+)?|(?<=\s)and\s+(?:then\s+)?")
+_TOPIC = re.compile(r"\s*([^\s:;,][^:;,\n]*):\s+(?=\S)")
 """What a list begins with that is about one thing: "memory: start an episode, add a step"."""
-_LINE_SEPARATOR = re.compile(r"\s*[;\n]+\s*")
+_LINE_SEPARATOR = re.compile(r"[;\n]+")
 _MAX_WORDS_PER_LINE = 12
 """Above it, lines are those of a text, and not needs."""
 _MAX_NEEDS = 6

@@ -31,7 +31,7 @@ _MAX_ROUNDS = 3
 """How often values are changed: a decoded list may hold strings that have to be coerced too."""
 _WRAPPERS = ("arguments", "params", "parameters", "args", "input")
 _NAMES = ("name", "tool", "tool_name", "toolName", "type")
-_FENCED = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
+_FENCED = re.compile(r"```\w*+(.*)```", re.DOTALL)
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _MAX_NUMBER_LENGTH = 400
 _ABSENT: Final = object()
@@ -84,7 +84,7 @@ def decode_arguments(tool: str, given: Json) -> JsonObject:
             break
         text = given.strip()
         if fenced := _FENCED.fullmatch(text):
-            text = fenced[1]
+            text = fenced[1].strip()
         try:
             given = json.loads(text, parse_constant=_reject_constant) if text else {}
         except json.JSONDecodeError as exc:
