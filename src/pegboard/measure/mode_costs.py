@@ -54,8 +54,23 @@ async def measure_modes(
     for mode in MODES:
         entries = await list_entries(board, mode)
         listed = count_entry_tokens(entries, tokenizer)
-        finding = _mean(
-            [await _find(board, catalog, mode, tool, listed, tokenizer) for tool in tools]
+        answers: list[list[int]] = []
+        growth = 0
+        for tool in tools:
+            client = _SimulatedClient(board, mode)
+            if mode == "stub":
+                # The client fetches the definition and adds it to the list that it sends to the
+                # model.
+                growth += count_tokens(await client.describe(tool), tokenizer)
+            steps = _discovery_steps(mode, tool, catalog)
+            answers.append([count_tokens(await client.call(*step), tokenizer) for step in steps])
+            if mode == "dynamic":
+                # What the search finds becomes a listed tool: the list itself grows.
+                grown = count_entry_tokens(await client.list_entries(), tokenizer) - listed
+                growth += max(grown, 0)
+        finding = DiscoveryCost(
+            tuple(sum(column) / len(tools) for column in zip(*answers, strict=True)),
+            growth / max(len(tools), 1),
         )
         costs[mode] = ModeCost(
             mode=mode,
@@ -93,36 +108,6 @@ def sample_evenly(tools: Sequence[Tool], count: int) -> list[Tool]:
     if len(tools) <= count:
         return list(tools)
     return [tools[index * len(tools) // count] for index in range(count)]
-
-
-async def _find(
-    board: Pegboard, catalog: Catalog, mode: ModeName, tool: Tool, listed: int, tokenizer: str
-) -> DiscoveryCost:
-    """The cost of finding one tool."""
-    client = _SimulatedClient(board, mode)
-    if mode == "eager":
-        return DiscoveryCost()
-    if mode == "stub":
-        # The client fetches the definition and adds it to the list that it sends to the model.
-        return DiscoveryCost(growth=count_tokens(await client.describe(tool), tokenizer))
-    steps = _discovery_steps(mode, tool, catalog)
-    answers = [count_tokens(await client.call(*step), tokenizer) for step in steps]
-    if mode == "dynamic":
-        # What the search finds becomes a listed tool: the list itself grows.
-        growth = count_entry_tokens(await client.list_entries(), tokenizer) - listed
-        return DiscoveryCost(tuple(answers), max(growth, 0))
-    return DiscoveryCost(tuple(answers))
-
-
-def _mean(findings: Sequence[DiscoveryCost]) -> DiscoveryCost:
-    if not findings:
-        return DiscoveryCost()
-    count = len(findings)
-    columns = zip(*(f.answers for f in findings), strict=True)
-    return DiscoveryCost(
-        answers=tuple(sum(column) / count for column in columns),
-        growth=sum(f.growth for f in findings) / count,
-    )
 
 
 # --- the steps to a definition --------------------------------------------------------------------

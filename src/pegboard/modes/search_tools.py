@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from textwrap import indent
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -173,8 +173,23 @@ def run_search(view: View, arguments: JsonObject) -> list[Need]:
         )
     limit = DEFAULT_LIMIT if given is None else int(min(given, MAX_LIMIT))
     category = check_category(view.catalog, arguments.get("category"))
-    needs = [_search_one(view, q, limit=limit, category=category) for q in read_queries(arguments)]
-    return needs if given is None else [replace(need, has_limit=True) for need in needs]
+    needs: list[Need] = []
+    for query in read_queries(arguments):
+        began = time.perf_counter()
+        matches = view.search(query, limit=MAX_LIMIT, category=category)
+        answered = SearchAnswered(
+            at=time.time(),
+            mode=view.caller.mode or "",
+            matches=len(matches),
+            duration=time.perf_counter() - began,
+            principal=view.caller.principal,
+            client=view.caller.client,
+            query=query,
+            found=tuple(match.tool.id for match in matches[:limit]),
+        )
+        record_event(view.observer, answered)
+        needs.append(Need(query, matches[:limit], len(matches), has_limit=given is not None))
+    return needs
 
 
 def read_queries(arguments: JsonObject) -> list[str]:
@@ -198,25 +213,6 @@ def read_queries(arguments: JsonObject) -> list[str]:
             f"{len(queries)} queries at once are too many: at most {MAX_QUERIES}.", field="queries"
         )
     return queries
-
-
-def _search_one(view: View, query: str, *, limit: int, category: str | None) -> Need:
-    began = time.perf_counter()
-    matches = view.search(query, limit=MAX_LIMIT, category=category)
-    record_event(
-        view.observer,
-        SearchAnswered(
-            at=time.time(),
-            mode=view.caller.mode or "",
-            matches=len(matches),
-            duration=time.perf_counter() - began,
-            principal=view.caller.principal,
-            client=view.caller.client,
-            query=query,
-            found=tuple(match.tool.id for match in matches[:limit]),
-        ),
-    )
-    return Need(query, matches[:limit], len(matches))
 
 
 def needs_to_text(view: View, needs: Sequence[Need], detail: Detail | None) -> str:
@@ -301,9 +297,30 @@ def _split_by_confidence(need: Need, shown: set[str]) -> tuple[list[Match], list
 def needs_to_json(view: View, needs: Sequence[Need], detail: Detail | None) -> JsonObject:
     """An answer as structured content: `matches` for one query, `needs` for several."""
     detail = detail or "signature"
+    shorter = {
+        "name": ("name", "score"),
+        "summary": ("name", "summary", "category", "server", "score"),
+    }
     parts: list[JsonObject] = []
     for need in needs:
-        matches = [_match(view, match, detail) for match in need.matches]
+        matches: list[JsonObject] = []
+        for match in need.matches:
+            tool = match.tool
+            entry: JsonObject = {
+                "name": view.catalog.address(tool),
+                "category": group_name(tool) if tool.category else None,
+                "server": tool.server,
+                "signature": signature_with_address(view.catalog, tool),
+                "summary": tool.summary,
+                "returns": view.returns(tool) or None,
+                "score": round(match.score, 4),
+                "risk": tool.risk,
+                "risk_source": tool.risk_source,
+            }
+            if detail == "full":
+                entry["inputSchema"] = tool.input_schema
+            keys = shorter.get(detail, tuple(entry))
+            matches.append({key: entry[key] for key in keys})
         part: JsonObject = {"matches": matches, "total": need.total}
         top = need.matches[0].tool if matches and detail != "name" else None
         if top is not None and (text := get_server_instructions(view, top, _SEARCH_INSTRUCTIONS)):
@@ -397,11 +414,9 @@ async def _describe(view: View, arguments: JsonObject) -> CallResult:
 def get_server_instructions(view: View, tool: Tool, limit: int | None = None) -> str:
     """How the server of a tool says its tools are used; empty if it says nothing."""
     text = view.instructions.get(tool.server or "", "")
-    return text if limit is None else _first_sentences(text, limit)
-
-
-def _first_sentences(text: str, limit: int) -> str:
-    """The beginning of a text as one line, up to the end of a sentence where there is one."""
+    if limit is None:
+        return text
+    # The beginning as one line, up to the end of a sentence where there is one.
     line = sanitize_line(text, limit)
     end = max(line.rfind(". "), line.rfind("! ")) + 1
     return line[:end] if line.endswith(ELLIPSIS) and end else line
@@ -483,28 +498,6 @@ def _marks(view: View, tool: Tool) -> str:
     if not tool.enabled:
         marks.append("disabled")
     return f" [{', '.join(marks)}]" if marks else ""
-
-
-def _match(view: View, match: Match, detail: Detail) -> JsonObject:
-    tool = match.tool
-    shape: JsonObject = {
-        "name": view.catalog.address(tool),
-        "category": group_name(tool) if tool.category else None,
-        "server": tool.server,
-        "signature": signature_with_address(view.catalog, tool),
-        "summary": tool.summary,
-        "returns": view.returns(tool) or None,
-        "score": round(match.score, 4),
-        "risk": tool.risk,
-        "risk_source": tool.risk_source,
-    }
-    if detail == "full":
-        shape["inputSchema"] = tool.input_schema
-    shorter = {
-        "name": ("name", "score"),
-        "summary": ("name", "summary", "category", "server", "score"),
-    }
-    return {k: shape[k] for k in shorter[detail]} if detail in shorter else shape
 
 
 def categories_to_json(categories: Sequence[Category]) -> list[JsonObject]:

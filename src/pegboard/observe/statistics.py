@@ -168,7 +168,38 @@ class LiveStatistics:
         # The dashboard may take a snapshot in another thread meanwhile.
         with self._lock:
             self.changes += 1
-            self._add(event)
+            match event:
+                case CallStarted():
+                    self._in_flight += 1
+                case CallFinished():
+                    # Never below zero: the journal of another process has only ends, no starts.
+                    self._in_flight = max(0, self._in_flight - 1)
+                    self._count(event)
+                    if event.parent is not None:
+                        calls = self._run_calls.get(event.parent)
+                        if calls is None:
+                            calls = self._run_calls.put(event.parent, [])
+                        # The first ones: they explain a run better than its last.
+                        if len(calls) < _MAX_CALLS_PER_RUN:
+                            calls.append(event)
+                case CallRejected() | ListAnswered() | SearchAnswered() | DescribeAnswered():
+                    self._count(event)
+                case RunFinished():
+                    self._count(event)
+                case BreakerChanged():
+                    name = f"{event.scope}:{event.name}"
+                    if event.state == "closed":
+                        self._breakers.pop(name, None)
+                    elif name in self._breakers or self._has_room(self._breakers):
+                        self._breakers[name] = event.state
+                case UpstreamStateChanged():
+                    states = self._upstream_states
+                    if event.upstream in states or self._has_room(states):
+                        states[event.upstream] = event.state
+                case StoreStateChanged():
+                    self._store_available = event.available
+                case _:
+                    pass
 
     def snapshot(self) -> JsonObject:
         """All statistics as they are now."""
@@ -238,39 +269,6 @@ class LiveStatistics:
         if principal == LOCAL_CALLER.principal and not self._by_principal:
             return self._total
         return self._by_principal.get(principal) or _Statistics(0, 0)
-
-    def _add(self, event: Event) -> None:
-        match event:
-            case CallStarted():
-                self._in_flight += 1
-            case CallFinished():
-                # Never below zero: the journal of another process has only ends, no starts.
-                self._in_flight = max(0, self._in_flight - 1)
-                self._count(event)
-                if event.parent is not None:
-                    calls = self._run_calls.get(event.parent)
-                    if calls is None:
-                        calls = self._run_calls.put(event.parent, [])
-                    # The first ones: they explain a run better than its last.
-                    if len(calls) < _MAX_CALLS_PER_RUN:
-                        calls.append(event)
-            case CallRejected() | ListAnswered() | SearchAnswered() | DescribeAnswered():
-                self._count(event)
-            case RunFinished():
-                self._count(event)
-            case BreakerChanged():
-                name = f"{event.scope}:{event.name}"
-                if event.state == "closed":
-                    self._breakers.pop(name, None)
-                elif name in self._breakers or self._has_room(self._breakers):
-                    self._breakers[name] = event.state
-            case UpstreamStateChanged():
-                if event.upstream in self._upstream_states or self._has_room(self._upstream_states):
-                    self._upstream_states[event.upstream] = event.state
-            case StoreStateChanged():
-                self._store_available = event.available
-            case _:
-                pass
 
     def _count(self, event: _CountedEvent) -> None:
         self._total.add(event)

@@ -76,7 +76,9 @@ class AnswerRecord:
     def _load(self) -> Answers:
         try:
             with self._path.open("rb") as file:
-                if not _is_ours(os.fstat(file.fileno())):
+                found = os.fstat(file.fileno())
+                is_writable = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+                if is_writable or found.st_uid != os.geteuid():  # by somebody else
                     return {}
                 saved = json.loads(file.read(_MAX_RECORD_BYTES))
             if (saved["format"], saved["start"]) != (_FORMAT, self._start):
@@ -268,7 +270,3 @@ def _file_digest(path: str) -> str | None:
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     except OSError:
         return None  # a file that is missing both times is the same configuration
-
-
-def _is_ours(file: os.stat_result) -> bool:
-    return file.st_uid == os.geteuid() and not file.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

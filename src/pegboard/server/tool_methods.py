@@ -146,7 +146,15 @@ class ToolMethods:
             entries = list_entries.list_full(view, with_fields=with_fields)
         else:
             entries = await mode.entries(view)
-        _record_list(view, mode.name, len(entries), time.perf_counter() - began)
+        listed = ListAnswered(
+            at=time.time(),
+            mode=mode.name,
+            tools=len(entries),
+            duration=time.perf_counter() - began,
+            principal=view.caller.principal,
+            client=view.caller.client,
+        )
+        record_event(view.observer, listed)
         options = self.board.options
         page, cursor = _paginate(entries, request.params.get("cursor"), options.page_size)
         result: JsonObject = {"tools": page}
@@ -293,20 +301,6 @@ def _paginate(
 
 
 # Accounting ------------------------------------------------------------------------------------
-
-
-def _record_list(view: View, mode: str, tools: int, duration: float) -> None:
-    record_event(
-        view.observer,
-        ListAnswered(
-            at=time.time(),
-            mode=mode,
-            tools=tools,
-            duration=duration,
-            principal=view.caller.principal,
-            client=view.caller.client,
-        ),
-    )
 
 
 @lru_cache(maxsize=8)
