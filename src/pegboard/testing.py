@@ -22,7 +22,7 @@ from pegboard.core.options import check_mode
 from pegboard.core.tool_parser import tool_from_wire
 from pegboard.core.tools import Tool, constant_definition
 from pegboard.errors import ConfigError
-from pegboard.tokens import DEFAULT_TOKENIZER
+from pegboard.tokens import DEFAULT_TOKENIZER, count_entry_tokens
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -168,7 +168,7 @@ async def listed_costs(
     server: Any, mode: str = "proxy", *, tokenizer: str = DEFAULT_TOKENIZER
 ) -> dict[str, int]:
     """The tokens of each tool in a server's list in a mode, as a model reads it."""
-    from pegboard.measure.mode_costs import count_entry_tokens, list_entries
+    from pegboard.measure.mode_costs import list_entries
     from pegboard.modes.auto import choose_mode
 
     board = await _load_board(server)

@@ -21,9 +21,8 @@ from pegboard.measure.session_costs import DiscoveryCost
 from pegboard.modes.instructions import build_instructions
 from pegboard.modes.mode import View, ViewRequest
 from pegboard.server.tool_methods import ToolMethods, ToolRequest
-from pegboard.tokens import DEFAULT_TOKENIZER, count_tokens
+from pegboard.tokens import DEFAULT_TOKENIZER, count_entry_tokens, count_tokens, extract_prompt_part
 
-READ_BY_MODELS = ("name", "description", "inputSchema")
 SAMPLE = 10
 
 
@@ -93,14 +92,6 @@ async def count_list_tokens(
 async def list_entries(board: Pegboard, mode: ModeName) -> list[JsonObject]:
     """The entries of a mode's list."""
     return await _SimulatedClient(board, mode).list_entries()
-
-
-def count_entry_tokens(entries: Sequence[JsonObject], tokenizer: str = DEFAULT_TOKENIZER) -> int:
-    """Tokens that a model reads of `tools/list` entries."""
-    return sum(
-        count_tokens({k: entry[k] for k in READ_BY_MODELS if k in entry}, tokenizer)
-        for entry in entries
-    )
 
 
 def sample_evenly(tools: Sequence[Tool], count: int) -> list[Tool]:
@@ -173,7 +164,7 @@ class _SimulatedClient:
         if not found["tools"]:
             raise PegboardError(f"{tool.id} is listed but cannot be described.", tool=tool.id)
         schema = found["tools"][0]["schema"]
-        return {key: schema[key] for key in READ_BY_MODELS if key in schema}
+        return extract_prompt_part(schema)
 
     async def _request(self, method: str, params: JsonObject) -> JsonObject:
         request = ToolRequest(method, params, self._caller, session=self._session)
