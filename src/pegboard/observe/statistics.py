@@ -19,8 +19,6 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-import anyio
-
 from pegboard.core.caches import BoundedCache
 from pegboard.core.calls import LOCAL_CALLER
 from pegboard.core.circuit_breaker import BreakerState
@@ -409,7 +407,6 @@ class InFlight:
 
     def __init__(self) -> None:
         self._calls: dict[str, CallStarted] = {}
-        self._changed = anyio.Event()
 
     def record(self, event: Event) -> None:
         """Note a start or an end."""
@@ -418,8 +415,6 @@ class InFlight:
                 self._calls[event.id] = event
             case CallFinished():
                 self._calls.pop(event.id, None)
-                if not self._calls:
-                    self._changed.set()
             case _:
                 pass
 
@@ -430,11 +425,3 @@ class InFlight:
     def calls(self) -> tuple[CallStarted, ...]:
         """The calls in progress, oldest first."""
         return tuple(self._calls.values())
-
-    async def drained(self, timeout: float) -> bool:
-        """Wait until no call is in progress; whether that happened within `timeout` seconds."""
-        with anyio.move_on_after(timeout):
-            while self._calls:
-                self._changed = anyio.Event()
-                await self._changed.wait()
-        return not self._calls
