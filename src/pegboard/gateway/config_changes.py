@@ -22,7 +22,7 @@ from pegboard.core.json import JsonObject
 from pegboard.errors import ConfigError, NotPermitted
 from pegboard.gateway.config_source import ConfigSource
 from pegboard.install.client_files import FileContent, read_client_file, replace_unchanged
-from pegboard.install.config_editor import add_server, parse_servers, remove_servers
+from pegboard.install.config_editor import add_server, parse_server_table, remove_servers
 
 _PASTED = Path("pasted.json")
 _EXAMPLE = '{"mcpServers": {"NAME": {"command": "npx", "args": ["-y", "PACKAGE"]}}}'
@@ -95,7 +95,7 @@ class ConfigEditor:
         """
         content, table = self._read()
         text = content.text
-        known = parse_servers(text, self.path, table)
+        known = parse_server_table(text, self.path, table)
         for name, entry in pasted.entries.items():
             if name in known:
                 raise ConfigError(f"{self.path} already has a server {name!r}.", server=name)
@@ -118,7 +118,7 @@ class ConfigEditor:
             ConfigError: The file cannot be changed safely.
         """
         content, table = self._read()
-        known = parse_servers(content.text, self.path, table)
+        known = parse_server_table(content.text, self.path, table)
         entry = dict(known.get(name, {}))
         # Some clients write `enabled`, which takes precedence.
         entry.pop("enabled", None)

@@ -27,7 +27,7 @@ from pegboard.oauth.grants import LoginState
 from pegboard.tokens import count_entry_tokens
 from pegboard.upstream.catalog_cache import CachedCatalog, CatalogCache, ServerProfile
 from pegboard.upstream.failures import prefix_server_name
-from pegboard.upstream.listing import ListingProgress, ListingResult, discover
+from pegboard.upstream.listing import ListingProgress, ListingResult, stream_listings
 from pegboard.upstream.pool import ConnectionPool
 
 CheckState: TypeAlias = Literal[
@@ -72,7 +72,7 @@ async def check_servers(
     logins = build_logins(configuration.settings, store)
     async with (
         ConnectionPool(configuration.upstreams, logs=folder / "logs", logins=logins) as pool,
-        discover(pool, bound=bound, progress=progress) as results,
+        stream_listings(pool, bound=bound, progress=progress) as results,
     ):
         async for result in results:
             latency = next(s.latency for s in pool.status() if s.server == result.server)

@@ -1,7 +1,7 @@
 """How well search finds the right tool, compared with a textbook baseline.
 
     queries = read_queries(path)
-    metrics = evaluate(queries, build_rankers(board.index))
+    metrics = evaluate_rankers(queries, build_rankers(board.index))
 
 A ranker is a function from a query to tool ids, best first, so any other can be compared too.
 """
@@ -151,7 +151,7 @@ def find_misses(
             yield judged, ranking[:5]
 
 
-def evaluate(
+def evaluate_rankers(
     queries: Sequence[JudgedQuery],
     rankers: Mapping[str, Ranker],
     progress: Callable[[int, int], None] = lambda done, total: None,

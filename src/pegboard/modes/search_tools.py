@@ -174,7 +174,7 @@ def run_search(view: View, arguments: JsonObject) -> list[Need]:
     limit = DEFAULT_LIMIT if given is None else int(min(given, MAX_LIMIT))
     category = check_category(view.catalog, arguments.get("category"))
     needs: list[Need] = []
-    for query in read_queries(arguments):
+    for query in parse_queries(arguments):
         began = time.perf_counter()
         matches = view.search(query, limit=MAX_LIMIT, category=category)
         answered = SearchAnswered(
@@ -192,17 +192,17 @@ def run_search(view: View, arguments: JsonObject) -> list[Need]:
     return needs
 
 
-def read_queries(arguments: JsonObject) -> list[str]:
+def parse_queries(arguments: JsonObject) -> list[str]:
     """The queries of a search, each once; some agents put several into one text.
 
     Raises:
         InvalidArguments: There are none, or too many.
     """
-    from pegboard.core.search.queries import split_lines
+    from pegboard.core.search.queries import split_query_lines
 
     given: Json = arguments.get("queries") or arguments.get("query") or []
     texts = [given] if isinstance(given, str) else given
-    lines = (line.strip() for text in texts for line in split_lines(text))
+    lines = (line.strip() for text in texts for line in split_query_lines(text))
     queries = [query for query in dict.fromkeys(lines) if query]
     if not queries:
         raise InvalidArguments(

@@ -30,9 +30,9 @@ from pegboard.core.search.bm25 import (
     weigh_terms,
 )
 from pegboard.core.search.queries import (
-    Group,
     GroupNames,
     NamedTools,
+    ToolGroup,
     ToolNames,
     matches_name,
     name_words,
@@ -291,11 +291,11 @@ class SearchIndex:
             for n, meaning in zip(numbers, meanings, strict=True)
         ]
 
-    def find_group(self, query: str) -> Group | None:
+    def find_group(self, query: str) -> ToolGroup | None:
         """The category or server that a query asks for whole ("everything about milestones")."""
         return self._group_names.find_requested(query)
 
-    def find_topic(self, query: str) -> Group | None:
+    def find_topic(self, query: str) -> ToolGroup | None:
         """The group that a query asks for as a whole, or just names."""
         return self.find_group(query) or self._group_names.find_topic(query)
 
